@@ -1,0 +1,82 @@
+/**
+ * One error class for everything. `contract/errors.json` is the list of codes with their meaning and what to do;
+ * a test holds this file, that list and the documentation against each other.
+ */
+
+/** Codes after which the same call may succeed later, unchanged. */
+const RETRYABLE = [
+  'QueueFull',
+  'LeaseLost',
+  'HandlerFailed',
+  'TimedOut',
+  'ResultTimeout',
+  'StoreUnavailable',
+  'StoreBusy',
+  'StoreFull',
+  'StoreFailed',
+] as const
+
+const FINAL = [
+  'InvalidOption',
+  'InvalidName',
+  'UnknownScheme',
+  'NotSupported',
+  'PayloadNotEncodable',
+  'PayloadNotDecodable',
+  'PayloadTooLarge',
+  'SchemaMismatch',
+  'Closed',
+  'StaleAttempt',
+  'GaveUp',
+  'JobFailed',
+  'JobCancelled',
+  'JobUnknown',
+  'TransactionMismatch',
+  'StoreCorrupt',
+  'StoreVersion',
+] as const
+
+export const ERROR_CODES = [...RETRYABLE, ...FINAL]
+export type ErrorCode = (typeof ERROR_CODES)[number]
+
+const retryable: ReadonlySet<string> = new Set(RETRYABLE)
+
+/** What further facts an error may carry, by name. */
+export interface ErrorDetails {
+  /** What the error was made from: the store client's error, or what the handler threw. */
+  cause?: unknown
+  /** SchemaMismatch: each fault with the path to it. */
+  issues?: readonly { message: string; path?: string }[]
+  /** The job concerned. */
+  id?: string
+  /** The queue concerned. */
+  queue?: string
+  /** `pushMany`: how many jobs, counted from the first, the store has. The rest was not stored. */
+  pushed?: number
+}
+
+export class MillpondError extends Error {
+  override readonly name = 'MillpondError'
+  readonly code: ErrorCode
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean
+  readonly issues?: readonly { message: string; path?: string }[]
+  readonly id?: string
+  readonly queue?: string
+  readonly pushed?: number
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.retryable = retryable.has(code)
+    if (details.issues !== undefined) this.issues = details.issues
+    if (details.id !== undefined) this.id = details.id
+    if (details.queue !== undefined) this.queue = details.queue
+    if (details.pushed !== undefined) this.pushed = details.pushed
+  }
+}
+
+/** Whether something thrown is a MillpondError, and, where a code is given, one with that code. */
+export function isMillpondError(error: unknown, code?: ErrorCode): error is MillpondError {
+  return error instanceof MillpondError && (code === undefined || error.code === code)
+}
