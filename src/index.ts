@@ -1,1 +1,16 @@
-export const x = 1
+/** The public API, and nothing else. */
+export type { Backoff, BackoffFunction, BackoffOptions } from './backoff.ts'
+export type { Context } from './context.ts'
+export type { Duration } from './duration.ts'
+export { type ErrorCode, isMillpondError, MillpondError } from './errors.ts'
+export type { AttemptEvent, JobEvent, PondEvents, Timings } from './events.ts'
+export type { Job, JobInfo } from './job.ts'
+export { Millpond, type OpenOptions, type PondCloseReport } from './millpond.ts'
+export { Outcome } from './outcome.ts'
+export type { PushManyOptions, PushOptions } from './push.ts'
+export type { Pushed, Queue, QueueOptions, WorkOptions } from './queue.ts'
+export type { Handler } from './runner.ts'
+export type { StandardSchema } from './schema.ts'
+export type { Percentiles, QueueReport } from './stats.ts'
+export type { Capabilities, FinalState, JobError, JobState, LiveState, TransactionQuery } from './store.ts'
+export type { CloseReport, Worker } from './worker.ts'

@@ -1,0 +1,30 @@
+-- counts: what an operation reads of a queue first, and the changed counts that it writes last.
+-- In:  queue, and by how much each count changed in this transaction.
+-- Out: nothing, or the queue's row.
+-- Invariant: run once per queue and transaction, before its commit, so that counts and jobs never disagree.
+
+-- @statement queue
+select name, capacity, keep_done, keep_dead, paused, scheduled, waiting
+from millpond_queues where name = :queue
+
+-- @statement create
+insert into millpond_queues (name) values (:queue) on conflict do nothing
+
+-- @statement counts
+update millpond_queues set
+  scheduled = scheduled + :scheduled,
+  waiting   = waiting   + :waiting,
+  running   = running   + :running,
+  done      = done      + :done,
+  dead      = dead      + :dead,
+  cancelled = cancelled + :cancelled,
+  pushed_total    = pushed_total    + :pushed_total,
+  ready_total     = ready_total     + :ready_total,
+  finished_total  = finished_total  + :finished_total,
+  cancelled_total = cancelled_total + :cancelled_total
+where name = :queue
+
+-- @statement watch
+-- What another process compares with what it saw last, once `pragma data_version` says that something changed.
+select name, capacity, paused, scheduled, waiting, ready_total, finished_total, cancelled_total
+from millpond_queues

@@ -1,0 +1,16 @@
+-- fail: a claim's attempt failed.
+-- In:  queue, id, fence, now, error (JSON), delay (ms until the next attempt; null: none).
+-- Out: the new state; no row: stale.
+-- Invariant: dead when there is no delay or no attempt left. `remove` the dead one where the queue's keep_dead is 0.
+
+-- @statement fail
+update millpond_jobs set
+  state       = case when :delay is null or attempt >= attempts then 'dead' when :delay <= 0 then 'waiting' else 'scheduled' end,
+  due_at      = case when :delay is null or attempt >= attempts then due_at else :now + :delay end,
+  finished_at = case when :delay is null or attempt >= attempts then :now end,
+  error       = :error
+where id = :id and fence = :fence and state = 'running' and queue = :queue
+returning state
+
+-- @statement remove
+delete from millpond_jobs where id = :id

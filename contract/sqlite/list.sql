@@ -1,0 +1,39 @@
+-- list: one queue's jobs in one state, a page at a time.
+-- In:  queue, limit; final ones also state; where the page follows another, the last job of that as `cursor` gives it.
+--      First pages pass values before all others.
+-- Out: every column of the rows: waiting ones in the order of claiming, scheduled ones soonest first, running ones by
+--      lease, final ones newest first.
+-- Invariant: each page costs the same, however deep: every order is that of an index.
+
+-- @statement cursor
+select seq, priority, due_at, lease_until, finished_at from millpond_jobs where id = :id
+
+-- @statement waiting
+-- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan.
+select * from (
+  select * from millpond_jobs indexed by millpond_ready
+  where queue = :queue and state = 'waiting' and priority = :priority and seq > :seq
+  order by seq limit :limit
+)
+union all
+select * from (
+  select * from millpond_jobs indexed by millpond_ready
+  where queue = :queue and state = 'waiting' and priority < :priority
+  order by priority desc, seq limit :limit
+)
+limit :limit
+
+-- @statement scheduled
+select * from millpond_jobs indexed by millpond_scheduled
+where queue = :queue and state = 'scheduled' and (due_at, seq) > (:due_at, :seq)
+order by due_at, seq limit :limit
+
+-- @statement running
+select * from millpond_jobs indexed by millpond_running
+where queue = :queue and state = 'running' and (lease_until, seq) > (:lease_until, :seq)
+order by lease_until, seq limit :limit
+
+-- @statement final
+select * from millpond_jobs indexed by millpond_finished
+where queue = :queue and state = :state and finished_at is not null and (finished_at, seq) < (:finished_at, :seq)
+order by finished_at desc, seq desc limit :limit

@@ -1,0 +1,29 @@
+-- push: stores jobs.
+-- In:  one job; state is waiting if due_at <= now, else scheduled; due_at is never before now.
+-- Out: changes = 1: pushed. changes = 0: the id is known, or a live job has the key; `existing` names that job.
+-- Invariant: `seq` is one more than the greatest there is, so places follow the order of pushes.
+-- Where the queue has a capacity and is full, run `existing` first: a repeated push is not refused.
+
+-- @statement insert
+insert into millpond_jobs
+  (id, queue, state, priority, attempts, pushed_at, due_at, timeout, key, "group", trace, encoding, data)
+values
+  (:id, :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :key, :group, :trace, :encoding, :data)
+on conflict do nothing
+
+-- @statement existing
+select id from millpond_jobs where id = :id
+union all
+select id from millpond_jobs
+where queue = :queue and key = :key and key is not null and state in ('scheduled', 'waiting', 'running')
+limit 1
+
+-- @statement savepoint
+-- Around the push where the transaction is the caller's: an error then leaves nothing of the push behind.
+savepoint millpond_push
+
+-- @statement release
+release millpond_push
+
+-- @statement undo
+rollback to millpond_push

@@ -1,0 +1,24 @@
+-- requeue: dead or cancelled jobs get another life.
+-- In:  ids, one at a time; or queue and limit: its dead ones, longest dead first.
+-- Out: changes of `requeue` = 1: it waits again. 0: a live job has its key; it stays as it is.
+-- Invariant: place, fence and last error are kept; the attempts begin anew.
+
+-- @statement look
+select queue, state from millpond_jobs where id = :id and state in ('dead', 'cancelled')
+
+-- @statement dead
+-- Those whose key a live job has are left out here, so that they cannot fill the limit and hide others for ever.
+select id, queue, state from millpond_jobs as dead indexed by millpond_finished
+where queue = :queue and state = 'dead' and finished_at is not null
+  and (key is null or not exists (
+    select 1 from millpond_jobs as live
+    where live.queue = dead.queue and live.key = dead.key and live.key is not null
+      and live.state in ('scheduled', 'waiting', 'running')
+  ))
+order by finished_at, seq
+limit :limit
+
+-- @statement requeue
+update or ignore millpond_jobs set
+  state = 'waiting', attempt = 0, due_at = :now, finished_at = null, started_at = null, worker = null
+where id = :id

@@ -1,0 +1,27 @@
+-- stats: what people look at.
+-- In:  queue (null: every queue); minute: the first one whose histograms count.
+-- Out: settings and counts per queue; when the oldest waiting job became due; histograms, merged over the minutes.
+-- Invariant: nothing here scans the jobs.
+
+-- @statement queues
+select name, capacity, paused, scheduled, waiting, running, done, dead, cancelled
+from millpond_queues
+where :queue is null or name = :queue
+order by name
+
+-- @statement oldest
+-- The earliest time due among the first 64 by place of one priority (0 to 9). Jobs come due nearly in the order of
+-- their places, so this is exact for short queues and close for long ones; an index of its own would tax every claim.
+select min(due_at) as due_at from (
+  select due_at from millpond_jobs indexed by millpond_ready
+  where queue = :queue and state = 'waiting' and priority = :priority
+  order by seq
+  limit 64
+)
+
+-- @statement histograms
+select queue, priority, metric, bucket, sum(count) as count
+from millpond_histograms
+where minute >= :minute and (:queue is null or queue = :queue)
+group by queue, priority, metric, bucket
+order by queue, priority, metric, bucket

@@ -1,0 +1,18 @@
+import type { PondEmitter } from './events.ts'
+import type { Gather } from './gather.ts'
+import type { Rooms } from './rooms.ts'
+import type { NewJob, PushOutcome, Store } from './store.ts'
+import type { Worker } from './worker.ts'
+
+/** What queues and workers need of their pond. */
+export interface PondCore {
+  readonly store: Store
+  readonly events: PondEmitter
+  readonly maxPayload: number
+  readonly pusher: Gather<NewJob, PushOutcome>
+  readonly rooms: Rooms
+  assertOpen(): void
+  pushed(job: NewJob, id: string, existing: boolean): void
+  addWorker(worker: Worker): void
+  removeWorker(worker: Worker): void
+}

@@ -1,0 +1,58 @@
+import { EventEmitter } from 'node:events'
+import type { MillpondError } from './errors.ts'
+import type { JobError } from './store.ts'
+
+/** A job concerned by an event. */
+export interface JobEvent {
+  queue: string
+  id: string
+}
+export interface AttemptEvent extends JobEvent {
+  attempt: number
+  priority: number
+}
+/** Milliseconds: from due to started, and from started to finished. */
+export interface Timings {
+  wait: number
+  run: number
+}
+
+/** What a pond tells while it works, of the jobs that pass through this process. */
+export interface PondEvents {
+  /** The store has it. `existing`: a live job had the key, or the id was known. */
+  pushed: [event: JobEvent & { existing: boolean }]
+  started: [event: AttemptEvent & { wait: number }]
+  /** The store has the completion. */
+  completed: [event: AttemptEvent & Timings & { result: unknown }]
+  /** An attempt failed and another will follow. */
+  failed: [event: AttemptEvent & Timings & { error: JobError }]
+  /** No attempt is left, or the handler gave up. */
+  dead: [event: JobEvent & { attempt: number; error: JobError }]
+  cancelled: [event: JobEvent]
+  /** The claim was over before the attempt was; what it did was refused by the store. */
+  stale: [event: AttemptEvent]
+  /** This process found a worker silent past its lease. */
+  lost: [event: JobEvent & { attempt: number; state: 'waiting' | 'dead' }]
+  /** Claimed ahead of time, not started within the window, given back. */
+  released: [event: { queue: string; count: number }]
+  /** A push found the queue full. */
+  full: [event: { queue: string }]
+  /** The store failed in the background; it is tried again. Without a listener, each kind is shown once as a process warning. */
+  error: [error: MillpondError]
+}
+
+export class PondEmitter extends EventEmitter<PondEvents> {
+  readonly #warned = new Set<string>()
+
+  /** An error that no caller is there to receive. */
+  trouble(error: MillpondError): void {
+    if (this.listenerCount('error') > 0) this.emit('error', error)
+    else if (!this.#warned.has(error.code)) {
+      this.#warned.add(error.code)
+      process.emitWarning(`${error.message} (further ones are not shown; listen to the pond's 'error' event)`, {
+        type: 'MillpondWarning',
+        code: error.code,
+      })
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import { decode } from './encoding.ts'
+import { MillpondError } from './errors.ts'
+import type { ClaimedJob, JobError, JobRecord, JobState } from './store.ts'
+
+/** What a handler is given. */
+export class Job<Data = unknown> {
+  readonly id: string
+  readonly queue: string
+  /** As pushed, or as the queue's schema puts it out. */
+  readonly data: Data
+  /** 0–9, higher first. */
+  readonly priority: number
+  /** Which attempt this is, from 1. */
+  readonly attempt: number
+  /** How many attempts the job may take in all. */
+  readonly attempts: number
+  readonly key: string | null
+  readonly group: string | null
+  /** Names this claim of the job; greater at every claim. Hand it to systems that can refuse writes with an older one. */
+  readonly fence: number
+  /** W3C trace context of the push. */
+  readonly trace: string | null
+  readonly #pushedAt: number
+  readonly #dueAt: number
+
+  constructor(queue: string, claimed: ClaimedJob, data: Data) {
+    this.id = claimed.id
+    this.queue = queue
+    this.data = data
+    this.priority = claimed.priority
+    this.attempt = claimed.attempt
+    this.attempts = claimed.attempts
+    this.key = claimed.key
+    this.group = claimed.group
+    this.fence = claimed.fence
+    this.trace = claimed.trace
+    this.#pushedAt = claimed.pushedAt
+    this.#dueAt = claimed.dueAt
+  }
+
+  /** When it was first pushed, by the store's clock. */
+  get pushedAt(): Date {
+    return new Date(this.#pushedAt)
+  }
+
+  /** When this attempt was due, by the store's clock. */
+  get dueAt(): Date {
+    return new Date(this.#dueAt)
+  }
+}
+
+/** All there is to know about a job; times are the store's. */
+export interface JobInfo {
+  id: string
+  queue: string
+  state: JobState
+  priority: number
+  attempt: number
+  attempts: number
+  key: string | null
+  group: string | null
+  pushedAt: Date
+  dueAt: Date
+  startedAt: Date | null
+  finishedAt: Date | null
+  worker: string | null
+  data: unknown
+  /** What the handler last reported; undefined before it did. */
+  progress: unknown
+  /** What the handler returned; undefined before it did. */
+  result: unknown
+  /** Why the last failed attempt failed. */
+  error: JobError | null
+}
+
+/** @throws PayloadNotDecodable */
+export function jobInfo(record: JobRecord): JobInfo {
+  const date = (ms: number | null) => (ms === null ? null : new Date(ms))
+  return {
+    id: record.id,
+    queue: record.queue,
+    state: record.state,
+    priority: record.priority,
+    attempt: record.attempt,
+    attempts: record.attempts,
+    key: record.key,
+    group: record.group,
+    pushedAt: new Date(record.pushedAt),
+    dueAt: new Date(record.dueAt),
+    startedAt: date(record.startedAt),
+    finishedAt: date(record.finishedAt),
+    worker: record.worker,
+    data: decode(record.data, `data of job ${record.id}`),
+    progress: record.progress === null ? undefined : decode(record.progress, `progress of job ${record.id}`),
+    result: record.result === null ? undefined : decode(record.result, `result of job ${record.id}`),
+    error: record.error,
+  }
+}
+
+/** What is kept of something a handler threw. Never throws itself, whatever it is given. */
+export function jobError(thrown: unknown): JobError {
+  try {
+    if (thrown instanceof Error) {
+      return {
+        code: thrown instanceof MillpondError ? thrown.code : 'HandlerFailed',
+        name: String(thrown.name),
+        message: clipped(String(thrown.message), 4000),
+        ...(typeof thrown.stack === 'string' ? { stack: clipped(thrown.stack, 8000) } : {}),
+      }
+    }
+    return {
+      code: 'HandlerFailed',
+      name: 'NonError',
+      message: `threw a non-error: ${clipped(described(thrown), 4000)}`,
+    }
+  } catch {
+    return { code: 'HandlerFailed', name: 'NonError', message: 'threw something that cannot be shown' }
+  }
+}
+
+/** The stored error as an Error again, for whoever waits for the result. */
+export function errorFrom(stored: JobError): Error {
+  const error = new Error(stored.message)
+  error.name = stored.name
+  if (stored.stack !== undefined) error.stack = stored.stack
+  return Object.assign(error, { code: stored.code })
+}
+
+function described(thrown: unknown): string {
+  if (typeof thrown === 'object' && thrown !== null) return JSON.stringify(thrown) ?? 'an object'
+  return String(thrown)
+}
+
+/** Clips by UTF-16 units and mends a surrogate pair cut in two, since stores take well-formed text only. */
+function clipped(text: string, most: number): string {
+  const well = text.replaceAll('\0', '\\0').toWellFormed()
+  return well.length <= most ? well : `${well.slice(0, most).toWellFormed()}…`
+}

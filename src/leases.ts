@@ -1,0 +1,82 @@
+/**
+ * Keeps a worker's claims alive: all of them in one call, three times per lease, so that two calls may fail before one is lost.
+ * The same call carries what handlers reported, and brings back which claims are over.
+ */
+import type { Attempt } from './attempt.ts'
+import { MillpondError } from './errors.ts'
+import type { Store } from './store.ts'
+
+/** How soon a report goes out, so that a handler that reports in a loop costs few calls. */
+const REPORT_AFTER = 250
+
+export class Leases {
+  readonly #store: Store
+  readonly #queue: string
+  readonly #lease: number
+  readonly #held: ReadonlySet<Attempt>
+  readonly #over: (attempt: Attempt, reason: MillpondError) => void
+  readonly #trouble: (error: MillpondError) => void
+  readonly #timer: NodeJS.Timeout
+  #report: NodeJS.Timeout | undefined
+
+  constructor(
+    store: Store,
+    queue: string,
+    lease: number,
+    held: ReadonlySet<Attempt>,
+    over: (attempt: Attempt, reason: MillpondError) => void,
+    trouble: (error: MillpondError) => void,
+  ) {
+    this.#store = store
+    this.#queue = queue
+    this.#lease = lease
+    this.#held = held
+    this.#over = over
+    this.#trouble = trouble
+    this.#timer = setInterval(() => void this.extend([...this.#held]), Math.max(5, Math.floor(lease / 3)))
+    this.#timer.unref()
+  }
+
+  /** A handler has something to report. */
+  reportSoon(): void {
+    this.#report ??= setTimeout(() => {
+      this.#report = undefined
+      void this.extend([...this.#held].filter((attempt) => attempt.unreported !== null))
+    }, REPORT_AFTER).unref()
+  }
+
+  async extend(attempts: Attempt[]): Promise<void> {
+    if (attempts.length === 0) return
+    const extensions = attempts.map((attempt) => {
+      const progress = attempt.unreported
+      attempt.unreported = null
+      return { id: attempt.claimed.id, fence: attempt.claimed.fence, progress }
+    })
+    try {
+      const outcomes = await this.#store.extend(this.#queue, this.#lease, extensions)
+      for (const [index, attempt] of attempts.entries()) {
+        if (outcomes[index] !== 'ok') this.#over(attempt, why(attempt, this.#queue, outcomes[index] === 'cancelled'))
+      }
+    } catch (error) {
+      for (const [index, attempt] of attempts.entries()) attempt.unreported ??= extensions[index]?.progress ?? null
+      if (error instanceof MillpondError) this.#trouble(error)
+      else throw error
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    clearTimeout(this.#report)
+  }
+}
+
+function why(attempt: Attempt, queue: string, cancelled: boolean): MillpondError {
+  const { id } = attempt.claimed
+  return cancelled
+    ? new MillpondError('JobCancelled', `job ${id} was cancelled while it ran`, { id, queue })
+    : new MillpondError(
+        'StaleAttempt',
+        `attempt ${attempt.claimed.attempt} of job ${id} is over: its lease was lost or it was finished elsewhere`,
+        { id, queue },
+      )
+}

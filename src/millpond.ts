@@ -1,0 +1,249 @@
+import type { PondCore } from './core.ts'
+import { type Duration, milliseconds } from './duration.ts'
+import { MAX_PAYLOAD } from './encoding.ts'
+import { MillpondError } from './errors.ts'
+import { PondEmitter, type PondEvents } from './events.ts'
+import { Gather } from './gather.ts'
+import { checkId } from './ids.ts'
+import { type JobInfo, jobInfo } from './job.ts'
+import { Keeper } from './keeper.ts'
+import { checkOptions, isBoolean, isInteger, isSignal } from './options.ts'
+import { GROUP } from './push.ts'
+import { Queue, type QueueOptions } from './queue.ts'
+import { Results } from './results.ts'
+import { Rooms } from './rooms.ts'
+import type { StandardSchema } from './schema.ts'
+import { type QueueReport, queueReport } from './stats.ts'
+import type { Bell, Capabilities, FinalState, NewJob, Store } from './store.ts'
+import { openStore } from './stores.ts'
+import type { CloseReport, Worker } from './worker.ts'
+
+/** Besides these, whatever the store of the URL takes; each store's page lists its own. */
+export interface OpenOptions {
+  /** Bytes of an encoded payload, result or progress report; 1 MiB unless set. */
+  maxPayload?: number
+  /** Drain and end the process on SIGTERM and SIGINT; false unless set. */
+  signals?: boolean
+  [storeOption: string]: unknown
+}
+
+export interface PondCloseReport extends CloseReport {
+  /** Live jobs that went with a store that is not durable; 0 for the others. */
+  dropped: number
+}
+
+type SchemaOf<Options> = Options extends { schema: infer Schema extends StandardSchema } ? Schema : never
+type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
+type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
+
+/** A store, opened: where queues are made and jobs are followed. */
+export class Millpond implements AsyncDisposable {
+  readonly #store: Store
+  readonly #events = new PondEmitter()
+  readonly #core: PondCore
+  readonly #keeper: Keeper
+  readonly #results: Results
+  readonly #rooms: Rooms
+  readonly #workers = new Set<Worker>()
+  /** How many need bells: workers, those who wait for results, those who wait for room. */
+  #listeners = 0
+  #unlisten: (() => void) | undefined
+  #closing: Promise<PondCloseReport> | undefined
+  #signals: (() => void) | undefined
+
+  /**
+   * Opens the store that the URL names: `memory:`, or `sqlite:PATH`.
+   * @throws InvalidOption, UnknownScheme, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion
+   */
+  static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
+    const { maxPayload, signals, ...rest } = options
+    const own = checkOptions(
+      { ...(maxPayload === undefined ? {} : { maxPayload }), ...(signals === undefined ? {} : { signals }) },
+      { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isBoolean },
+      'open',
+    )
+    const pond = new Millpond(await openStore(url, rest), own.maxPayload ?? MAX_PAYLOAD)
+    if (own.signals === true) pond.#drainOnSignals()
+    return pond
+  }
+
+  private constructor(store: Store, maxPayload: number) {
+    this.#store = store
+    this.#keeper = new Keeper(store, this.#events)
+    this.#results = new Results(store, (waiting) => this.#listen(waiting))
+    this.#rooms = new Rooms(() => this.#listen(true))
+    this.#core = {
+      store,
+      events: this.#events,
+      maxPayload,
+      pusher: new Gather((jobs) => store.push(jobs), GROUP),
+      assertOpen: () => this.#assertOpen(),
+      pushed: (job, id, existing) => this.#pushed(job, id, existing),
+      rooms: this.#rooms,
+      addWorker: (worker) => {
+        this.#workers.add(worker)
+        this.#listen(true)
+        this.#keeper.start()
+      },
+      removeWorker: (worker) => {
+        this.#workers.delete(worker)
+        this.#listen(false)
+        if (this.#workers.size === 0) void this.#keeper.stop()
+      },
+    }
+  }
+
+  /** The store's scheme, and what it can do. */
+  get store(): { name: string; capabilities: Capabilities } {
+    return { name: this.#store.name, capabilities: this.#store.capabilities }
+  }
+
+  /**
+   * A queue by its name; it exists once something was pushed. Without a schema the payload's type is only what you say it is.
+   * @throws InvalidName, InvalidOption
+   */
+  queue<const Options extends QueueOptions & { schema: StandardSchema }>(
+    name: string,
+    options: Options,
+  ): Queue<InputOf<SchemaOf<Options>>, OutputOf<SchemaOf<Options>>>
+  queue<Data = unknown>(name: string, options?: QueueOptions): Queue<Data>
+  queue(name: string, options?: QueueOptions): Queue {
+    this.#assertOpen()
+    return new Queue(this.#core, name, options)
+  }
+
+  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, PayloadNotDecodable, `Store…` */
+  async job(id: string): Promise<JobInfo | undefined> {
+    this.#assertOpen()
+    const [record] = await this.#store.find([checkId(id)])
+    return record ? jobInfo(record) : undefined
+  }
+
+  /**
+   * Waits until the job is finished, wherever it runs, and resolves to what its handler returned.
+   * @param options `timeout`: without limit unless given. `signal`: stops waiting.
+   * @throws JobFailed (its `cause` is the job's last error), JobCancelled, JobUnknown, ResultTimeout, InvalidName, Closed
+   */
+  async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
+    this.#assertOpen()
+    const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout') >= 0, signal: isSignal }
+    const { timeout, signal } = checkOptions(options, rules, 'result')
+    return this.#results.wait(checkId(id), timeout === undefined ? undefined : milliseconds(timeout, 'timeout'), signal)
+  }
+
+  /**
+   * Cancels a live job; a running one gets its signal aborted, and what it still does is refused.
+   * @returns the state that it is in now: `cancelled`, or the final one it had; undefined if unknown
+   * @throws InvalidName, `Store…`
+   */
+  async cancel(id: string): Promise<FinalState | undefined> {
+    this.#assertOpen()
+    const [state] = await this.#store.cancel([checkId(id)])
+    if (state === 'cancelled' && this.#events.listenerCount('cancelled') > 0) {
+      const [record] = await this.#store.find([id])
+      if (record) this.#events.emit('cancelled', { id, queue: record.queue })
+    }
+    return state ?? undefined
+  }
+
+  /** Counts and percentiles of every queue. */
+  async stats(options: { minutes?: number } = {}): Promise<QueueReport[]> {
+    this.#assertOpen()
+    const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
+    return (await this.#store.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
+  }
+
+  /** Calls the listener whenever the event happens in this process; see `PondEvents`. @returns a function that stops it */
+  on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
+    // EventEmitter's own types cannot follow a generic name to its arguments.
+    const untyped = listener as (...args: unknown[]) => void
+    const emitter: NodeJS.EventEmitter = this.#events
+    emitter.on(name, untyped)
+    return () => emitter.off(name, untyped)
+  }
+
+  /**
+   * Drains: no more pushes and claims; what runs may finish, until `timeout` (30 s unless given), and the rest is given back;
+   * then lets go of the store.
+   * @throws InvalidOption
+   */
+  close(options: { timeout?: Duration } = {}): Promise<PondCloseReport> {
+    const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout') >= 0 }
+    const { timeout = 30_000 } = checkOptions(options, rules, 'close')
+    this.#closing ??= this.#close(milliseconds(timeout, 'timeout'))
+    return this.#closing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #close(timeout: number): Promise<PondCloseReport> {
+    this.#signals?.()
+    this.#rooms.close()
+    const reports = await Promise.all([...this.#workers].map((worker) => worker.close(timeout)))
+    await this.#core.pusher.flushed()
+    this.#results.close()
+    await this.#keeper.stop()
+    const dropped = this.#store.capabilities.durable ? 0 : await this.#live()
+    await this.#store.close()
+    this.#unlisten?.()
+    return {
+      finished: reports.reduce((sum, report) => sum + report.finished, 0),
+      givenBack: reports.reduce((sum, report) => sum + report.givenBack, 0),
+      dropped,
+    }
+  }
+
+  async #live(): Promise<number> {
+    const all = await this.#store.stats({ minutes: 0 })
+    return all.reduce((sum, { counts }) => sum + counts.scheduled + counts.waiting + counts.running, 0)
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) {
+      throw new MillpondError('Closed', 'this pond is closed or closing; open a new one to go on')
+    }
+  }
+
+  #pushed(job: NewJob, id: string, existing: boolean): void {
+    if (job.delay > 0) this.#keeper.due(job.delay)
+    else if (job.runAt !== null) this.#keeper.due(Math.max(0, job.runAt - Date.now()))
+    if (this.#events.listenerCount('pushed') > 0) this.#events.emit('pushed', { queue: job.queue, id, existing })
+  }
+
+  #listen(more: boolean): void {
+    this.#listeners += more ? 1 : -1
+    if (this.#listeners > 0) this.#unlisten ??= this.#store.listen((bell) => this.#rung(bell))
+    else {
+      this.#unlisten?.()
+      this.#unlisten = undefined
+    }
+  }
+
+  #rung(bell: Bell): void {
+    const { queue } = bell
+    if (bell.kind === 'finished') this.#results.finished(queue, bell.ids)
+    else if (bell.kind === 'room') this.#rooms.rung(queue)
+    else {
+      for (const worker of this.#workers) {
+        if (worker.queue !== queue) continue
+        if (bell.kind === 'work') worker.wake()
+        else worker.checkCancelled(bell.ids)
+      }
+    }
+  }
+
+  #drainOnSignals(): void {
+    const drain = (signal: NodeJS.Signals) => {
+      // Once drained, the process ends by the very signal, so that whoever sent it sees that it did.
+      void this.close().finally(() => process.kill(process.pid, signal))
+    }
+    process.once('SIGTERM', drain)
+    process.once('SIGINT', drain)
+    this.#signals = () => {
+      process.off('SIGTERM', drain)
+      process.off('SIGINT', drain)
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/** Checks what callers pass: unknown names are refused, since a misspelt option that is silently ignored loses jobs later. */
+import { shown } from './duration.ts'
+import { MillpondError } from './errors.ts'
+
+/** Per option: true if the value is fine, else what it should have been. May throw an InvalidOption of its own. */
+export type Rules<T> = { [K in keyof Required<T>]: (value: unknown) => true | false | string }
+
+/** @throws InvalidOption */
+export function checkOptions<T extends object>(
+  options: T | undefined,
+  rules: Rules<T>,
+  where: string,
+  required: readonly (keyof T & string)[] = [],
+): T {
+  const given = options ?? {}
+  if (typeof given !== 'object' || Array.isArray(given)) {
+    throw new MillpondError('InvalidOption', `${where} takes an object of options; got ${shown(options)}`)
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(rules, name)) {
+      throw new MillpondError(
+        'InvalidOption',
+        `${where}: unknown option ${shown(name)}; known are ${Object.keys(rules).join(', ')}`,
+      )
+    }
+    if (value === undefined) continue
+    const verdict = rules[name as keyof T](value)
+    if (verdict !== true) {
+      throw new MillpondError(
+        'InvalidOption',
+        `${where}: ${name} must be ${verdict === false ? 'otherwise' : verdict}; got ${shown(value)}`,
+      )
+    }
+  }
+  for (const name of required) {
+    if (!(name in given)) throw new MillpondError('InvalidOption', `${where}: ${name} is missing`)
+  }
+  return given as T
+}
+
+export const isBoolean = (value: unknown) => typeof value === 'boolean' || 'true or false'
+export const isFunction = (value: unknown) => typeof value === 'function' || 'a function'
+export const isSignal = (value: unknown) => value instanceof AbortSignal || 'an AbortSignal'
+export const isInteger = (least: number, most: number) => (value: unknown) =>
+  (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) ||
+  `a whole number from ${least} to ${most}`

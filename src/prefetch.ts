@@ -1,0 +1,35 @@
+/**
+ * How many jobs a worker may hold beyond those it runs: no more than it expects to start within the window.
+ *
+ *   buffer = ⌊ productive slots × window ÷ mean run time ⌋, at most MOST
+ *
+ * A slot is productive unless its job has already run for longer than the window: such a slot will likely be held on, and
+ * what is buffered behind it would wait. Long jobs thus give 0, which is pure pull; millisecond jobs give hundreds.
+ */
+
+/** Past this, a larger buffer saves no more round trips, and a crash would put more jobs back by a lost lease. */
+const MOST = 1000
+
+export class Prefetch {
+  readonly window: number
+  #mean: number | undefined
+
+  /** @param window in milliseconds */
+  constructor(window: number) {
+    this.window = window
+  }
+
+  /** Learns from a finished attempt that ran this long. Slow news is believed at once, good news by and by. */
+  ran(ms: number): void {
+    const mean = this.#mean
+    if (mean === undefined) this.#mean = ms
+    else this.#mean = mean + (ms - mean) * (ms > mean ? 0.25 : 0.05)
+  }
+
+  /** @param productive slots that are free, or whose job has run for less than the window */
+  buffer(productive: number): number {
+    // Before the first job has finished nothing is known, and holding nothing back can hold nothing up.
+    if (this.#mean === undefined) return 0
+    return Math.min(MOST, Math.floor((productive * this.window) / Math.max(this.#mean, 0.001)))
+  }
+}

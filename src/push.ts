@@ -1,0 +1,145 @@
+/** From what a caller pushes to what a store takes: everything is checked here, before any store sees it. */
+import { type Duration, milliseconds } from './duration.ts'
+import { encode } from './encoding.ts'
+import { MillpondError } from './errors.ts'
+import { checkId, newId } from './ids.ts'
+import { checkKey } from './names.ts'
+import { checkOptions, isFunction, isInteger, type Rules } from './options.ts'
+import { type StandardSchema, validate } from './schema.ts'
+import type { NewJob } from './store.ts'
+
+export interface PushOptions {
+  /** A UUID of the caller's own, best a UUIDv7. Pushing it again changes nothing, so a push whose answer was lost can be repeated. */
+  id?: string
+  /** 0–9, higher first; 4 unless set, as in JMS. */
+  priority?: number
+  /** Due after this long, by the store's clock. Not together with `runAt`. */
+  delay?: Duration
+  /** Due at this time: a Date, or milliseconds since 1970. In the past means now. */
+  runAt?: Date | number
+  /** At most one live job of the queue has this key; a second push gets the first one's id. 1–255 bytes. */
+  key?: string
+  /** Unit of fairness and of keyed limits; kept with the job. 1–255 bytes. */
+  group?: string
+  /** Overrides the queue's `retry.attempts`. */
+  attempts?: number
+  /** How long one attempt may run; without limit unless set. */
+  timeout?: Duration
+  /** W3C trace context (`traceparent`), kept with the job. */
+  trace?: string
+  /** Store it inside this transaction of the same database; it exists when that commits. */
+  tx?: unknown
+}
+
+export interface PushManyOptions<Data> extends Omit<PushOptions, 'id' | 'key'> {
+  /** Options of one job; they override the common ones. */
+  each?: (data: Data, index: number) => Omit<PushOptions, 'tx'>
+}
+
+/** A call to the store carries at most this many jobs, and bytes of data, unless one job alone has more. */
+export const GROUP = { items: 500, bytes: 1_048_576 }
+
+/** Jobs checked without a break, so that a large array does not hold up the event loop. */
+const STRETCH = 200
+
+const EACH_RULES: Rules<PushOptions> = {
+  id: (value) => checkId(value) !== '',
+  priority: (value) => isInteger(0, 9)(value),
+  delay: (value) => milliseconds(value, 'delay') >= 0,
+  runAt: (value) => timeOf(value) !== undefined || 'a valid Date, or milliseconds since 1970',
+  key: (value) => checkKey(value, 'key') !== '',
+  group: (value) => checkKey(value, 'group') !== '',
+  attempts: isInteger(1, 1_000_000),
+  timeout: (value) => milliseconds(value, 'timeout', 1) > 0,
+  trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
+  tx: (value) => value !== null || 'a transaction',
+}
+const MANY_RULES: Rules<PushManyOptions<unknown>> = { ...EACH_RULES, each: isFunction }
+
+const NO_OPTIONS: PushOptions = {}
+
+export class Preparer {
+  readonly #queue: string
+  readonly #schema: StandardSchema | undefined
+  readonly #attempts: number
+  readonly #maxPayload: number
+
+  constructor(queue: string, schema: StandardSchema | undefined, attempts: number, maxPayload: number) {
+    this.#queue = queue
+    this.#schema = schema
+    this.#attempts = attempts
+    this.#maxPayload = maxPayload
+  }
+
+  /** A promise only when the schema is asynchronous. @throws SchemaMismatch, Payload…, InvalidOption, InvalidName */
+  prepare(data: unknown, options: PushOptions | undefined): NewJob | Promise<NewJob> {
+    const given = options === undefined ? NO_OPTIONS : checkOptions(options, EACH_RULES, `push to ${this.#queue}`)
+    if (given.delay !== undefined && given.runAt !== undefined) {
+      throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
+    }
+    if (this.#schema !== undefined) {
+      // What is stored is what was given: the handler's side validates again, and a transformation must happen only once.
+      const valid = validate(this.#schema, data, this.#queue)
+      if (valid instanceof Promise) return valid.then(() => this.#job(data, given))
+    }
+    return this.#job(data, given)
+  }
+
+  async prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<NewJob[]> {
+    const { each, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
+    const jobs: NewJob[] = []
+    for (let index = 0; index < items.length; index++) {
+      const own = each === undefined ? common : { ...common, ...each(items[index] as never, index) }
+      const job = this.prepare(items[index], own)
+      jobs.push(job instanceof Promise ? await job : job)
+      if (index % STRETCH === STRETCH - 1 && items.length > GROUP.items) await new Promise(setImmediate)
+    }
+    return jobs
+  }
+
+  #job(data: unknown, options: PushOptions): NewJob {
+    return {
+      id: options.id === undefined ? newId() : options.id.toLowerCase(),
+      queue: this.#queue,
+      priority: options.priority ?? 4,
+      delay: options.delay === undefined ? 0 : milliseconds(options.delay, 'delay'),
+      runAt: options.runAt === undefined ? null : (timeOf(options.runAt) ?? null),
+      key: options.key ?? null,
+      group: options.group ?? null,
+      attempts: options.attempts ?? this.#attempts,
+      timeout: options.timeout === undefined ? null : milliseconds(options.timeout, 'timeout', 1),
+      trace: options.trace ?? null,
+      data: encode(data, 'data', this.#maxPayload),
+    }
+  }
+}
+
+/** Bytes of a job's data, or what comes near: a text is counted in UTF-16 units. */
+export function bytesOf(job: NewJob): number {
+  return job.data.body.length
+}
+
+/** Cuts jobs into groups of a size that one call carries. */
+export function* batches(jobs: readonly NewJob[]): Generator<NewJob[]> {
+  let batch: NewJob[] = []
+  let bytes = 0
+  for (const job of jobs) {
+    const more = bytesOf(job)
+    if (batch.length > 0 && (batch.length === GROUP.items || bytes + more > GROUP.bytes)) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+    batch.push(job)
+    bytes += more
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** The last moment that a Date can hold, in milliseconds since 1970. */
+const LAST = 8.64e15
+
+function timeOf(value: unknown): number | undefined {
+  const ms = value instanceof Date ? value.getTime() : value
+  return typeof ms === 'number' && ms >= 0 && ms <= LAST ? Math.round(ms) : undefined
+}

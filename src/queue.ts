@@ -1,0 +1,298 @@
+import { type Backoff, backoff } from './backoff.ts'
+import type { PondCore } from './core.ts'
+import { type Duration, milliseconds, shown } from './duration.ts'
+import { MillpondError } from './errors.ts'
+import { checkId } from './ids.ts'
+import { type JobInfo, jobInfo } from './job.ts'
+import { checkQueueName } from './names.ts'
+import { checkOptions, isBoolean, isFunction, isInteger, type Rules } from './options.ts'
+import { batches, bytesOf, Preparer, type PushManyOptions, type PushOptions } from './push.ts'
+import type { Handler } from './runner.ts'
+import { isStandardSchema, type StandardSchema } from './schema.ts'
+import { type QueueReport, queueReport } from './stats.ts'
+import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings } from './store.ts'
+import { Worker } from './worker.ts'
+
+export interface QueueOptions {
+  /** Any Standard Schema; checked on push and before work. The handler gets its output. */
+  schema?: StandardSchema
+  /** Most scheduled and waiting jobs, at least 1; unset: without limit, in memory 100,000. Kept in the store, for every process. */
+  capacity?: number | null
+  /** What a push does when the queue is full: reject with `QueueFull` (unless set), or wait for room. */
+  whenFull?: 'reject' | 'wait'
+  /** `attempts`: in all, 10 unless set. `backoff`: exponential unless set. */
+  retry?: { attempts?: number; backoff?: Backoff }
+  /** A worker silent for longer loses the job; 30 s unless set, at least 50 ms. */
+  lease?: Duration
+  /** How long finished jobs stay: done 1 h unless set; dead, and cancelled, 7 d unless set. 0: not at all. Kept in the store. */
+  keep?: { done?: Duration; dead?: Duration }
+}
+
+export interface WorkOptions {
+  /** How many handlers run at once; 10 unless set. */
+  concurrency?: number
+  /** Jobs are claimed ahead only as far as they are expected to start within this; 50 ms unless set, 0: never ahead. */
+  window?: Duration
+  /** Run each handler in a transaction that commits with the job's completion; see `ctx.tx`. Needs a store that can. */
+  transaction?: boolean
+}
+
+/** What a push resolves to, once the store has the job. */
+export interface Pushed {
+  id: string
+  /** A live job had the key, or the id was known; `id` is that job's, and nothing was stored. */
+  existing: boolean
+}
+
+const QUEUE_RULES: Rules<QueueOptions> = {
+  schema: isStandardSchema,
+  capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
+  whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
+  retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
+  lease: (value) => milliseconds(value, 'lease', 50) > 0,
+  keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
+}
+const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
+  attempts: isInteger(1, 1_000_000),
+  backoff: () => true,
+}
+const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {
+  done: (value) => milliseconds(value, 'keep.done') >= 0,
+  dead: (value) => milliseconds(value, 'keep.dead') >= 0,
+}
+const WORK_RULES: Rules<WorkOptions> = {
+  concurrency: isInteger(1, 100_000),
+  window: (value) => milliseconds(value, 'window') >= 0,
+  transaction: isBoolean,
+}
+
+/** One queue of a pond. Cheap: make it wherever it is needed. */
+export class Queue<Input = unknown, Output = Input> {
+  readonly name: string
+  readonly #core: PondCore
+  readonly #options: QueueOptions
+  readonly #preparer: Preparer
+  readonly #backoff: (attempt: number, error: unknown) => number
+  /** Settles when the store knows the queue's settings; undefined once it does. */
+  #configuring: Promise<void> | undefined
+
+  /** @internal */
+  constructor(core: PondCore, name: unknown, options: QueueOptions | undefined) {
+    this.name = checkQueueName(name)
+    this.#core = core
+    this.#options = checkOptions(options, QUEUE_RULES, `queue ${this.name}`)
+    const { retry, schema } = this.#options
+    this.#backoff = backoff(retry?.backoff)
+    this.#preparer = new Preparer(this.name, schema, retry?.attempts ?? 10, core.maxPayload)
+    const settings = settingsOf(this.name, this.#options)
+    if (settings !== undefined) this.#configure(settings)
+    if (this.#options.whenFull === 'wait') core.rooms.watch()
+  }
+
+  /**
+   * Resolves when the store has the job.
+   * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported, TransactionMismatch,
+   * QueueFull, Closed, and the store's own (`Store…`); whichever it is, nothing was stored
+   */
+  push(data: Input, options?: PushOptions): Promise<Pushed> {
+    try {
+      this.#core.assertOpen()
+      const job = this.#preparer.prepare(data, options)
+      if (job instanceof Promise) return job.then((ready) => this.#push(ready, options?.tx))
+      return this.#push(job, options?.tx)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /**
+   * Pushes many, in order. All are checked before any is stored. If the store fails or the queue is full midway, the error's
+   * `pushed` tells how many, counted from the first, the store has; give each job an `id` of its own to be able to repeat the call.
+   * @throws as `push`
+   */
+  async pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
+    this.#core.assertOpen()
+    if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${shown(items)}`)
+    const prepared = await this.#preparer.prepareMany(items, options)
+    const pushed: Pushed[] = []
+    for (const batch of batches(prepared)) {
+      try {
+        await this.#configuring
+        if (options?.tx !== undefined) pushed.push(...(await this.#pushInside(options.tx, batch)))
+        else await this.#pushBatch(batch, pushed)
+      } catch (error) {
+        if (!(error instanceof MillpondError)) throw error
+        throw new MillpondError(error.code, error.message, { cause: error, queue: this.name, pushed: pushed.length })
+      }
+    }
+    return pushed
+  }
+
+  /**
+   * Starts a worker, which runs until it is closed.
+   * @throws InvalidOption, NotSupported, Closed
+   */
+  work<Result>(handler: Handler<Output, Result>, options?: WorkOptions): Worker {
+    this.#core.assertOpen()
+    if (isFunction(handler) !== true) {
+      throw new MillpondError('InvalidOption', `work takes a function as handler; got ${shown(handler)}`)
+    }
+    const given = checkOptions(options, WORK_RULES, `work on ${this.name}`)
+    const { store } = this.#core
+    if (given.transaction === true && store.transactions === undefined) {
+      throw new MillpondError(
+        'NotSupported',
+        `transaction: true needs a store with transactions; ${store.name} has none`,
+      )
+    }
+    const settings = {
+      queue: this.name,
+      concurrency: given.concurrency ?? 10,
+      lease: milliseconds(this.#options.lease ?? '30s', 'lease', 50),
+      window: milliseconds(given.window ?? 50, 'window'),
+      transaction: given.transaction ?? false,
+      maxPayload: this.#core.maxPayload,
+      schema: this.#options.schema,
+      backoff: this.#backoff,
+    }
+    const { events } = this.#core
+    const ready = this.#configuring ?? Promise.resolve()
+    // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
+    const worker = new Worker(store, settings, handler as Handler, events, ready, (w) => this.#core.removeWorker(w))
+    this.#core.addWorker(worker)
+    return worker
+  }
+
+  /** No claims until `resume`, in any process; pushes go on. */
+  async pause(): Promise<void> {
+    await this.#core.store.configure({ queue: this.name, paused: true })
+  }
+
+  async resume(): Promise<void> {
+    await this.#core.store.configure({ queue: this.name, paused: false })
+  }
+
+  /**
+   * Jobs in one state, a page at a time: waiting ones in the order of claiming, scheduled and running ones soonest first, the
+   * others newest first.
+   * @param options `limit`: 100 unless given, at most 1,000. `after`: the last id of the page before.
+   * @throws InvalidOption, InvalidName
+   */
+  async jobs(state: JobState, options: { limit?: number; after?: string } = {}): Promise<JobInfo[]> {
+    const { limit = 100, after } = checkOptions(
+      options,
+      { limit: isInteger(1, 1000), after: (value) => checkId(value) !== '' },
+      'jobs',
+    )
+    if (!JOB_STATES.includes(state)) {
+      throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
+    }
+    const request = { queue: this.name, state, limit, ...(after === undefined ? {} : { after }) }
+    return (await this.#core.store.admin.list(request)).map(jobInfo)
+  }
+
+  /**
+   * Sends dead or cancelled jobs back to waiting, with all their attempts: those named, or else every dead one of the queue.
+   * @returns how many went; a job whose key a live one has taken does not
+   * @throws InvalidName
+   */
+  async requeue(ids?: readonly string[]): Promise<number> {
+    const { admin } = this.#core.store
+    if (ids !== undefined) return admin.requeue({ ids: ids.map(checkId) })
+    let total = 0
+    for (;;) {
+      const count = await admin.requeue({ queue: this.name, limit: 1000 })
+      total += count
+      if (count < 1000) return total
+    }
+  }
+
+  /** Counts and percentiles. @param options `minutes`: how far back the percentiles look, 5 unless given, at most 60. @throws InvalidOption */
+  async stats(options: { minutes?: number } = {}): Promise<QueueReport> {
+    const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
+    await this.#configuring
+    const [stats] = await this.#core.store.stats({ queue: this.name, minutes })
+    return queueReport(this.name, stats)
+  }
+
+  #configure(settings: QueueSettings): void {
+    const configuring = this.#core.store.configure(settings).then(() => {
+      this.#configuring = undefined
+    })
+    // Whoever pushes or works awaits it and gets the error; until then it must not count as unhandled.
+    configuring.catch(() => {})
+    this.#configuring = configuring
+  }
+
+  #push(job: NewJob, tx: unknown): Promise<Pushed> {
+    if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
+    const seen = this.#core.rooms.version(this.name)
+    const add = () => this.#core.pusher.add(job, bytesOf(job)).then((outcome) => this.#settle(job, outcome, seen))
+    return this.#configuring === undefined ? add() : this.#configuring.then(add)
+  }
+
+  #settle(job: NewJob, outcome: PushOutcome, seen: number): Pushed | Promise<Pushed> {
+    const { id, status } = outcome
+    if (status === 'full') return this.#full(seen).then(() => this.#push(job, undefined))
+    const existing = status === 'existing'
+    this.#core.pushed(job, id, existing)
+    return { id, existing }
+  }
+
+  async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
+    let left = batch
+    while (left.length > 0) {
+      const seen = this.#core.rooms.version(this.name)
+      const outcomes = await this.#core.store.push(left)
+      const full = outcomes.findIndex((outcome) => outcome.status === 'full')
+      // What comes after the first full one may have been stored, by its key or by room made meanwhile; pushing it again is harmless.
+      const stored = full === -1 ? left.length : full
+      for (const [index, job] of left.slice(0, stored).entries()) {
+        const { id, status } = outcomes[index] as PushOutcome
+        const existing = status === 'existing'
+        this.#core.pushed(job, id, existing)
+        pushed.push({ id, existing })
+      }
+      left = left.slice(stored)
+      if (left.length > 0) await this.#full(seen)
+    }
+  }
+
+  async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
+    const { store } = this.#core
+    if (store.transactions === undefined) {
+      throw new MillpondError('NotSupported', `tx needs a store with transactions; ${store.name} has none`)
+    }
+    await this.#configuring
+    const outcomes = await store.transactions.push(tx, jobs)
+    if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
+    return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
+  }
+
+  /** Resolves when there may be room again. @param seen the rooms' version before the push @throws QueueFull, Closed */
+  async #full(seen: number): Promise<void> {
+    this.#core.events.emit('full', { queue: this.name })
+    if (this.#options.whenFull !== 'wait') throw this.#queueFull()
+    await this.#core.rooms.wait(this.name, seen)
+  }
+
+  #queueFull(): MillpondError {
+    return new MillpondError(
+      'QueueFull',
+      `queue ${this.name} is full; push again later, or open it with whenFull: 'wait'`,
+      {
+        queue: this.name,
+      },
+    )
+  }
+}
+
+function settingsOf(queue: string, { capacity, keep }: QueueOptions): QueueSettings | undefined {
+  if (capacity === undefined && keep === undefined) return undefined
+  return {
+    queue,
+    ...(capacity === undefined ? {} : { capacity }),
+    ...(keep?.done === undefined ? {} : { keepDone: milliseconds(keep.done, 'keep.done') }),
+    ...(keep?.dead === undefined ? {} : { keepDead: milliseconds(keep.dead, 'keep.dead') }),
+  }
+}

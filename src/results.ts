@@ -1,0 +1,141 @@
+/**
+ * Waits for jobs to finish. Bells make it quick; a look at the store once a second makes it certain, since any bell can be missed.
+ * All who wait are looked up in one call.
+ */
+import { decode } from './encoding.ts'
+import { MillpondError } from './errors.ts'
+import { errorFrom } from './job.ts'
+import type { JobRecord, Store } from './store.ts'
+
+const POLL = 1000
+
+interface Waiter {
+  queue: string | undefined
+  resolve: (record: JobRecord | null) => void
+  reject: (error: unknown) => void
+}
+
+export class Results {
+  readonly #store: Store
+  readonly #waiters = new Map<string, Set<Waiter>>()
+  /** Tells whether anybody waits, so that bells are asked for only then. */
+  readonly #onChange: (waiting: boolean) => void
+  /** Not unref'd: somebody waits for an answer. */
+  #poll: NodeJS.Timeout | undefined
+  #looking = false
+  #rung = new Set<string>()
+
+  constructor(store: Store, onChange: (waiting: boolean) => void) {
+    this.#store = store
+    this.#onChange = onChange
+  }
+
+  /** @throws JobUnknown, JobFailed, JobCancelled, ResultTimeout, PayloadNotDecodable, Closed, and what the signal holds */
+  async wait(id: string, timeout: number | undefined, signal: AbortSignal | undefined): Promise<unknown> {
+    signal?.throwIfAborted()
+    const waiter = Promise.withResolvers<JobRecord | null>()
+    const entry: Waiter = { queue: undefined, resolve: waiter.resolve, reject: waiter.reject }
+    this.#add(id, entry)
+    let timer: NodeJS.Timeout | undefined
+    if (timeout !== undefined) {
+      const late = () =>
+        waiter.reject(
+          new MillpondError('ResultTimeout', `job ${id} did not finish within ${timeout} ms; it goes on`, { id }),
+        )
+      timer = setTimeout(late, timeout)
+    }
+    const abort = () => waiter.reject(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    this.#look([id])
+    try {
+      return outcome(id, await waiter.promise)
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+      this.#remove(id, entry)
+    }
+  }
+
+  /** A bell: these jobs, or any of the queue, may have finished. */
+  finished(queue: string, ids: readonly string[] | undefined): void {
+    if (this.#waiters.size === 0) return
+    if (ids !== undefined) this.#look(ids.filter((id) => this.#waiters.has(id)))
+    else {
+      const concerned = [...this.#waiters].filter(([, set]) =>
+        [...set].some((w) => w.queue === undefined || w.queue === queue),
+      )
+      this.#look(concerned.map(([id]) => id))
+    }
+  }
+
+  close(): void {
+    const closed = new MillpondError('Closed', 'the pond was closed while a result was awaited; the job itself is safe')
+    for (const set of this.#waiters.values()) for (const waiter of set) waiter.reject(closed)
+  }
+
+  #add(id: string, waiter: Waiter): void {
+    const set = this.#waiters.get(id) ?? new Set()
+    this.#waiters.set(id, set.add(waiter))
+    if (this.#poll === undefined) {
+      this.#poll = setInterval(() => this.#look([...this.#waiters.keys()]), POLL)
+      this.#onChange(true)
+    }
+  }
+
+  #remove(id: string, waiter: Waiter): void {
+    const set = this.#waiters.get(id)
+    set?.delete(waiter)
+    if (set?.size === 0) this.#waiters.delete(id)
+    if (this.#waiters.size === 0 && this.#poll !== undefined) {
+      clearInterval(this.#poll)
+      this.#poll = undefined
+      this.#onChange(false)
+    }
+  }
+
+  /** Looks the jobs up, with all that are asked for meanwhile in the next call. */
+  #look(ids: readonly string[]): void {
+    for (const id of ids) this.#rung.add(id)
+    if (this.#looking || this.#rung.size === 0) return
+    this.#looking = true
+    const asked = [...this.#rung]
+    this.#rung = new Set()
+    this.#store.find(asked).then(
+      (records) => {
+        this.#looking = false
+        for (const [index, id] of asked.entries()) this.#found(id, records[index] ?? null)
+        this.#look([])
+      },
+      (error: unknown) => {
+        this.#looking = false
+        // A store that is only away for now is asked again by the poll; the caller's own timeout bounds the wait.
+        if (error instanceof MillpondError && error.retryable) return
+        for (const id of asked) for (const waiter of this.#waiters.get(id) ?? []) waiter.reject(error)
+        this.#look([])
+      },
+    )
+  }
+
+  #found(id: string, record: JobRecord | null): void {
+    const final = record === null || record.state === 'done' || record.state === 'dead' || record.state === 'cancelled'
+    for (const waiter of this.#waiters.get(id) ?? []) {
+      if (final) waiter.resolve(record)
+      else waiter.queue = record.queue
+    }
+  }
+}
+
+function outcome(id: string, record: JobRecord | null): unknown {
+  if (record === null) {
+    throw new MillpondError('JobUnknown', `the store has no job ${id}: it never had, or its queue's \`keep\` is over`, {
+      id,
+    })
+  }
+  const { queue, state, result, error } = record
+  if (state === 'cancelled') throw new MillpondError('JobCancelled', `job ${id} was cancelled`, { id, queue })
+  if (state === 'dead') {
+    const message = `job ${id} is dead after ${record.attempt} of ${record.attempts} attempts: ${error?.message ?? 'no error kept'}`
+    throw new MillpondError('JobFailed', message, { id, queue, ...(error === null ? {} : { cause: errorFrom(error) }) })
+  }
+  return result === null ? undefined : decode(result, `result of job ${id}`)
+}

@@ -1,0 +1,27 @@
+/** Which store answers to a URL. A store's module, and the client it needs, is loaded when it is first used. */
+import { shown } from './duration.ts'
+import { MillpondError } from './errors.ts'
+import type { OpenStore, Store, StoreOptions } from './store.ts'
+
+const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
+  memory: () => import('./stores/memory.ts'),
+  sqlite: () => import('./stores/sqlite.ts'),
+}
+
+/** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */
+export async function openStore(url: unknown, options: StoreOptions): Promise<Store> {
+  const text = url instanceof URL ? url.href : url
+  const known = Object.keys(STORES)
+    .map((scheme) => `${scheme}:`)
+    .join(', ')
+  if (typeof text !== 'string' || !text.includes(':')) {
+    throw new MillpondError('InvalidOption', `a store's URL begins with one of ${known}; got ${shown(text)}`)
+  }
+  const scheme = text.slice(0, text.indexOf(':')).toLowerCase()
+  const load = Object.hasOwn(STORES, scheme) ? STORES[scheme] : undefined
+  if (load === undefined) {
+    throw new MillpondError('UnknownScheme', `no store answers to ${shown(`${scheme}:`)}; known are ${known}`)
+  }
+  const { open } = await load()
+  return open(text, options)
+}

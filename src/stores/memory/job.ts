@@ -1,0 +1,137 @@
+/**
+ * A job as the memory store holds it, and its copies for the world outside.
+ *
+ * At any time a job is in exactly one container, which its state names: the waiting line, the due heap, a lease list or a
+ * list of finished jobs. So one pair of links (`prev`, `next`, `list`) and one heap position (`slot`) serve for all of
+ * them, and whatever happens to a job, it leaves where it is at once: nothing stale is ever left behind to be skipped.
+ */
+
+import type { ClaimedJob, Encoded, Encoding, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
+import type { JobList } from './list.ts'
+
+/** Stands for "not yet": times stay numbers, which keeps every job of one shape. */
+const NEVER = -1
+
+export class Job {
+  prev: Job | null = null
+  next: Job | null = null
+  list: JobList | null = null
+  /** Position in a heap; -1: in none. */
+  slot = -1
+
+  readonly id: string
+  readonly queue: string
+  /** The place: counts first pushes over the whole store. */
+  readonly place: number
+  readonly priority: number
+  readonly attempts: number
+  readonly key: string | null
+  readonly group: string | null
+  readonly timeout: number | null
+  readonly trace: string | null
+  readonly pushedAt: number
+  readonly encoding: Encoding
+  readonly body: string | Uint8Array
+
+  state: JobState
+  attempt = 0
+  fence = 0
+  dueAt: number
+  startedAt = NEVER
+  finishedAt = NEVER
+  leaseUntil = NEVER
+  worker: string | null = null
+  progress: Encoded | null = null
+  result: Encoded | null = null
+  error: JobError | null = null
+
+  constructor(job: NewJob, place: number, now: number, dueAt: number) {
+    this.id = job.id
+    this.queue = job.queue
+    this.place = place
+    this.priority = job.priority
+    this.attempts = job.attempts
+    this.key = job.key
+    this.group = job.group
+    this.timeout = job.timeout
+    this.trace = job.trace
+    this.pushedAt = now
+    this.dueAt = dueAt
+    this.state = dueAt > now ? 'scheduled' : 'waiting'
+    this.encoding = job.data.encoding
+    this.body = copyBody(job.data.body)
+  }
+
+  /** As if the last claim had never been; its fence alone stays used up. */
+  forgetClaim(): void {
+    this.startedAt = NEVER
+    this.worker = null
+    this.attempt--
+  }
+
+  toClaimed(): ClaimedJob {
+    return {
+      id: this.id,
+      fence: this.fence,
+      attempt: this.attempt,
+      attempts: this.attempts,
+      priority: this.priority,
+      group: this.group,
+      key: this.key,
+      timeout: this.timeout,
+      trace: this.trace,
+      pushedAt: this.pushedAt,
+      dueAt: this.dueAt,
+      data: { encoding: this.encoding, body: copyBody(this.body) },
+    }
+  }
+
+  toRecord(): JobRecord {
+    return {
+      id: this.id,
+      queue: this.queue,
+      state: this.state,
+      priority: this.priority,
+      attempt: this.attempt,
+      attempts: this.attempts,
+      key: this.key,
+      group: this.group,
+      timeout: this.timeout,
+      trace: this.trace,
+      pushedAt: this.pushedAt,
+      dueAt: this.dueAt,
+      startedAt: this.startedAt === NEVER ? null : this.startedAt,
+      finishedAt: this.finishedAt === NEVER ? null : this.finishedAt,
+      worker: this.worker,
+      data: { encoding: this.encoding, body: copyBody(this.body) },
+      progress: copyEncoded(this.progress),
+      result: copyEncoded(this.result),
+      error: copyError(this.error),
+    }
+  }
+
+  /** All attempts again, as if newly pushed; the fence alone goes on. */
+  renew(now: number): void {
+    this.startedAt = NEVER
+    this.finishedAt = NEVER
+    this.worker = null
+    this.attempt = 0
+    this.dueAt = now
+  }
+}
+
+/** Text cannot change under us; bytes can, so that they are copied on the way in and on the way out. */
+function copyBody(body: string | Uint8Array): string | Uint8Array {
+  return typeof body === 'string' ? body : new Uint8Array(body)
+}
+
+export function copyEncoded(encoded: Encoded | null): Encoded | null {
+  return encoded === null ? null : { encoding: encoded.encoding, body: copyBody(encoded.body) }
+}
+
+export function copyError(error: JobError | null): JobError | null {
+  if (error === null) return null
+  const copy: JobError = { code: error.code, name: error.name, message: error.message }
+  if (error.stack !== undefined) copy.stack = error.stack
+  return copy
+}

@@ -1,0 +1,118 @@
+/** Opens the file as the thread wants it, and brings its tables up to date. */
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { MillpondError } from '../../errors.ts'
+import { toMillpondError } from './errors.ts'
+import type { Settings } from './settings.ts'
+import { CONTRACT } from './statements.ts'
+import { integer } from './values.ts'
+
+const BUSY = 5
+const pause = new Int32Array(new SharedArrayBuffer(4))
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' && (error.errcode & 0xff) === BUSY
+}
+
+/**
+ * Tries again while the file is locked. SQLite's own waiting backs off to 100 ms, which starves whoever meets a steady
+ * writer, and it does not wait at all where it suspects a deadlock, such as when two connections switch to WAL at once.
+ */
+export function whileBusy<T>(timeout: number, attempt: () => T): T {
+  const until = performance.now() + timeout
+  for (;;) {
+    try {
+      return attempt()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= until) throw error
+    }
+    Atomics.wait(pause, 0, 0, 0.2 + Math.random())
+  }
+}
+
+/** SQLite opens what it cannot write, and then says so only at the first write: here it is said at once. */
+function checkAccess(path: string): void {
+  const folder = dirname(path)
+  const unavailable = (why: string, cause?: unknown): never => {
+    throw new MillpondError('StoreUnavailable', `cannot open ${path}: ${why}`, { cause })
+  }
+  if (!existsSync(folder)) unavailable(`the folder ${folder} does not exist; create it`)
+  if (existsSync(path) && statSync(path).isDirectory()) unavailable('it is a folder; name a file in it')
+  try {
+    // The folder too: SQLite keeps `-wal` and `-shm` files beside the database.
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    unavailable('file and folder must both be writable for this user; change their permissions', error)
+  }
+}
+
+interface Migration {
+  version: number
+  sql: string
+}
+
+function migrations(): Migration[] {
+  const folder = new URL('migrations/', CONTRACT)
+  const names = readdirSync(folder).filter((name) => /^\d{3}_.*\.sql$/.test(name))
+  return names.sort().map((name) => ({ version: Number(name.slice(0, 3)), sql: readFileSync(new URL(name, folder), 'utf8') }))
+}
+
+/** `user_version` is the application's: our version is in a table of ours. */
+function versionOf(db: DatabaseSync): number {
+  const table = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'millpond_meta'`).get()
+  if (table === undefined) return 0
+  return integer(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.['value'] ?? 0)
+}
+
+/** Any number of processes may do this at once: whoever gets the lock first does it, the others then find it done. */
+function migrate(db: DatabaseSync, path: string, busyTimeout: number): void {
+  const known = migrations()
+  const newest = known.at(-1)?.version ?? 0
+  const check = (version: number): number => {
+    if (version <= newest) return version
+    const message = `${path} has tables of version ${version}, this Millpond knows up to ${newest}: upgrade this process`
+    throw new MillpondError('StoreVersion', message)
+  }
+  // Without the lock first, as a process that opens a current file should wait for nobody.
+  if (check(versionOf(db)) === newest) return
+  whileBusy(busyTimeout, () => db.exec('begin immediate'))
+  try {
+    const version = check(versionOf(db))
+    db.exec('create table if not exists millpond_meta (key text primary key, value any) strict, without rowid')
+    for (const migration of known) if (migration.version > version) db.exec(migration.sql)
+    db.prepare(`insert into millpond_meta (key, value) values ('version', ?)
+      on conflict do update set value = excluded.value`).run(newest)
+    db.exec('commit')
+  } catch (error) {
+    if (db.isTransaction) db.exec('rollback')
+    throw error
+  }
+}
+
+export function connect({ path, sync, busyTimeout }: Settings): DatabaseSync {
+  checkAccess(path)
+  let db: DatabaseSync | undefined
+  try {
+    const opened = new DatabaseSync(path)
+    db = opened
+    // `whileBusy` does the waiting.
+    opened.exec('pragma busy_timeout = 0')
+    const mode = whileBusy(busyTimeout, () => opened.prepare('pragma journal_mode = wal').get()?.['journal_mode'])
+    if (mode !== 'wal') {
+      throw new MillpondError('StoreUnavailable', `${path} cannot use a write-ahead log: put it on a local disk`)
+    }
+    opened.exec(`
+      pragma synchronous = ${sync};
+      pragma cache_size = -65536;
+      pragma wal_autocheckpoint = 4000;
+      pragma journal_size_limit = 33554432;
+    `)
+    migrate(opened, path, busyTimeout)
+    return opened
+  } catch (error) {
+    db?.close()
+    throw toMillpondError(error, path)
+  }
+}

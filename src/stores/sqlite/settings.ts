@@ -1,0 +1,67 @@
+/** From the store's URL and options to what the thread is started with. */
+import { isAbsolute, resolve } from 'node:path'
+import { MillpondError } from '../../errors.ts'
+import type { StoreOptions } from '../../store.ts'
+
+export interface Settings {
+  /** Absolute. */
+  path: string
+  /** `full`: a commit is on the disk when it is acknowledged. `normal`: a power cut, not a crash, may cost the last ones. */
+  sync: 'full' | 'normal'
+  /** How long to wait for another connection's lock, in ms. */
+  busyTimeout: number
+  /** How long a handler's transaction may go without a statement before it is rolled back, in ms. */
+  transactionTimeout: number
+}
+
+const KNOWN = ['sync', 'busyTimeout', 'transactionTimeout'] as const
+const LONGEST = 2 ** 31 - 1
+
+function invalid(message: string): never {
+  throw new MillpondError('InvalidOption', message)
+}
+
+/** `sqlite:app.db`, `sqlite:./dir/app.db`, `sqlite:/abs/app.db`, `sqlite:///abs/app.db`. A URL class would make every path absolute. */
+function pathOf(url: string): string {
+  const [, body = ''] = /^sqlite:([^?#]*)/i.exec(url) ?? invalid(`"${url}" is no URL of an SQLite file: use sqlite:app.db`)
+  const encoded = body.replace(/^\/\/(?=\/)/, '')
+  if (encoded.startsWith('//')) {
+    invalid(`"${url}" names a host: a path in the working folder is sqlite:app.db, an absolute one sqlite:///dir/app.db`)
+  }
+  let path: string
+  try {
+    path = decodeURIComponent(encoded)
+  } catch {
+    return invalid(`"${url}" has a "%" that begins no escape: write it as %25`)
+  }
+  if (path === ':memory:') invalid('an SQLite database in memory could not be shared or kept: use the store memory: instead')
+  if (path === '') invalid('the URL names no file: use sqlite:app.db')
+  if (path.includes('\0')) invalid('the path of an SQLite file cannot hold a NUL')
+  return isAbsolute(path) ? path : resolve(path)
+}
+
+function milliseconds(name: string, value: unknown, fallback: number, least: number): number {
+  if (value === undefined) return fallback
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+  if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= LONGEST) return number
+  return invalid(`${name} must be a whole number of milliseconds from ${least} to ${LONGEST}, not ${String(value)}`)
+}
+
+export function settingsOf(url: URL | string, options: StoreOptions): Settings {
+  const given = String(url)
+  const path = pathOf(given)
+  const query = new URLSearchParams(/\?([^#]*)/.exec(given)?.[1] ?? '')
+  for (const name of query.keys()) {
+    if (!KNOWN.some((known) => known === name)) invalid(`unknown option "${name}": an SQLite URL takes ${KNOWN.join(', ')}`)
+  }
+  // What the code says beats what the URL says: the URL is often shared between programs.
+  const option = (name: (typeof KNOWN)[number]): unknown => options[name] ?? query.get(name) ?? undefined
+  const sync = option('sync') ?? 'full'
+  if (sync !== 'full' && sync !== 'normal') invalid(`sync must be "full" or "normal", not ${JSON.stringify(sync)}`)
+  return {
+    path,
+    sync,
+    busyTimeout: milliseconds('busyTimeout', option('busyTimeout'), 5000, 0),
+    transactionTimeout: milliseconds('transactionTimeout', option('transactionTimeout'), 10_000, 1),
+  }
+}

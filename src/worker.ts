@@ -1,0 +1,401 @@
+/**
+ * A worker claims jobs of one queue and runs them through a handler.
+ *
+ * A claimed job is in one of these states here; in all of them it is held, that is, its lease is extended:
+ *
+ *   buffered ──slot free──► running ──handler ends──► settling ──store told──► let go
+ *      │                      │
+ *      │                      └─ lease lost or cancelled: let go at once, signal aborted; timeout: settling as failed
+ *      └─ window over: settling as released
+ *
+ * Claims and endings are planned for the end of the turn, so that they share a round trip. One claim is under way at a time.
+ * `#empty` is set when a claim came back short: then nothing is claimed until a bell rings, or a second has passed.
+ */
+import { Attempt } from './attempt.ts'
+import { MillpondError } from './errors.ts'
+import type { PondEmitter } from './events.ts'
+import { atEndOfTurn } from './gather.ts'
+import { Recorder } from './histogram.ts'
+import { newId } from './ids.ts'
+import { Leases } from './leases.ts'
+import { Prefetch } from './prefetch.ts'
+import { type Handler, Runner, type RunnerSettings } from './runner.ts'
+import { type Committed, type Ending, Settler } from './settler.ts'
+import type { ClaimedJob, FailOutcome, HoldOutcome, Store } from './store.ts'
+
+/** Everything a worker needs, checked and in milliseconds. */
+export interface WorkerSettings extends RunnerSettings {
+  concurrency: number
+  lease: number
+  window: number
+}
+
+/** Most jobs asked for in one claim. */
+const MOST_CLAIMED = 500
+/** A missed bell delays a job by this much at the most, in milliseconds. */
+const POLL = 1000
+/** Handlers are started for this long without a break, in milliseconds, before timers and sockets get their turn. */
+const TURN = 5
+
+export interface CloseReport {
+  /** Attempts that ran to their end while closing. */
+  finished: number
+  /** Jobs given back, whether started or not; others will run them. */
+  givenBack: number
+}
+
+export class Worker implements AsyncDisposable {
+  /** A UUID; shown as `worker` of the jobs it runs. */
+  readonly id = newId()
+  readonly #settings: WorkerSettings
+  readonly #store: Store
+  readonly #runner: Runner
+  readonly #events: PondEmitter
+  readonly #ready: Promise<void>
+  readonly #onClosed: (worker: Worker) => void
+  readonly #prefetch: Prefetch
+  readonly #recorder: Recorder
+  readonly #settler: Settler
+  readonly #leases: Leases
+  readonly #held = new Set<Attempt>()
+  /** In the order of their start. */
+  readonly #running = new Set<Attempt>()
+  #buffer: Attempt[] = []
+  #claiming = false
+  #empty = false
+  #planned = false
+  #yielding = false
+  /** When this process last gave way to timers and sockets, as far as we know. */
+  #turnBegan = 0
+  #claimRetry = 0
+  #windowTimer: NodeJS.Timeout | undefined
+  /** Not unref'd: an open worker keeps its process alive. */
+  readonly #ticker: NodeJS.Timeout
+  #closing: Promise<CloseReport> | undefined
+  #onQuiet: (() => void) | undefined
+  #finished = 0
+  #givenBack = 0
+
+  /** @internal */
+  constructor(
+    store: Store,
+    settings: WorkerSettings,
+    handler: Handler,
+    events: PondEmitter,
+    ready: Promise<void>,
+    onClosed: (worker: Worker) => void,
+  ) {
+    this.#store = store
+    this.#settings = settings
+    this.#runner = new Runner(store, settings, handler, (error) => events.trouble(error))
+    this.#events = events
+    this.#ready = ready
+    this.#onClosed = onClosed
+    this.#prefetch = new Prefetch(settings.window)
+    this.#recorder = new Recorder(settings.queue)
+    const trouble = (error: MillpondError) => events.trouble(error)
+    this.#settler = new Settler(store, settings.queue, (ending, outcome) => this.#settled(ending, outcome), trouble)
+    this.#leases = new Leases(
+      store,
+      settings.queue,
+      settings.lease,
+      this.#held,
+      (a, why) => this.#lost(a, why),
+      trouble,
+    )
+    this.#ticker = setInterval(() => this.#tick(), POLL)
+    this.#plan()
+  }
+
+  get queue(): string {
+    return this.#settings.queue
+  }
+
+  /** How many handlers run now, and how many jobs are claimed ahead. */
+  get load(): { running: number; buffered: number; slots: number } {
+    return { running: this.#running.size, buffered: this.#buffer.length, slots: this.#settings.concurrency }
+  }
+
+  /**
+   * Stops claiming, gives back what is not started, waits for what runs. After `timeout` milliseconds (30 s unless given) running
+   * handlers get their signal aborted, and their jobs are given back as well. Resolves when the store knows all of it.
+   */
+  close(timeout = 30_000): Promise<CloseReport> {
+    this.#closing ??= this.#close(timeout)
+    return this.#closing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** @internal There may be work. */
+  wake(): void {
+    this.#empty = false
+    this.#plan()
+  }
+
+  /** @internal These jobs, or any of the queue, may have been cancelled. */
+  checkCancelled(ids: readonly string[] | undefined): void {
+    const concerned = [...this.#running].filter((attempt) => ids?.includes(attempt.claimed.id) ?? true)
+    void this.#leases.extend(concerned)
+  }
+
+  #tick(): void {
+    if (this.#claimRetry === 0) this.wake()
+    this.#record()
+  }
+
+  #record(): void {
+    const slices = this.#recorder.take()
+    if (slices.length === 0) return
+    this.#store.record(slices).catch((error: unknown) => {
+      // Only figures for people are lost, and the store's trouble is already told by the claims and endings around it.
+      if (!(error instanceof MillpondError)) throw error
+    })
+  }
+
+  /** Endings and a claim go out together once this turn's promise reactions have run. */
+  #plan(): void {
+    if (this.#planned) return
+    this.#planned = true
+    atEndOfTurn(() => {
+      this.#planned = false
+      this.#settler.flush()
+      this.#claim()
+    })
+  }
+
+  #claim(): void {
+    if (this.#claiming || this.#empty || this.#closing !== undefined || this.#claimRetry !== 0) return
+    const { concurrency, queue, lease } = this.#settings
+    const free = concurrency - this.#running.size
+    const ahead = this.#prefetch.buffer(concurrency - this.#stuck())
+    const wanted = free + ahead - this.#buffer.length
+    // With every slot taken, topping up by dribs would cost a round trip each.
+    if (wanted <= 0 || (free <= this.#buffer.length && wanted < ahead / 2)) return
+    const limit = Math.min(wanted, MOST_CLAIMED)
+    this.#claiming = true
+    this.#empty = true
+    this.#ready
+      .then(() => this.#store.claim({ queue, worker: this.id, limit, lease }))
+      .then(
+        ({ now, jobs }) => {
+          this.#claiming = false
+          // A bell that rang meanwhile has cleared it already.
+          if (jobs.length === limit) this.#empty = false
+          this.#arrived(jobs.map((job) => this.#hold(job, now)))
+        },
+        (error: unknown) => this.#claimFailed(error),
+      )
+  }
+
+  /** Slots whose job has run past the window already. */
+  #stuck(): number {
+    const before = performance.now() - this.#settings.window
+    let stuck = 0
+    for (const attempt of this.#running) {
+      if (attempt.startedAt > before) break
+      stuck++
+    }
+    return stuck
+  }
+
+  #hold(job: ClaimedJob, now: number): Attempt {
+    return new Attempt(job, now, performance.now(), this.#settings.maxPayload, () => this.#leases.reportSoon())
+  }
+
+  #claimFailed(error: unknown): void {
+    this.#claiming = false
+    this.#empty = false
+    const known =
+      error instanceof MillpondError
+        ? error
+        : new MillpondError('StoreFailed', `claim failed: ${error}`, { cause: error })
+    if (this.#closing !== undefined) {
+      this.#quiet()
+      return
+    }
+    this.#events.trouble(known)
+    this.#claimRetry = Math.min(this.#claimRetry === 0 ? 50 : this.#claimRetry * 2, 5000)
+    setTimeout(() => {
+      const waited = this.#claimRetry
+      this.#claimRetry = 0
+      this.#claim()
+      if (this.#claiming) this.#claimRetry = waited
+    }, this.#claimRetry).unref()
+  }
+
+  #arrived(attempts: Attempt[]): void {
+    this.#claimRetry = 0
+    for (const attempt of attempts) this.#held.add(attempt)
+    const last = this.#buffer.at(-1)
+    const first = attempts[0]
+    this.#buffer.push(...attempts)
+    if (last !== undefined && first !== undefined && first.claimed.priority > last.claimed.priority) {
+      this.#buffer.sort((a, b) => b.claimed.priority - a.claimed.priority)
+    }
+    if (this.#closing !== undefined) {
+      this.#giveBack(this.#buffer.splice(0))
+      this.#quiet()
+      return
+    }
+    // The next claim goes out before these handlers start, so that the store works while they do.
+    if (!this.#empty) this.#claim()
+    this.#turnBegan = performance.now()
+    this.#pump()
+    this.#watchWindow()
+  }
+
+  #pump(): void {
+    while (this.#buffer.length > 0 && this.#running.size < this.#settings.concurrency && !this.#yielding) {
+      if (performance.now() - this.#turnBegan > TURN) {
+        this.#yield()
+        return
+      }
+      const attempt = this.#buffer.shift()
+      if (attempt !== undefined) void this.#start(attempt)
+    }
+  }
+
+  /** Lets timers and sockets have a turn before further handlers start. */
+  #yield(): void {
+    this.#yielding = true
+    setImmediate(() => {
+      this.#yielding = false
+      this.#turnBegan = performance.now()
+      this.#pump()
+      this.#plan()
+    })
+  }
+
+  #watchWindow(): void {
+    const oldest = this.#buffer[0]
+    if (oldest === undefined || this.#windowTimer !== undefined) return
+    const { window } = this.#settings
+    this.#windowTimer = setTimeout(() => {
+      this.#windowTimer = undefined
+      const before = performance.now() - window
+      const late = this.#buffer.filter((attempt) => attempt.arrived <= before)
+      if (late.length > 0) {
+        this.#buffer = this.#buffer.filter((attempt) => attempt.arrived > before)
+        this.#events.emit('released', { queue: this.queue, count: late.length })
+        this.#giveBack(late)
+      }
+      this.#watchWindow()
+    }, window).unref()
+  }
+
+  #giveBack(attempts: Attempt[]): void {
+    for (const attempt of attempts) this.#end({ kind: 'release', attempt })
+  }
+
+  async #start(attempt: Attempt): Promise<void> {
+    attempt.startedAt = performance.now()
+    this.#running.add(attempt)
+    this.#recorder.add(attempt.claimed.priority, 'wait', attempt.wait)
+    if (this.#events.listenerCount('started') > 0) {
+      this.#events.emit('started', { ...this.#eventOf(attempt), wait: attempt.wait })
+    }
+    const ending = await this.#runner.run(attempt)
+    if (ending !== undefined) {
+      this.#finish(attempt)
+      if (ending.kind === 'committed') this.#settled(ending, ending.outcome)
+      else this.#end(ending)
+    }
+    this.#pump()
+    this.#plan()
+  }
+
+  /** The handler's part is over: the slot is free. */
+  #finish(attempt: Attempt): void {
+    attempt.finishedAt = performance.now()
+    if (!this.#running.delete(attempt)) return
+    this.#prefetch.ran(attempt.run)
+    this.#recorder.add(attempt.claimed.priority, 'run', attempt.run)
+    if (this.#closing !== undefined) this.#finished++
+  }
+
+  #end(ending: Ending): void {
+    ending.attempt.settling = true
+    this.#settler.add(ending)
+    if (ending.kind === 'release') this.#givenBack++
+    this.#plan()
+  }
+
+  #settled(ending: Ending | Committed, outcome: HoldOutcome | FailOutcome): void {
+    const { attempt } = ending
+    this.#held.delete(attempt)
+    const events = this.#events
+    if (outcome === 'stale') {
+      if (ending.kind !== 'release') events.emit('stale', this.#eventOf(attempt))
+    } else if (ending.kind === 'complete' || ending.kind === 'committed') {
+      if (events.listenerCount('completed') > 0) {
+        events.emit('completed', { ...this.#timingsOf(attempt), result: ending.value })
+      }
+    } else if (ending.kind === 'fail') {
+      if (outcome === 'dead') events.emit('dead', { ...this.#eventOf(attempt), error: ending.error })
+      else events.emit('failed', { ...this.#timingsOf(attempt), error: ending.error })
+    }
+    this.#quiet()
+  }
+
+  #lost(attempt: Attempt, reason: MillpondError): void {
+    // What is settling gets its answer from the store; this may be no more than an echo of it.
+    if (attempt.settling || attempt.over !== undefined || !this.#held.delete(attempt)) return
+    attempt.end(reason)
+    if (this.#running.has(attempt)) {
+      this.#finish(attempt)
+      this.#events.emit('stale', this.#eventOf(attempt))
+    } else this.#buffer = this.#buffer.filter((other) => other !== attempt)
+    this.#quiet()
+    this.#pump()
+    this.#plan()
+  }
+
+  #eventOf({ claimed }: Attempt) {
+    const { id, attempt, priority } = claimed
+    return { queue: this.queue, id, attempt, priority }
+  }
+
+  #timingsOf(attempt: Attempt) {
+    return { ...this.#eventOf(attempt), wait: attempt.wait, run: attempt.run }
+  }
+
+  /** Tells a close that waits for the last handler. */
+  #quiet(): void {
+    if (this.#running.size === 0 && !this.#claiming) this.#onQuiet?.()
+  }
+
+  async #close(timeout: number): Promise<CloseReport> {
+    clearTimeout(this.#windowTimer)
+    this.#giveBack(this.#buffer.splice(0))
+    if (this.#running.size > 0 || this.#claiming) {
+      const quiet = new Promise<void>((resolve) => {
+        this.#onQuiet = resolve
+      })
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, timeout)
+      })
+      await Promise.race([quiet, late])
+      clearTimeout(timer)
+    }
+    for (const attempt of [...this.#running]) {
+      this.#running.delete(attempt)
+      const { id } = attempt.claimed
+      attempt.end(new MillpondError('Closed', `the worker closed while job ${id} ran; it was given back`, { id }))
+      this.#end({ kind: 'release', attempt })
+    }
+    // A store that is gone must not keep a process from ending; its leases will run out.
+    const told = this.#settler.flushed()
+    const patience = setTimeout(() => this.#settler.abandon(), Math.max(timeout, 1000))
+    await told
+    clearTimeout(patience)
+    clearInterval(this.#ticker)
+    this.#leases.close()
+    this.#record()
+    this.#onClosed(this)
+    return { finished: this.#finished, givenBack: this.#givenBack }
+  }
+}

@@ -1,0 +1,83 @@
+/** Bells are hints, but within one process and with somebody listening they must come. */
+
+import assert from 'node:assert/strict'
+import type { Bell, Store } from '../../src/store.ts'
+import { claim, conformance, ERROR, newJob, newJobs, running, until } from './suite.ts'
+
+/** Does something and waits for a bell of that kind for the queue `q`. */
+async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unknown>, id?: string): Promise<void> {
+  const heard: Bell[] = []
+  const stop = store.listen((bell) => heard.push(bell))
+  try {
+    await doing()
+    await until(`a bell for ${kind}`, () =>
+      heard.some((bell) => {
+        if (bell.kind !== kind || bell.queue !== 'q') return false
+        return id === undefined || !('ids' in bell) || bell.ids === undefined || bell.ids.includes(id)
+      }),
+    )
+  } finally {
+    stop()
+  }
+}
+
+conformance('bells', {
+  'work: pushed': async (store) => {
+    await hear(store, 'work', () => store.push([newJob()]))
+  },
+
+  'work: released, failed, promoted, lost, re-queued': async (store, clock) => {
+    const released = await running(store)
+    await hear(store, 'work', () => store.release('q', [released]))
+    await store.cancel([released.id])
+    const failed = await running(store)
+    await hear(store, 'work', () => store.fail('q', [{ ...failed, error: ERROR, delay: 0 }]))
+    await store.cancel([failed.id])
+    await store.push([newJob({ delay: 50 })])
+    clock.now += 50
+    await hear(store, 'work', () => store.sweep(10))
+    await claim(store, { lease: 50 })
+    clock.now += 50
+    await hear(store, 'work', () => store.sweep(10))
+    await hear(store, 'work', () => store.admin.requeue({ ids: [failed.id] }))
+  },
+
+  'room: claimed or cancelled in a full queue': async (store) => {
+    await store.configure({ queue: 'q', capacity: 2 })
+    const jobs = newJobs(2)
+    await store.push(jobs)
+    await hear(store, 'room', () => claim(store, { limit: 1 }))
+    await hear(store, 'room', () => store.cancel(jobs.map(({ id }) => id)))
+  },
+
+  'finished: completed or dead': async (store) => {
+    const done = await running(store)
+    await hear(store, 'finished', () => store.complete('q', [{ ...done, result: null }]), done.id)
+    const dead = await running(store)
+    await hear(store, 'finished', () => store.fail('q', [{ ...dead, error: ERROR, delay: null }]), dead.id)
+  },
+
+  'finished: dead of a lost lease': async (store, clock) => {
+    const { id } = await running(store, { attempts: 1 })
+    clock.now += 60_000
+    await hear(store, 'finished', () => store.sweep(10), id)
+  },
+
+  'cancelled: while running': async (store) => {
+    const { id } = await running(store)
+    await hear(store, 'cancelled', () => store.cancel([id]), id)
+  },
+
+  'nothing more after the end of listening, everything to the others': async (store) => {
+    let stopped = 0
+    let heard = 0
+    const stop = store.listen(() => stopped++)
+    const stopOther = store.listen(() => heard++)
+    stop()
+    stop()
+    await store.push([newJob()])
+    await until('a bell', () => heard > 0)
+    stopOther()
+    assert.equal(stopped, 0)
+  },
+})

@@ -1,0 +1,66 @@
+/**
+ * The stores under test. A store joins the whole suite by being listed here, and by nothing else.
+ * A store that cannot be opened here says why in `skip`; the suite prints that.
+ */
+
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { OpenStore, Store, StoreOptions } from '../../src/store.ts'
+
+export interface Opened {
+  store: Store
+  /** Closes the store, if it isn't yet, and removes every trace of it. */
+  dispose(): Promise<void>
+}
+
+export interface StoreUnderTest {
+  name: string
+  /** A fresh, empty store. */
+  open(options?: StoreOptions): Promise<Opened>
+  /** Why it cannot be tested here; false: it can. */
+  skip: string | false
+  /** How often the model-based test runs on it: what its speed allows. */
+  modelRuns: number
+}
+
+/** Loaded by path when needed, so that a missing store skips its own tests and no others. */
+async function load(module: string): Promise<OpenStore> {
+  const { open }: { open: OpenStore } = await import(new URL(module, import.meta.url).href)
+  return open
+}
+
+const missing = (module: string): string | false =>
+  existsSync(new URL(module, import.meta.url)) ? false : `${module} is not there`
+
+const MEMORY = '../../src/stores/memory.ts'
+const SQLITE = '../../src/stores/sqlite.ts'
+
+export const stores: readonly StoreUnderTest[] = [
+  {
+    name: 'memory',
+    skip: missing(MEMORY),
+    modelRuns: 1_500,
+    async open(options = {}) {
+      const store = await (await load(MEMORY))('memory:', options)
+      return { store, dispose: () => store.close() }
+    },
+  },
+  {
+    name: 'sqlite',
+    skip: missing(SQLITE),
+    modelRuns: 150,
+    async open(options = {}) {
+      const folder = await mkdtemp(join(tmpdir(), 'millpond-'))
+      const store = await (await load(SQLITE))(`sqlite:${join(folder, 'test.db')}`, options)
+      return {
+        store,
+        async dispose() {
+          await store.close()
+          await rm(folder, { recursive: true, force: true })
+        },
+      }
+    },
+  },
+]

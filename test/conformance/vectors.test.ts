@@ -1,0 +1,24 @@
+/** Every lifecycle vector on every store. */
+
+import { describe, test } from 'node:test'
+import { replay } from './replay.ts'
+import { stores } from './stores.ts'
+import { EPOCH, loadVectors } from './vectors.ts'
+
+const vectors = loadVectors()
+
+for (const { name, skip, open } of stores) {
+  describe(`lifecycle vectors: ${name}`, { skip }, () => {
+    for (const vector of vectors) {
+      test(vector.name, async () => {
+        const clock = { now: EPOCH }
+        const { store, dispose } = await open({ clock: () => clock.now })
+        try {
+          await replay(vector, store, clock)
+        } finally {
+          await dispose()
+        }
+      })
+    }
+  })
+}

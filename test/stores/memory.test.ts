@@ -1,0 +1,106 @@
+/** What is particular to the memory store: how it is opened, and where it is bounded. */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isMillpondError } from '../../src/errors.ts'
+import type { Bell } from '../../src/store.ts'
+import { open } from '../../src/stores/memory.ts'
+import { claim, ERROR, newJob, newJobs } from '../conformance/suite.ts'
+
+test('opens with "memory:", as text or URL, and with nothing else', async () => {
+  for (const url of ['memory:', 'memory://', new URL('memory:')]) {
+    const store = await open(url, {})
+    assert.equal(store.name, 'memory')
+    assert.deepEqual(store.capabilities, { durable: false, shared: false, transactions: false })
+  }
+  for (const url of ['memory:jobs', 'memory:/tmp/jobs', 'memory://host', 'memory:?size=5', 'sqlite:x', 'memory']) {
+    await assert.rejects(open(url, {}), (error) => isMillpondError(error, 'InvalidOption'), url)
+  }
+})
+
+test('holds 100,000 jobs per queue unless told otherwise', async () => {
+  const store = await open('memory:', {})
+  for (let i = 0; i < 200; i++) await store.push(newJobs(500, { delay: i % 2 }))
+  const [outcome, other] = await store.push([newJob(), newJob({ queue: 'other' })])
+  assert.equal(outcome?.status, 'full')
+  assert.equal(other?.status, 'pushed')
+  const [stats] = await store.stats({ queue: 'q' })
+  assert.equal(stats?.capacity, 100_000)
+  await store.configure({ queue: 'q', capacity: null })
+  assert.equal((await store.push([newJob()]))[0]?.status, 'pushed')
+})
+
+test('keeps the latest 10,000 finished jobs of each state', async () => {
+  const store = await open('memory:', {})
+  const dead = newJob()
+  await store.push([dead])
+  const [claimed] = (await claim(store)).jobs
+  assert.ok(claimed)
+  await store.fail('q', [{ ...claimed, error: ERROR, delay: null }])
+
+  const jobs = newJobs(10_500)
+  for (let i = 0; i < jobs.length; i += 500) {
+    await store.push(jobs.slice(i, i + 500))
+    const claimed = (await claim(store)).jobs
+    await store.complete(
+      'q',
+      claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+    )
+  }
+  const ids = [0, 499, 500, 10_499].map((i) => jobs[i]?.id ?? '')
+  const found = await store.find([...ids, dead.id])
+  assert.deepEqual(
+    found.map((record) => record?.state),
+    [undefined, undefined, 'done', 'done', 'dead'],
+  )
+  const [stats] = await store.stats({ queue: 'q' })
+  assert.equal(stats?.counts.done, 10_000)
+  assert.equal(stats.counts.dead, 1)
+})
+
+test('takes effect within the call', async () => {
+  const store = await open('memory:', {})
+  const pushing = store.push([newJob()])
+  const claiming = claim(store)
+  assert.equal((await claiming).jobs.length, 1)
+  assert.equal((await pushing)[0]?.status, 'pushed')
+})
+
+test('rings once for a burst', async () => {
+  const store = await open('memory:', {})
+  const bells: Bell[] = []
+  store.listen((bell) => bells.push(bell))
+  for (let i = 0; i < 10; i++) void store.push(newJobs(10))
+  void store.push([newJob({ queue: 'other' })])
+  assert.deepEqual(bells, [])
+  await Promise.resolve()
+  assert.deepEqual(bells, [
+    { kind: 'work', queue: 'q' },
+    { kind: 'work', queue: 'other' },
+  ])
+})
+
+test('gives no bells after the close', async () => {
+  const store = await open('memory:', {})
+  let bells = 0
+  store.listen(() => bells++)
+  void store.push([newJob()])
+  await store.close()
+  await new Promise(setImmediate)
+  assert.equal(bells, 0)
+})
+
+test('jobs keep their places through many cancels and returns', async () => {
+  const store = await open('memory:', {})
+  await store.configure({ queue: 'q', capacity: null })
+  const jobs = newJobs(20_000)
+  await store.push(jobs)
+  await store.cancel(jobs.slice(0, 10_000).map(({ id }) => id))
+  const { jobs: claimed } = await claim(store, { limit: 5_000 })
+  await store.release('q', claimed.toReversed())
+  const again = await claim(store, { limit: 10_000 })
+  assert.deepEqual(
+    again.jobs.map(({ id }) => id),
+    jobs.slice(10_000).map(({ id }) => id),
+  )
+})
