@@ -5,6 +5,11 @@ import { MillpondError } from './errors.ts'
 import { Outcome } from './outcome.ts'
 import type { ClaimedJob, Encoded, StoreTransaction, TransactionQuery } from './store.ts'
 
+/** Sends what handlers report. */
+export interface Reporter {
+  reportSoon(): void
+}
+
 /** A claimed job while this worker holds it: buffered, then running, then settling, then let go. */
 export class Attempt implements Context {
   readonly claimed: ClaimedJob
@@ -23,14 +28,14 @@ export class Attempt implements Context {
   #over: MillpondError | undefined
   #controller: AbortController | undefined
   readonly #maxPayload: number
-  readonly #onProgress: () => void
+  readonly #reporter: Reporter
 
-  constructor(claimed: ClaimedJob, now: number, arrived: number, maxPayload: number, onProgress: () => void) {
+  constructor(claimed: ClaimedJob, now: number, arrived: number, maxPayload: number, reporter: Reporter) {
     this.claimed = claimed
     this.arrived = arrived
     this.#waited = now - claimed.dueAt
     this.#maxPayload = maxPayload
-    this.#onProgress = onProgress
+    this.#reporter = reporter
   }
 
   /** Milliseconds from due to started. */
@@ -66,7 +71,7 @@ export class Attempt implements Context {
 
   progress(value: unknown): void {
     this.unreported = encode(value, 'progress', this.#maxPayload)
-    this.#onProgress()
+    this.#reporter.reportSoon()
   }
 
   retry(delay: Duration, reason?: unknown): Outcome {

@@ -41,12 +41,37 @@ export interface PondEvents {
   error: [error: MillpondError]
 }
 
-export class PondEmitter extends EventEmitter<PondEvents> {
+export class PondEmitter {
+  // Untyped inside: EventEmitter's own types cannot follow a generic name to its arguments.
+  readonly #emitter: NodeJS.EventEmitter = new EventEmitter()
   readonly #warned = new Set<string>()
+
+  /** @returns a function that stops it */
+  on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
+    const untyped = listener as (...args: unknown[]) => void
+    this.#emitter.on(name, untyped)
+    return () => this.#emitter.off(name, untyped)
+  }
+
+  /** Asked before an event is put together that many jobs would pay for. */
+  has(name: keyof PondEvents): boolean {
+    return this.#emitter.listenerCount(name) > 0
+  }
+
+  /** A listener that throws is an uncaught exception, as with any emitter, but it must not break the bookkeeping that told it. */
+  emit<Name extends keyof PondEvents>(name: Name, ...args: PondEvents[Name]): void {
+    try {
+      this.#emitter.emit(name, ...args)
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error
+      })
+    }
+  }
 
   /** An error that no caller is there to receive. */
   trouble(error: MillpondError): void {
-    if (this.listenerCount('error') > 0) this.emit('error', error)
+    if (this.has('error')) this.emit('error', error)
     else if (!this.#warned.has(error.code)) {
       this.#warned.add(error.code)
       process.emitWarning(`${error.message} (further ones are not shown; listen to the pond's 'error' event)`, {

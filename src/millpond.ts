@@ -139,7 +139,7 @@ export class Millpond implements AsyncDisposable {
   async cancel(id: string): Promise<FinalState | undefined> {
     this.#assertOpen()
     const [state] = await this.#store.cancel([checkId(id)])
-    if (state === 'cancelled' && this.#events.listenerCount('cancelled') > 0) {
+    if (state === 'cancelled' && this.#events.has('cancelled')) {
       const [record] = await this.#store.find([id])
       if (record) this.#events.emit('cancelled', { id, queue: record.queue })
     }
@@ -155,11 +155,7 @@ export class Millpond implements AsyncDisposable {
 
   /** Calls the listener whenever the event happens in this process; see `PondEvents`. @returns a function that stops it */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
-    // EventEmitter's own types cannot follow a generic name to its arguments.
-    const untyped = listener as (...args: unknown[]) => void
-    const emitter: NodeJS.EventEmitter = this.#events
-    emitter.on(name, untyped)
-    return () => emitter.off(name, untyped)
+    return this.#events.on(name, listener)
   }
 
   /**
@@ -209,7 +205,7 @@ export class Millpond implements AsyncDisposable {
   #pushed(job: NewJob, id: string, existing: boolean): void {
     if (job.delay > 0) this.#keeper.due(job.delay)
     else if (job.runAt !== null) this.#keeper.due(Math.max(0, job.runAt - Date.now()))
-    if (this.#events.listenerCount('pushed') > 0) this.#events.emit('pushed', { queue: job.queue, id, existing })
+    if (this.#events.has('pushed')) this.#events.emit('pushed', { queue: job.queue, id, existing })
   }
 
   #listen(more: boolean): void {

@@ -7,7 +7,7 @@ import { Job, jobError } from './job.ts'
 import { Outcome } from './outcome.ts'
 import { type StandardSchema, validate } from './schema.ts'
 import type { Committed, Ending } from './settler.ts'
-import type { Encoded, Store } from './store.ts'
+import type { Encoded, Store, StoreTransaction } from './store.ts'
 
 /** Runs one job. What it returns is the job's result. */
 export type Handler<Data = unknown, Result = unknown> = (job: Job<Data>, ctx: Context) => Result | Promise<Result>
@@ -23,63 +23,82 @@ export interface RunnerSettings {
   backoff: (attempt: number, error: unknown) => number
 }
 
-type Ended = Ending | Committed | undefined
+/** How an attempt ended; undefined when it was over before the handler was: nothing is left to tell then. */
+type Ended = (attempt: Attempt, ending: Ending | Committed | undefined) => void
 
 export class Runner {
   readonly #store: Store
   readonly #settings: RunnerSettings
   readonly #handler: Handler
+  readonly #ended: Ended
   readonly #trouble: (error: MillpondError) => void
 
-  constructor(store: Store, settings: RunnerSettings, handler: Handler, trouble: (error: MillpondError) => void) {
+  constructor(
+    store: Store,
+    settings: RunnerSettings,
+    handler: Handler,
+    ended: Ended,
+    trouble: (error: MillpondError) => void,
+  ) {
     this.#store = store
     this.#settings = settings
     this.#handler = handler
+    this.#ended = ended
     this.#trouble = trouble
   }
 
-  /** Never rejects. Undefined when the attempt was over before the handler was: nothing is left to tell then. */
-  run(attempt: Attempt): Promise<Ended> {
+  /** Calls `ended` exactly once, some time later. */
+  run(attempt: Attempt): void {
     const { timeout } = attempt.claimed
-    return timeout === null ? this.#run(attempt) : this.#limited(attempt, timeout)
+    if (timeout === null) void this.#run(attempt, this.#ended)
+    else this.#limited(attempt, timeout)
   }
 
-  async #run(attempt: Attempt): Promise<Ended> {
+  async #run(attempt: Attempt, ended: Ended): Promise<void> {
     const { queue, schema, transaction } = this.#settings
+    let ending: Ending | Committed | undefined
     try {
       let data = decode(attempt.claimed.data, 'data')
       if (schema !== undefined) data = await validate(schema, data, queue)
       if (transaction) attempt.transaction = this.#store.transactions?.begin()
       const value = await this.#handler(new Job(queue, attempt.claimed, data), attempt)
-      if (attempt.over !== undefined) return undefined
-      if (value instanceof Outcome) return await this.#failed(attempt, value)
-      const result = this.#result(value)
-      if (attempt.transaction === undefined) return { kind: 'complete', attempt, result, value }
-      const { id, fence } = attempt.claimed
-      attempt.settling = true
-      const outcome = await attempt.transaction.complete(queue, { id, fence, result })
-      return { kind: 'committed', attempt, value, outcome }
+      if (attempt.over === undefined) {
+        if (value instanceof Outcome) throw value
+        const result = this.#result(value)
+        if (attempt.transaction === undefined) ending = { kind: 'complete', attempt, result, value }
+        else ending = await this.#commit(attempt, attempt.transaction, result, value)
+      }
     } catch (error) {
-      if (attempt.over !== undefined) return undefined
-      return this.#failed(attempt, error)
+      if (attempt.over === undefined) ending = await this.#failed(attempt, error)
     }
+    ended(attempt, ending)
   }
 
-  #limited(attempt: Attempt, timeout: number): Promise<Ended> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        // A commit under way decides by itself.
-        if (attempt.settling || attempt.over !== undefined) return
-        const { id } = attempt.claimed
-        const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
-        const ending = this.#ending(attempt, error)
-        attempt.end(error)
-        resolve(ending)
-      }, timeout)
-      void this.#run(attempt).then((ended) => {
-        clearTimeout(timer)
-        resolve(ended)
-      })
+  async #commit(
+    attempt: Attempt,
+    transaction: StoreTransaction,
+    result: Encoded | null,
+    value: unknown,
+  ): Promise<Committed> {
+    const { id, fence } = attempt.claimed
+    attempt.settling = true
+    const outcome = await transaction.complete(this.#settings.queue, { id, fence, result })
+    return { kind: 'committed', attempt, value, outcome }
+  }
+
+  #limited(attempt: Attempt, timeout: number): void {
+    const timer = setTimeout(() => {
+      // A commit under way decides by itself.
+      if (attempt.settling || attempt.over !== undefined) return
+      const { id } = attempt.claimed
+      const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
+      const ending = this.#ending(attempt, error)
+      attempt.end(error)
+      this.#ended(attempt, ending)
+    }, timeout)
+    void this.#run(attempt, (_, ending) => {
+      clearTimeout(timer)
+      if (ending !== undefined || attempt.over?.code !== 'TimedOut') this.#ended(attempt, ending)
     })
   }
 

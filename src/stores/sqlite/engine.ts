@@ -1,0 +1,213 @@
+/**
+ * The operations on jobs, as contract/sqlite/ has them, on one connection. Everything here runs inside a transaction that
+ * someone else begins and ends; `settle` must run before its commit. `now` is the time to act on.
+ */
+import type {
+  ClaimRequest,
+  Completion,
+  ExtendOutcome,
+  Extension,
+  FailOutcome,
+  Failure,
+  FinalState,
+  HistogramSlice,
+  HoldOutcome,
+  JobState,
+  PushOutcome,
+  QueueSettings,
+} from '../../store.ts'
+import { COMPLETION_FIELDS, flattenClaimed, HOLD_FIELDS, JOB_FIELDS } from './flat.ts'
+import { type Account, Ledger } from './ledger.ts'
+import type { NotPushed, Stale } from './protocol.ts'
+import { stateFrom } from './records.ts'
+import { type Connection, type Statement, Statements } from './statements.ts'
+import { bindable, integer, text, textOrNull, type Value } from './values.ts'
+
+const isFinal = (state: JobState): state is FinalState => state === 'done' || state === 'dead' || state === 'cancelled'
+
+export class Engine {
+  readonly statements: Statements
+  readonly ledger: Ledger
+
+  constructor(connection: Connection) {
+    this.statements = new Statements(connection)
+    this.ledger = new Ledger(this.statements)
+  }
+
+  configure(settings: QueueSettings): void {
+    const { queue, capacity, keepDone, keepDead, paused } = settings
+    this.ledger.reopen(queue)
+    this.statements.get('configure/configure').run({
+      queue,
+      set_capacity: capacity === undefined ? 0 : 1,
+      capacity: capacity ?? null,
+      keep_done: keepDone ?? null,
+      keep_dead: keepDead ?? null,
+      paused: paused === undefined ? null : Number(paused),
+    })
+    if (capacity !== undefined) this.ledger.ring({ kind: 'room', queue })
+    if (paused === false) this.ledger.ring({ kind: 'work', queue })
+  }
+
+  /** `flat`: of `flattenJobs`. */
+  push(flat: readonly Value[], now: number): NotPushed {
+    const insert = this.statements.get('push/insert')
+    const outcomes: NotPushed = []
+    for (let i = 0, at = 0; i < flat.length; i += JOB_FIELDS, at++) {
+      const id = text(flat[i])
+      const queue = text(flat[i + 1])
+      const key = textOrNull(bindable(flat[i + 7]))
+      const runAt = flat[i + 4]
+      const due = Math.max(now, typeof runAt === 'number' ? runAt : now + integer(flat[i + 3]))
+      const account = this.ledger.open(queue)
+      if (account.room <= 0) {
+        // A repeated push must not be refused for want of room: its job is in already.
+        outcomes.push({ at, outcome: this.#existing(id, queue, key) ?? { status: 'full', id } })
+        continue
+      }
+      const state = due <= now ? 'waiting' : 'scheduled'
+      const stored = insert.run({
+        id,
+        queue,
+        state,
+        now,
+        key,
+        due_at: due,
+        priority: bindable(flat[i + 2]),
+        attempts: bindable(flat[i + 5]),
+        timeout: bindable(flat[i + 6]),
+        group: bindable(flat[i + 8]),
+        trace: bindable(flat[i + 9]),
+        encoding: bindable(flat[i + 10]),
+        data: bindable(flat[i + 11]),
+      })
+      if (stored === 1) {
+        account.move(null, state)
+        account.changes.pushed_total++
+        continue
+      }
+      const existing = this.#existing(id, queue, key)
+      if (existing === null) throw new Error(`millpond: job ${id} was not stored, and nothing stands in its way`)
+      outcomes.push({ at, outcome: existing })
+    }
+    return outcomes
+  }
+
+  #existing(id: string, queue: string, key: string | null): PushOutcome | null {
+    const row = this.statements.get('push/existing').get({ id, queue, key })
+    return row === undefined ? null : { status: 'existing', id: text(row['id']) }
+  }
+
+  /** Whether a claim would find anything; only reads. */
+  hasWork(queue: string): boolean {
+    return this.statements.get('claim/probe').get({ queue }) !== undefined
+  }
+
+  claim({ queue, worker, limit, lease }: ClaimRequest, now: number): { now: number; flat: Value[] } {
+    const account = this.ledger.find(queue)
+    if (account === null || account.paused) return { now, flat: [] }
+    const rows = this.statements.get('claim/claim').lists({ queue, worker, limit, now, lease_until: now + lease })
+    rows.sort((a, b) => integer(b[0]) - integer(a[0]) || integer(a[1]) - integer(b[1]))
+    account.move('waiting', 'running', rows.length)
+    return { now, flat: flattenClaimed(rows) }
+  }
+
+  /** `flat`: of `flattenCompletions`. */
+  complete(queue: string, flat: readonly Value[], now: number): Stale {
+    const account = this.ledger.find(queue)
+    const keep = account?.keeps('done') ? this.statements.get('complete/keep') : null
+    const remove = this.statements.get('complete/remove')
+    const stale: Stale = []
+    for (let i = 0, at = 0; i < flat.length; i += COMPLETION_FIELDS, at++) {
+      const id = text(flat[i])
+      const fence = bindable(flat[i + 1])
+      const changed = keep
+        ? keep.run({ queue, id, fence, now, encoding: bindable(flat[i + 2]), result: bindable(flat[i + 3]) })
+        : remove.run({ queue, id, fence })
+      if (changed === 1) account?.finish(id, 'running', 'done')
+      else stale.push(at)
+    }
+    return stale
+  }
+
+  completeOne(queue: string, { id, fence, result }: Completion, now: number): HoldOutcome {
+    const stale = this.complete(queue, [id, fence, result?.encoding ?? null, result?.body ?? null], now)
+    return stale.length === 0 ? 'ok' : 'stale'
+  }
+
+  fail(queue: string, failures: readonly Failure[], now: number): FailOutcome[] {
+    const account = this.ledger.find(queue)
+    return failures.map(({ id, fence, error, delay }) => {
+      const row = this.statements.get('fail/fail').get({ queue, id, fence, now, delay, error: JSON.stringify(error) })
+      if (row === undefined || account === null) return 'stale'
+      const state = stateFrom(row['state'])
+      if (state !== 'dead') {
+        account.move('running', state)
+        return 'retry'
+      }
+      this.#finish(account, id, 'running', 'dead', this.statements.get('fail/remove'))
+      return 'dead'
+    })
+  }
+
+  #finish(account: Account, id: string, from: JobState, to: FinalState, remove: Statement): void {
+    account.finish(id, from, to)
+    if (!account.keeps(to)) remove.run({ id })
+  }
+
+  /** `flat`: of `flattenHolds`. */
+  release(queue: string, flat: readonly Value[]): Stale {
+    const account = this.ledger.find(queue)
+    const release = this.statements.get('release/release')
+    const stale: Stale = []
+    for (let i = 0, at = 0; i < flat.length; i += HOLD_FIELDS, at++) {
+      const changed = release.run({ queue, id: text(flat[i]), fence: bindable(flat[i + 1]) })
+      if (changed === 1) account?.move('running', 'waiting')
+      else stale.push(at)
+    }
+    return stale
+  }
+
+  extend(queue: string, lease: number, extensions: readonly Extension[], now: number): ExtendOutcome[] {
+    const extend = this.statements.get('extend/extend')
+    const report = this.statements.get('extend/report')
+    const cancelled = this.statements.get('extend/cancelled')
+    return extensions.map(({ id, fence, progress }) => {
+      const claim = { queue, id, fence, lease_until: now + lease }
+      const changed =
+        progress === null
+          ? extend.run(claim)
+          : report.run({ ...claim, encoding: progress.encoding, progress: progress.body })
+      if (changed === 1) return 'ok'
+      return cancelled.get({ queue, id, fence }) === undefined ? 'stale' : 'cancelled'
+    })
+  }
+
+  cancel(ids: readonly string[], now: number): (FinalState | null)[] {
+    return ids.map((id) => {
+      const row = this.statements.get('cancel/look').get({ id })
+      if (row === undefined) return null
+      const state = stateFrom(row['state'])
+      if (isFinal(state)) return state
+      const account = this.ledger.open(text(row['queue']))
+      if (account.keeps('cancelled')) this.statements.get('cancel/cancel').run({ id, now })
+      this.#finish(account, id, state, 'cancelled', this.statements.get('cancel/remove'))
+      return 'cancelled'
+    })
+  }
+
+  record(slices: readonly HistogramSlice[], now: number): void {
+    const minute = Math.floor(now / 60_000)
+    const record = this.statements.get('record/record')
+    for (const { queue, priority, metric, buckets } of slices) {
+      for (const [bucket, count] of Object.entries(buckets)) {
+        record.run({ minute, queue, priority, metric, bucket: Number(bucket), count })
+      }
+    }
+  }
+
+  /** Writes what is still to be written of this transaction. */
+  settle(): void {
+    this.ledger.write()
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * What one transaction knows and changes of each queue. Counts are summed here and written once per queue before the
+ * commit, since an update of the queue's row per job would cost as much as the job itself. The bells that the changes
+ * ring follow from the sums; they are handed out only after the commit.
+ */
+import type { Bell, FinalState, JobState } from '../../store.ts'
+import type { Statements } from './statements.ts'
+import { integer, integerOrNull } from './values.ts'
+
+const unchanged = () => ({
+  scheduled: 0,
+  waiting: 0,
+  running: 0,
+  done: 0,
+  dead: 0,
+  cancelled: 0,
+  pushed_total: 0,
+  ready_total: 0,
+  finished_total: 0,
+  cancelled_total: 0,
+})
+export type Changes = ReturnType<typeof unchanged>
+
+export class Account {
+  readonly name: string
+  readonly capacity: number | null
+  readonly keepDone: number
+  readonly keepDead: number
+  readonly paused: boolean
+  /** How many more jobs the capacity allows, counting those of this transaction. */
+  room: number
+  readonly changes: Changes = unchanged()
+  /** Of jobs that reached a final state, and of those cancelled while running. */
+  readonly finished: string[] = []
+  readonly cancelled: string[] = []
+
+  constructor(name: string, row: Record<string, unknown>) {
+    this.name = name
+    this.capacity = integerOrNull(row['capacity'])
+    this.keepDone = integer(row['keep_done'])
+    this.keepDead = integer(row['keep_dead'])
+    this.paused = integer(row['paused']) !== 0
+    const held = integer(row['scheduled']) + integer(row['waiting'])
+    this.room = this.capacity === null ? Number.POSITIVE_INFINITY : this.capacity - held
+  }
+
+  keeps(state: FinalState): boolean {
+    return (state === 'done' ? this.keepDone : this.keepDead) > 0
+  }
+
+  /** `count` jobs went from one state to another; null: from, or to, not being there. */
+  move(from: JobState | null, to: JobState | null, count = 1): void {
+    const { changes } = this
+    if (from !== null) changes[from] -= count
+    if (from === 'scheduled' || from === 'waiting') this.room += count
+    if (to === null) return
+    changes[to] += count
+    if (to === 'scheduled' || to === 'waiting') this.room -= count
+    if (to === 'waiting') changes.ready_total += count
+  }
+
+  /** A job reached a final state; where it is not kept, it is gone at once. */
+  finish(id: string, from: JobState, to: FinalState): void {
+    this.move(from, this.keeps(to) ? to : null)
+    this.changes.finished_total++
+    this.finished.push(id)
+    if (to !== 'cancelled' || from !== 'running') return
+    this.changes.cancelled_total++
+    this.cancelled.push(id)
+  }
+
+  bells(): Bell[] {
+    const { name: queue, changes, finished, cancelled } = this
+    const bells: Bell[] = []
+    if (changes.ready_total > 0) bells.push({ kind: 'work', queue })
+    if (this.capacity !== null && changes.waiting + changes.scheduled < 0) bells.push({ kind: 'room', queue })
+    if (finished.length > 0) bells.push({ kind: 'finished', queue, ids: finished })
+    if (cancelled.length > 0) bells.push({ kind: 'cancelled', queue, ids: cancelled })
+    return bells
+  }
+}
+
+export class Ledger {
+  readonly #statements: Statements
+  #accounts = new Map<string, Account | null>()
+  #bells: Bell[] = []
+  #last: Account | null = null
+
+  constructor(statements: Statements) {
+    this.#statements = statements
+  }
+
+  /** Of a queue that may not exist. */
+  find(name: string): Account | null {
+    // Nearly every call of a batch names the same queue.
+    if (this.#last?.name === name) return this.#last
+    let account = this.#accounts.get(name)
+    if (account === undefined) {
+      const row = this.#statements.get('counts/queue').get({ queue: name })
+      account = row === undefined ? null : new Account(name, row)
+      this.#accounts.set(name, account)
+    }
+    this.#last = account
+    return account
+  }
+
+  open(name: string): Account {
+    const account = this.find(name)
+    if (account !== null) return account
+    this.#statements.get('counts/create').run({ queue: name })
+    this.#accounts.delete(name)
+    const created = this.find(name)
+    if (created === null) throw new Error(`millpond: the queue ${name} could not be created`)
+    return created
+  }
+
+  /** After its settings were changed: writes what is summed up so far, and reads it anew when next asked for. */
+  reopen(name: string): void {
+    const account = this.#accounts.get(name)
+    if (account !== undefined && account !== null) this.#write(account)
+    this.#accounts.delete(name)
+    this.#last = null
+  }
+
+  ring(bell: Bell): void {
+    this.#bells.push(bell)
+  }
+
+  /** Before the commit. */
+  write(): void {
+    for (const account of this.#accounts.values()) if (account !== null) this.#write(account)
+    this.forget()
+  }
+
+  #write(account: Account): void {
+    const { changes } = account
+    for (const bell of account.bells()) this.#bells.push(bell)
+    if (Object.values(changes).some((change) => change !== 0)) this.#statements.get('counts/counts').run({ queue: account.name, ...changes })
+  }
+
+  /** After a rollback, or before a new transaction: others may have changed everything meanwhile. */
+  forget(): void {
+    if (this.#accounts.size > 0) this.#accounts = new Map()
+    this.#last = null
+  }
+
+  discardBells(): void {
+    this.#bells = []
+  }
+
+  /** After the commit. */
+  takeBells(): Bell[] {
+    const bells = this.#bells
+    this.#bells = []
+    return bells
+  }
+}
