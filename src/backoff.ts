@@ -53,5 +53,9 @@ export function backoff(option: Backoff = 'exponential', random: () => number = 
   const max = milliseconds(given.max ?? '1h', 'backoff.max')
   const factor = given.type === 'fixed' ? 1 : (given.factor ?? 2)
   const jitter = given.jitter ?? 0.5
-  return (attempt: number) => Math.floor(Math.min(max, base * factor ** (attempt - 1)) * (1 - jitter * random()))
+  return (attempt: number) => {
+    // Zero times a power past all bounds would be NaN.
+    const delay = base === 0 ? 0 : Math.min(max, base * factor ** (attempt - 1))
+    return Math.floor(delay * (1 - jitter * random()))
+  }
 }

@@ -12,6 +12,8 @@ export interface PondCore {
   readonly pusher: Gather<NewJob, PushOutcome>
   readonly rooms: Rooms
   assertOpen(): void
+  /** A push that is not with the pusher yet: closing waits for it. */
+  pending<T>(push: Promise<T>): Promise<T>
   pushed(job: NewJob, id: string, existing: boolean): void
   addWorker(worker: Worker): void
   removeWorker(worker: Worker): void

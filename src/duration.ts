@@ -11,13 +11,15 @@ function isUnit(unit: string | undefined): unit is keyof typeof UNITS {
 
 /** A century: past it, sums of times would leave the range in which milliseconds are exact everywhere. */
 const LONGEST = 36_525 * UNITS.d
+/** For durations that become a timer: past 2^31 − 1 ms, Node's fire at once. */
+export const LONGEST_TIMER = 24 * UNITS.d
 
 /**
- * Milliseconds, rounded to whole ones; from `least` (0 unless given) to a century.
+ * Milliseconds, rounded to whole ones; from `least` (0 unless given) to `most` (a century unless given).
  * @param name what the duration is for, as the error names it
  * @throws InvalidOption
  */
-export function milliseconds(duration: unknown, name: string, least = 0): number {
+export function milliseconds(duration: unknown, name: string, least = 0, most = LONGEST): number {
   let ms: number | undefined
   if (typeof duration === 'number') ms = duration
   else if (typeof duration === 'string') {
@@ -25,11 +27,11 @@ export function milliseconds(duration: unknown, name: string, least = 0): number
     const unit = match?.[2]
     if (isUnit(unit)) ms = Number(match?.[1]) * UNITS[unit]
   }
-  if (ms === undefined || !(ms >= least && ms <= LONGEST)) {
+  if (ms === undefined || !(ms >= least && ms <= most)) {
     throw new MillpondError(
       'InvalidOption',
       `${name} must be a duration such as '250ms', '30s', '5m', '1h' or '7d', or a number of milliseconds, ` +
-        `from ${least} ms to 36525d; got ${shown(duration)}`,
+        `from ${least} ms to ${most / UNITS.d}d; got ${shown(duration)}`,
     )
   }
   return Math.round(ms)

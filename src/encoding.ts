@@ -4,6 +4,7 @@
  * `contract/vectors/encoding.json` pins all three, and what is refused.
  */
 import { Packr } from 'msgpackr'
+import { shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import type { Encoded } from './store.ts'
 
@@ -12,6 +13,8 @@ export const MAX_PAYLOAD = 1_048_576
 
 /** Deeper than any real payload, and shallow enough that no parser's stack is in danger. A circular reference gets here too. */
 const MAX_DEPTH = 200
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** No records and no string bundles: plain MessagePack that every language reads. */
 const packr = new Packr({ useRecords: false, mapsAsObjects: true, int64AsType: 'bigint' })
@@ -22,34 +25,51 @@ const packr = new Packr({ useRecords: false, mapsAsObjects: true, int64AsType: '
  * @throws PayloadNotEncodable, PayloadTooLarge
  */
 export function encode(value: unknown, what: string, limit: number): Encoded {
-  if (value instanceof Uint8Array) {
-    checkSize(value.byteLength, what, limit)
-    return { encoding: 'bytes', body: new Uint8Array(value) }
+  let encoded: Encoded
+  try {
+    if (value instanceof Uint8Array) {
+      checkSize(value.byteLength, what, limit)
+      return { encoding: 'bytes', body: new Uint8Array(value) }
+    }
+    if (value === undefined) return { encoding: 'json', body: 'null' }
+    encoded = fitsJson(value, what, 0)
+      ? { encoding: 'json', body: JSON.stringify(value) }
+      : { encoding: 'msgpack', body: new Uint8Array(packr.pack(forMessagePack(value, what))) }
+  } catch (cause) {
+    if (cause instanceof MillpondError) throw cause
+    // A getter or a toJSON that throws, or a text longer than a string can be.
+    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${shown(cause)}`, { cause })
   }
-  if (value === undefined) return { encoding: 'json', body: 'null' }
-  if (fitsJson(value, what, 0)) {
-    const body = JSON.stringify(value)
-    // A UTF-16 unit takes at most 3 bytes of UTF-8, so short texts need no counting.
-    if (body.length * 3 > limit) checkSize(Buffer.byteLength(body), what, limit)
-    return { encoding: 'json', body }
-  }
-  const body = new Uint8Array(packr.pack(forMessagePack(value, what)))
-  checkSize(body.byteLength, what, limit)
-  return { encoding: 'msgpack', body }
+  const { body } = encoded
+  // A UTF-16 unit takes at most 3 bytes of UTF-8, so short texts need no counting.
+  if (typeof body !== 'string') checkSize(body.byteLength, what, limit)
+  else if (body.length * 3 > limit) checkSize(Buffer.byteLength(body), what, limit)
+  return encoded
 }
 
 /** @throws PayloadNotDecodable */
 export function decode(encoded: Encoded, what: string): unknown {
   const { encoding, body } = encoded
   try {
-    if (encoding === 'json') return JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body))
+    if (encoding === 'json') return JSON.parse(typeof body === 'string' ? body : UTF_8.decode(body))
     if (typeof body === 'string') throw new TypeError(`${encoding} must be bytes, not text`)
     if (encoding === 'bytes') return body
-    if (encoding === 'msgpack') return packr.unpack(body)
+    if (encoding === 'msgpack') return checkPlain(packr.unpack(body))
     throw new TypeError(`unknown encoding ${String(encoding)}`)
   } catch (cause) {
     throw new MillpondError('PayloadNotDecodable', `${what} is not valid ${encoding}: ${String(cause)}`, { cause })
   }
+}
+
+/** The unpacker also knows extensions and bytes that are not MessagePack's own; what they stand for is no payload. @throws TypeError */
+function checkPlain(value: unknown): unknown {
+  if (value === undefined) throw new TypeError('it holds an extension type')
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) {
+    throw new TypeError('it holds an extension type, or the byte 0xc1')
+  }
+  for (const item of Object.values(value)) checkPlain(item)
+  return value
 }
 
 function checkSize(bytes: number, what: string, limit: number): void {
@@ -123,12 +143,14 @@ function forMessagePack(value: unknown, what: string): unknown {
   }
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-  if (Array.isArray(value)) return value.map((item) => forMessagePack(item, what))
+  // Not map: it would leave the holes of a sparse array, for which MessagePack has nothing.
+  if (Array.isArray(value)) return Array.from(value, (item) => forMessagePack(item, what))
   const replaced = replacement(value, what)
   if (replaced !== value) return forMessagePack(replaced, what)
   const copy: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
     if (key === '__proto__') return refuse(what, 'a key named __proto__ beside binary data')
+    if (!key.isWellFormed()) return refuse(what, 'a key with a lone surrogate beside binary data')
     if (item !== undefined) copy[key] = forMessagePack(item, what)
   }
   return copy

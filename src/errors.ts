@@ -60,10 +60,10 @@ export class MillpondError extends Error {
   readonly code: ErrorCode
   /** Whether the same call may succeed later. */
   readonly retryable: boolean
-  readonly issues?: readonly { message: string; path?: string }[]
-  readonly id?: string
-  readonly queue?: string
-  readonly pushed?: number
+  declare readonly issues?: readonly { message: string; path?: string }[]
+  declare readonly id?: string
+  declare readonly queue?: string
+  declare readonly pushed?: number
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })

@@ -15,7 +15,7 @@ const WORDS = 3
 
 const pool = new Uint32Array(POOL * WORDS)
 let used = pool.length
-let lastMs = 0
+let lastMs = -1
 let counter = 0
 /** The 48 bits of time as text, which many ids share. */
 let time = ''

@@ -17,6 +17,8 @@ export class Keeper {
   /** `performance.now()` of the planned sweep; Infinity: none. */
   #at = Number.POSITIVE_INFINITY
   #sweeping: Promise<void> | undefined
+  /** A sweep fell due while one was under way. */
+  #again = false
   #open = false
 
   constructor(store: Store, events: PondEmitter) {
@@ -49,11 +51,16 @@ export class Keeper {
   }
 
   #run(): void {
-    if (this.#sweeping !== undefined) return
     this.#at = Number.POSITIVE_INFINITY
+    if (this.#sweeping !== undefined) {
+      this.#again = true
+      return
+    }
     this.#sweeping = this.#sweep().then((next) => {
       this.#sweeping = undefined
-      this.due(next)
+      const again = this.#again
+      this.#again = false
+      this.due(again ? 0 : next)
     })
   }
 

@@ -1,5 +1,5 @@
 import type { PondCore } from './core.ts'
-import { type Duration, milliseconds } from './duration.ts'
+import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MAX_PAYLOAD } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { PondEmitter, type PondEvents } from './events.ts'
@@ -36,6 +36,9 @@ type SchemaOf<Options> = Options extends { schema: infer Schema extends Standard
 type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
+/** The ponds of this process that a signal drains now; the last one ends it. */
+const draining = new Set<Millpond>()
+
 /** A store, opened: where queues are made and jobs are followed. */
 export class Millpond implements AsyncDisposable {
   readonly #store: Store
@@ -45,6 +48,8 @@ export class Millpond implements AsyncDisposable {
   readonly #results: Results
   readonly #rooms: Rooms
   readonly #workers = new Set<Worker>()
+  /** Those that have yet to get to the pusher: their schema or their queue's settings take time, or there are many. */
+  readonly #pushes = new Set<Promise<unknown>>()
   /** How many need bells: workers, those who wait for results, those who wait for room. */
   #listeners = 0
   #unlisten: (() => void) | undefined
@@ -71,13 +76,18 @@ export class Millpond implements AsyncDisposable {
     this.#store = store
     this.#keeper = new Keeper(store, this.#events)
     this.#results = new Results(store, (waiting) => this.#listen(waiting))
-    this.#rooms = new Rooms(() => this.#listen(true))
+    this.#rooms = new Rooms(
+      store,
+      () => this.#listen(true),
+      (queue) => this.#events.emit('full', { queue }),
+    )
     this.#core = {
       store,
       events: this.#events,
       maxPayload,
       pusher: new Gather((jobs) => store.push(jobs), GROUP),
       assertOpen: () => this.#assertOpen(),
+      pending: (push) => this.#pending(push),
       pushed: (job, id, existing) => this.#pushed(job, id, existing),
       rooms: this.#rooms,
       addWorker: (worker) => {
@@ -126,7 +136,10 @@ export class Millpond implements AsyncDisposable {
    */
   async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
     this.#assertOpen()
-    const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout') >= 0, signal: isSignal }
+    const rules = {
+      timeout: (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0,
+      signal: isSignal,
+    }
     const { timeout, signal } = checkOptions(options, rules, 'result')
     return this.#results.wait(checkId(id), timeout === undefined ? undefined : milliseconds(timeout, 'timeout'), signal)
   }
@@ -138,10 +151,11 @@ export class Millpond implements AsyncDisposable {
    */
   async cancel(id: string): Promise<FinalState | undefined> {
     this.#assertOpen()
-    const [state] = await this.#store.cancel([checkId(id)])
+    const known = checkId(id)
+    const [state] = await this.#store.cancel([known])
     if (state === 'cancelled' && this.#events.has('cancelled')) {
-      const [record] = await this.#store.find([id])
-      if (record) this.#events.emit('cancelled', { id, queue: record.queue })
+      const [record] = await this.#store.find([known])
+      if (record) this.#events.emit('cancelled', { id: known, queue: record.queue })
     }
     return state ?? undefined
   }
@@ -164,7 +178,7 @@ export class Millpond implements AsyncDisposable {
    * @throws InvalidOption
    */
   close(options: { timeout?: Duration } = {}): Promise<PondCloseReport> {
-    const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout') >= 0 }
+    const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0 }
     const { timeout = 30_000 } = checkOptions(options, rules, 'close')
     this.#closing ??= this.#close(milliseconds(timeout, 'timeout'))
     return this.#closing
@@ -176,10 +190,12 @@ export class Millpond implements AsyncDisposable {
 
   async #close(timeout: number): Promise<PondCloseReport> {
     this.#signals?.()
-    this.#rooms.close()
+    const left = this.#rooms.close()
     const reports = await Promise.all([...this.#workers].map((worker) => worker.close(timeout)))
     await this.#core.pusher.flushed()
-    this.#results.close()
+    await left
+    await within(timeout, Promise.allSettled(this.#pushes))
+    await this.#results.close()
     await this.#keeper.stop()
     const dropped = this.#store.capabilities.durable ? 0 : await this.#live()
     await this.#store.close()
@@ -200,6 +216,13 @@ export class Millpond implements AsyncDisposable {
     if (this.#closing !== undefined) {
       throw new MillpondError('Closed', 'this pond is closed or closing; open a new one to go on')
     }
+  }
+
+  #pending<T>(push: Promise<T>): Promise<T> {
+    this.#pushes.add(push)
+    const over = () => this.#pushes.delete(push)
+    push.then(over, over)
+    return push
   }
 
   #pushed(job: NewJob, id: string, existing: boolean): void {
@@ -232,8 +255,16 @@ export class Millpond implements AsyncDisposable {
 
   #drainOnSignals(): void {
     const drain = (signal: NodeJS.Signals) => {
-      // Once drained, the process ends by the very signal, so that whoever sent it sees that it did.
-      void this.close().finally(() => process.kill(process.pid, signal))
+      draining.add(this)
+      const drained = () => {
+        draining.delete(this)
+        // Once all are drained, the process ends by the very signal, so that whoever sent it sees that it did.
+        if (draining.size === 0) process.kill(process.pid, signal)
+      }
+      this.close().then(drained, (error: unknown) => {
+        if (error instanceof MillpondError) this.#events.trouble(error)
+        drained()
+      })
     }
     process.once('SIGTERM', drain)
     process.once('SIGINT', drain)
@@ -242,4 +273,14 @@ export class Millpond implements AsyncDisposable {
       process.off('SIGINT', drain)
     }
   }
+}
+
+/** Waits for the promise, but no longer than so many milliseconds. */
+async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([promise, late])
+  clearTimeout(timer)
 }

@@ -30,6 +30,15 @@ export class Outcome extends Error {
   }
 }
 
+/** `instanceof`, for whatever a handler returned or threw: a proxy's trap may throw. */
+export function isOutcome(value: unknown): value is Outcome {
+  try {
+    return value instanceof Outcome
+  } catch {
+    return false
+  }
+}
+
 function text(reason: unknown, otherwise: string): string {
   if (reason instanceof Error) return reason.message
   return typeof reason === 'string' ? reason : otherwise

@@ -1,5 +1,5 @@
 /** From what a caller pushes to what a store takes: everything is checked here, before any store sees it. */
-import { type Duration, milliseconds } from './duration.ts'
+import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { encode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { checkId, newId } from './ids.ts'
@@ -23,7 +23,7 @@ export interface PushOptions {
   group?: string
   /** Overrides the queue's `retry.attempts`. */
   attempts?: number
-  /** How long one attempt may run; without limit unless set. */
+  /** How long one attempt may run, 24 days at most; without limit unless set. */
   timeout?: Duration
   /** W3C trace context (`traceparent`), kept with the job. */
   trace?: string
@@ -50,11 +50,13 @@ const EACH_RULES: Rules<PushOptions> = {
   key: (value) => checkKey(value, 'key') !== '',
   group: (value) => checkKey(value, 'group') !== '',
   attempts: isInteger(1, 1_000_000),
-  timeout: (value) => milliseconds(value, 'timeout', 1) > 0,
+  timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
   tx: (value) => value !== null || 'a transaction',
 }
-const MANY_RULES: Rules<PushManyOptions<unknown>> = { ...EACH_RULES, each: isFunction }
+// With one id or key for all, only the first job would be stored.
+const { id: _id, key: _key, ...COMMON_RULES } = EACH_RULES
+const MANY_RULES: Rules<PushManyOptions<unknown>> = { ...COMMON_RULES, each: isFunction }
 
 const NO_OPTIONS: PushOptions = {}
 
@@ -89,12 +91,23 @@ export class Preparer {
     const { each, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
     const jobs: NewJob[] = []
     for (let index = 0; index < items.length; index++) {
-      const own = each === undefined ? common : { ...common, ...each(items[index] as never, index) }
+      const own = each === undefined ? common : { ...common, ...this.#own(each(items[index] as never, index)) }
       const job = this.prepare(items[index], own)
       jobs.push(job instanceof Promise ? await job : job)
       if (index % STRETCH === STRETCH - 1 && items.length > GROUP.items) await new Promise(setImmediate)
     }
     return jobs
+  }
+
+  /** What `each` gave. @throws InvalidOption where it would be ignored otherwise */
+  #own(given: PushOptions | undefined): PushOptions | undefined {
+    if (given === undefined) return given
+    const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
+    if (isObject && !(given instanceof Promise) && !('tx' in given)) return given
+    throw new MillpondError(
+      'InvalidOption',
+      `pushMany to ${this.#queue}: each must return an object of options at once, without tx; got ${shown(given)}`,
+    )
   }
 
   #job(data: unknown, options: PushOptions): NewJob {

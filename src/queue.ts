@@ -1,6 +1,6 @@
 import { type Backoff, backoff } from './backoff.ts'
 import type { PondCore } from './core.ts'
-import { type Duration, milliseconds, shown } from './duration.ts'
+import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
@@ -22,7 +22,7 @@ export interface QueueOptions {
   whenFull?: 'reject' | 'wait'
   /** `attempts`: in all, 10 unless set. `backoff`: exponential unless set. */
   retry?: { attempts?: number; backoff?: Backoff }
-  /** A worker silent for longer loses the job; 30 s unless set, at least 50 ms. */
+  /** A worker silent for longer loses the job; 30 s unless set, from 50 ms to 24 days. */
   lease?: Duration
   /** How long finished jobs stay: done 1 h unless set; dead, and cancelled, 7 d unless set. 0: not at all. Kept in the store. */
   keep?: { done?: Duration; dead?: Duration }
@@ -49,7 +49,7 @@ const QUEUE_RULES: Rules<QueueOptions> = {
   capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
   whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
   retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
-  lease: (value) => milliseconds(value, 'lease', 50) > 0,
+  lease: (value) => milliseconds(value, 'lease', 50, LONGEST_TIMER) > 0,
   keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
 }
 const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
@@ -62,7 +62,7 @@ const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {
 }
 const WORK_RULES: Rules<WorkOptions> = {
   concurrency: isInteger(1, 100_000),
-  window: (value) => milliseconds(value, 'window') >= 0,
+  window: (value) => milliseconds(value, 'window', 0, LONGEST_TIMER) >= 0,
   transaction: isBoolean,
 }
 
@@ -73,7 +73,9 @@ export class Queue<Input = unknown, Output = Input> {
   readonly #options: QueueOptions
   readonly #preparer: Preparer
   readonly #backoff: (attempt: number, error: unknown) => number
-  /** Settles when the store knows the queue's settings; undefined once it does. */
+  /** What the store does not know of the queue yet. */
+  #settings: QueueSettings | undefined
+  /** Settles when the store has been told. */
   #configuring: Promise<void> | undefined
 
   /** @internal */
@@ -84,8 +86,9 @@ export class Queue<Input = unknown, Output = Input> {
     const { retry, schema } = this.#options
     this.#backoff = backoff(retry?.backoff)
     this.#preparer = new Preparer(this.name, schema, retry?.attempts ?? 10, core.maxPayload)
-    const settings = settingsOf(this.name, this.#options)
-    if (settings !== undefined) this.#configure(settings)
+    this.#settings = settingsOf(this.name, this.#options)
+    // Whoever pushes or works awaits it and gets the error; until then it must not count as unhandled.
+    this.#ready()?.catch(() => {})
     if (this.#options.whenFull === 'wait') core.rooms.watch()
   }
 
@@ -98,7 +101,7 @@ export class Queue<Input = unknown, Output = Input> {
     try {
       this.#core.assertOpen()
       const job = this.#preparer.prepare(data, options)
-      if (job instanceof Promise) return job.then((ready) => this.#push(ready, options?.tx))
+      if (job instanceof Promise) return this.#core.pending(job.then((checked) => this.#push(checked, options?.tx)))
       return this.#push(job, options?.tx)
     } catch (error) {
       return Promise.reject(error)
@@ -112,12 +115,16 @@ export class Queue<Input = unknown, Output = Input> {
    */
   async pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
     this.#core.assertOpen()
+    return this.#core.pending(this.#pushMany(items, options))
+  }
+
+  async #pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
     if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${shown(items)}`)
     const prepared = await this.#preparer.prepareMany(items, options)
     const pushed: Pushed[] = []
     for (const batch of batches(prepared)) {
       try {
-        await this.#configuring
+        await this.#ready()
         if (options?.tx !== undefined) pushed.push(...(await this.#pushInside(options.tx, batch)))
         else await this.#pushBatch(batch, pushed)
       } catch (error) {
@@ -132,7 +139,7 @@ export class Queue<Input = unknown, Output = Input> {
    * Starts a worker, which runs until it is closed.
    * @throws InvalidOption, NotSupported, Closed
    */
-  work<Result>(handler: Handler<Output, Result>, options?: WorkOptions): Worker {
+  work(handler: Handler<Output>, options?: WorkOptions): Worker {
     this.#core.assertOpen()
     if (isFunction(handler) !== true) {
       throw new MillpondError('InvalidOption', `work takes a function as handler; got ${shown(handler)}`)
@@ -156,7 +163,7 @@ export class Queue<Input = unknown, Output = Input> {
       backoff: this.#backoff,
     }
     const { events } = this.#core
-    const ready = this.#configuring ?? Promise.resolve()
+    const ready = () => this.#ready()
     // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
     const worker = new Worker(store, settings, handler as Handler, events, ready, (w) => this.#core.removeWorker(w))
     this.#core.addWorker(worker)
@@ -210,51 +217,60 @@ export class Queue<Input = unknown, Output = Input> {
   /** Counts and percentiles. @param options `minutes`: how far back the percentiles look, 5 unless given, at most 60. @throws InvalidOption */
   async stats(options: { minutes?: number } = {}): Promise<QueueReport> {
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
-    await this.#configuring
+    await this.#ready()
     const [stats] = await this.#core.store.stats({ queue: this.name, minutes })
     return queueReport(this.name, stats)
   }
 
-  #configure(settings: QueueSettings): void {
-    const configuring = this.#core.store.configure(settings).then(() => {
-      this.#configuring = undefined
-    })
-    // Whoever pushes or works awaits it and gets the error; until then it must not count as unhandled.
-    configuring.catch(() => {})
-    this.#configuring = configuring
+  /** Settles when the store knows the queue's settings, undefined if it does already. A failure is tried anew by the next who asks. */
+  #ready(): Promise<void> | undefined {
+    const settings = this.#settings
+    if (settings === undefined) return undefined
+    this.#configuring ??= this.#core.store
+      .configure(settings)
+      .then(() => {
+        this.#settings = undefined
+      })
+      .finally(() => {
+        this.#configuring = undefined
+      })
+    return this.#configuring
   }
 
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
     if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
-    const seen = this.#core.rooms.version(this.name)
-    const add = () => this.#core.pusher.add(job, bytesOf(job)).then((outcome) => this.#settle(job, outcome, seen))
-    return this.#configuring === undefined ? add() : this.#configuring.then(add)
+    const ready = this.#ready()
+    return ready === undefined ? this.#add(job) : this.#core.pending(ready.then(() => this.#add(job)))
   }
 
-  #settle(job: NewJob, outcome: PushOutcome, seen: number): Pushed | Promise<Pushed> {
-    const { id, status } = outcome
-    if (status === 'full') return this.#full(seen).then(() => this.#push(job, undefined))
+  #add(job: NewJob): Promise<Pushed> {
+    const { rooms, pusher } = this.#core
+    const added = this.#options.whenFull === 'wait' ? rooms.push(job) : pusher.add(job, bytesOf(job))
+    return added.then((outcome) => this.#settle(job, outcome))
+  }
+
+  /** @throws QueueFull */
+  #settle(job: NewJob, { id, status }: PushOutcome): Pushed {
+    if (status === 'full') {
+      this.#core.events.emit('full', { queue: this.name })
+      throw this.#queueFull()
+    }
     const existing = status === 'existing'
     this.#core.pushed(job, id, existing)
     return { id, existing }
   }
 
+  /** @param pushed gets what the store has, up to the first job that it has not */
   async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
-    let left = batch
-    while (left.length > 0) {
-      const seen = this.#core.rooms.version(this.name)
-      const outcomes = await this.#core.store.push(left)
-      const full = outcomes.findIndex((outcome) => outcome.status === 'full')
-      // What comes after the first full one may have been stored, by its key or by room made meanwhile; pushing it again is harmless.
-      const stored = full === -1 ? left.length : full
-      for (const [index, job] of left.slice(0, stored).entries()) {
-        const { id, status } = outcomes[index] as PushOutcome
-        const existing = status === 'existing'
-        this.#core.pushed(job, id, existing)
-        pushed.push({ id, existing })
+    if (this.#options.whenFull === 'wait') {
+      const added = await Promise.allSettled(batch.map((job) => this.#add(job)))
+      for (const each of added) {
+        if (each.status === 'rejected') throw each.reason
+        pushed.push(each.value)
       }
-      left = left.slice(stored)
-      if (left.length > 0) await this.#full(seen)
+    } else {
+      const outcomes = await this.#core.store.push(batch)
+      for (const [index, job] of batch.entries()) pushed.push(this.#settle(job, outcomes[index] as PushOutcome))
     }
   }
 
@@ -263,17 +279,10 @@ export class Queue<Input = unknown, Output = Input> {
     if (store.transactions === undefined) {
       throw new MillpondError('NotSupported', `tx needs a store with transactions; ${store.name} has none`)
     }
-    await this.#configuring
+    await this.#ready()
     const outcomes = await store.transactions.push(tx, jobs)
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
     return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
-  }
-
-  /** Resolves when there may be room again. @param seen the rooms' version before the push @throws QueueFull, Closed */
-  async #full(seen: number): Promise<void> {
-    this.#core.events.emit('full', { queue: this.name })
-    if (this.#options.whenFull !== 'wait') throw this.#queueFull()
-    await this.#core.rooms.wait(this.name, seen)
   }
 
   #queueFull(): MillpondError {

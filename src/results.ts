@@ -68,7 +68,15 @@ export class Results {
     }
   }
 
-  close(): void {
+  /** Tells those whose jobs have finished, and `Closed` to the others. */
+  async close(): Promise<void> {
+    const ids = [...this.#waiters.keys()]
+    try {
+      const records = ids.length === 0 ? [] : await this.#store.find(ids)
+      for (const [index, id] of ids.entries()) this.#found(id, records[index] ?? null)
+    } catch {
+      // Whoever waits gets Closed instead; the store's own close tells what is wrong with it.
+    }
     const closed = new MillpondError('Closed', 'the pond was closed while a result was awaited; the job itself is safe')
     for (const set of this.#waiters.values()) for (const waiter of set) waiter.reject(closed)
   }

@@ -1,23 +1,54 @@
 /**
- * Pushes that wait for room in a full queue. Bells make it quick, a try once a second makes it certain.
- * The version tells whether a bell rang between a push and the news that it found no room.
+ * Pushes to queues opened with `whenFull: 'wait'`. Each queue has a line, first come, first served: whoever comes joins its end,
+ * and only its head is ever tried, so that nobody is overtaken, and a room that was made is not fought over by all.
+ *
+ *   idle ──push──► trying ──all stored──► idle
+ *                  │    ▲
+ *                  full └─ a bell, or a second has passed ── blocked
+ *
+ * While a try is under way those who come wait for the next one, as with any other push (see `gather.ts`).
  */
 import { MillpondError } from './errors.ts'
+import { atEndOfTurn } from './gather.ts'
+import { bytesOf, GROUP } from './push.ts'
+import type { NewJob, PushOutcome, Store } from './store.ts'
 
 const POLL = 1000
+/** Tried at first when there may be room again; more as long as all of it is taken. */
+const FEW = 16
+
+interface Entry extends PromiseWithResolvers<PushOutcome> {
+  job: NewJob
+}
+
+interface Line {
+  entries: Entry[]
+  trying: boolean
+  /** Of the entries, from the first, how many were told of as having met a full queue. */
+  told: number
+  /** Raised by every bell, so that one that rings during a try is not missed. */
+  bells: number
+}
 
 export class Rooms {
-  readonly #waiting = new Map<string, PromiseWithResolvers<void>>()
-  readonly #versions = new Map<string, number>()
+  readonly #store: Store
+  readonly #lines = new Map<string, Line>()
   readonly #listen: () => void
+  readonly #onFull: (queue: string) => void
   #watching = false
   /** Not unref'd: somebody waits to push. */
   #poll: NodeJS.Timeout | undefined
   #closed = false
+  #idle: (() => void)[] = []
 
-  /** @param listen asks for bells, from now until the pond closes */
-  constructor(listen: () => void) {
+  /**
+   * @param listen asks for bells, from now until the pond closes
+   * @param onFull told once for each push that has to wait
+   */
+  constructor(store: Store, listen: () => void, onFull: (queue: string) => void) {
+    this.#store = store
     this.#listen = listen
+    this.#onFull = onFull
   }
 
   /** Some queue will wait for room. */
@@ -27,47 +58,103 @@ export class Rooms {
     this.#listen()
   }
 
-  version(queue: string): number {
-    return this.#versions.get(queue) ?? 0
-  }
-
-  /** Resolves when there may be room in the queue. @param seen its version before the push that found none @throws Closed */
-  wait(queue: string, seen: number): Promise<void> {
-    if (this.#closed) return Promise.reject(closed())
-    if (this.version(queue) !== seen) return Promise.resolve()
-    let entry = this.#waiting.get(queue)
-    if (entry === undefined) {
-      entry = Promise.withResolvers()
-      this.#waiting.set(queue, entry)
+  /** Resolves once it is stored, never to `full`. @throws Closed once it would have to wait, and the store's own */
+  push(job: NewJob): Promise<PushOutcome> {
+    let line = this.#lines.get(job.queue)
+    if (line === undefined) {
+      line = { entries: [], trying: false, told: 0, bells: 0 }
+      this.#lines.set(job.queue, line)
     }
-    this.#poll ??= setInterval(() => {
-      for (const name of [...this.#waiting.keys()]) this.rung(name)
-    }, POLL)
+    const entry: Entry = { job, ...Promise.withResolvers<PushOutcome>() }
+    line.entries.push(entry)
+    // A line that is not being tried and had somebody in it is blocked.
+    if (!line.trying && line.entries.length === 1) this.#try(job.queue, line, GROUP.items)
+    else if (!line.trying) this.#tell(job.queue, line)
     return entry.promise
   }
 
+  /** A bell: there may be room in the queue. */
   rung(queue: string): void {
-    if (!this.#watching) return
-    this.#versions.set(queue, this.version(queue) + 1)
-    const entry = this.#waiting.get(queue)
-    if (entry === undefined) return
-    this.#waiting.delete(queue)
-    this.#rest()
-    entry.resolve()
+    const line = this.#lines.get(queue)
+    if (line === undefined) return
+    line.bells++
+    if (!line.trying) this.#try(queue, line, FEW)
   }
 
-  close(): void {
+  /** Whoever is blocked gets `Closed`. Resolves when the tries under way are over. */
+  async close(): Promise<void> {
     this.#closed = true
-    for (const entry of this.#waiting.values()) entry.reject(closed())
-    this.#waiting.clear()
-    this.#rest()
+    clearInterval(this.#poll)
+    for (const [queue, line] of this.#lines) if (!line.trying) this.#leave(queue, line)
+    if (this.#lines.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 
-  #rest(): void {
-    if (this.#waiting.size > 0) return
+  #try(queue: string, line: Line, most: number): void {
+    line.trying = true
+    atEndOfTurn(() => void this.#tryNow(queue, line, most))
+  }
+
+  async #tryNow(queue: string, line: Line, most: number): Promise<void> {
+    const head = headOf(line.entries, most)
+    const { bells } = line
+    try {
+      const outcomes = await this.#store.push(head.map(({ job }) => job))
+      const full: Entry[] = []
+      for (const [index, entry] of head.entries()) {
+        const outcome = outcomes[index]
+        if (outcome === undefined || outcome.status === 'full') full.push(entry)
+        else entry.resolve(outcome)
+      }
+      line.entries.splice(0, head.length, ...full)
+      line.told = Math.max(0, line.told - (head.length - full.length))
+      if (full.length > 0 && line.bells === bells) this.#block(queue, line)
+      else if (line.entries.length > 0) this.#try(queue, line, full.length > 0 ? FEW : most * 2)
+      else this.#leave(queue, line)
+    } catch (error) {
+      for (const entry of line.entries.splice(0, head.length)) entry.reject(error)
+      line.told = Math.max(0, line.told - head.length)
+      if (line.entries.length > 0) this.#try(queue, line, most)
+      else this.#leave(queue, line)
+    }
+  }
+
+  #block(queue: string, line: Line): void {
+    line.trying = false
+    if (this.#closed) {
+      this.#leave(queue, line)
+      return
+    }
+    this.#tell(queue, line)
+    this.#poll ??= setInterval(() => {
+      for (const name of [...this.#lines.keys()]) this.rung(name)
+    }, POLL)
+  }
+
+  #tell(queue: string, line: Line): void {
+    for (; line.told < line.entries.length; line.told++) this.#onFull(queue)
+  }
+
+  /** The line is no more; who is still in it has waited in vain. */
+  #leave(queue: string, line: Line): void {
+    this.#lines.delete(queue)
+    for (const entry of line.entries) entry.reject(closed())
+    if (this.#lines.size > 0) return
     clearInterval(this.#poll)
     this.#poll = undefined
+    for (const resolve of this.#idle.splice(0)) resolve()
   }
+}
+
+/** As many from the first as one call carries. */
+function headOf(entries: readonly Entry[], most: number): Entry[] {
+  let count = 0
+  let bytes = 0
+  for (; count < Math.min(entries.length, most, GROUP.items); count++) {
+    const entry = entries[count]
+    bytes += entry === undefined ? 0 : bytesOf(entry.job)
+    if (count > 0 && bytes > GROUP.bytes) break
+  }
+  return entries.slice(0, count)
 }
 
 function closed(): MillpondError {

@@ -1,10 +1,11 @@
 /** Runs one attempt through the handler and says how it ended. Touches neither slots nor the store's queue. */
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
+import { shown } from './duration.ts'
 import { decode, encode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { Job, jobError } from './job.ts'
-import { Outcome } from './outcome.ts'
+import { isOutcome, Outcome } from './outcome.ts'
 import { type StandardSchema, validate } from './schema.ts'
 import type { Committed, Ending } from './settler.ts'
 import type { Encoded, Store, StoreTransaction } from './store.ts'
@@ -63,7 +64,7 @@ export class Runner {
       if (transaction) attempt.transaction = this.#store.transactions?.begin()
       const value = await this.#handler(new Job(queue, attempt.claimed, data), attempt)
       if (attempt.over === undefined) {
-        if (value instanceof Outcome) throw value
+        if (isOutcome(value)) throw value
         const result = this.#result(value)
         if (attempt.transaction === undefined) ending = { kind: 'complete', attempt, result, value }
         else ending = await this.#commit(attempt, attempt.transaction, result, value)
@@ -123,7 +124,7 @@ export class Runner {
   }
 
   #ending(attempt: Attempt, error: unknown): Ending {
-    if (!(error instanceof Outcome)) {
+    if (!isOutcome(error)) {
       return { kind: 'fail', attempt, error: jobError(error), delay: this.#delay(attempt, error) }
     }
     const { delay, cause } = error
@@ -137,7 +138,7 @@ export class Runner {
       return this.#settings.backoff(attempt.claimed.attempt, error)
     } catch (cause) {
       // The caller's backoff function is at fault; the job must not suffer for it.
-      const message = `the backoff function of queue ${this.#settings.queue} failed: ${cause}`
+      const message = `the backoff function of queue ${this.#settings.queue} failed: ${shown(cause)}`
       this.#trouble(new MillpondError('InvalidOption', message, { cause }))
       return 1000
     }

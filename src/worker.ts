@@ -51,7 +51,7 @@ export class Worker implements AsyncDisposable {
   readonly #store: Store
   readonly #runner: Runner
   readonly #events: PondEmitter
-  readonly #ready: Promise<void>
+  readonly #ready: () => Promise<void> | undefined
   readonly #onClosed: (worker: Worker) => void
   readonly #prefetch: Prefetch
   readonly #recorder: Recorder
@@ -82,7 +82,7 @@ export class Worker implements AsyncDisposable {
     settings: WorkerSettings,
     handler: Handler,
     events: PondEmitter,
-    ready: Promise<void>,
+    ready: () => Promise<void> | undefined,
     onClosed: (worker: Worker) => void,
   ) {
     this.#store = store
@@ -183,18 +183,19 @@ export class Worker implements AsyncDisposable {
     const limit = Math.min(wanted, MOST_CLAIMED)
     this.#claiming = true
     this.#empty = true
-    this.#ready
-      .then(() => this.#store.claim({ queue, worker: this.id, limit, lease }))
-      .then(
-        ({ now, jobs }) => {
-          this.#claiming = false
-          // A bell that rang meanwhile has cleared it already.
-          if (jobs.length === limit) this.#empty = false
-          const arrived = performance.now()
-          this.#arrived(jobs.map((job) => this.#hold(job, now, arrived)))
-        },
-        (error: unknown) => this.#claimFailed(error),
-      )
+    const ready = this.#ready()
+    const claim = () => this.#store.claim({ queue, worker: this.id, limit, lease })
+    const claimed = ready === undefined ? claim() : ready.then(claim)
+    claimed.then(
+      ({ now, jobs }) => {
+        this.#claiming = false
+        // A bell that rang meanwhile has cleared it already.
+        if (jobs.length === limit) this.#empty = false
+        const arrived = performance.now()
+        this.#arrived(jobs.map((job) => this.#hold(job, now, arrived)))
+      },
+      (error: unknown) => this.#claimFailed(error),
+    )
   }
 
   /** Slots whose job has run past the window already. */
@@ -280,17 +281,20 @@ export class Worker implements AsyncDisposable {
     const oldest = this.#buffer[0]
     if (oldest === undefined || this.#windowTimer !== undefined) return
     const { window } = this.#settings
-    this.#windowTimer = setTimeout(() => {
-      this.#windowTimer = undefined
-      const before = performance.now() - window
-      const late = this.#buffer.filter((attempt) => attempt.arrived <= before)
-      if (late.length > 0) {
-        this.#buffer = this.#buffer.filter((attempt) => attempt.arrived > before)
-        this.#events.emit('released', { queue: this.queue, count: late.length })
-        this.#giveBack(late)
-      }
-      this.#watchWindow()
-    }, window).unref()
+    // If the event loop was held up, what is ready to finish and to start comes before the verdict.
+    this.#windowTimer = setTimeout(() => setImmediate(() => this.#closeWindow()), window).unref()
+  }
+
+  #closeWindow(): void {
+    this.#windowTimer = undefined
+    const before = performance.now() - this.#settings.window
+    const late = this.#buffer.filter((attempt) => attempt.arrived <= before)
+    if (late.length > 0) {
+      this.#buffer = this.#buffer.filter((attempt) => attempt.arrived > before)
+      this.#events.emit('released', { queue: this.queue, count: late.length })
+      this.#giveBack(late)
+    }
+    this.#watchWindow()
   }
 
   #giveBack(attempts: Attempt[]): void {

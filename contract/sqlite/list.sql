@@ -6,7 +6,9 @@
 -- Invariant: each page costs the same, however deep: every order is that of an index.
 
 -- @statement cursor
-select seq, priority, due_at, lease_until, finished_at from millpond_jobs where id = :id
+-- No row: the job has gone, or moved on to another state, and there is no place to go on from. The page is then empty.
+select seq, priority, due_at, lease_until, finished_at
+from millpond_jobs where id = :id and queue = :queue and state = :state
 
 -- @statement waiting
 -- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan.

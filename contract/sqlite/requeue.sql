@@ -21,4 +21,4 @@ limit :limit
 -- @statement requeue
 update or ignore millpond_jobs set
   state = 'waiting', attempt = 0, due_at = :now, finished_at = null, started_at = null, worker = null
-where id = :id
+where id = :id and state in ('dead', 'cancelled')

@@ -23,11 +23,13 @@ where seq in (
 )
 
 -- @statement lost
--- error: JSON, kept with the jobs that die of it.
 update millpond_jobs set
   state       = case when attempt >= attempts then 'dead' else 'waiting' end,
+  due_at      = case when attempt >= attempts then due_at else :now end,
   finished_at = case when attempt >= attempts then :now end,
-  error       = case when attempt >= attempts then :error else error end
+  error       = case when attempt < attempts then error else json_object(
+    'code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || worker || ' fell silent.'
+  ) end
 where seq in (
   select seq from millpond_jobs indexed by millpond_running
   where queue = :queue and state = 'running' and lease_until <= :now

@@ -39,6 +39,7 @@ import type {
 import { MemoryAdmin } from './memory/admin.ts'
 import { Bells } from './memory/bells.ts'
 import { copyEncoded, copyError, Job } from './memory/job.ts'
+import { Jobs } from './memory/jobs.ts'
 import { MemoryQueue } from './memory/queue.ts'
 
 export const open: OpenStore = async (url, options) => {
@@ -62,7 +63,7 @@ class MemoryStore implements Store {
   readonly capabilities: Capabilities = { durable: false, shared: false, transactions: false }
   readonly admin: StoreAdmin
   readonly #clock: () => number
-  readonly #jobs = new Map<string, Job>()
+  readonly #jobs = new Jobs()
   readonly #queues = new Map<string, MemoryQueue>()
   readonly #bells = new Bells()
   #places = 0
@@ -106,7 +107,7 @@ class MemoryStore implements Store {
     if (queue.full) return { status: 'full', id: job.id }
     const dueAt = Math.max(now, job.runAt ?? now + job.delay)
     const stored = new Job(job, this.#places++, now, dueAt)
-    this.#jobs.set(stored.id, stored)
+    this.#jobs.add(stored)
     queue.add(stored)
     if (stored.state === 'waiting') this.#bells.work(queue.name)
     return { status: 'pushed', id: job.id }

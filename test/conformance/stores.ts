@@ -41,7 +41,7 @@ export const stores: readonly StoreUnderTest[] = [
   {
     name: 'memory',
     skip: missing(MEMORY),
-    modelRuns: 1_500,
+    modelRuns: 8_000,
     async open(options = {}) {
       const store = await (await load(MEMORY))('memory:', options)
       return { store, dispose: () => store.close() }
@@ -50,7 +50,7 @@ export const stores: readonly StoreUnderTest[] = [
   {
     name: 'sqlite',
     skip: missing(SQLITE),
-    modelRuns: 150,
+    modelRuns: 100,
     async open(options = {}) {
       const folder = await mkdtemp(join(tmpdir(), 'millpond-'))
       const store = await (await load(SQLITE))(`sqlite:${join(folder, 'test.db')}`, options)

@@ -2,12 +2,15 @@
 
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { v7 } from 'uuid'
 import type { Claimed, ClaimRequest, Encoded, Hold, JobError, NewJob, Store } from '../../src/store.ts'
 import { stores } from './stores.ts'
 
 export const NULL: Encoded = { encoding: 'json', body: 'null' }
 export const ERROR: JobError = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
+
+let ids = 0
+/** A UUIDv7 in form, never the same twice. */
+export const newId = (): string => `019b76da-a800-7000-8000-${(++ids).toString(16).padStart(12, '0')}`
 
 type Check = (store: Store, clock: { now: number }) => Promise<void>
 
@@ -32,7 +35,7 @@ export function conformance(topic: string, checks: Record<string, Check>): void 
 
 export function newJob(given: Partial<NewJob> = {}): NewJob {
   return {
-    id: v7(),
+    id: newId(),
     queue: 'q',
     priority: 4,
     delay: 0,

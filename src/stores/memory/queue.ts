@@ -9,6 +9,7 @@ import type { FinalState, JobState, QueueSettings } from '../../store.ts'
 import { JobHeap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { Job } from './job.ts'
+import type { Jobs } from './jobs.ts'
 import { Leases } from './leases.ts'
 import { JobList } from './list.ts'
 import { byPlace, WaitingLine } from './waiting.ts'
@@ -41,10 +42,10 @@ export class MemoryQueue {
   /** Live jobs by key. */
   readonly keys = new Map<string, Job>()
   readonly histograms = new Histograms()
-  /** The store's jobs by id, from which a job is taken once it is kept no longer. */
-  readonly #jobs: Map<string, Job>
+  /** The store's jobs, from which one is taken once it is kept no longer. */
+  readonly #jobs: Jobs
 
-  constructor(name: string, jobs: Map<string, Job>) {
+  constructor(name: string, jobs: Jobs) {
     this.name = name
     this.#jobs = jobs
   }
@@ -118,7 +119,7 @@ export class MemoryQueue {
     job.state = state
     job.finishedAt = now
     if (this.#keep(state) === 0) {
-      this.#jobs.delete(job.id)
+      this.#jobs.remove(job)
       return
     }
     const list = this.finished[state]
@@ -173,6 +174,6 @@ export class MemoryQueue {
 
   #forget(job: Job): void {
     this.#leave(job)
-    this.#jobs.delete(job.id)
+    this.#jobs.remove(job)
   }
 }

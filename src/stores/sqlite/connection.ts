@@ -12,22 +12,28 @@ const BUSY = 5
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' && (error.errcode & 0xff) === BUSY
+  return (
+    error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' && (error.errcode & 0xff) === BUSY
+  )
 }
 
 /**
  * Tries again while the file is locked. SQLite's own waiting backs off to 100 ms, which starves whoever meets a steady
  * writer, and it does not wait at all where it suspects a deadlock, such as when two connections switch to WAL at once.
+ * Most locks are held for a fraction of a millisecond, so the first waits are as short.
  */
 export function whileBusy<T>(timeout: number, attempt: () => T): T {
-  const until = performance.now() + timeout
-  for (;;) {
+  let until: number | undefined
+  for (let wait = 0.05; ; wait = Math.min(wait * 1.2, 1)) {
     try {
       return attempt()
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= until) throw error
+      if (!isBusy(error)) throw error
+      until ??= performance.now() + timeout
+      if (performance.now() >= until) throw error
     }
-    Atomics.wait(pause, 0, 0, 0.2 + Math.random())
+    // Of random length, so that two who wait do not meet again and again.
+    Atomics.wait(pause, 0, 0, wait * (0.5 + Math.random()))
   }
 }
 
@@ -56,14 +62,16 @@ interface Migration {
 function migrations(): Migration[] {
   const folder = new URL('migrations/', CONTRACT)
   const names = readdirSync(folder).filter((name) => /^\d{3}_.*\.sql$/.test(name))
-  return names.sort().map((name) => ({ version: Number(name.slice(0, 3)), sql: readFileSync(new URL(name, folder), 'utf8') }))
+  return names
+    .sort()
+    .map((name) => ({ version: Number(name.slice(0, 3)), sql: readFileSync(new URL(name, folder), 'utf8') }))
 }
 
 /** `user_version` is the application's: our version is in a table of ours. */
 function versionOf(db: DatabaseSync): number {
   const table = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'millpond_meta'`).get()
   if (table === undefined) return 0
-  return integer(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.['value'] ?? 0)
+  return integer(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value ?? 0)
 }
 
 /** Any number of processes may do this at once: whoever gets the lock first does it, the others then find it done. */
@@ -99,7 +107,7 @@ export function connect({ path, sync, busyTimeout }: Settings): DatabaseSync {
     db = opened
     // `whileBusy` does the waiting.
     opened.exec('pragma busy_timeout = 0')
-    const mode = whileBusy(busyTimeout, () => opened.prepare('pragma journal_mode = wal').get()?.['journal_mode'])
+    const mode = whileBusy(busyTimeout, () => opened.prepare('pragma journal_mode = wal').get()?.journal_mode)
     if (mode !== 'wal') {
       throw new MillpondError('StoreUnavailable', `${path} cannot use a write-ahead log: put it on a local disk`)
     }

@@ -93,9 +93,30 @@ export class Engine {
     return outcomes
   }
 
+  /** Inside a transaction that others write in, too: an error leaves nothing of the push behind, and theirs as it was. */
+  pushWithin(flat: readonly Value[], now: number): NotPushed {
+    this.settle()
+    this.statements.get('push/savepoint').run()
+    try {
+      const outcomes = this.push(flat, now)
+      this.settle()
+      this.statements.get('push/release').run()
+      return outcomes
+    } catch (error) {
+      this.ledger.forget()
+      try {
+        this.statements.get('push/undo').run()
+        this.statements.get('push/release').run()
+      } catch {
+        // Some errors make SQLite roll back everything, savepoints too; the first error is the one to tell.
+      }
+      throw error
+    }
+  }
+
   #existing(id: string, queue: string, key: string | null): PushOutcome | null {
     const row = this.statements.get('push/existing').get({ id, queue, key })
-    return row === undefined ? null : { status: 'existing', id: text(row['id']) }
+    return row === undefined ? null : { status: 'existing', id: text(row.id) }
   }
 
   /** Whether a claim would find anything; only reads. */
@@ -140,7 +161,7 @@ export class Engine {
     return failures.map(({ id, fence, error, delay }) => {
       const row = this.statements.get('fail/fail').get({ queue, id, fence, now, delay, error: JSON.stringify(error) })
       if (row === undefined || account === null) return 'stale'
-      const state = stateFrom(row['state'])
+      const state = stateFrom(row.state)
       if (state !== 'dead') {
         account.move('running', state)
         return 'retry'
@@ -187,9 +208,9 @@ export class Engine {
     return ids.map((id) => {
       const row = this.statements.get('cancel/look').get({ id })
       if (row === undefined) return null
-      const state = stateFrom(row['state'])
+      const state = stateFrom(row.state)
       if (isFinal(state)) return state
-      const account = this.ledger.open(text(row['queue']))
+      const account = this.ledger.open(text(row.queue))
       if (account.keeps('cancelled')) this.statements.get('cancel/cancel').run({ id, now })
       this.#finish(account, id, state, 'cancelled', this.statements.get('cancel/remove'))
       return 'cancelled'

@@ -36,9 +36,11 @@ function codeOf(errcode: number): ErrorCode {
 }
 
 const ADVICE: Partial<Record<ErrorCode, (path: string) => string>> = {
-  StoreUnavailable: (path) => `cannot open or write ${path}: check that the folder exists and that file and folder can be written`,
+  StoreUnavailable: (path) =>
+    `cannot open or write ${path}: check that the folder exists and that file and folder can be written`,
   StoreBusy: (path) => `another connection held the lock of ${path} for longer than busyTimeout; nothing was changed`,
-  StoreFull: (path) => `no room to write ${path}: the disk, a quota or a file size limit is reached (or the disk fails); nothing of the call was stored`,
+  StoreFull: (path) =>
+    `no room to write ${path}: the disk, a quota or a file size limit is reached (or the disk fails); nothing of the call was stored`,
   StoreCorrupt: (path) => `${path} is damaged or not an SQLite database: copy it, then restore a backup`,
 }
 

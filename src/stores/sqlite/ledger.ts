@@ -36,11 +36,11 @@ export class Account {
 
   constructor(name: string, row: Record<string, unknown>) {
     this.name = name
-    this.capacity = integerOrNull(row['capacity'])
-    this.keepDone = integer(row['keep_done'])
-    this.keepDead = integer(row['keep_dead'])
-    this.paused = integer(row['paused']) !== 0
-    const held = integer(row['scheduled']) + integer(row['waiting'])
+    this.capacity = integerOrNull(row.capacity)
+    this.keepDone = integer(row.keep_done)
+    this.keepDead = integer(row.keep_dead)
+    this.paused = integer(row.paused) !== 0
+    const held = integer(row.scheduled) + integer(row.waiting)
     this.room = this.capacity === null ? Number.POSITIVE_INFINITY : this.capacity - held
   }
 
@@ -80,10 +80,16 @@ export class Account {
   }
 }
 
+export interface Written {
+  queue: string
+  changes: Changes
+}
+
 export class Ledger {
   readonly #statements: Statements
   #accounts = new Map<string, Account | null>()
   #bells: Bell[] = []
+  #written: Written[] = []
   #last: Account | null = null
 
   constructor(statements: Statements) {
@@ -135,23 +141,29 @@ export class Ledger {
   #write(account: Account): void {
     const { changes } = account
     for (const bell of account.bells()) this.#bells.push(bell)
-    if (Object.values(changes).some((change) => change !== 0)) this.#statements.get('counts/counts').run({ queue: account.name, ...changes })
+    if (!Object.values(changes).some((change) => change !== 0)) return
+    this.#statements.get('counts/counts').run({ queue: account.name, ...changes })
+    this.#written.push({ queue: account.name, changes })
   }
 
-  /** After a rollback, or before a new transaction: others may have changed everything meanwhile. */
+  /** After a rollback. */
+  discard(): void {
+    this.forget()
+    this.#bells = []
+    this.#written = []
+  }
+
+  /** Between transactions: others may change everything meanwhile. */
   forget(): void {
     if (this.#accounts.size > 0) this.#accounts = new Map()
     this.#last = null
   }
 
-  discardBells(): void {
+  /** After the commit: what it changed, and for whom to ring. */
+  take(): { bells: Bell[]; written: Written[] } {
+    const taken = { bells: this.#bells, written: this.#written }
     this.#bells = []
-  }
-
-  /** After the commit. */
-  takeBells(): Bell[] {
-    const bells = this.#bells
-    this.#bells = []
-    return bells
+    this.#written = []
+    return taken
   }
 }

@@ -69,8 +69,12 @@ export interface RequestOf<O extends Operation> {
 }
 export type Request = { [O in Operation]: RequestOf<O> }[Operation]
 
-/** Operations on the jobs; all but these are about the connection itself. */
-export type JobOperation = Exclude<Operation, 'query' | 'pushWithin' | 'commitWith' | 'rollback' | 'listen' | 'close'>
+/** Those of handlers' transactions. */
+export type TransactionOperation = 'query' | 'pushWithin' | 'commitWith' | 'rollback'
+export type TransactionRequest = { [O in TransactionOperation]: RequestOf<O> }[TransactionOperation]
+
+/** Those on the jobs. */
+export type JobOperation = Exclude<Operation, TransactionOperation | 'listen' | 'close'>
 export type JobRequest = { [O in JobOperation]: RequestOf<O> }[JobOperation]
 
 export type Answer = { seq: number; output: unknown } | { seq: number; error: WireError }

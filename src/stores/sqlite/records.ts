@@ -27,31 +27,31 @@ function metricFrom(value: unknown): Metric {
 function errorFrom(value: unknown): JobError | null {
   if (value === null) return null
   const error: Row = JSON.parse(text(value))
-  const stack = error['stack'] === undefined ? {} : { stack: text(error['stack']) }
-  return { code: text(error['code']), name: text(error['name']), message: text(error['message']), ...stack }
+  const stack = error.stack === undefined ? {} : { stack: text(error.stack) }
+  return { code: text(error.code), name: text(error.name), message: text(error.message), ...stack }
 }
 
 function recordFrom(row: Row): JobRecord {
   return {
-    id: text(row['id']),
-    queue: text(row['queue']),
-    state: stateFrom(row['state']),
-    priority: integer(row['priority']),
-    attempt: integer(row['attempt']),
-    attempts: integer(row['attempts']),
-    key: textOrNull(row['key']),
-    group: textOrNull(row['group']),
-    timeout: integerOrNull(row['timeout']),
-    trace: textOrNull(row['trace']),
-    pushedAt: integer(row['pushed_at']),
-    dueAt: integer(row['due_at']),
-    startedAt: integerOrNull(row['started_at']),
-    finishedAt: integerOrNull(row['finished_at']),
-    worker: textOrNull(row['worker']),
-    data: encodedFrom(row['encoding'], row['data']),
-    progress: row['progress_encoding'] === null ? null : encodedFrom(row['progress_encoding'], row['progress']),
-    result: row['result_encoding'] === null ? null : encodedFrom(row['result_encoding'], row['result']),
-    error: errorFrom(row['error']),
+    id: text(row.id),
+    queue: text(row.queue),
+    state: stateFrom(row.state),
+    priority: integer(row.priority),
+    attempt: integer(row.attempt),
+    attempts: integer(row.attempts),
+    key: textOrNull(row.key),
+    group: textOrNull(row.group),
+    timeout: integerOrNull(row.timeout),
+    trace: textOrNull(row.trace),
+    pushedAt: integer(row.pushed_at),
+    dueAt: integer(row.due_at),
+    startedAt: integerOrNull(row.started_at),
+    finishedAt: integerOrNull(row.finished_at),
+    worker: textOrNull(row.worker),
+    data: encodedFrom(row.encoding, row.data),
+    progress: row.progress_encoding === null ? null : encodedFrom(row.progress_encoding, row.progress),
+    result: row.result_encoding === null ? null : encodedFrom(row.result_encoding, row.result),
+    error: errorFrom(row.error),
   }
 }
 
@@ -71,7 +71,7 @@ export function list(statements: Statements, { queue, state, limit, after }: Lis
   const cursor: Row | undefined =
     after === undefined ? first : statements.get('list/cursor').get({ id: after, queue, state })
   if (cursor === undefined) return []
-  const page = { queue, limit, seq: integer(cursor['seq']) }
+  const page = { queue, limit, seq: integer(cursor.seq) }
   const at = (column: keyof typeof first): number => integer(cursor[column])
   const rows = (): Row[] => {
     switch (state) {
@@ -99,20 +99,20 @@ export function stats(
     .get('stats/queues')
     .all(only)
     .map((row) => {
-      const name = text(row['name'])
+      const name = text(row.name)
       return {
         queue: name,
-        paused: integer(row['paused']) !== 0,
-        capacity: integerOrNull(row['capacity']),
+        paused: integer(row.paused) !== 0,
+        capacity: integerOrNull(row.capacity),
         counts: {
-          scheduled: integer(row['scheduled']),
-          waiting: integer(row['waiting']),
-          running: integer(row['running']),
-          done: integer(row['done']),
-          dead: integer(row['dead']),
-          cancelled: integer(row['cancelled']),
+          scheduled: integer(row.scheduled),
+          waiting: integer(row.waiting),
+          running: integer(row.running),
+          done: integer(row.done),
+          dead: integer(row.dead),
+          cancelled: integer(row.cancelled),
         },
-        oldestWaiting: integer(row['waiting']) === 0 ? null : oldest(statements, name, now),
+        oldestWaiting: integer(row.waiting) === 0 ? null : oldest(statements, name, now),
         histograms: slices.filter((slice) => slice.queue === name),
       }
     })
@@ -123,7 +123,7 @@ const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 function oldest(statements: Statements, queue: string, now: number): number | null {
   let earliest: number | null = null
   for (const priority of PRIORITIES) {
-    const due = integerOrNull(statements.get('stats/oldest').get({ queue, priority })?.['due_at'] ?? null)
+    const due = integerOrNull(statements.get('stats/oldest').get({ queue, priority })?.due_at ?? null)
     if (due !== null && (earliest === null || due < earliest)) earliest = due
   }
   return earliest === null ? null : now - earliest
@@ -133,14 +133,14 @@ function histograms(statements: Statements, only: { queue: string | null }, minu
   const slices: HistogramSlice[] = []
   let slice: HistogramSlice | undefined
   for (const row of statements.get('stats/histograms').all({ ...only, minute })) {
-    const queue = text(row['queue'])
-    const priority = integer(row['priority'])
-    const metric = metricFrom(row['metric'])
+    const queue = text(row.queue)
+    const priority = integer(row.priority)
+    const metric = metricFrom(row.metric)
     if (slice?.queue !== queue || slice.priority !== priority || slice.metric !== metric) {
       slice = { queue, priority, metric, buckets: {} }
       slices.push(slice)
     }
-    slice.buckets[integer(row['bucket'])] = integer(row['count'])
+    slice.buckets[integer(row.bucket)] = integer(row.count)
   }
   return slices
 }

@@ -23,10 +23,15 @@ function invalid(message: string): never {
 
 /** `sqlite:app.db`, `sqlite:./dir/app.db`, `sqlite:/abs/app.db`, `sqlite:///abs/app.db`. A URL class would make every path absolute. */
 function pathOf(url: string): string {
-  const [, body = ''] = /^sqlite:([^?#]*)/i.exec(url) ?? invalid(`"${url}" is no URL of an SQLite file: use sqlite:app.db`)
+  const [, body = ''] =
+    /^sqlite:([^?#]*)/i.exec(url) ?? invalid(`"${url}" is no URL of an SQLite file: use sqlite:app.db`)
+  // What follows would be dropped silently, and another file be opened than the one meant.
+  if (url.includes('#')) invalid(`"${url}" has a "#": in a path, write it as %23`)
   const encoded = body.replace(/^\/\/(?=\/)/, '')
   if (encoded.startsWith('//')) {
-    invalid(`"${url}" names a host: a path in the working folder is sqlite:app.db, an absolute one sqlite:///dir/app.db`)
+    invalid(
+      `"${url}" names a host: a path in the working folder is sqlite:app.db, an absolute one sqlite:///dir/app.db`,
+    )
   }
   let path: string
   try {
@@ -34,7 +39,8 @@ function pathOf(url: string): string {
   } catch {
     return invalid(`"${url}" has a "%" that begins no escape: write it as %25`)
   }
-  if (path === ':memory:') invalid('an SQLite database in memory could not be shared or kept: use the store memory: instead')
+  if (path === ':memory:')
+    invalid('an SQLite database in memory could not be shared or kept: use the store memory: instead')
   if (path === '') invalid('the URL names no file: use sqlite:app.db')
   if (path.includes('\0')) invalid('the path of an SQLite file cannot hold a NUL')
   return isAbsolute(path) ? path : resolve(path)
@@ -50,9 +56,15 @@ function milliseconds(name: string, value: unknown, fallback: number, least: num
 export function settingsOf(url: URL | string, options: StoreOptions): Settings {
   const given = String(url)
   const path = pathOf(given)
-  const query = new URLSearchParams(/\?([^#]*)/.exec(given)?.[1] ?? '')
+  const query = new URLSearchParams(/\?(.*)/s.exec(given)?.[1] ?? '')
   for (const name of query.keys()) {
-    if (!KNOWN.some((known) => known === name)) invalid(`unknown option "${name}": an SQLite URL takes ${KNOWN.join(', ')}`)
+    if (!KNOWN.some((known) => known === name))
+      invalid(`unknown option "${name}": an SQLite URL takes ${KNOWN.join(', ')}`)
+  }
+  for (const name of Object.keys(options)) {
+    if (name !== 'clock' && !KNOWN.some((known) => known === name)) {
+      invalid(`unknown option "${name}": the SQLite store takes ${KNOWN.join(', ')}`)
+    }
   }
   // What the code says beats what the URL says: the URL is often shared between programs.
   const option = (name: (typeof KNOWN)[number]): unknown => options[name] ?? query.get(name) ?? undefined

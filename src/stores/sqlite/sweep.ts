@@ -21,28 +21,29 @@ function dueOf(row: Row, now: number): Due {
     const time = integerOrNull(row[column])
     return time !== null && time + keep <= now
   }
-  const keepDone = integer(row['keep_done'])
-  const keepDead = integer(row['keep_dead'])
+  const keepDone = integer(row.keep_done)
+  const keepDead = integer(row.keep_dead)
   const expire: Due['expire'] = []
   if (past('done_at', keepDone)) expire.push({ state: 'done', until: now - keepDone })
   if (past('dead_at', keepDead)) expire.push({ state: 'dead', until: now - keepDead })
   if (past('cancelled_at', keepDead)) expire.push({ state: 'cancelled', until: now - keepDead })
-  return { queue: text(row['name']), promote: past('due_at'), lost: past('lease_until'), expire }
+  return { queue: text(row.name), promote: past('due_at'), lost: past('lease_until'), expire }
 }
 
 const isIdle = ({ promote, lost, expire }: Due): boolean => !promote && !lost && expire.length === 0
 
 function hasOldMinutes({ statements }: Engine, now: number): boolean {
-  const oldest = integerOrNull(statements.get('sweep/oldest_minute').get()?.['minute'] ?? null)
+  const oldest = integerOrNull(statements.get('sweep/oldest_minute').get()?.minute ?? null)
   return oldest !== null && oldest < oldestKept(now)
 }
 
-export function hasSweeping(engine: Engine, now: number): boolean {
+/** The answer of a sweep that finds nothing to do; null: there is something. */
+export function idleSweep(engine: Engine, now: number): Swept | null {
   const queues = engine.statements.get('sweep/look').all()
-  return queues.some((row) => !isIdle(dueOf(row, now))) || hasOldMinutes(engine, now)
+  if (queues.some((row) => !isIdle(dueOf(row, now))) || hasOldMinutes(engine, now)) return null
+  return { lost: [], promoted: 0, expired: 0, more: false, nextDue: nextDue(queues, now) }
 }
 
-/** Alone and with nothing to do, this only reads. */
 export function sweep(engine: Engine, limit: number, now: number): Swept {
   const { statements, ledger } = engine
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
@@ -51,9 +52,7 @@ export function sweep(engine: Engine, limit: number, now: number): Swept {
     if (isIdle(due)) continue
     const account = ledger.open(due.queue)
     if (due.promote) {
-      const promoted = statements
-        .get('sweep/promote')
-        .run({ queue: due.queue, now, limit: limit - swept.promoted })
+      const promoted = statements.get('sweep/promote').run({ queue: due.queue, now, limit: limit - swept.promoted })
       account.move('scheduled', 'waiting', promoted)
       swept.promoted += promoted
     }
@@ -68,16 +67,16 @@ export function sweep(engine: Engine, limit: number, now: number): Swept {
   }
   if (hasOldMinutes(engine, now)) statements.get('sweep/forget_minutes').run({ minute: oldestKept(now) })
   swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
-  swept.nextDue = nextDue(engine, now)
+  swept.nextDue = nextDue(statements.get('sweep/look').all(), now)
   return swept
 }
 
 function takeBack({ statements }: Engine, account: Account, limit: number, now: number, swept: Swept): void {
   const { name: queue } = account
   for (const row of statements.get('sweep/lost').all({ queue, now, limit: limit - swept.lost.length })) {
-    const id = text(row['id'])
-    const state = row['state'] === 'dead' ? 'dead' : 'waiting'
-    swept.lost.push({ id, queue, attempt: integer(row['attempt']), state })
+    const id = text(row.id)
+    const state = row.state === 'dead' ? 'dead' : 'waiting'
+    swept.lost.push({ id, queue, attempt: integer(row.attempt), state })
     if (state === 'waiting') {
       account.move('running', 'waiting')
       continue
@@ -87,10 +86,10 @@ function takeBack({ statements }: Engine, account: Account, limit: number, now: 
   }
 }
 
-function nextDue({ statements }: Engine, now: number): number | null {
+function nextDue(queues: readonly Row[], now: number): number | null {
   let next: number | null = null
-  for (const row of statements.get('sweep/look').all()) {
-    const due = integerOrNull(row['due_at'])
+  for (const row of queues) {
+    const due = integerOrNull(row.due_at)
     if (due !== null) next = Math.min(next ?? due, due)
   }
   return next === null ? null : Math.max(0, next - now)
@@ -108,10 +107,10 @@ export function requeue(
   let count = 0
   for (const row of rows) {
     if (!('state' in row)) continue
-    const id = text(row['id'])
+    const id = text(row.id)
     // 0: a live job has its key, perhaps one brought back just before.
     if (statements.get('requeue/requeue').run({ id, now }) === 0) continue
-    ledger.open(text(row['queue'])).move(stateFrom(row['state']), 'waiting')
+    ledger.open(text(row.queue)).move(stateFrom(row.state), 'waiting')
     count++
   }
   return count

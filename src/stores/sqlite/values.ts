@@ -27,6 +27,7 @@ export function integerOrNull(value: unknown): number | null {
 
 /** Of a flat message or a row: what can be bound again as it is. */
 export function bindable(value: unknown): Value {
-  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
+    return value
   return value instanceof Uint8Array ? value : unexpected(value, 'something that SQLite can store')
 }

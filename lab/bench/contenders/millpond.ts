@@ -1,0 +1,51 @@
+/** Millpond through its public API. Nothing is tuned but that the memory queue may hold the whole backlog. */
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { Millpond, type Queue, type Worker } from '../../../src/index.ts'
+import type { Contender, Handler, Item, Line, Open, Setting } from '../contender.ts'
+
+export const open: Open = async (setting) => {
+  const { durability, dir } = setting
+  const url = durability === 'none' ? 'memory:' : `sqlite:${join(dir, 'millpond.db')}?sync=${durability}`
+  const pond = await Millpond.open(url)
+  return {
+    line: (name, handler) => line(pond, name, handler, setting),
+    close: async () => {
+      await pond.close()
+    },
+  } satisfies Contender
+}
+
+function line(pond: Millpond, name: string, handler: Handler, { concurrency, forget, durability }: Setting): Line {
+  const queue: Queue<Item> = pond.queue<Item>(name, {
+    ...(durability === 'none' ? { capacity: null } : {}),
+    ...(forget ? { keep: { done: 0 } } : {}),
+  })
+  let worker: Worker | undefined
+  let handled = 0
+  return {
+    push: (item) => queue.push(item),
+    pushMany: (items) => queue.pushMany(items),
+    work() {
+      worker = queue.work(
+        async (job) => {
+          handled++
+          await handler(job.data)
+        },
+        { concurrency },
+      )
+    },
+    async settled(total) {
+      while (handled < total) await turn()
+      // Handled is not yet acknowledged: the store must have every completion.
+      for (;;) {
+        const { counts } = await queue.stats({ minutes: 1 })
+        if (counts.waiting + counts.running === 0) return
+        await turn()
+      }
+    },
+    async stop() {
+      await worker?.close()
+    },
+  }
+}

@@ -1,0 +1,41 @@
+/** How fast one worker gets through a queue, until the store knows that every item is done. */
+import { type Contender, type Handler, openContender } from '../contender.ts'
+import type { DrainTask, Measure, Work } from '../measure.ts'
+import { fill } from './push.ts'
+import { rate, rounds } from './rounds.ts'
+
+const CONCURRENCY = 50
+
+const HANDLERS: Record<Work, Handler> = {
+  nothing: async () => {},
+  'a turn': async () => {
+    await new Promise(setImmediate)
+  },
+}
+
+export const drain: Measure<DrainTask> = async (task, dir) => {
+  const { durability, forget = false } = task
+  const contender = await openContender(task.contender, { durability, dir, concurrency: CONCURRENCY, forget })
+  const outcome = await rounds(task.rounds, (round) => once(contender, `drain${round}`, task))
+  await contender.close()
+  return outcome
+}
+
+async function once(contender: Contender, name: string, { from, work, count }: DrainTask): Promise<number> {
+  const line = contender.line(name, HANDLERS[work])
+  if (from === 'backlog') await fill(line, count)
+  else line.work()
+  globalThis.gc?.()
+  const speed = await rate(count, async () => {
+    if (from === 'backlog') line.work()
+    else if (from === 'many') await fill(line, count)
+    else {
+      const pushes: unknown[] = []
+      for (let n = 0; n < count; n++) pushes.push(line.push({ n }))
+      await Promise.all(pushes)
+    }
+    await line.settled(count)
+  })
+  await line.stop()
+  return speed
+}

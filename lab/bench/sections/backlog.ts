@@ -1,0 +1,58 @@
+import { freemem } from 'node:os'
+import type { BacklogTask } from '../measure.ts'
+import { atMost, type Row } from '../row.ts'
+import { inFreshProcess, summarise } from '../runner.ts'
+import type { Section } from '../section.ts'
+import { MISSING, type Summary } from '../statistics.ts'
+
+const SMALL = 10_000
+const MIB = 1024 ** 2
+/** Of a waiting job in memory, rounded up generously, in bytes. */
+const BYTES_PER_JOB = 1000
+
+export const backlog: Section = async function* ({ backlog: large, quick }, tell) {
+  for (const durability of ['full', 'none'] as const) {
+    const task: BacklogTask = { measure: 'backlog', durability, small: SMALL, large, samples: quick ? 50 : 300 }
+    const heap = Math.ceil((large * BYTES_PER_JOB) / MIB) + 500
+    const title = `${durability === 'none' ? 'Memory' : 'SQLite FULL'}: a backlog of ${large.toLocaleString('en')}`
+    if (durability === 'none' && freemem() < heap * MIB * 1.2) {
+      yield { title, rows: [], notes: [`skipped: it would need ${heap} MiB of memory`] }
+      continue
+    }
+    tell(title)
+    // Once: filling takes long, and the two sizes are measured in turn within it.
+    const figures = summarise([await inFreshProcess(task, durability === 'none' ? heap : undefined)])
+    yield {
+      title,
+      rows: rows(figures),
+      notes: [
+        `beside: the same call on a backlog of ${SMALL.toLocaleString('en')}, in turn within one process; medians of ${task.samples}; one run`,
+        'claims through the Store interface, released after; fill: 5,000 a call, 2 calls in flight',
+      ],
+    }
+  }
+}
+
+function rows(figures: Record<string, Summary>): Row[] {
+  const of = (name: string): Summary => figures[name] ?? MISSING
+  const pair = (what: string, most?: number): Row => {
+    const ours = of(`${what} large`)
+    const small = of(`${what} small`)
+    const bar = most === undefined ? undefined : atMost(ours.median / small.median, most, ' ×')
+    return { name: what, unit: 'ms', ours, rivals: [{ name: 'small backlog', figure: small }], bar }
+  }
+  return [
+    { name: 'fill', unit: 'jobs/s', ours: of('fill'), rivals: [] },
+    ...[1, 50, 500].flatMap((limit) => {
+      const p99: Row = {
+        name: `claim ${limit}, p99`,
+        unit: 'ms',
+        ours: of(`claim ${limit} large p99`),
+        rivals: [{ name: 'small backlog', figure: of(`claim ${limit} small p99`) }],
+      }
+      return [pair(`claim ${limit}`, 1.5), p99]
+    }),
+    pair('push 1'),
+    pair('push 500'),
+  ]
+}

@@ -1,0 +1,24 @@
+/** The process that sends the mails of the Millpond variant: `worker.ts FOLDER`. */
+import { openEmails } from './emails.ts'
+import { Mailbox } from './mailbox.ts'
+import { endWithParent, tell } from './messages.ts'
+import { WORKERS } from './settings.ts'
+
+const [folder = ''] = process.argv.slice(2)
+
+endWithParent()
+const mailbox = new Mailbox(folder)
+const { pond, emails } = await openEmails(folder)
+
+let returned = 0
+pond.on('lost', () => {
+  // One message for all that a sweep found.
+  if (returned++ > 0) return
+  setImmediate(() => {
+    tell({ kind: 'returned', count: returned })
+    returned = 0
+  })
+})
+
+emails.work((job, { signal }) => mailbox.send(job.data.email, signal), { concurrency: WORKERS })
+tell({ kind: 'ready' })

@@ -1,0 +1,205 @@
+/** The end of workers and ponds: what finishes, what is given back, what is refused. */
+import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
+import { z } from 'zod'
+import { Millpond } from '../../src/index.ts'
+import { aborted, diary, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+
+onEachStore('close', {
+  'lets what runs finish': async ({ open }) => {
+    const pond = await open()
+    const entries = diary(pond)
+    const queue = pond.queue<number>('q')
+    const going = gate()
+    queue.work(() => going.opened, { concurrency: 3 })
+    const pushed = await queue.pushMany([1, 2, 3])
+    await Promise.all(pushed.map(({ id }) => inState(pond, id, 'running')))
+    const closing = pond.close()
+    going.open()
+    assert.deepEqual(await closing, { finished: 3, givenBack: 0, dropped: 0 })
+    assert.equal(entries.filter(({ name }) => name === 'completed').length, 3)
+  },
+
+  'twice is once': async ({ open }) => {
+    const pond = await open()
+    const worker = pond.queue('q').work(() => {})
+    assert.equal(worker.close(), worker.close())
+    const closing = pond.close()
+    assert.equal(pond.close({ timeout: 5 }), closing)
+    await closing
+    assert.equal(pond.close(), closing)
+  },
+
+  'of a worker leaves the others, and the pond, at work': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    const seen: string[] = []
+    const one = queue.work(() => void seen.push('one'))
+    queue.work(() => void seen.push('two'))
+    assert.deepEqual(await one.close(), { finished: 0, givenBack: 0 })
+    await Promise.all((await queue.pushMany(numbers(20))).map(({ id }) => pond.result(id)))
+    assert.deepEqual(new Set(seen), new Set(['two']))
+  },
+
+  'starts nothing new': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    const going = gate()
+    let started = 0
+    queue.work(
+      () => {
+        started++
+        return going.opened
+      },
+      { concurrency: 2 },
+    )
+    const pushed = await queue.pushMany(numbers(10))
+    await until(() => started === 2)
+    const closing = pond.close()
+    going.open()
+    const report = await closing
+    assert.equal(started, 2)
+    assert.equal(report.finished, 2)
+    assert.equal(report.dropped, pond.store.capabilities.durable ? 0 : 8)
+    assert.equal(pushed.length, 10)
+  },
+
+  'refuses everything from then on': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    const { id } = await queue.push(1)
+    const closing = pond.close()
+    const calls: [string, () => unknown][] = [
+      ['push', () => queue.push(1)],
+      ['pushMany', () => queue.pushMany([1])],
+      ['work', () => queue.work(() => {})],
+      ['queue', () => pond.queue('r')],
+      ['job', () => pond.job(id)],
+      ['result', () => pond.result(id)],
+      ['cancel', () => pond.cancel(id)],
+      ['stats', () => pond.stats()],
+    ]
+    for (const [, call] of calls) await refused(call, 'Closed', /open a new one/)
+    await closing
+    for (const [, call] of calls) await refused(call, 'Closed', /open a new one/)
+    const later: (() => unknown)[] = [
+      () => queue.pause(),
+      () => queue.resume(),
+      () => queue.jobs('waiting'),
+      () => queue.requeue(),
+      () => queue.stats(),
+    ]
+    for (const call of later) await refused(call, 'Closed')
+  },
+
+  'waits for pushes under way': async ({ open }) => {
+    const pond = await open()
+    const slow = z.number().refine(() => setImmediate(true))
+    const queues = [
+      pond.queue<number>('plain'),
+      pond.queue<number>('configured', { capacity: 100_000 }),
+      pond.queue<number>('checked', { schema: slow }),
+      pond.queue<number>('patient', { capacity: 100_000, whenFull: 'wait' }),
+    ]
+    const pushes = queues.flatMap((queue) => [queue.push(1), queue.push(2), queue.pushMany(numbers(1200))])
+    const closing = pond.close()
+    const pushed = (await Promise.all(pushes)).flat()
+    assert.equal(pushed.length, 4 * 1202)
+    assert.equal((await closing).dropped, pond.store.capabilities.durable ? 0 : 4 * 1202)
+  },
+
+  'past its time: signals aborted, jobs given back, nothing counted': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    let reason: unknown
+    queue.work(async (_, ctx) => {
+      reason = await aborted(ctx.signal)
+      return 'late'
+    })
+    const { id } = await queue.push(1)
+    await inState(pond, id, 'running')
+    const report = await pond.close({ timeout: 20 })
+    assert.deepEqual(report, { finished: 0, givenBack: 1, dropped: pond.store.capabilities.durable ? 0 : 1 })
+    await until(() => reason !== undefined)
+    await refused(Promise.reject(reason), 'Closed', /given back/)
+  },
+
+  'with no time at all': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    const never = gate()
+    queue.work(() => never.opened)
+    const { id } = await queue.push(1)
+    await inState(pond, id, 'running')
+    assert.equal((await pond.close({ timeout: 0 })).givenBack, 1)
+    never.open()
+  },
+
+  'of a worker gives back what it had claimed ahead': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    const never = gate()
+    // A long window, so that what is claimed ahead stays so until the close.
+    const worker = queue.work((job) => (job.data < 0 ? never.opened : undefined), { concurrency: 1, window: '1h' })
+    await Promise.all((await queue.pushMany(numbers(5))).map(({ id }) => pond.result(id)))
+    await queue.push(-1)
+    await until(() => worker.load.running === 1)
+    await queue.pushMany(numbers(10))
+    await until(() => worker.load.buffered === 10)
+    const closing = worker.close()
+    never.open()
+    assert.deepEqual(await closing, { finished: 1, givenBack: 10 })
+    const { counts } = await queue.stats()
+    assert.deepEqual([counts.waiting, counts.running], [10, 0])
+    assert.ok((await queue.jobs('waiting')).every(({ attempt }) => attempt === 0))
+  },
+
+  'is what `await using` does': async ({ open }) => {
+    const outer = await open()
+    let worker: { close(): Promise<unknown> } | undefined
+    {
+      await using inner = outer.queue<number>('q').work((job) => job.data)
+      worker = inner
+      const { id } = await outer.queue<number>('q').push(5)
+      assert.equal(await outer.result(id), 5)
+    }
+    assert.ok(worker)
+    const { id } = await outer.queue<number>('q').push(6)
+    assert.equal((await outer.job(id))?.state, 'waiting')
+    let kept: Millpond | undefined
+    {
+      await using pond = await Millpond.open('memory:')
+      kept = pond
+      await pond.queue('q').push(1)
+    }
+    await refused(kept.queue.bind(kept, 'q'), 'Closed')
+  },
+})
+
+onEachStore(
+  'close, several ponds',
+  {
+    'past its time, the job waits as if it had never been claimed': async ({ open }) => {
+      const [here, there] = [await open(), await open()]
+      const queue = here.queue<number>('q')
+      queue.work((_, ctx) => aborted(ctx.signal))
+      const { id } = await queue.push(1)
+      await inState(there, id, 'running')
+      await here.close({ timeout: 10 })
+      const info = await there.job(id)
+      assert.deepEqual([info?.state, info?.attempt], ['waiting', 0])
+      there.queue<number>('q').work((job) => `attempt ${job.attempt}`)
+      assert.equal(await there.result(id), 'attempt 1')
+    },
+
+    'what was pushed stays': async ({ open }) => {
+      const here = await open()
+      const pushes = here.queue<number>('q').pushMany(numbers(1300))
+      await here.close()
+      await pushes
+      const there = await open()
+      assert.equal((await there.queue('q').stats()).counts.waiting, 1300)
+    },
+  },
+  'shared',
+)

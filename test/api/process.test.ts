@@ -1,0 +1,209 @@
+/** How a pond lives and dies with its process; each case is a process of its own. */
+import assert from 'node:assert/strict'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { after, describe, test } from 'node:test'
+import { Millpond } from '../../src/index.ts'
+import { inState, until } from './suite.ts'
+
+const INDEX = new URL('../../src/index.ts', import.meta.url).href
+const folder = mkdtempSync(join(tmpdir(), 'millpond-api-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Child {
+  process: ChildProcessByStdio<null, Readable, Readable>
+  /** What it has printed. */
+  text(): string
+  /** Its exit code, or the signal that ended it; fails if it does not end. */
+  end(): Promise<number | string>
+}
+
+let files = 0
+const fresh = () => `sqlite:${join(folder, `${++files}.db`)}?sync=normal`
+
+/** Runs the code in a process, with `Millpond` and the store's `url` at hand. */
+function run(url: string, code: string): Child {
+  const source = `import { Millpond } from ${JSON.stringify(INDEX)}\nconst url = ${JSON.stringify(url)}\n${code}`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)))
+  const ended = once(child, 'exit').then(([code, signal]: (number | string)[]) => signal ?? code ?? '')
+  return {
+    process: child,
+    text: () => text,
+    async end() {
+      const timer = setTimeout(() => child.kill('SIGKILL'), 15_000)
+      const how = await ended
+      clearTimeout(timer)
+      assert.notEqual(how, 'SIGKILL', `it did not end by itself; it printed: ${text}`)
+      return how
+    },
+  }
+}
+
+for (const [name, url] of [
+  ['memory', () => 'memory:'],
+  ['sqlite', fresh],
+] as const) {
+  describe(`process: ${name}`, () => {
+    test('ends by itself once the pond is closed', async () => {
+      const child = run(
+        url(),
+        `const pond = await Millpond.open(url)
+         const queue = pond.queue('q', { capacity: 10, whenFull: 'wait' })
+         const { id } = await queue.push(20)
+         queue.work((job) => job.data * 2)
+         console.log(await pond.result(id))
+         await queue.push(1, { delay: '1h' })
+         await pond.close()
+         console.log('closed')`,
+      )
+      assert.equal(await child.end(), 0, child.text())
+      assert.equal(child.text(), '40\nclosed\n')
+    })
+
+    test('is not held by an open pond without workers', async () => {
+      const child = run(
+        url(),
+        `const pond = await Millpond.open(url)
+         const queue = pond.queue('q', { capacity: 10, whenFull: 'wait' })
+         await queue.push(1)
+         await pond.queue('r').push(1, { delay: '1h' })
+         console.log('idle')`,
+      )
+      assert.equal(await child.end(), 0, child.text())
+      assert.equal(child.text(), 'idle\n')
+    })
+
+    test('ends by itself once the last worker is closed', async () => {
+      const child = run(
+        url(),
+        `const pond = await Millpond.open(url)
+         const queue = pond.queue('q')
+         const worker = queue.work((job) => job.data)
+         const { id } = await queue.push(1)
+         await pond.result(id)
+         await worker.close()
+         console.log('idle')`,
+      )
+      assert.equal(await child.end(), 0, child.text())
+      assert.equal(child.text(), 'idle\n')
+    })
+
+    test('is held by an open worker', async () => {
+      const child = run(
+        url(),
+        `const pond = await Millpond.open(url)
+         pond.queue('q').work(() => {})
+         // Long after an idle process would have ended: this timer holds nothing.
+         setTimeout(async () => { console.log('held'); await pond.close() }, 1500).unref()`,
+      )
+      assert.equal(await child.end(), 0, child.text())
+      assert.equal(child.text(), 'held\n')
+    })
+
+    test('is held by a push that waits for room, and by a result awaited', async () => {
+      for (const wait of ['queue.push(2)', 'pond.result(id)']) {
+        const child = run(
+          url(),
+          `const pond = await Millpond.open(url)
+           const queue = pond.queue('q', { capacity: 1, whenFull: 'wait' })
+           const { id } = await queue.push(1)
+           setTimeout(async () => { console.log('held'); await pond.close() }, 1500).unref()
+           await ${wait}.catch((error) => console.log(error.code))`,
+        )
+        assert.equal(await child.end(), 0, child.text())
+        assert.equal(child.text(), 'held\nClosed\n')
+      }
+    })
+
+    test('with signals: true, a signal drains the pond and then ends the process', async () => {
+      for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+        const child = run(
+          url(),
+          `const pond = await Millpond.open(url, { signals: true })
+           const other = await Millpond.open('memory:', { signals: true })
+           const queue = pond.queue('q')
+           await queue.push(1)
+           queue.work(async () => {
+             console.log('running')
+             await new Promise((resolve) => setTimeout(resolve, 300))
+             console.log('finished')
+           })
+           pond.on('completed', () => console.log('completed'))`,
+        )
+        await until(() => child.text().includes('running'))
+        child.process.kill(signal)
+        assert.equal(await child.end(), signal)
+        assert.equal(child.text(), 'running\nfinished\ncompleted\n')
+      }
+    })
+
+    test('without signals: true, a signal ends the process at once', async () => {
+      const child = run(
+        url(),
+        `const pond = await Millpond.open(url)
+         pond.queue('q').work(() => {})
+         console.log('open')`,
+      )
+      await until(() => child.text().includes('open'))
+      child.process.kill('SIGTERM')
+      assert.equal(await child.end(), 'SIGTERM')
+    })
+  })
+}
+
+describe('process: sqlite', () => {
+  test('several processes share the work', async () => {
+    const url = fresh()
+    const pond = await Millpond.open(url)
+    const queue = pond.queue<number>('q')
+    const code = `const pond = await Millpond.open(url, { signals: true })
+      pond.queue('q').work((job) => process.pid, { concurrency: 1 })
+      console.log('open')`
+    const children = [run(url, code), run(url, code)]
+    try {
+      await until(() => children.every((child) => child.text().includes('open')))
+      const pushed = await queue.pushMany(Array.from({ length: 200 }, (_, n) => n))
+      const pids = new Set(await Promise.all(pushed.map(({ id }) => pond.result(id))))
+      assert.ok([...pids].every((pid) => children.some((child) => child.process.pid === pid)))
+      for (const child of children) child.process.kill('SIGTERM')
+      assert.deepEqual(await Promise.all(children.map((child) => child.end())), ['SIGTERM', 'SIGTERM'])
+      const { counts } = await queue.stats()
+      assert.deepEqual([counts.done, counts.running], [200, 0])
+    } finally {
+      for (const child of children) child.process.kill('SIGKILL')
+      await pond.close()
+    }
+  })
+
+  test('a second signal ends the process without waiting', async () => {
+    const url = fresh()
+    const child = run(
+      url,
+      `const pond = await Millpond.open(url, { signals: true })
+       const queue = pond.queue('q', { lease: '1h' })
+       const { id } = await queue.push(1)
+       console.log(id)
+       queue.work(() => new Promise((resolve) => setTimeout(resolve, 60_000)))
+       pond.on('started', () => console.log('running'))`,
+    )
+    await until(() => child.text().includes('running'))
+    child.process.kill('SIGTERM')
+    const pond = await Millpond.open(url)
+    try {
+      await inState(pond, child.text().slice(0, 36), 'running')
+      const timer = setInterval(() => child.process.kill('SIGTERM'), 50)
+      assert.equal(await child.end(), 'SIGTERM')
+      clearInterval(timer)
+    } finally {
+      await pond.close()
+    }
+  })
+})

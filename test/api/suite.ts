@@ -1,0 +1,160 @@
+/** What the API tests share: each test on every store, and ways to wait for what must come. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type ErrorCode,
+  isMillpondError,
+  type JobInfo,
+  type JobState,
+  Millpond,
+  type MillpondError,
+  type OpenOptions,
+} from '../../src/index.ts'
+
+/** A store's place, empty at first. Everything opened in it is closed, and the place removed, when the test ends. */
+export interface Place {
+  /** Opens a pond; where `shared`, every pond of the place is on the same store. */
+  open(options?: OpenOptions): Promise<Millpond>
+  readonly url: string
+  readonly shared: boolean
+  readonly transactions: boolean
+}
+
+interface StoreUnderTest {
+  name: string
+  shared: boolean
+  transactions: boolean
+  /** @param folder a fresh one */
+  url(folder: string): string
+}
+
+const STORES: readonly StoreUnderTest[] = [
+  { name: 'memory', shared: false, transactions: false, url: () => 'memory:' },
+  {
+    name: 'sqlite',
+    shared: true,
+    transactions: true,
+    url: (folder) => `sqlite:${join(folder, 'test.db')}?sync=normal`,
+  },
+]
+
+type Check = (place: Place) => Promise<void>
+type Trait = 'shared' | 'transactions'
+
+/** Runs each check at a fresh place of every store, or of those with the trait; the others are listed as skipped. */
+export function onEachStore(topic: string, checks: Record<string, Check>, trait?: Trait): void {
+  for (const store of STORES) {
+    describe(`${topic}: ${store.name}`, () => {
+      for (const [title, check] of Object.entries(checks)) {
+        const skip = trait !== undefined && !store[trait] && `the store is not ${trait}`
+        test(title, { skip }, () => atPlace(store, check))
+      }
+    })
+  }
+}
+
+async function atPlace(store: StoreUnderTest, check: Check): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'millpond-api-'))
+  const ponds: Millpond[] = []
+  const url = store.url(folder)
+  const { shared, transactions } = store
+  const open = async (options?: OpenOptions) => {
+    const pond = await Millpond.open(url, options)
+    ponds.push(pond)
+    return pond
+  }
+  try {
+    await check({ open, url, shared, transactions })
+  } finally {
+    // A handler that a failed test left hanging must not hold the end up.
+    await Promise.allSettled(ponds.map((pond) => pond.close({ timeout: 100 })))
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Waits until the condition holds; fails after ten seconds. */
+export async function until(condition: () => boolean | Promise<boolean>, what = String(condition)): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`waited in vain for: ${what}`)
+    await sleep(2)
+  }
+}
+
+/** The job, once it is in the state. */
+export async function inState(pond: Millpond, id: string, state: JobState): Promise<JobInfo> {
+  let info: JobInfo | undefined
+  await until(async () => {
+    info = await pond.job(id)
+    return info?.state === state
+  }, `job ${id} to be ${state}`)
+  assert.ok(info)
+  return info
+}
+
+/** Asserts that the call is refused with the code, and with a message that says what to do about it. */
+export async function refused(
+  call: Promise<unknown> | (() => unknown),
+  code: ErrorCode,
+  message: RegExp = /./,
+): Promise<MillpondError> {
+  let thrown: unknown
+  try {
+    const answer = await (typeof call === 'function' ? call() : call)
+    assert.fail(`expected ${code}, got an answer: ${String(answer)}`)
+  } catch (error) {
+    thrown = error
+  }
+  if (!isMillpondError(thrown, code)) {
+    throw new assert.AssertionError({ message: `expected ${code}, got ${String(thrown)}`, actual: thrown })
+  }
+  assert.match(thrown.message, message)
+  return thrown
+}
+
+/** Something that a test lets go of when it likes. */
+export function gate(): { opened: Promise<void>; open: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { opened: promise, open: resolve }
+}
+
+/** Settles when the signal is aborted, with its reason. */
+export function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason)
+    else signal.addEventListener('abort', () => resolve(signal.reason))
+  })
+}
+
+const NAMES = [
+  'pushed',
+  'started',
+  'completed',
+  'failed',
+  'dead',
+  'cancelled',
+  'stale',
+  'lost',
+  'released',
+  'full',
+  'error',
+] as const
+
+/** Everything that the pond tells, as it comes. */
+export function diary(pond: Millpond): { name: (typeof NAMES)[number]; event: object }[] {
+  const entries: { name: (typeof NAMES)[number]; event: object }[] = []
+  for (const name of NAMES) pond.on(name, (event: object) => entries.push({ name, event }))
+  return entries
+}
+
+export function first<T>(list: readonly T[]): T {
+  const [item] = list
+  if (item === undefined) throw new Error('an empty list where one item at least was due')
+  return item
+}
+
+export const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index)

@@ -1,0 +1,166 @@
+/**
+ * The disk is full. Pushes are refused with StoreFull and nothing of them is stored; what was acknowledged before is there;
+ * what a worker could not write is written once there is room. Nobody has to restart anything.
+ */
+
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { isMillpondError, Millpond } from '../../src/index.ts'
+import { fill, noDisk, pushUntilFull, smallDisk, withEffects } from './disk.ts'
+import { after, countsOf, faultsOf, liveIn, look, scratch, settles, start, until } from './harness.ts'
+import type { FillerConfig } from './roles/filler.ts'
+
+const QUEUE = 'jobs'
+const idsIn = (path: string) => look(path, 'select id from millpond_jobs order by id').map(({ id }) => String(id))
+
+test('pushes fill the disk: StoreFull, nothing lost, and on they go once there is room', {
+  skip: noDisk,
+}, async (t) => {
+  const disk = smallDisk(t)
+  if (disk === undefined) return
+  const path = join(disk.path, 'app.db')
+  const pond = await Millpond.open(`sqlite:${path}`)
+  after(t, () => pond.close())
+  const { ids, codes } = await pushUntilFull(pond, QUEUE)
+  assert.deepEqual(codes, new Set(['StoreFull']))
+  assert.ok(ids.length > 0)
+  // Reading goes on, and finds what was acknowledged, no more and no less.
+  assert.deepEqual(idsIn(path), ids.toSorted())
+  for (const id of ids) assert.equal((await pond.job(id))?.state, 'waiting')
+  assert.deepEqual(faultsOf(path), [])
+  await assert.rejects(pond.queue<string>(QUEUE).push('x'.repeat(50_000)), (error) => {
+    assert.ok(isMillpondError(error, 'StoreFull'))
+    assert.equal(error.retryable, true)
+    assert.match(error.message, /no room to write/)
+    return true
+  })
+
+  disk.free()
+  const jobs = pond.queue<string>(QUEUE)
+  const more = await jobs.pushMany(Array.from({ length: 30 }, () => 'y'.repeat(1000)))
+  await pond.close()
+  const again = await Millpond.open(`sqlite:${path}`)
+  after(t, () => again.close())
+  assert.deepEqual(idsIn(path), [...ids, ...more.map(({ id }) => id)].sort())
+  again.queue<string>(QUEUE).work(() => {})
+  await until('all is done', () => liveIn(path, QUEUE) === 0)
+  assert.deepEqual(faultsOf(path), [])
+  const { kept, real } = countsOf(path, QUEUE)
+  assert.deepEqual(kept, real)
+  assert.equal(real.done, ids.length + more.length)
+})
+
+test('a process that ends while the disk is full leaves a sound file with all in it', { skip: noDisk }, async (t) => {
+  const disk = smallDisk(t)
+  if (disk === undefined) return
+  const path = join(disk.path, 'app.db')
+  const pond = await Millpond.open(`sqlite:${path}`)
+  const { ids } = await pushUntilFull(pond, QUEUE)
+  fill(disk)
+  // Closing means to bring the write-ahead log into the database, for which there is no room.
+  await settles('close', pond.close())
+  disk.free()
+  assert.deepEqual(idsIn(path), ids.toSorted())
+  assert.deepEqual(faultsOf(path), [])
+})
+
+test('on a full disk, opening is StoreFull; then it works', { skip: noDisk }, async (t) => {
+  const disk = smallDisk(t)
+  if (disk === undefined) return
+  const old = join(disk.path, 'old.db')
+  const pond = await Millpond.open(`sqlite:${old}`)
+  const { id } = await pond.queue<number>(QUEUE).push(1)
+  await pond.close()
+  fill(disk)
+  const full = (error: unknown) => isMillpondError(error, 'StoreFull')
+  for (const path of [join(disk.path, 'fresh.db'), old]) {
+    await assert.rejects(settles('open', Millpond.open(`sqlite:${path}`)), full, path)
+  }
+  disk.free()
+  const fresh = await Millpond.open(`sqlite:${join(disk.path, 'fresh.db')}`)
+  await fresh.queue<number>(QUEUE).push(1)
+  await fresh.close()
+  const again = await Millpond.open(`sqlite:${old}`)
+  assert.equal((await again.job(id))?.state, 'waiting')
+  await again.close()
+})
+
+for (const transaction of [false, true]) {
+  const mode = transaction ? 'transaction: true' : 'plain'
+  test(`${mode}: completions that find no room are told again until there is`, { skip: noDisk }, async (t) => {
+    const disk = smallDisk(t)
+    if (disk === undefined) return
+    const path = join(disk.path, 'app.db')
+    withEffects(path)
+    const pond = await Millpond.open(`sqlite:${path}`)
+    after(t, () => pond.close({ timeout: 100 }))
+    const troubles: string[] = []
+    pond.on('error', ({ code }) => troubles.push(code))
+    const ended: string[] = []
+    for (const name of ['stale', 'dead', 'lost'] as const) pond.on(name, ({ id }) => ended.push(`${name} ${id}`))
+    // The lease outlives the shortage: so nobody else gets a job in between, and plain handlers run once each.
+    const jobs = pond.queue<number>(QUEUE, { lease: '5m', retry: { backoff: () => 0 } })
+    const pushed = await jobs.pushMany(Array.from({ length: 12 }, (_, i) => i))
+    const gate = Promise.withResolvers<void>()
+    let began = 0
+    const effects: string[] = []
+    const worker = jobs.work(
+      async ({ id }, ctx) => {
+        began++
+        await gate.promise
+        if (transaction) await ctx.tx('insert into effects (id) values (?)', [id])
+        else effects.push(id)
+      },
+      { concurrency: 4, transaction },
+    )
+    await until('the first ones run', () => began === 4)
+    const filling = await pushUntilFull(pond, 'filling')
+    assert.deepEqual(filling.codes, new Set(['StoreFull']))
+    fill(disk)
+    gate.resolve()
+    await until('the worker met the full disk several times', () => troubles.length >= 3)
+    assert.deepEqual(new Set(troubles), new Set(['StoreFull']))
+    assert.deepEqual(faultsOf(path), [])
+
+    disk.free()
+    await until('all is done', () => liveIn(path, QUEUE) === 0)
+    await worker.close()
+    const applied = transaction ? look(path, 'select id from effects').map(({ id }) => String(id)) : effects
+    assert.deepEqual(applied.toSorted(), pushed.map(({ id }) => id).toSorted())
+    assert.deepEqual(ended, [])
+    const { kept, real } = countsOf(path, QUEUE)
+    assert.deepEqual(kept, real)
+    assert.equal(real.done, pushed.length)
+    assert.equal(countsOf(path, 'filling').real.waiting, filling.ids.length)
+    assert.deepEqual(faultsOf(path), [])
+  })
+}
+
+const noLimits =
+  spawnSync('bash', ['-c', 'ulimit -S -f 1000 && prlimit --version']).status !== 0 &&
+  'a limit on the size of files needs bash and prlimit'
+
+test('pushes reach a limit on the size of files: StoreFull, and on they go once it is raised', {
+  skip: noLimits,
+}, async (t) => {
+  const path = join(scratch(t), 'app.db')
+  const config: FillerConfig = { url: `sqlite:${path}`, queue: QUEUE }
+  const filler = start(t, 'filler', config, { fileLimit: 2000 })
+  const { ids, codes } = await filler.hear('full')
+  assert.deepEqual(codes, ['StoreFull'])
+  assert.ok(Array.isArray(ids) && ids.length > 0)
+  assert.deepEqual(idsIn(path), ids.toSorted())
+  assert.deepEqual(faultsOf(path), [])
+
+  execFileSync('prlimit', ['--pid', String(filler.pid), '--fsize=unlimited:'])
+  filler.send({ kind: 'more' })
+  const more = await filler.hear('more')
+  assert.ok(Array.isArray(more.ids))
+  assert.deepEqual(await filler.exited, { code: 0, signal: null }, filler.words)
+  assert.deepEqual(idsIn(path), [...ids, ...more.ids].sort())
+  assert.deepEqual(faultsOf(path), [])
+  const { kept, real } = countsOf(path, QUEUE)
+  assert.deepEqual(kept, real)
+})

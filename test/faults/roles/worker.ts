@@ -1,0 +1,39 @@
+/**
+ * Works off a queue. What a handler does to the world is one line in a shared log, `start` or `effect`, id, attempt and
+ * fence; with `transaction` the effect is a row of the table `effects` in the same database instead.
+ */
+
+import { openSync, writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Millpond, type QueueOptions, type WorkOptions } from '../../../src/index.ts'
+import { config, onHearing, say, sayTrouble } from './role.ts'
+
+export interface WorkerConfig {
+  url: string
+  queue: string
+  options: QueueOptions
+  work: WorkOptions
+  log: string
+  /** A handler waits up to this long before its effect, and again after it, in milliseconds. */
+  pause: number
+  signals?: boolean
+}
+
+const { url, queue, options, work, log, pause, signals } = config<WorkerConfig>()
+const file = openSync(log, 'a')
+const pond = await Millpond.open(url, { signals: signals ?? false })
+sayTrouble(pond)
+pond.on('stale', () => say('stale'))
+let ran = 0
+
+const worker = pond.queue(queue, options).work(async ({ id, attempt, fence }, ctx) => {
+  writeSync(file, `start ${id} ${attempt} ${fence}\n`)
+  await sleep(Math.random() * pause)
+  if (work.transaction !== true) writeSync(file, `effect ${id} ${attempt} ${fence}\n`)
+  else await ctx.tx('insert into effects (id, attempt, fence) values (?, ?, ?)', [id, attempt, fence])
+  // A transaction holds everyone up, but some must be open when the process is killed.
+  if (work.transaction !== true || Math.random() < 0.1) await sleep(Math.random() * pause)
+  if (ran++ === 0) say('busy')
+}, work)
+
+onHearing('load', () => say('load', worker.load))

@@ -1,0 +1,149 @@
+/**
+ * A worker is stopped (SIGSTOP) past its lease while it runs a job and has others buffered. Another does all of them;
+ * what the first one still says when it goes on (SIGCONT) is refused, and it works on as if nothing had been.
+ */
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type TestContext, test } from 'node:test'
+import { Millpond } from '../../src/index.ts'
+import { after, type Child, countsOf, liveIn, look, scratch, start, until } from './harness.ts'
+import type { GatedConfig } from './roles/gated.ts'
+
+const QUEUE = 'jobs'
+const BUFFERED = 20
+
+interface Scene {
+  path: string
+  pond: Millpond
+  worker(transaction: boolean, hold: GatedConfig['hold']): Child
+}
+
+async function scene(t: TestContext): Promise<Scene> {
+  const folder = scratch(t)
+  const path = join(folder, 'app.db')
+  const db = new DatabaseSync(path)
+  db.exec('create table effects (id text, fence integer)')
+  db.close()
+  const pond = await Millpond.open(`sqlite:${path}`)
+  after(t, () => pond.close())
+  return {
+    path,
+    pond,
+    worker(transaction, hold) {
+      const config: GatedConfig = {
+        url: `sqlite:${path}?busyTimeout=200`,
+        queue: QUEUE,
+        options: { lease: '600ms', retry: { backoff: () => 0 } },
+        // Buffers whatever there is once it has seen that jobs are short.
+        work: { concurrency: 1, window: '1m', transaction },
+        hold,
+      }
+      return start(t, 'gated', config)
+    },
+  }
+}
+
+/** The worker holds the first of these jobs, and has the others buffered. @returns the job that it holds, and all ids */
+async function occupy({ pond }: Scene, worker: Child): Promise<{ held: string; ids: string[] }> {
+  const jobs = pond.queue<{ gate?: true }>(QUEUE)
+  await jobs.push({})
+  await worker.hear('completed')
+  const pushed = await jobs.pushMany([{ gate: true }, ...Array.from({ length: BUFFERED }, () => ({}))])
+  const { id } = await worker.hear('held')
+  await until('the others are buffered', async () => (await worker.ask('load')).buffered === BUFFERED)
+  return { held: String(id), ids: pushed.map((each) => each.id) }
+}
+
+const idsOf = (messages: { [field: string]: unknown }[]): string[] => messages.map(({ id }) => String(id)).sort()
+
+for (const transaction of [false, true]) {
+  for (const first of ['lease', 'completion'] as const) {
+    const mode = transaction ? 'transaction: true' : 'plain'
+    test(`${mode}: a worker stopped past its lease is refused, its ${first} first`, async (t) => {
+      const place = await scene(t)
+      const { path, pond } = place
+      const stopped = place.worker(transaction, 'before')
+      await stopped.hear('ready')
+      const { held, ids } = await occupy(place, stopped)
+      stopped.kill('SIGSTOP')
+
+      const second = place.worker(transaction, 'never')
+      const { worker } = await second.hear('ready')
+      await until('the second worker has done all', () => liveIn(path, QUEUE) === 0)
+      await until('it says so', () => second.said('completed').length === ids.length)
+      assert.deepEqual(idsOf(second.said('lost')), ids.toSorted())
+      assert.deepEqual(idsOf(second.said('completed')), ids.toSorted())
+      const records = () => look(path, 'select * from millpond_jobs where worker = ? order by seq', String(worker))
+      const before = records()
+      assert.deepEqual(
+        before.map(({ id, state, fence, attempt }) => ({ id, state, fence, attempt })),
+        ids.map((id) => ({ id, state: 'done', fence: 2, attempt: 2 })),
+      )
+
+      if (first === 'completion') stopped.send({ kind: 'open' })
+      stopped.kill('SIGCONT')
+      await stopped.hear('stale')
+      if (first === 'lease') {
+        assert.deepEqual(await stopped.hear('aborted'), { kind: 'aborted', id: held, code: 'StaleAttempt' })
+        stopped.send({ kind: 'open' })
+      }
+      second.send({ kind: 'close' })
+      await second.exited
+
+      // It goes on as before, with its only slot and none of what it had buffered.
+      const jobs = pond.queue<object>(QUEUE)
+      const more = await jobs.pushMany(Array.from({ length: 5 }, () => ({})))
+      await stopped.hear('completed', 1 + more.length)
+      assert.deepEqual(idsOf(stopped.said('completed').slice(1)), more.map(({ id }) => id).toSorted())
+      assert.deepEqual(idsOf(stopped.said('stale')), [held])
+      assert.equal(stopped.said('started').length, 2 + more.length, 'no buffered job was started')
+      assert.deepEqual(await stopped.ask('load'), { kind: 'load', running: 0, buffered: 0, slots: 1 })
+      assert.deepEqual(records(), before)
+      if (transaction) {
+        const effects = look(path, 'select fence from effects where id = ?', held)
+        assert.deepEqual(
+          effects.map(({ fence }) => fence),
+          [2],
+        )
+        const [all] = look(path, 'select count(*) as n, count(distinct id) as ids from effects')
+        assert.deepEqual({ ...all }, { n: 1 + ids.length + more.length, ids: 1 + ids.length + more.length })
+      }
+      const { kept, real } = countsOf(path, QUEUE)
+      assert.deepEqual(kept, real)
+      assert.equal(real.done, 1 + ids.length + more.length)
+    })
+  }
+}
+
+test('a worker stopped with its transaction open holds the others up, but nothing is lost or done twice', async (t) => {
+  const place = await scene(t)
+  const { path, pond } = place
+  const stopped = place.worker(true, 'after')
+  await stopped.hear('ready')
+  const { held, ids } = await occupy(place, stopped)
+  stopped.kill('SIGSTOP')
+
+  const second = place.worker(true, 'never')
+  const { code } = await second.hear('trouble')
+  assert.equal(code, 'StoreBusy')
+  // Past the lease of the stopped one, and still nobody can take its jobs.
+  await second.hear('trouble', 3)
+  assert.deepEqual(second.said('started'), [])
+
+  stopped.send({ kind: 'open' })
+  stopped.kill('SIGCONT')
+  await until('all is done', () => liveIn(path, QUEUE) === 0)
+  await until('no transaction is open', async () => (await stopped.ask('load')).running === 0)
+  const effects = look(path, 'select id, count(*) as n from effects group by id')
+  assert.deepEqual(
+    effects.filter(({ n }) => n !== 1),
+    [],
+  )
+  assert.equal(effects.length, 1 + ids.length)
+  assert.equal((await pond.job(held))?.state, 'done')
+  const { kept, real } = countsOf(path, QUEUE)
+  assert.deepEqual(kept, real)
+  assert.equal(real.done, 1 + ids.length)
+})

@@ -1,0 +1,203 @@
+/** Does each operation on a store and on the model, and compares the answers. */
+
+import assert from 'node:assert/strict'
+import type { Hold, JobRecord, JobState, QueueStats, Store, Swept } from '../../src/store.ts'
+import { JOB_STATES } from '../../src/store.ts'
+import { Model, type ModelStats } from './model.ts'
+import { IDS, type Operation } from './operations.ts'
+
+const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'it failed', stack: 'at' }
+
+export class Driver {
+  readonly #store: Store
+  readonly #model = new Model()
+  readonly #clock: { now: number }
+  /** Every claim ever, the latest first. */
+  readonly #claims: (Hold & { queue: string })[] = []
+
+  constructor(store: Store, clock: { now: number }) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  async run(operations: readonly Operation[]): Promise<void> {
+    for (const operation of operations) {
+      // A millisecond for each, so that what finished when is never in doubt between operations.
+      this.#advance(1)
+      await this.#do(operation)
+    }
+    await this.#compareAll()
+  }
+
+  #advance(ms: number): void {
+    this.#clock.now += ms
+    this.#model.now = this.#clock.now
+  }
+
+  async #do(operation: Operation): Promise<void> {
+    const store = this.#store
+    const model = this.#model
+    switch (operation.op) {
+      case 'push': {
+        const now = this.#clock.now
+        const jobs = operation.jobs.map((job) => ({ ...job, runAt: job.runAt === null ? null : now + job.runAt }))
+        return same(await store.push(jobs), model.push(jobs))
+      }
+      case 'claim': {
+        const request = { ...operation, worker: `w${operation.lease}` }
+        const expected = model.claim(request)
+        for (const { id, fence } of expected.jobs) this.#claims.unshift({ id, fence, queue: operation.queue })
+        return same(await store.claim(request), expected)
+      }
+      case 'complete': {
+        const { queue, holds } = this.#holds(operation)
+        const completions = holds.map((hold) => ({ ...hold, result: operation.result }))
+        return same(await store.complete(queue, completions), model.complete(queue, completions))
+      }
+      case 'fail': {
+        const { queue, holds } = this.#holds(operation)
+        const failures = holds.map((hold) => ({ ...hold, error: ERROR, delay: operation.delay }))
+        return same(await store.fail(queue, failures), model.fail(queue, failures))
+      }
+      case 'release': {
+        const { queue, holds } = this.#holds(operation)
+        return same(await store.release(queue, holds), model.release(queue, holds))
+      }
+      case 'extend': {
+        const { queue, holds } = this.#holds(operation)
+        const extensions = holds.map((hold) => ({ ...hold, progress: operation.progress }))
+        const { lease } = operation
+        return same(await store.extend(queue, lease, extensions), model.extend(queue, lease, extensions))
+      }
+      case 'cancel':
+        return same(await store.cancel(operation.ids), model.cancel(operation.ids))
+      case 'sweep':
+        return this.#sweep(operation.limit)
+      case 'advance':
+        return this.#advance(operation.ms)
+      case 'configure':
+        await store.configure(operation.settings)
+        return model.configure(operation.settings)
+      case 'requeue':
+        return same(await store.admin.requeue(operation), model.requeue(operation))
+      case 'requeueQueue':
+        return this.#requeueQueue(operation.queue, operation.limit)
+      case 'record': {
+        // What a store does with slices of a queue that is not there is nobody's business.
+        const slices = operation.slices.filter(({ queue }) => model.queues.has(queue))
+        await store.record(slices)
+        return model.record(slices)
+      }
+      case 'find':
+        return this.#find(operation.ids)
+      case 'list':
+        return this.#list(operation.queue, operation.state, operation.pages)
+      case 'stats':
+        return this.#stats(operation.minutes)
+    }
+  }
+
+  /** Claims of one batch are all sent to the queue of the first, so that some are sent to the wrong one. */
+  #holds(operation: { holds: readonly { claim: number; off: number }[]; otherQueue: boolean }) {
+    const holds = operation.holds.map(({ claim, off }) => {
+      const known = this.#claims[claim % Math.max(1, this.#claims.length)]
+      return known === undefined ? { id: IDS[0] ?? '', fence: 1, queue: 'q' } : { ...known, fence: known.fence + off }
+    })
+    const queue = holds[0]?.queue ?? 'q'
+    const plain = holds.map(({ id, fence }) => ({ id, fence }))
+    return { queue: operation.otherQueue ? (queue === 'q' ? 'p' : 'q') : queue, holds: plain }
+  }
+
+  /** Limits leave open what is taken first, so the store sweeps until there is no more. */
+  async #sweep(limit: number): Promise<void> {
+    const total: Omit<Swept, 'more'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
+    for (let round = 0; ; round++) {
+      assert.ok(round < 1_000, 'the sweep comes to an end')
+      const { lost, promoted, expired, more, nextDue } = await this.#store.sweep(limit)
+      assert.ok(Math.max(lost.length, promoted, expired) <= limit, 'a sweep keeps to its limit')
+      total.lost.push(...lost)
+      total.promoted += promoted
+      total.expired += expired
+      total.nextDue = nextDue
+      if (!more) break
+    }
+    const expected = this.#model.sweep()
+    const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id)
+    same({ ...total, lost: total.lost.sort(byId) }, { ...expected, lost: expected.lost.sort(byId) })
+  }
+
+  /** The contract leaves open which dead jobs come first, so the model follows, and finds no more where the store stopped. */
+  async #requeueQueue(queue: string, limit: number): Promise<void> {
+    const dead = this.#model.list(queue, 'dead').map(({ id }) => id)
+    const count = await this.#store.admin.requeue({ queue, limit })
+    assert.ok(count <= limit, 'requeue keeps to its limit')
+    const found = await this.#store.find(dead)
+    const ids = dead.filter((_, i) => found[i]?.state === 'waiting')
+    same(count, ids.length)
+    same(this.#model.requeue({ ids }), count)
+    same(this.#model.requeue({ queue, limit: limit - count }), 0)
+  }
+
+  async #find(ids: readonly string[]): Promise<void> {
+    const found = await this.#store.find(ids)
+    same(found.map(withoutWords), this.#model.find(ids).map(withoutWords))
+  }
+
+  async #list(queue: string, state: JobState, limit: number): Promise<void> {
+    const listed: JobRecord[] = []
+    for (;;) {
+      const after = listed.at(-1)?.id
+      const page = await this.#store.admin.list({ queue, state, limit, ...(after === undefined ? {} : { after }) })
+      assert.ok(page.length <= limit, 'a page keeps to its limit')
+      listed.push(...page)
+      assert.ok(listed.length <= IDS.length, 'paging comes to an end')
+      if (page.length < limit) break
+    }
+    const expected = this.#model.list(queue, state)
+    // Jobs that finished in the same millisecond may stand in any order.
+    const ties = (job: JobRecord) => (job.finishedAt === null ? job.id : `${job.finishedAt}`)
+    same(listed.map(ties), expected.map(ties))
+    const ids = listed.map(({ id }) => id).sort()
+    same(ids, expected.map(({ id }) => id).sort())
+    same(listed.map(withoutWords), this.#model.find(listed.map(({ id }) => id)).map(withoutWords))
+  }
+
+  async #stats(minutes: number): Promise<void> {
+    const stats = await this.#store.stats({ minutes })
+    const expected = this.#model.stats(minutes)
+    for (const { queue, capacity } of expected) {
+      const answer = stats.find((one) => one.queue === queue)
+      // Never configured: the store has its own.
+      if (answer !== undefined && capacity === undefined) Object.assign(answer, { capacity })
+    }
+    same(sorted(stats), sorted(expected))
+  }
+
+  async #compareAll(): Promise<void> {
+    await this.#find(IDS)
+    for (const queue of this.#model.queues.keys()) {
+      for (const state of JOB_STATES) await this.#list(queue, state, 2)
+    }
+    await this.#stats(60)
+  }
+}
+
+function same(actual: unknown, expected: unknown): void {
+  assert.deepEqual(actual, expected)
+}
+
+/** The words of LeaseLost are each store's own. */
+function withoutWords(record: JobRecord | null): JobRecord | null {
+  return record?.error?.code === 'LeaseLost'
+    ? { ...record, error: { code: 'LeaseLost', name: '', message: '' } }
+    : record
+}
+
+function sorted(stats: readonly (QueueStats | ModelStats)[]) {
+  return stats
+    .map(({ histograms, ...rest }) => {
+      const ordered = histograms.toSorted((a, b) => a.priority - b.priority || a.metric.localeCompare(b.metric))
+      return { ...rest, histograms: ordered }
+    })
+    .sort((a, b) => a.queue.localeCompare(b.queue))
+}

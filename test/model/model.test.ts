@@ -1,0 +1,31 @@
+/**
+ * Random sequences of operations on every store, each answer compared with the model's.
+ * A failure prints its seed and the shortest sequence found; `MILLPOND_SEED=…` runs that seed again.
+ */
+
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { stores } from '../conformance/stores.ts'
+import { EPOCH } from '../conformance/vectors.ts'
+import { Driver } from './driver.ts'
+import { operation } from './operations.ts'
+
+const seed = process.env.MILLPOND_SEED
+
+for (const { name, skip, open, modelRuns } of stores) {
+  describe(`model: ${name}`, { skip }, () => {
+    test(`answers as the model does in ${modelRuns} random sequences`, async () => {
+      const sequence = fc.array(operation, { maxLength: 80, size: 'max' })
+      const property = fc.asyncProperty(sequence, async (operations) => {
+        const clock = { now: EPOCH }
+        const { store, dispose } = await open({ clock: () => clock.now })
+        try {
+          await new Driver(store, clock).run(operations)
+        } finally {
+          await dispose()
+        }
+      })
+      await fc.assert(property, { numRuns: modelRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) })
+    })
+  })
+}

@@ -1,0 +1,103 @@
+/** Random operations as plain data, so that a failing sequence prints and shrinks well. */
+
+import fc from 'fast-check'
+import type { Encoded, HistogramSlice, JobState, QueueSettings } from '../../src/store.ts'
+import { JOB_STATES } from '../../src/store.ts'
+
+const QUEUES = ['p', 'q'] as const
+
+/** Few ids, keys and queues, so that sequences meet in them often. */
+const queue = fc.constantFrom(...QUEUES)
+export const IDS: readonly string[] = Array.from(
+  { length: 16 },
+  // The last digits run backwards: ids must not be what orders jobs.
+  (_, i) => `019b76da-a800-7000-8000-0000000000${(99 - i).toString(10)}`,
+)
+const id = fc.constantFrom(...IDS)
+const encoded: fc.Arbitrary<Encoded> = fc.oneof(
+  fc.nat(9).map((n) => ({ encoding: 'json' as const, body: String(n) })),
+  fc.uint8Array({ maxLength: 3 }).map((body) => ({ encoding: 'bytes' as const, body })),
+)
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
+
+const job = fc.record({
+  id,
+  queue,
+  priority: fc.constantFrom(4, 4, 4, 0, 9),
+  delay: fc.constantFrom(0, 0, 0, 5, 40),
+  /** Relative to now; the driver makes it a time. */
+  runAt: fc.option(fc.integer({ min: -50, max: 50 }), { nil: null, freq: 6 }),
+  key: optional(fc.constantFrom('k', 'l')),
+  group: optional(fc.constant('g')),
+  attempts: fc.integer({ min: 1, max: 3 }),
+  timeout: optional(fc.constant(1_000)),
+  trace: optional(fc.constant('t')),
+  data: encoded,
+})
+
+/** Which of all claims so far, the last being 0; sometimes with a fence that is off. */
+const hold = fc.record({ claim: fc.nat(12), off: fc.constantFrom(0, 0, 0, 0, 0, 0, 1, -1) })
+const holds = fc.array(hold, { minLength: 1, maxLength: 4 })
+const otherQueue = fc.constantFrom(false, false, false, false, false, false, true)
+const lease = fc.constantFrom(5, 20, 200)
+const keep = fc.constantFrom(0, 10, 100, 5_000)
+
+const settings: fc.Arbitrary<QueueSettings> = fc.record(
+  {
+    queue,
+    capacity: fc.constantFrom(null, 1, 3, 6),
+    keepDone: keep,
+    keepDead: keep,
+    paused: fc.constantFrom(false, false, true),
+  },
+  { requiredKeys: ['queue'] },
+)
+
+const slice: fc.Arbitrary<HistogramSlice> = fc.record({
+  queue,
+  priority: fc.constantFrom(4, 9),
+  metric: fc.constantFrom('wait', 'run'),
+  buckets: fc.dictionary(fc.nat(5).map(String), fc.integer({ min: 1, max: 9 }), { minKeys: 1, noNullPrototype: true }),
+})
+
+const ids = fc.array(id, { minLength: 1, maxLength: 4 })
+const state: fc.Arbitrary<JobState> = fc.constantFrom(...JOB_STATES)
+
+export const operation = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ op: fc.constant('push'), jobs: fc.array(job, { minLength: 1, maxLength: 4 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ op: fc.constant('claim'), queue, limit: fc.integer({ min: 1, max: 4 }), lease }),
+  },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('complete'), otherQueue, holds, result: optional(encoded) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ op: fc.constant('fail'), otherQueue, holds, delay: fc.constantFrom(0, 0, 5, 40, null) }),
+  },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('release'), otherQueue, holds }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ op: fc.constant('extend'), otherQueue, holds, lease, progress: optional(encoded) }),
+  },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('cancel'), ids }) },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('sweep'), limit: fc.constantFrom(1, 2, 100) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ op: fc.constant('advance'), ms: fc.constantFrom(3, 10, 50, 300, 61_000, 3_600_000) }),
+  },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('configure'), settings }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('requeue'), ids }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ op: fc.constant('requeueQueue'), queue, limit: fc.integer({ min: 1, max: 3 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ op: fc.constant('record'), slices: fc.array(slice, { minLength: 1, maxLength: 3 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('find'), ids }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('list'), queue, state, pages: fc.integer({ min: 1, max: 3 }) }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('stats'), minutes: fc.constantFrom(0, 1, 5, 60) }) },
+)
+
+export type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never

@@ -1,0 +1,75 @@
+/** What the tests of the SQLite store share: a folder of their own, jobs, and programs run beside this one. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after } from 'node:test'
+import { promisify } from 'node:util'
+import type { Bell, NewJob, Store, StoreOptions } from '../../src/store.ts'
+import { open } from '../../src/stores/sqlite.ts'
+
+const MODULE = new URL('../../src/stores/sqlite.ts', import.meta.url).href
+const folder = mkdtempSync(join(tmpdir(), 'millpond-sqlite-'))
+const stores: Store[] = []
+let count = 0
+
+after(async () => {
+  await Promise.all(stores.map((store) => store.close()))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Of a file that isn't there yet. */
+export const newPath = (): string => join(folder, `${++count}.db`)
+
+export async function openAt(path: string, options: StoreOptions = {}): Promise<Store> {
+  const store = await open(`sqlite:${path}`, options)
+  stores.push(store)
+  return store
+}
+
+export function connectTo(path: string): DatabaseSync {
+  return new DatabaseSync(path)
+}
+
+export function job(fields: Partial<NewJob> = {}): NewJob {
+  return {
+    id: `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
+    queue: 'emails',
+    priority: 4,
+    delay: 0,
+    runAt: null,
+    key: null,
+    group: null,
+    attempts: 3,
+    timeout: null,
+    trace: null,
+    data: { encoding: 'json', body: '{"to":"a@example.org"}' },
+    ...fields,
+  }
+}
+
+/** Resolves with the first bell of a kind; the test's own timeout tells when there is none. */
+export function bell(store: Store, kind: Bell['kind']): Promise<Bell> {
+  return new Promise((resolve) => {
+    const stop = store.listen((rung) => {
+      if (rung.kind !== kind) return
+      stop()
+      resolve(rung)
+    })
+  })
+}
+
+/** Runs a module in another process, with `open` and `job(id)` at hand; resolves with what it printed. */
+export async function program(code: string, shell = ''): Promise<string> {
+  const prelude = `import { open } from ${JSON.stringify(MODULE)}
+    const job = (id, body = '{}') => ({ id, queue: 'emails', priority: 4, delay: 0, runAt: null, key: null, group: null,
+      attempts: 3, timeout: null, trace: null, data: { encoding: 'json', body } })\n`
+  const run = promisify(execFile)
+  const { stdout } = await run(
+    'sh',
+    ['-c', `${shell}\nexec "$0" --input-type=module -e "$1"`, process.execPath, prelude + code],
+    { timeout: 60_000 },
+  )
+  return stdout.trim()
+}

@@ -1,0 +1,282 @@
+/** Opening, its errors, and what is in the file. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { connect } from '../../src/stores/sqlite/connection.ts'
+import { settingsOf } from '../../src/stores/sqlite/settings.ts'
+import { CONTRACT } from '../../src/stores/sqlite/statements.ts'
+import { open } from '../../src/stores/sqlite.ts'
+import { connectTo, job, newPath, openAt, program } from './sqlite-fixture.ts'
+
+describe('sqlite: URL and options', () => {
+  test('every form names the file that it should', () => {
+    const forms: [string, string][] = [
+      ['sqlite:app.db', resolve('app.db')],
+      ['sqlite:./dir/app.db', resolve('dir/app.db')],
+      ['sqlite:../app.db', resolve('../app.db')],
+      ['sqlite:/abs/path.db', '/abs/path.db'],
+      ['sqlite:///abs/path.db', '/abs/path.db'],
+      ['SQLITE:app.db?sync=normal', resolve('app.db')],
+      ['sqlite:my%20app%3F.db', resolve('my app?.db')],
+      ['sqlite:%C3%A4.db', resolve('ä.db')],
+      [pathToFileURL('/a b/c.db').href.replace('file:', 'sqlite:'), '/a b/c.db'],
+    ]
+    for (const [url, path] of forms) assert.equal(settingsOf(url, {}).path, path, url)
+  })
+
+  test('options come from the URL, and the code has the last word', () => {
+    assert.deepEqual(settingsOf('sqlite:/a.db', {}), {
+      path: '/a.db',
+      sync: 'full',
+      busyTimeout: 5000,
+      transactionTimeout: 10_000,
+    })
+    assert.equal(settingsOf('sqlite:a.db?sync=normal', {}).sync, 'normal')
+    assert.equal(settingsOf('sqlite:a.db?busyTimeout=7', {}).busyTimeout, 7)
+    assert.equal(settingsOf('sqlite:a.db?sync=normal', { sync: 'full' }).sync, 'full')
+    assert.equal(settingsOf('sqlite:a.db', { transactionTimeout: 20, clock: Date.now }).transactionTimeout, 20)
+  })
+
+  const refused: [string, Record<string, unknown>, RegExp][] = [
+    ['sqlite::memory:', {}, /memory:/],
+    ['sqlite:', {}, /no file/],
+    ['sqlite:?sync=full', {}, /no file/],
+    ['sqlite://host/app.db', {}, /host/],
+    ['sqlite:a%zz.db', {}, /%25/],
+    ['sqlite:a%00.db', {}, /NUL/],
+    ['sqlite:a#b.db', {}, /%23/],
+    ['file:a.db', {}, /sqlite:app\.db/],
+    ['sqlite:a.db?sync=off', {}, /full.*normal/],
+    ['sqlite:a.db', { sync: 1 }, /full.*normal/],
+    ['sqlite:a.db?synch=full', {}, /sync, busyTimeout, transactionTimeout/],
+    ['sqlite:a.db', { wal: true }, /sync, busyTimeout, transactionTimeout/],
+    ['sqlite:a.db?busyTimeout=-1', {}, /busyTimeout/],
+    ['sqlite:a.db', { busyTimeout: '5s' }, /busyTimeout/],
+    ['sqlite:a.db', { transactionTimeout: 0 }, /transactionTimeout/],
+  ]
+  for (const [url, options, message] of refused) {
+    test(`refuses ${url} ${JSON.stringify(options)}`, async () => {
+      await assert.rejects(open(url, options), { code: 'InvalidOption', message })
+    })
+  }
+
+  test('sync reaches the connection', () => {
+    for (const [sync, level] of [
+      ['full', 2],
+      ['normal', 1],
+    ] as const) {
+      const db = connect({ path: newPath(), sync, busyTimeout: 100, transactionTimeout: 100 })
+      assert.equal(db.prepare('pragma synchronous').get()?.synchronous, level)
+      db.close()
+    }
+  })
+})
+
+describe('sqlite: files that cannot be opened', () => {
+  test('a missing folder is named', async () => {
+    await assert.rejects(open(`sqlite:${newPath()}/app.db`, {}), {
+      code: 'StoreUnavailable',
+      message: /folder .*\.db does not exist/,
+    })
+  })
+
+  test('a folder is no file', async () => {
+    const path = newPath()
+    mkdirSync(path)
+    await assert.rejects(open(`sqlite:${path}`, {}), { code: 'StoreUnavailable', message: /is a folder/ })
+  })
+
+  test('no database', async () => {
+    const path = newPath()
+    writeFileSync(path, 'Dear diary, today I was not a database. '.repeat(100))
+    await assert.rejects(open(`sqlite:${path}`, {}), { code: 'StoreCorrupt', message: /copy it/ })
+    assert.match(readFileSync(path, 'utf8'), /^Dear diary/, 'the file is left as it was')
+  })
+
+  test('a damaged database', async () => {
+    const path = newPath()
+    const store = await openAt(path)
+    await store.push(Array.from({ length: 200 }, () => job()))
+    await store.close()
+    const bytes = readFileSync(path)
+    // All pages but the first, which has the schema.
+    bytes.fill(0xa5, 4096)
+    writeFileSync(path, bytes)
+    await assert.rejects(
+      async () => {
+        const damaged = await openAt(path)
+        await damaged.push([job()])
+      },
+      { code: 'StoreCorrupt' },
+    )
+  })
+
+  test('a newer version', async () => {
+    const path = newPath()
+    await (await openAt(path)).close()
+    const db = connectTo(path)
+    db.exec(`update millpond_meta set value = 999 where key = 'version'`)
+    db.close()
+    await assert.rejects(open(`sqlite:${path}`, {}), { code: 'StoreVersion', message: /999.*upgrade/ })
+  })
+
+  test('a file that is held', async () => {
+    const path = newPath()
+    const db = connectTo(path)
+    db.exec('begin exclusive')
+    await assert.rejects(open(`sqlite:${path}?busyTimeout=30`, {}), { code: 'StoreBusy' })
+    db.exec('rollback')
+    db.close()
+    await (await openAt(path)).close()
+  })
+
+  test('a full disk: nothing of the call is stored, what was acknowledged is there, and it goes on once there is room', async () => {
+    const path = newPath()
+    // A limit on the size of files is what a test can set; the limit ends with the process.
+    const printed = await program(
+      `const store = await open(${JSON.stringify(`sqlite:${path}`)}, {})
+      const body = JSON.stringify('x'.repeat(20_000))
+      let stored = 0
+      try {
+        for (;;) { await store.push([job('a' + stored, body), job('b' + stored, body)]); stored++ }
+      } catch (error) { console.log(error.code, error.retryable, stored) }`,
+      'ulimit -f 4096',
+    )
+    const [code, retryable, stored] = printed.split(' ')
+    assert.deepEqual([code, retryable], ['StoreFull', 'true'])
+    assert.ok(Number(stored) > 0)
+    const store = await openAt(path)
+    const [stats] = await store.stats({})
+    assert.equal(stats?.counts.waiting, 2 * Number(stored))
+    assert.deepEqual(
+      (await store.find([`a${Number(stored) - 1}`, `b${stored}`])).map((found) => found?.state),
+      ['waiting', undefined],
+    )
+    assert.deepEqual(await store.push([job({ id: 'more' })]), [{ status: 'pushed', id: 'more' }])
+  })
+})
+
+describe('sqlite: the file', () => {
+  test('many threads and processes create it at once', async () => {
+    const path = newPath()
+    const url = JSON.stringify(`sqlite:${path}`)
+    const others = [1, 2, 3].map((n) =>
+      program(`const store = await open(${url}, {})
+      console.log((await store.push([job('process-${n}')]))[0].status)
+      await store.close()`),
+    )
+    const own = await Promise.all([openAt(path), openAt(path), openAt(path)])
+    await Promise.all(own.map((store) => store.push([job()])))
+    assert.deepEqual(await Promise.all(others), ['pushed', 'pushed', 'pushed'])
+    const db = connectTo(path)
+    assert.equal(db.prepare('select waiting from millpond_queues').get()?.waiting, 6)
+    assert.equal(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value, 1)
+    db.close()
+  })
+
+  test("an application's own tables and user_version stay as they are", async () => {
+    const path = newPath()
+    const db = connectTo(path)
+    db.exec(`create table users (id integer primary key); insert into users values (7); pragma user_version = 42`)
+    await (await openAt(path)).push([job()])
+    assert.equal(db.prepare('pragma user_version').get()?.user_version, 42)
+    assert.equal(db.prepare('select id from users').get()?.id, 7)
+    const tables = db.prepare(`select name from sqlite_schema where type = 'table' and name <> 'users'`).all()
+    for (const { name } of tables) assert.match(String(name), /^millpond_/)
+    db.close()
+  })
+
+  test('people can read it with plain SQL', async () => {
+    const path = newPath()
+    const store = await openAt(path)
+    await store.push([job({ id: 'now', group: 'tenant-7' }), job({ id: 'later', delay: 60_000 })])
+    const { jobs } = await store.claim({ queue: 'emails', worker: 'w1', limit: 1, lease: 1000 })
+    assert.equal(jobs[0]?.id, 'now')
+    const db = connectTo(path)
+    assert.deepEqual(
+      db
+        .prepare(`select id, state, "group", worker, data ->> 'to' as "to" from millpond_jobs order by seq`)
+        .all()
+        .map((row) => ({ ...row })),
+      [
+        { id: 'now', state: 'running', group: 'tenant-7', worker: 'w1', to: 'a@example.org' },
+        { id: 'later', state: 'scheduled', group: null, worker: null, to: 'a@example.org' },
+      ],
+    )
+    db.close()
+  })
+
+  test('the write-ahead log does not stay large, and is gone after closing', async () => {
+    const path = newPath()
+    const store = await openAt(path)
+    const body = JSON.stringify('x'.repeat(10_000))
+    for (let i = 0; i < 20; i++) {
+      await store.push(Array.from({ length: 500 }, () => job({ data: { encoding: 'json', body } })))
+    }
+    await store.push([job()])
+    const { size } = statSync(`${path}-wal`)
+    assert.ok(size <= 64 * 1024 * 1024, `${size} bytes`)
+    await store.close()
+    assert.ok(!existsSync(`${path}-wal`))
+  })
+
+  test('no statement scans the jobs, and no list sorts them', async () => {
+    const path = newPath()
+    await openAt(path)
+    const db = connectTo(path)
+    const files = readdirSync(CONTRACT).filter((name) => name.endsWith('.sql'))
+    let statements = 0
+    for (const file of files) {
+      const [head = '', ...parts] = readFileSync(new URL(file, CONTRACT), 'utf8').split(/^-- @statement /m)
+      assert.match(
+        head,
+        new RegExp(`^-- ${file.replace('.sql', '')}: .*\n(?:.*\n)*-- In: `),
+        `${file} says what goes in`,
+      )
+      assert.match(head, /^-- Out: /m, `${file} says what comes out`)
+      for (const part of parts) {
+        const name = part.slice(0, part.indexOf('\n'))
+        const sql = part.slice(part.indexOf('\n'))
+        if (/^\s*(savepoint|release|rollback)/m.test(sql)) continue
+        statements++
+        for (const { detail } of db.prepare(`explain query plan ${sql}`).all()) {
+          assert.doesNotMatch(String(detail), /SCAN (millpond_jobs|dead|live)/, `${file} ${name}: ${detail}`)
+          if (file === 'list.sql') assert.doesNotMatch(String(detail), /TEMP B-TREE/, `${file} ${name}: ${detail}`)
+        }
+      }
+    }
+    assert.ok(statements > 30, `${statements} statements were found`)
+    db.close()
+  })
+
+  test('bytes stay bytes, and the caller may reuse its buffer at once', async () => {
+    const store = await openAt(newPath())
+    const buffer = new Uint8Array(64).fill(1)
+    const pushed = store.push([
+      job({ id: 'view', data: { encoding: 'bytes', body: buffer.subarray(8, 11) } }),
+      job({ id: 'empty', data: { encoding: 'bytes', body: new Uint8Array(0) } }),
+    ])
+    buffer.fill(2)
+    await pushed
+    const found = await store.find(['view', 'empty'])
+    assert.deepEqual(
+      found.map((record) => record?.data),
+      [
+        { encoding: 'bytes', body: new Uint8Array([1, 1, 1]) },
+        { encoding: 'bytes', body: new Uint8Array(0) },
+      ],
+    )
+  })
+
+  test('a relative path is that of the working folder', async () => {
+    const path = newPath()
+    const name = path.slice(dirname(path).length + 1)
+    const code = `process.chdir(${JSON.stringify(dirname(path))})
+      const store = await open('sqlite:${name}', {})
+      await store.close()`
+    await program(code)
+    assert.ok(existsSync(join(dirname(path), name)))
+  })
+})
