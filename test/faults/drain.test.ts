@@ -64,8 +64,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await until('the next worker has done the rest', () => liveIn(path, QUEUE) === 0)
     next.kill('SIGTERM')
     await next.exited
-    const [after] = look(path, `select count(*) as n from millpond_jobs where state = 'done' and attempt = 1`)
-    assert.equal(after?.n, pushed.length)
+    const [finished] = look(path, `select count(*) as n from millpond_jobs where state = 'done' and attempt = 1`)
+    assert.equal(finished?.n, pushed.length)
   })
 }
 

@@ -6,13 +6,15 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { isMillpondError, Millpond } from '../../src/index.ts'
+import { type TestContext, test } from 'node:test'
+import { type Duration, isMillpondError, Millpond } from '../../src/index.ts'
 import { fill, noDisk, pushUntilFull, smallDisk, withEffects } from './disk.ts'
 import { after, countsOf, faultsOf, liveIn, look, scratch, settles, start, until } from './harness.ts'
 import type { FillerConfig } from './roles/filler.ts'
 
 const QUEUE = 'jobs'
+/** A lease that outlives the shortage: nobody else gets a job meanwhile, and even plain handlers run once each. */
+const LONG = '5m'
 const idsIn = (path: string) => look(path, 'select id from millpond_jobs order by id').map(({ id }) => String(id))
 
 test('pushes fill the disk: StoreFull, nothing lost, and on they go once there is room', {
@@ -87,55 +89,64 @@ test('on a full disk, opening is StoreFull; then it works', { skip: noDisk }, as
   await again.close()
 })
 
-for (const transaction of [false, true]) {
-  const mode = transaction ? 'transaction: true' : 'plain'
-  test(`${mode}: completions that find no room are told again until there is`, { skip: noDisk }, async (t) => {
-    const disk = smallDisk(t)
-    if (disk === undefined) return
-    const path = join(disk.path, 'app.db')
-    withEffects(path)
-    const pond = await Millpond.open(`sqlite:${path}`)
-    after(t, () => pond.close({ timeout: 100 }))
-    const troubles: string[] = []
-    pond.on('error', ({ code }) => troubles.push(code))
-    const ended: string[] = []
-    for (const name of ['stale', 'dead', 'lost'] as const) pond.on(name, ({ id }) => ended.push(`${name} ${id}`))
-    // The lease outlives the shortage: so nobody else gets a job in between, and plain handlers run once each.
-    const jobs = pond.queue<number>(QUEUE, { lease: '5m', retry: { backoff: () => 0 } })
-    const pushed = await jobs.pushMany(Array.from({ length: 12 }, (_, i) => i))
-    const gate = Promise.withResolvers<void>()
-    let began = 0
-    const effects: string[] = []
-    const worker = jobs.work(
-      async ({ id }, ctx) => {
-        began++
-        await gate.promise
-        if (transaction) await ctx.tx('insert into effects (id) values (?)', [id])
-        else effects.push(id)
-      },
-      { concurrency: 4, transaction },
-    )
-    await until('the first ones run', () => began === 4)
-    const filling = await pushUntilFull(pond, 'filling')
-    assert.deepEqual(filling.codes, new Set(['StoreFull']))
-    fill(disk)
-    gate.resolve()
-    await until('the worker met the full disk several times', () => troubles.length >= 3)
-    assert.deepEqual(new Set(troubles), new Set(['StoreFull']))
-    assert.deepEqual(faultsOf(path), [])
+async function completes(t: TestContext, transaction: boolean, lease: Duration): Promise<void> {
+  const disk = smallDisk(t)
+  if (disk === undefined) return
+  const path = join(disk.path, 'app.db')
+  withEffects(path)
+  const pond = await Millpond.open(`sqlite:${path}`)
+  after(t, () => pond.close({ timeout: 100 }))
+  const troubles: string[] = []
+  pond.on('error', ({ code }) => troubles.push(code))
+  const ended: string[] = []
+  for (const name of ['stale', 'dead', 'lost'] as const) pond.on(name, ({ id }) => ended.push(`${name} ${id}`))
+  const jobs = pond.queue<number>(QUEUE, { lease, retry: { attempts: 1000, backoff: () => 0 } })
+  const pushed = await jobs.pushMany(Array.from({ length: 12 }, (_, i) => i))
+  const gate = Promise.withResolvers<void>()
+  let began = 0
+  const effects: string[] = []
+  const worker = jobs.work(
+    async ({ id }, ctx) => {
+      began++
+      await gate.promise
+      if (transaction) await ctx.tx('insert into effects (id) values (?)', [id])
+      else effects.push(id)
+    },
+    { concurrency: 4, transaction },
+  )
+  await until('the first ones run', () => began === 4)
+  const filling = await pushUntilFull(pond, 'filling')
+  assert.deepEqual(filling.codes, new Set(['StoreFull']))
+  fill(disk)
+  gate.resolve()
+  await until('the worker met the full disk several times', () => troubles.length >= 3)
+  if (lease !== LONG) {
+    const held = `select 1 from millpond_jobs where state = 'running' and lease_until > ?`
+    await until('all leases ran out', () => look(path, held, Date.now()).length === 0)
+  }
+  assert.deepEqual(new Set(troubles), new Set(['StoreFull']))
+  assert.deepEqual(faultsOf(path), [])
 
-    disk.free()
-    await until('all is done', () => liveIn(path, QUEUE) === 0)
-    await worker.close()
-    const applied = transaction ? look(path, 'select id from effects').map(({ id }) => String(id)) : effects
-    assert.deepEqual(applied.toSorted(), pushed.map(({ id }) => id).toSorted())
-    assert.deepEqual(ended, [])
-    const { kept, real } = countsOf(path, QUEUE)
-    assert.deepEqual(kept, real)
-    assert.equal(real.done, pushed.length)
-    assert.equal(countsOf(path, 'filling').real.waiting, filling.ids.length)
-    assert.deepEqual(faultsOf(path), [])
-  })
+  disk.free()
+  await until('all is done', () => liveIn(path, QUEUE) === 0)
+  await worker.close()
+  const applied = transaction ? look(path, 'select id from effects').map(({ id }) => String(id)) : effects
+  const once = transaction || lease === LONG ? applied : [...new Set(applied)]
+  assert.deepEqual(once.toSorted(), pushed.map(({ id }) => id).toSorted())
+  if (lease === LONG) assert.deepEqual(ended, [])
+  const { kept, real } = countsOf(path, QUEUE)
+  assert.deepEqual(kept, real)
+  assert.equal(real.done, pushed.length)
+  assert.equal(countsOf(path, 'filling').real.waiting, filling.ids.length)
+  assert.deepEqual(faultsOf(path), [])
+}
+
+for (const transaction of [false, true]) {
+  for (const lease of [LONG, '300ms'] as const) {
+    const mode = transaction ? 'transaction: true' : 'plain'
+    const title = `${mode}: completions that find no room are told again until there is, with a lease of ${lease}`
+    test(title, { skip: noDisk }, (t) => completes(t, transaction, lease))
+  }
 }
 
 const noLimits =

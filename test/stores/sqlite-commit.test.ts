@@ -216,6 +216,7 @@ describe('sqlite: the end', () => {
 
   test('an open store keeps no process alive, a call that waits does', async () => {
     const path = newPath()
+    await program(`await open(${JSON.stringify(`sqlite:${path}`)}, {})`)
     const printed = await program(`const store = await open(${JSON.stringify(`sqlite:${path}`)}, {})
       store.listen(() => {})
       store.push([job('last')]).then((outcomes) => console.log(outcomes[0].status))

@@ -176,6 +176,15 @@ describe('sqlite: the file', () => {
     db.close()
   })
 
+  test('whoever comes second to the lock finds the tables made', async () => {
+    // In most rounds, several see a file without tables before the first of them has made any.
+    for (let round = 0; round < 8; round++) {
+      const path = newPath()
+      const opened = await Promise.all([openAt(path), openAt(path), openAt(path), openAt(path)])
+      await Promise.all(opened.map((store) => store.close()))
+    }
+  })
+
   test("an application's own tables and user_version stay as they are", async () => {
     const path = newPath()
     const db = connectTo(path)

@@ -55,12 +55,12 @@ export function pushWithCaller(tx: unknown, path: string, flat: readonly Value[]
     if (!hasTransaction(tx)) mismatch('no transaction is open on tx: begin one, push, then commit')
     const engine = engines.get(tx) ?? new Engine(tx)
     engines.set(tx, engine)
-    // Its own transaction, of which we saw no beginning: nothing read in an earlier one counts.
-    engine.ledger.discard()
-    const outcomes = engine.pushWithin(flat, now)
-    // Who waits for work hears of it once the caller commits: the thread sees the file change.
-    engine.ledger.discard()
-    return outcomes
+    try {
+      return engine.pushWithin(flat, now)
+    } finally {
+      // Who waits for work hears of it once the caller commits: the thread sees the file change.
+      engine.ledger.discard()
+    }
   } catch (error) {
     throw toMillpondError(error, path)
   }
