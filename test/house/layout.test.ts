@@ -1,0 +1,55 @@
+/** The rules that keep the house a house. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+
+const root = new URL('../../', import.meta.url)
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((file) => /\.(ts|sql|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
+const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
+
+test('no file has 500 lines', () => {
+  const long = tracked.filter((file) => read(file).split('\n').length > 500)
+  assert.deepEqual(long, [])
+})
+
+test('the Store interface has at most 15 operations', () => {
+  const store = read('src/store.ts')
+  const body = /export interface Store \{\n(.*?)\n\}/s.exec(store)?.[1] ?? ''
+  const operations = [...body.matchAll(/^ {2}(\w+)\(/gm)].map((match) => match[1])
+  assert.ok(operations.includes('push') && operations.includes('sweep'))
+  assert.ok(operations.length <= 15, operations.join(' '))
+})
+
+test('nothing outside src/stores names a particular store but the table of schemes', () => {
+  const outside = tracked.filter((file) => /^src\/[^/]+\.ts$/.test(file) && file !== 'src/stores.ts')
+  const naming = outside.filter((file) => /from '\.\/stores\/|import\('\.\/stores\//.test(read(file)))
+  assert.deepEqual(naming, [])
+})
+
+test('each operation of the contract has its file of SQL', () => {
+  const operations = [...read('contract/operations.md').matchAll(/^### (\w+)$/gm)].map((match) => match[1])
+  assert.ok(operations.length >= 12)
+  for (const operation of operations) {
+    if (operation === 'listen') continue // bells come from the counts, in counts.sql
+    assert.ok(tracked.includes(`contract/sqlite/${operation}.sql`), operation)
+  }
+})
+
+test("the README's example is examples/first.ts", () => {
+  const blocks = [...read('README.md').matchAll(/```ts\n(.*?)```/gs)].map((match) => match[1])
+  assert.ok(blocks.includes(read('examples/first.ts')))
+})
+
+test('documentation links lead somewhere', () => {
+  for (const file of tracked.filter((name) => name.endsWith('.md'))) {
+    for (const [, target] of read(file).matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)) {
+      assert.doesNotThrow(() => readFileSync(new URL(target ?? '', new URL(file, root))), `${file} → ${target}`)
+    }
+  }
+})
