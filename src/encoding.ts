@@ -17,7 +17,7 @@ const MAX_DEPTH = 200
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** No records and no string bundles: plain MessagePack that every language reads. */
-const packr = new Packr({ useRecords: false, mapsAsObjects: true, int64AsType: 'bigint' })
+const packr = new Packr({ useRecords: false, variableMapSize: true, mapsAsObjects: true, int64AsType: 'bigint' })
 
 /**
  * @param what names the value in errors: 'data' or 'result'

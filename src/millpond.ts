@@ -7,7 +7,7 @@ import { Gather } from './gather.ts'
 import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
 import { Keeper } from './keeper.ts'
-import { checkOptions, isBoolean, isInteger, isSignal } from './options.ts'
+import { checkObject, checkOptions, isBoolean, isInteger, isSignal } from './options.ts'
 import { GROUP } from './push.ts'
 import { Queue, type QueueOptions } from './queue.ts'
 import { Results } from './results.ts'
@@ -61,6 +61,7 @@ export class Millpond implements AsyncDisposable {
    * @throws InvalidOption, UnknownScheme, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion
    */
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
+    checkObject(options, 'open')
     const { maxPayload, signals, ...rest } = options
     const own = checkOptions(
       { ...(maxPayload === undefined ? {} : { maxPayload }), ...(signals === undefined ? {} : { signals }) },

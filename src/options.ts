@@ -13,9 +13,7 @@ export function checkOptions<T extends object>(
   required: readonly (keyof T & string)[] = [],
 ): T {
   const given = options ?? {}
-  if (typeof given !== 'object' || Array.isArray(given)) {
-    throw new MillpondError('InvalidOption', `${where} takes an object of options; got ${shown(options)}`)
-  }
+  checkObject(given, where)
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(rules, name)) {
       throw new MillpondError(
@@ -33,9 +31,15 @@ export function checkOptions<T extends object>(
     }
   }
   for (const name of required) {
-    if (!(name in given)) throw new MillpondError('InvalidOption', `${where}: ${name} is missing`)
+    if ((given as T)[name] === undefined) throw new MillpondError('InvalidOption', `${where}: ${name} is missing`)
   }
   return given as T
+}
+
+/** Not a promise, a Map or a Date either: whatever they hold, it would be ignored. @throws InvalidOption */
+export function checkObject(given: unknown, where: string): void {
+  if (Object.prototype.toString.call(given) === '[object Object]') return
+  throw new MillpondError('InvalidOption', `${where} takes an object of options; got ${shown(given)}`)
 }
 
 export const isBoolean = (value: unknown) => typeof value === 'boolean' || 'true or false'

@@ -6,6 +6,7 @@ export type Unit = 'jobs/s' | 'req/s' | 'ms' | 's' | '% CPU' | 'jobs' | '×'
 export interface Figure {
   name: string
   figure: Summary
+  cpu?: Summary | undefined
 }
 export interface Bar {
   text: string
@@ -17,6 +18,8 @@ export interface Row {
   name: string
   unit: Unit
   ours: Summary
+  /** Microseconds per job. */
+  cpu?: Summary | undefined
   rivals: Figure[]
   bar?: Bar | undefined
 }

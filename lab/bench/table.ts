@@ -2,15 +2,18 @@
 import { compact, type Report, type Row, ratio } from './row.ts'
 import type { Summary } from './statistics.ts'
 
-const HEAD = ['', 'Millpond', 'min – max', 'beside', '', 'min – max', 'ratio', 'bar']
-const LEFT = new Set([0, 3, 7])
+const HEAD = ['', 'Millpond', 'min – max', 'CPU µs', 'beside', '', 'min – max', 'CPU µs', 'ratio', 'bar']
+const LEFT = new Set([0, 4, 9])
+const CPU = new Set([3, 7])
 
 export function table({ title, rows, notes }: Report): string {
-  const cells = [HEAD, ...rows.flatMap(lines)]
-  const widths = HEAD.map((_, column) => Math.max(...cells.map((line) => (line[column] ?? '').length)))
+  const withCpu = rows.some(({ cpu }) => cpu !== undefined)
+  const cells = [HEAD, ...rows.flatMap(lines)].map((line) => line.filter((_, column) => withCpu || !CPU.has(column)))
+  const left = HEAD.map((_, column) => LEFT.has(column)).filter((_, column) => withCpu || !CPU.has(column))
+  const widths = left.map((_, column) => Math.max(...cells.map((line) => (line[column] ?? '').length)))
   const text = cells.map((line) =>
     line
-      .map((cell, column) => pad(cell, widths[column] ?? 0, column))
+      .map((cell, column) => (left[column] ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
       .join('  ')
       .trimEnd(),
   )
@@ -18,16 +21,17 @@ export function table({ title, rows, notes }: Report): string {
   return [`\n${title}\n`, ...text, ...notes.map((note) => `  · ${note}`)].join('\n')
 }
 
-function lines({ name, unit, ours, rivals, bar }: Row): string[][] {
+function lines({ name, unit, ours, cpu, rivals, bar }: Row): string[][] {
   const verdict =
     bar === undefined ? '' : `${bar.cleared ? '✓' : '✗'} ${bar.text}${bar.text.includes('×') ? ` (${bar.got})` : ''}`
-  const own = [`${name}, ${unit}`, compact(ours.median), range(ours)]
-  if (rivals.length === 0) return [[...own, '', '', '', '', verdict]]
+  const own = [`${name}, ${unit}`, compact(ours.median), range(ours), microseconds(cpu)]
+  if (rivals.length === 0) return [[...own, '', '', '', '', '', verdict]]
   return rivals.map((rival, index) => [
-    ...(index === 0 ? own : ['', '', '']),
+    ...(index === 0 ? own : ['', '', '', '']),
     rival.name,
     compact(rival.figure.median),
     range(rival.figure),
+    microseconds(rival.cpu),
     `${compact(ratio(unit, ours, rival.figure))} ×`,
     index === 0 ? verdict : '',
   ])
@@ -37,6 +41,6 @@ function range({ min, max }: Summary): string {
   return min === max ? '' : `${compact(min)} – ${compact(max)}`
 }
 
-function pad(text: string, width: number, column: number): string {
-  return LEFT.has(column) ? text.padEnd(width) : text.padStart(width)
+function microseconds(cpu: Summary | undefined): string {
+  return cpu === undefined ? '' : compact(cpu.median)
 }

@@ -149,7 +149,7 @@ onEachStore('refusals', {
   },
 
   'options of opening': async ({ url }) => {
-    const bad: unknown[] = [{ maxPayload: 0 }, { maxPayload: 1.5 }, { signals: 'yes' }, { maxPaylod: 5 }]
+    const bad: unknown[] = [{ maxPayload: 0 }, { maxPayload: 1.5 }, { signals: 'yes' }, { maxPaylod: 5 }, null, 'x', []]
     for (const options of bad) await refused(Millpond.open(url, anything(options)), 'InvalidOption')
   },
 })

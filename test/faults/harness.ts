@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 /** How long anything may take before it counts as hanging, in milliseconds. Generous: it only costs time when a test fails. */
-export const BOUND = 60_000
+export const BOUND = Number(process.env.MILLPOND_FAULT_BOUND ?? 60_000)
 
 /** What children and tests say to each other. */
 export interface Message {

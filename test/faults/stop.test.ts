@@ -61,7 +61,7 @@ const idsOf = (messages: { [field: string]: unknown }[]): string[] => messages.m
 for (const transaction of [false, true]) {
   for (const first of ['lease', 'completion'] as const) {
     const mode = transaction ? 'transaction: true' : 'plain'
-    test(`${mode}: a worker stopped past its lease is refused, its ${first} first`, async (t) => {
+    test(`${mode}: a worker stopped past its lease is refused, ${first === 'lease' ? 'and its handler told' : 'though its handler is ready at once'}`, async (t) => {
       const place = await scene(t)
       const { path, pond } = place
       const stopped = place.worker(transaction, 'before')
@@ -115,6 +115,41 @@ for (const transaction of [false, true]) {
       assert.equal(real.done, 1 + ids.length + more.length)
     })
   }
+}
+
+for (const transaction of [false, true]) {
+  const mode = transaction ? 'transaction: true' : 'plain'
+  test(`${mode}: a worker stopped past its lease is refused while another still runs the job`, async (t) => {
+    const place = await scene(t)
+    const { path } = place
+    const stopped = place.worker(transaction, 'before')
+    await stopped.hear('ready')
+    const { held, ids } = await occupy(place, stopped)
+    stopped.kill('SIGSTOP')
+    const second = place.worker(transaction, 'before')
+    const { worker } = await second.hear('ready')
+    assert.deepEqual(await second.hear('held'), { kind: 'held', id: held, fence: 2 })
+
+    stopped.send({ kind: 'open' })
+    stopped.kill('SIGCONT')
+    assert.equal((await stopped.hear('stale')).id, held)
+    const job = () => {
+      const [row = {}] = look(path, 'select state, worker, fence, attempt from millpond_jobs where id = ?', held)
+      return { ...row }
+    }
+    assert.deepEqual(job(), { state: 'running', worker, fence: 2, attempt: 2 })
+    if (transaction) assert.deepEqual(look(path, 'select 1 from effects where id = ?', held), [])
+
+    second.send({ kind: 'open' })
+    await until('all is done', () => liveIn(path, QUEUE) === 0)
+    assert.deepEqual(job(), { state: 'done', worker, fence: 2, attempt: 2 })
+    if (transaction) {
+      const [all] = look(path, 'select count(*) as n, count(distinct id) as ids from effects')
+      assert.deepEqual({ ...all }, { n: 1 + ids.length, ids: 1 + ids.length })
+    }
+    const { kept, real } = countsOf(path, QUEUE)
+    assert.deepEqual(kept, real)
+  })
 }
 
 test('a worker stopped with its transaction open holds the others up, but nothing is lost or done twice', async (t) => {

@@ -52,9 +52,12 @@ export function job(fields: Partial<NewJob> = {}): NewJob {
 /** Resolves with the first bell of a kind; the test's own timeout tells when there is none. */
 export function bell(store: Store, kind: Bell['kind']): Promise<Bell> {
   return new Promise((resolve) => {
+    // A store that only listens keeps no process alive; this test is to wait.
+    const alive = setInterval(() => {}, 60_000)
     const stop = store.listen((rung) => {
       if (rung.kind !== kind) return
       stop()
+      clearInterval(alive)
       resolve(rung)
     })
   })

@@ -277,6 +277,14 @@ describe('sqlite: the file', () => {
         { encoding: 'bytes', body: new Uint8Array(0) },
       ],
     )
+    const empty = { encoding: 'bytes', body: new Uint8Array(0) } as const
+    const { jobs } = await store.claim({ queue: 'emails', worker: 'w', limit: 2, lease: 10_000 })
+    const [view] = jobs
+    assert.ok(view)
+    await store.extend('emails', 10_000, [{ ...view, progress: empty }])
+    await store.complete('emails', [{ ...view, result: empty }])
+    const [record] = await store.find(['view'])
+    assert.deepEqual([record?.progress, record?.result], [empty, empty])
   })
 
   test('a relative path is that of the working folder', async () => {

@@ -23,20 +23,26 @@ function line(pond: Millpond, name: string, handler: Handler, { concurrency, for
   })
   let worker: Worker | undefined
   let handled = 0
+  let awaited = Number.POSITIVE_INFINITY
+  let reached = () => {}
   return {
     push: (item) => queue.push(item),
     pushMany: (items) => queue.pushMany(items),
     work() {
       worker = queue.work(
         async (job) => {
-          handled++
+          if (++handled === awaited) reached()
           await handler(job.data)
         },
         { concurrency },
       )
     },
     async settled(total) {
-      while (handled < total) await turn()
+      await new Promise<void>((resolve) => {
+        awaited = total
+        reached = resolve
+        if (handled >= total) resolve()
+      })
       // Handled is not yet acknowledged: the store must have every completion.
       for (;;) {
         const { counts } = await queue.stats({ minutes: 1 })

@@ -23,7 +23,7 @@ export const backlog: Measure<BacklogTask> = async (task, dir) => {
     large: await openBacklog(task, `${dir}/large.db`),
   }
   await fill(stores.small, task.small)
-  const outcome: Outcome = { fill: await rate(task.large, () => fill(stores.large, task.large)) }
+  const outcome: Outcome = { fill: (await rate(task.large, () => fill(stores.large, task.large))).perSecond }
   for (const limit of CLAIMS) {
     const times = await alternate(task.samples, (size) => claim(stores[size], limit))
     for (const size of SIZES) {

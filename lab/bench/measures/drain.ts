@@ -2,7 +2,7 @@
 import { type Contender, type Handler, openContender } from '../contender.ts'
 import type { DrainTask, Measure, Work } from '../measure.ts'
 import { fill } from './push.ts'
-import { rate, rounds } from './rounds.ts'
+import { type Rate, rate, rounds } from './rounds.ts'
 
 const CONCURRENCY = 50
 
@@ -21,7 +21,7 @@ export const drain: Measure<DrainTask> = async (task, dir) => {
   return outcome
 }
 
-async function once(contender: Contender, name: string, { from, work, count }: DrainTask): Promise<number> {
+async function once(contender: Contender, name: string, { from, work, count }: DrainTask): Promise<Rate> {
   const line = contender.line(name, HANDLERS[work])
   if (from === 'backlog') await fill(line, count)
   else line.work()

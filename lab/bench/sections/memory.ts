@@ -27,11 +27,11 @@ export const memory: Section = async function* ({ runs, quick }, tell) {
     ],
     runs,
   )
-  const rivalPush = RIVALS.map((name, index) => ({ name: `${name}, a call`, figure: calls[index]?.warm ?? MISSING }))
+  const rivalPush = RIVALS.map((name, index) => ({ name: `${name}, a call`, ...figure(calls[index], 'warm') }))
   const rows: Row[] = [
-    { name: 'push, one by one', unit: 'jobs/s', ours: one.warm ?? MISSING, rivals: rivalPush },
-    { name: 'push, 50 in flight', unit: 'jobs/s', ours: flight.warm ?? MISSING, rivals: [] },
-    { name: 'push, bulk of 500', unit: 'jobs/s', ours: bulk.warm ?? MISSING, rivals: [] },
+    { name: 'push, one by one', unit: 'jobs/s', ours: one.warm ?? MISSING, cpu: one['warm cpu'], rivals: rivalPush },
+    { name: 'push, 50 in flight', unit: 'jobs/s', ours: flight.warm ?? MISSING, cpu: flight['warm cpu'], rivals: [] },
+    { name: 'push, bulk of 500', unit: 'jobs/s', ours: bulk.warm ?? MISSING, cpu: bulk['warm cpu'], rivals: [] },
   ]
 
   for (const work of ['nothing', 'a turn'] as const) {
@@ -41,15 +41,16 @@ export const memory: Section = async function* ({ runs, quick }, tell) {
     const figures = await inTurn([...froms.map((from) => drain('millpond', from, work)), ...rivalTasks], runs)
     for (const heat of ['warm', 'cold'] as const) {
       for (const { name, from, theirs } of COMPARISONS) {
-        const ours = figures[froms.indexOf(from)]?.[heat] ?? MISSING
+        const ours = figure(figures[froms.indexOf(from)], heat)
         const first = froms.length + (theirs === 'backlog' ? 0 : RIVALS.length)
-        const rivals = RIVALS.map((rival, i) => ({ name: rival, figure: figures[first + i]?.[heat] ?? MISSING }))
+        const rivals = RIVALS.map((rival, i) => ({ name: rival, ...figure(figures[first + i], heat) }))
         rows.push({
           name: `${name}, ${WORKS[work]}, ${heat}`,
           unit: 'jobs/s',
-          ours,
+          ours: ours.figure,
+          cpu: ours.cpu,
           rivals,
-          bar: bar(ours, rivals[0]?.figure),
+          bar: bar(ours.figure, rivals[0]?.figure),
         })
       }
     }
@@ -72,6 +73,10 @@ const COMPARISONS: { name: string; from: DrainTask['from']; theirs: DrainTask['f
   { name: 'push each + drain', from: 'each', theirs: 'each' },
 ]
 const WORKS: Record<Work, string> = { nothing: 'no-op', 'a turn': 'one turn' }
+
+function figure(found: Record<string, Summary> | undefined, heat: 'warm' | 'cold') {
+  return { figure: found?.[heat] ?? MISSING, cpu: found?.[`${heat} cpu`] }
+}
 
 function bar(ours: Summary, fastq: Summary | undefined): Bar {
   return atLeast(ratio('jobs/s', ours, fastq ?? MISSING), 1, ' ×')

@@ -22,10 +22,11 @@ export const sqlite: Section = async function* ({ runs, quick }, tell) {
       const tasks = rival === undefined ? [ours(durability)] : [ours(durability), rival(durability)]
       const [figures = {}, beside] = await inTurn(tasks, runs)
       for (const heat of ['warm', 'cold'] as const) {
-        const rivals: Figure[] = beside?.[heat] === undefined ? [] : [{ name: 'plainjob', figure: beside[heat] }]
+        const rivals: Figure[] =
+          beside?.[heat] === undefined ? [] : [{ name: 'plainjob', figure: beside[heat], cpu: beside[`${heat} cpu`] }]
         const own = figures[heat] ?? MISSING
         const bar = least !== undefined && durability === 'full' ? atLeast(own.median, least) : undefined
-        rows.push({ name: `${name}, ${heat}`, unit: 'jobs/s', ours: own, rivals, bar })
+        rows.push({ name: `${name}, ${heat}`, unit: 'jobs/s', ours: own, cpu: figures[`${heat} cpu`], rivals, bar })
       }
     }
     yield {

@@ -39,7 +39,11 @@ export class Link {
   static async open(settings: Settings, clock: (() => number) | undefined): Promise<Link> {
     const data: ThreadData = { settings }
     // Flags of the main thread, such as --input-type, can keep a thread from starting; ours needs none.
-    const worker = new Worker(THREAD, { workerData: data, execArgv: [], name: 'millpond-sqlite' })
+    const worker = new Worker(THREAD, {
+      workerData: data,
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      name: 'millpond-sqlite',
+    })
     await new Promise<void>((resolve, reject) => {
       const fail = (cause: unknown): void =>
         reject(new MillpondError('StoreFailed', `the thread for ${settings.path} could not start`, { cause }))

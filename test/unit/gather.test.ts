@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { atEndOfTurn, Gather, type GatherLimits } from '../../src/gather.ts'
+
+/** A gather whose calls the test answers. */
+function gathered(limits: GatherLimits = { items: 500, bytes: 1_000_000 }) {
+  const calls: (PromiseWithResolvers<string[]> & { items: number[] })[] = []
+  const gather = new Gather<number, string>((items) => {
+    const call = { items, ...Promise.withResolvers<string[]>() }
+    calls.push(call)
+    return call.promise
+  }, limits)
+  const answer = (index: number) => {
+    const call = calls[index]
+    assert.ok(call, `call ${index} was made`)
+    call.resolve(call.items.map((item) => `out ${item}`))
+  }
+  return {
+    gather,
+    answer,
+    fail: (index: number, error: Error) => calls[index]?.reject(error),
+    items: () => calls.map(({ items }) => items),
+  }
+}
+
+describe('gather', () => {
+  test('alone, an item goes out in the same turn, before any I/O', async () => {
+    const { gather, items, answer } = gathered()
+    const out = gather.add(1, 1)
+    assert.deepEqual(items(), [])
+    let turn = false
+    const next = setImmediate().then(() => {
+      turn = true
+    })
+    await new Promise<void>((resolve) => atEndOfTurn(resolve))
+    assert.equal(turn, false)
+    assert.deepEqual(items(), [[1]])
+    answer(0)
+    assert.equal(await out, 'out 1')
+    await next
+  })
+
+  test('items of the same turn go together, also those that come in its microtasks', async () => {
+    const { gather, items, answer } = gathered()
+    const outs = [gather.add(1, 1), gather.add(2, 1)]
+    const later = Promise.resolve()
+      .then(() => {})
+      .then(() => gather.add(3, 1))
+    await setImmediate()
+    assert.deepEqual(items(), [[1, 2, 3]])
+    answer(0)
+    assert.deepEqual(await Promise.all([...outs, later]), ['out 1', 'out 2', 'out 3'])
+  })
+
+  test('items that come during a call wait for it, and go in one call', async () => {
+    const { gather, items, answer } = gathered()
+    const first = gather.add(1, 1)
+    await setImmediate()
+    const rest = [gather.add(2, 1)]
+    await setImmediate()
+    rest.push(gather.add(3, 1))
+    await setImmediate()
+    assert.deepEqual(items(), [[1]], 'one call at a time')
+    answer(0)
+    await first
+    await setImmediate()
+    assert.deepEqual(items(), [[1], [2, 3]])
+    answer(1)
+    assert.deepEqual(await Promise.all(rest), ['out 2', 'out 3'])
+  })
+
+  test('those who were just answered go along with the next call', async () => {
+    const { gather, items, answer } = gathered()
+    const again = gather.add(1, 1).then(() => gather.add(3, 1))
+    await setImmediate()
+    const other = gather.add(2, 1)
+    answer(0)
+    await setImmediate()
+    assert.deepEqual(items(), [[1], [2, 3]])
+    answer(1)
+    assert.deepEqual(await Promise.all([other, again]), ['out 2', 'out 3'])
+  })
+
+  test('a call carries no more items than the limit', async () => {
+    const { gather, items, answer } = gathered({ items: 3, bytes: 100 })
+    const outs = [1, 2, 3, 4, 5, 6, 7].map((item) => gather.add(item, 1))
+    for (let index = 0; index < 3; index++) {
+      await setImmediate()
+      answer(index)
+    }
+    assert.deepEqual(
+      await Promise.all(outs),
+      [1, 2, 3, 4, 5, 6, 7].map((item) => `out ${item}`),
+    )
+    assert.deepEqual(items(), [[1, 2, 3], [4, 5, 6], [7]])
+  })
+
+  test('nor more bytes, but for one item that has more alone', async () => {
+    const { gather, items, answer } = gathered({ items: 10, bytes: 10 })
+    const sizes = [4, 6, 1, 25, 3, 8, 10]
+    const outs = sizes.map((bytes, index) => gather.add(index, bytes))
+    for (let index = 0; index < 6; index++) {
+      await setImmediate()
+      answer(index)
+    }
+    await Promise.all(outs)
+    assert.deepEqual(items(), [[0, 1], [2], [3], [4], [5], [6]])
+  })
+
+  test('an error reaches exactly those whose call failed, and the next call is made', async () => {
+    const { gather, fail, answer, items } = gathered({ items: 2, bytes: 100 })
+    const outs = Promise.allSettled([1, 2, 3, 4, 5].map((item) => gather.add(item, 1)))
+    await setImmediate()
+    answer(0)
+    await setImmediate()
+    const error = new Error('no')
+    fail(1, error)
+    await setImmediate()
+    answer(2)
+    assert.deepEqual(await outs, [
+      { status: 'fulfilled', value: 'out 1' },
+      { status: 'fulfilled', value: 'out 2' },
+      { status: 'rejected', reason: error },
+      { status: 'rejected', reason: error },
+      { status: 'fulfilled', value: 'out 5' },
+    ])
+    assert.deepEqual(items(), [[1, 2], [3, 4], [5]])
+    const after = gather.add(6, 1)
+    await setImmediate()
+    answer(3)
+    assert.equal(await after, 'out 6')
+  })
+
+  test('flushed waits for what is on its way, and for what waits behind it', async () => {
+    const { gather, answer, fail } = gathered({ items: 1, bytes: 100 })
+    await gather.flushed()
+    const outs = Promise.allSettled([gather.add(1, 1), gather.add(2, 1)])
+    let flushed = false
+    const flushing = gather.flushed().then(() => {
+      flushed = true
+    })
+    await setImmediate()
+    answer(0)
+    await setImmediate()
+    assert.equal(flushed, false)
+    fail(1, new Error('even if it fails'))
+    await flushing
+    await outs
+    await gather.flushed()
+  })
+})
