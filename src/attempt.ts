@@ -13,8 +13,10 @@ export interface Reporter {
 /** A claimed job while this worker holds it: buffered, then running, then settling, then let go. */
 export class Attempt implements Context {
   readonly claimed: ClaimedJob
-  /** `performance.now()` at which the claim arrived; until when the lease certainly holds. */
+  /** `performance.now()` at which the claim arrived. */
   readonly arrived: number
+  /** `performance.now()` until which the lease holds for certain; past it, the store decides. */
+  heldUntil: number
   /** Wait already behind it on arrival, in milliseconds by the store's clock. */
   readonly #waited: number
   /** `performance.now()` at which the handler was called. */
@@ -30,9 +32,17 @@ export class Attempt implements Context {
   readonly #maxPayload: number
   readonly #reporter: Reporter
 
-  constructor(claimed: ClaimedJob, now: number, arrived: number, maxPayload: number, reporter: Reporter) {
+  constructor(
+    claimed: ClaimedJob,
+    now: number,
+    arrived: number,
+    heldUntil: number,
+    maxPayload: number,
+    reporter: Reporter,
+  ) {
     this.claimed = claimed
     this.arrived = arrived
+    this.heldUntil = heldUntil
     this.#waited = now - claimed.dueAt
     this.#maxPayload = maxPayload
     this.#reporter = reporter

@@ -52,10 +52,17 @@ export class Leases {
       attempt.unreported = null
       return { id: attempt.claimed.id, fence: attempt.claimed.fence, progress }
     })
+    const heldUntil = performance.now() + this.#lease
     try {
       const outcomes = await this.#store.extend(this.#queue, this.#lease, extensions)
       for (const [index, attempt] of attempts.entries()) {
-        if (outcomes[index] !== 'ok') this.#over(attempt, why(attempt, this.#queue, outcomes[index] === 'cancelled'))
+        const outcome = outcomes[index]
+        if (outcome === 'ok') attempt.heldUntil = heldUntil
+        else
+          this.#over(
+            attempt,
+            outcome === 'cancelled' ? cancelled(attempt, this.#queue) : staleAttempt(attempt, this.#queue),
+          )
       }
     } catch (error) {
       for (const [index, attempt] of attempts.entries()) attempt.unreported ??= extensions[index]?.progress ?? null
@@ -70,13 +77,11 @@ export class Leases {
   }
 }
 
-function why(attempt: Attempt, queue: string, cancelled: boolean): MillpondError {
-  const { id } = attempt.claimed
-  return cancelled
-    ? new MillpondError('JobCancelled', `job ${id} was cancelled while it ran`, { id, queue })
-    : new MillpondError(
-        'StaleAttempt',
-        `attempt ${attempt.claimed.attempt} of job ${id} is over: its lease was lost or it was finished elsewhere`,
-        { id, queue },
-      )
+function cancelled({ claimed: { id } }: Attempt, queue: string): MillpondError {
+  return new MillpondError('JobCancelled', `job ${id} was cancelled while it ran`, { id, queue })
+}
+
+export function staleAttempt({ claimed: { id, attempt } }: Attempt, queue: string): MillpondError {
+  const message = `attempt ${attempt} of job ${id} is over: its lease was lost or it was finished elsewhere`
+  return new MillpondError('StaleAttempt', message, { id, queue })
 }

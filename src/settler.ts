@@ -77,6 +77,7 @@ export class Settler {
   /** Forgets what could not be told; leases will run out instead. */
   abandon(): number {
     clearTimeout(this.#timer)
+    this.#timer = undefined
     const count = this.#endings.length
     this.#endings = []
     for (const resolve of this.#idle.splice(0)) resolve()

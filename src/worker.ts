@@ -17,7 +17,7 @@ import type { PondEmitter } from './events.ts'
 import { atEndOfTurn } from './gather.ts'
 import { Recorder } from './histogram.ts'
 import { newId } from './ids.ts'
-import { Leases } from './leases.ts'
+import { Leases, staleAttempt } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 import { type Committed, type Ending, Settler } from './settler.ts'
@@ -71,6 +71,7 @@ export class Worker implements AsyncDisposable {
   #windowTimer: NodeJS.Timeout | undefined
   /** Not unref'd: an open worker keeps its process alive. */
   readonly #ticker: NodeJS.Timeout
+  #draining = false
   #closing: Promise<CloseReport> | undefined
   #onQuiet: (() => void) | undefined
   #finished = 0
@@ -173,7 +174,7 @@ export class Worker implements AsyncDisposable {
   }
 
   #claim(): void {
-    if (this.#claiming || this.#empty || this.#closing !== undefined || this.#claimRetry !== 0) return
+    if (this.#claiming || this.#empty || this.#draining || this.#claimRetry !== 0) return
     const { concurrency, queue, lease } = this.#settings
     const free = concurrency - this.#running.size
     const ahead = this.#prefetch.buffer(concurrency - this.#stuck())
@@ -183,6 +184,7 @@ export class Worker implements AsyncDisposable {
     const limit = Math.min(wanted, MOST_CLAIMED)
     this.#claiming = true
     this.#empty = true
+    const heldUntil = performance.now() + lease
     const ready = this.#ready()
     const claim = () => this.#store.claim({ queue, worker: this.id, limit, lease })
     const claimed = ready === undefined ? claim() : ready.then(claim)
@@ -192,7 +194,7 @@ export class Worker implements AsyncDisposable {
         // A bell that rang meanwhile has cleared it already.
         if (jobs.length === limit) this.#empty = false
         const arrived = performance.now()
-        this.#arrived(jobs.map((job) => this.#hold(job, now, arrived)))
+        this.#arrived(jobs.map((job) => this.#hold(job, now, arrived, heldUntil)))
       },
       (error: unknown) => this.#claimFailed(error),
     )
@@ -209,8 +211,8 @@ export class Worker implements AsyncDisposable {
     return stuck
   }
 
-  #hold(job: ClaimedJob, now: number, arrived: number): Attempt {
-    return new Attempt(job, now, arrived, this.#settings.maxPayload, this.#leases)
+  #hold(job: ClaimedJob, now: number, arrived: number, heldUntil: number): Attempt {
+    return new Attempt(job, now, arrived, heldUntil, this.#settings.maxPayload, this.#leases)
   }
 
   #claimFailed(error: unknown): void {
@@ -220,7 +222,7 @@ export class Worker implements AsyncDisposable {
       error instanceof MillpondError
         ? error
         : new MillpondError('StoreFailed', `claim failed: ${error}`, { cause: error })
-    if (this.#closing !== undefined) {
+    if (this.#draining) {
       this.#quiet()
       return
     }
@@ -243,7 +245,7 @@ export class Worker implements AsyncDisposable {
     if (last !== undefined && first !== undefined && first.claimed.priority > last.claimed.priority) {
       this.#buffer.sort((a, b) => b.claimed.priority - a.claimed.priority)
     }
-    if (this.#closing !== undefined) {
+    if (this.#draining) {
       this.#giveBack(this.#buffer.splice(0))
       this.#quiet()
       return
@@ -251,18 +253,24 @@ export class Worker implements AsyncDisposable {
     // The next claim goes out before these handlers start, so that the store works while they do.
     if (!this.#empty) this.#claim()
     this.#turnBegan = performance.now()
-    this.#pump()
+    this.#pump(this.#turnBegan)
     this.#watchWindow()
   }
 
-  #pump(): void {
+  /** @param now `performance.now()`, which costs enough to be handed on */
+  #pump(now: number): void {
+    let time = now
     while (this.#buffer.length > 0 && this.#running.size < this.#settings.concurrency && !this.#yielding) {
-      if (performance.now() - this.#turnBegan > TURN) {
+      if (time - this.#turnBegan > TURN) {
         this.#yield()
         return
       }
       const attempt = this.#buffer.shift()
-      if (attempt !== undefined) this.#start(attempt)
+      if (attempt === undefined) return
+      // This process was stopped, or its event loop held up, for longer than the lease: someone else has the job by now.
+      if (time <= attempt.heldUntil) this.#start(attempt, time)
+      else if (this.#held.delete(attempt)) attempt.end(staleAttempt(attempt, this.queue))
+      time = performance.now()
     }
   }
 
@@ -272,7 +280,7 @@ export class Worker implements AsyncDisposable {
     setImmediate(() => {
       this.#yielding = false
       this.#turnBegan = performance.now()
-      this.#pump()
+      this.#pump(this.#turnBegan)
       this.#plan()
     })
   }
@@ -301,8 +309,8 @@ export class Worker implements AsyncDisposable {
     for (const attempt of attempts) this.#end({ kind: 'release', attempt })
   }
 
-  #start(attempt: Attempt): void {
-    attempt.startedAt = performance.now()
+  #start(attempt: Attempt, now: number): void {
+    attempt.startedAt = now
     this.#running.add(attempt)
     this.#recorder.add(attempt.claimed.priority, 'wait', attempt.wait)
     if (this.#events.has('started')) {
@@ -313,28 +321,29 @@ export class Worker implements AsyncDisposable {
 
   /** @param ending undefined when the attempt was over before its handler was, and its slot is free already */
   #ended(attempt: Attempt, ending: Ending | Committed | undefined): void {
+    const now = performance.now()
     if (ending !== undefined) {
-      this.#finish(attempt)
+      this.#finish(attempt, now)
       if (ending.kind === 'committed') this.#settled(ending, ending.outcome)
       else this.#end(ending)
     }
-    this.#pump()
+    this.#pump(now)
     this.#plan()
   }
 
   /** The handler's part is over: the slot is free. */
-  #finish(attempt: Attempt): void {
-    attempt.finishedAt = performance.now()
+  #finish(attempt: Attempt, now: number): void {
+    attempt.finishedAt = now
     if (!this.#running.delete(attempt)) return
     this.#prefetch.ran(attempt.run)
     this.#recorder.add(attempt.claimed.priority, 'run', attempt.run)
-    if (this.#closing !== undefined) this.#finished++
+    if (this.#draining) this.#finished++
   }
 
   #end(ending: Ending): void {
     ending.attempt.settling = true
     this.#settler.add(ending)
-    if (ending.kind === 'release') this.#givenBack++
+    if (ending.kind === 'release' && this.#draining) this.#givenBack++
     this.#plan()
   }
 
@@ -359,12 +368,13 @@ export class Worker implements AsyncDisposable {
     // What is settling gets its answer from the store; this may be no more than an echo of it.
     if (attempt.settling || attempt.over !== undefined || !this.#held.delete(attempt)) return
     attempt.end(reason)
+    const now = performance.now()
     if (this.#running.has(attempt)) {
-      this.#finish(attempt)
+      this.#finish(attempt, now)
       this.#events.emit('stale', this.#eventOf(attempt))
     } else this.#buffer = this.#buffer.filter((other) => other !== attempt)
     this.#quiet()
-    this.#pump()
+    this.#pump(now)
     this.#plan()
   }
 
@@ -383,6 +393,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #close(timeout: number): Promise<CloseReport> {
+    this.#draining = true
     clearTimeout(this.#windowTimer)
     this.#giveBack(this.#buffer.splice(0))
     if (this.#running.size > 0 || this.#claiming) {

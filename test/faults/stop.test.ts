@@ -4,57 +4,9 @@
  */
 
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { type TestContext, test } from 'node:test'
-import { Millpond } from '../../src/index.ts'
-import { after, type Child, countsOf, liveIn, look, scratch, start, until } from './harness.ts'
-import type { GatedConfig } from './roles/gated.ts'
-
-const QUEUE = 'jobs'
-const BUFFERED = 20
-
-interface Scene {
-  path: string
-  pond: Millpond
-  worker(transaction: boolean, hold: GatedConfig['hold']): Child
-}
-
-async function scene(t: TestContext): Promise<Scene> {
-  const folder = scratch(t)
-  const path = join(folder, 'app.db')
-  const db = new DatabaseSync(path)
-  db.exec('create table effects (id text, fence integer)')
-  db.close()
-  const pond = await Millpond.open(`sqlite:${path}`)
-  after(t, () => pond.close())
-  return {
-    path,
-    pond,
-    worker(transaction, hold) {
-      const config: GatedConfig = {
-        url: `sqlite:${path}?busyTimeout=200`,
-        queue: QUEUE,
-        options: { lease: '600ms', retry: { backoff: () => 0 } },
-        // Buffers whatever there is once it has seen that jobs are short.
-        work: { concurrency: 1, window: '1m', transaction },
-        hold,
-      }
-      return start(t, 'gated', config)
-    },
-  }
-}
-
-/** The worker holds the first of these jobs, and has the others buffered. @returns the job that it holds, and all ids */
-async function occupy({ pond }: Scene, worker: Child): Promise<{ held: string; ids: string[] }> {
-  const jobs = pond.queue<{ gate?: true }>(QUEUE)
-  await jobs.push({})
-  await worker.hear('completed')
-  const pushed = await jobs.pushMany([{ gate: true }, ...Array.from({ length: BUFFERED }, () => ({}))])
-  const { id } = await worker.hear('held')
-  await until('the others are buffered', async () => (await worker.ask('load')).buffered === BUFFERED)
-  return { held: String(id), ids: pushed.map((each) => each.id) }
-}
+import { test } from 'node:test'
+import { occupy, QUEUE, scene } from './gates.ts'
+import { countsOf, liveIn, look, until } from './harness.ts'
 
 const idsOf = (messages: { [field: string]: unknown }[]): string[] => messages.map(({ id }) => String(id)).sort()
 

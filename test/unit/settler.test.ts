@@ -11,7 +11,8 @@ import { claimedJob, coded, storeOf, until } from './suite.ts'
 const BUSY = new MillpondError('StoreBusy', 'locked')
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'no' }
 
-const attemptOf = (id: string) => new Attempt(claimedJob(id, { fence: 7 }), 0, 0, 1000, { reportSoon() {} })
+const attemptOf = (id: string) =>
+  new Attempt(claimedJob(id, { fence: 7 }), 0, 0, Number.POSITIVE_INFINITY, 1000, { reportSoon() {} })
 const complete = (id: string): Ending => ({ kind: 'complete', attempt: attemptOf(id), result: null, value: undefined })
 const fail = (id: string): Ending => ({ kind: 'fail', attempt: attemptOf(id), error: ERROR, delay: 5 })
 const release = (id: string): Ending => ({ kind: 'release', attempt: attemptOf(id) })

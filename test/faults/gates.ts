@@ -1,0 +1,53 @@
+/** A file with workers on it whose jobs can be held, so that a test can let things happen between a job's start and its end. */
+
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { TestContext } from 'node:test'
+import { type Duration, Millpond } from '../../src/index.ts'
+import { after, type Child, scratch, start, until } from './harness.ts'
+import type { GatedConfig } from './roles/gated.ts'
+
+export const QUEUE = 'jobs'
+const BUFFERED = 20
+
+export interface Scene {
+  path: string
+  pond: Millpond
+  worker(transaction: boolean, hold: GatedConfig['hold']): Child
+}
+
+export async function scene(t: TestContext, lease: Duration = '600ms'): Promise<Scene> {
+  const folder = scratch(t)
+  const path = join(folder, 'app.db')
+  const db = new DatabaseSync(path)
+  db.exec('create table effects (id text, fence integer)')
+  db.close()
+  const pond = await Millpond.open(`sqlite:${path}`)
+  after(t, () => pond.close())
+  return {
+    path,
+    pond,
+    worker(transaction, hold) {
+      const config: GatedConfig = {
+        url: `sqlite:${path}?busyTimeout=200`,
+        queue: QUEUE,
+        options: { lease, retry: { backoff: () => 0 } },
+        // Buffers whatever there is once it has seen that jobs are short.
+        work: { concurrency: 1, window: '1m', transaction },
+        hold,
+      }
+      return start(t, 'gated', config)
+    },
+  }
+}
+
+/** Has the worker hold one job at its gate, with all the others buffered behind it. @returns the job that it holds, and all ids */
+export async function occupy({ pond }: Scene, worker: Child): Promise<{ held: string; ids: string[] }> {
+  const jobs = pond.queue<{ gate?: true }>(QUEUE)
+  await jobs.push({})
+  await worker.hear('completed')
+  const pushed = await jobs.pushMany([{ gate: true }, ...Array.from({ length: BUFFERED }, () => ({}))])
+  const { id } = await worker.hear('held')
+  await until('the others are buffered', async () => (await worker.ask('load')).buffered === BUFFERED)
+  return { held: String(id), ids: pushed.map((each) => each.id) }
+}

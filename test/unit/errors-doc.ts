@@ -1,0 +1,49 @@
+/** Makes `docs/errors.md` of `contract/errors.json`: run `node test/unit/errors-doc.ts` after changing it. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export const PAGE = new URL('../../docs/errors.md', import.meta.url)
+const CONTRACT = new URL('../../contract/errors.json', import.meta.url)
+
+export interface ErrorEntry {
+  meaning: string
+  action: string
+  retryable: boolean
+}
+
+export function errorsContract(): Record<string, ErrorEntry> {
+  return JSON.parse(readFileSync(CONTRACT, 'utf8'))
+}
+
+export function errorsPage(): string {
+  const rows = Object.entries(errorsContract()).map(([code, { meaning, action, retryable }]) => {
+    const cells = [`\`${code}\``, meaning, action, retryable ? 'yes' : 'no']
+    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  })
+  return `<!-- Made of contract/errors.json by \`node test/unit/errors-doc.ts\`; change that, not this. -->
+
+# Errors
+
+Whatever goes wrong is a \`MillpondError\` with one of these codes in \`code\`, a message that names what to do, and, where there is
+one, the error it was made from in \`cause\`. \`retryable\` tells whether the same call may succeed later, unchanged.
+Where they apply, \`id\` and \`queue\` name the job and queue, \`issues\` lists what a schema found, and \`pushed\` tells how many jobs
+of a \`pushMany\`, counted from the first, the store has.
+
+\`\`\`ts
+try {
+  await emails.push(data)
+} catch (error) {
+  if (isMillpondError(error, 'QueueFull')) return new Response('busy', { status: 503 })
+  throw error
+}
+\`\`\`
+
+The same codes stand in \`error.code\` of a job whose attempt failed, as \`pond.job(id)\` and the events \`failed\` and \`dead\` give it.
+
+| code | meaning | what to do | retryable |
+|---|---|---|---|
+${rows.join('\n')}
+`
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(PAGE, errorsPage())

@@ -1,0 +1,144 @@
+/** Waiting for results where no bell ever rings: the look once a second must do. Timers are the test's. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { MillpondError } from '../../src/errors.ts'
+import { Results } from '../../src/results.ts'
+import type { JobRecord } from '../../src/store.ts'
+import { coded, storeOf } from './suite.ts'
+
+function recordOf(id: string, given: Partial<JobRecord> = {}): JobRecord {
+  return {
+    id,
+    queue: 'q',
+    state: 'running',
+    priority: 4,
+    attempt: 1,
+    attempts: 10,
+    key: null,
+    group: null,
+    timeout: null,
+    trace: null,
+    pushedAt: 0,
+    dueAt: 0,
+    startedAt: 0,
+    finishedAt: null,
+    worker: null,
+    data: { encoding: 'json', body: 'null' },
+    progress: null,
+    result: null,
+    error: null,
+    ...given,
+  }
+}
+
+const done = (id: string): JobRecord => recordOf(id, { state: 'done', result: { encoding: 'json', body: `"${id}"` } })
+
+function looking() {
+  const records = new Map<string, JobRecord>()
+  const asked: string[][] = []
+  const listening: boolean[] = []
+  let failing: MillpondError | undefined
+  const store = storeOf({
+    find: async (ids) => {
+      asked.push([...ids])
+      if (failing !== undefined) throw failing
+      return ids.map((id) => records.get(id) ?? null)
+    },
+  })
+  const results = new Results(store, (waiting) => listening.push(waiting))
+  return { records, asked, listening, results, fail: (error?: MillpondError) => (failing = error) }
+}
+
+describe('results', () => {
+  test('without any bell, the job is found within a second', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { results, records, asked, listening } = looking()
+    records.set('a', recordOf('a'))
+    const result = results.wait('a', undefined, undefined)
+    await setImmediate()
+    assert.deepEqual([asked, listening], [[['a']], [true]])
+    records.set('a', done('a'))
+    t.mock.timers.tick(999)
+    await setImmediate()
+    assert.equal(asked.length, 1)
+    t.mock.timers.tick(1)
+    assert.equal(await result, 'a')
+    assert.deepEqual(listening, [true, false])
+    t.mock.timers.tick(5000)
+    assert.equal(asked.length, 2, 'nobody waits, nothing is asked')
+  })
+
+  test('all who wait are looked up in one call', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { results, records, asked } = looking()
+    const ids = ['a', 'b', 'c']
+    for (const id of ids) records.set(id, recordOf(id))
+    const all = Promise.all(ids.map((id) => results.wait(id, undefined, undefined)))
+    await setImmediate()
+    asked.length = 0
+    for (const id of ids) records.set(id, done(id))
+    t.mock.timers.tick(1000)
+    assert.deepEqual(await all, ids)
+    assert.deepEqual(asked, [ids])
+  })
+
+  test('a bell with ids looks for these only, one without for the queue’s', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { results, records, asked } = looking()
+    records.set('a', recordOf('a'))
+    records.set('b', recordOf('b', { queue: 'other' }))
+    const waits = [results.wait('a', undefined, undefined), results.wait('b', undefined, undefined)]
+    await setImmediate()
+    asked.length = 0
+    results.finished('q', ['a', 'z'])
+    await setImmediate()
+    results.finished('q', ['z'])
+    await setImmediate()
+    results.finished('other', undefined)
+    await setImmediate()
+    results.finished('nobody', undefined)
+    await setImmediate()
+    assert.deepEqual(asked, [['a'], ['b']])
+    records.set('a', done('a'))
+    records.set('b', done('b'))
+    results.finished('q', undefined)
+    results.finished('other', ['b'])
+    assert.deepEqual(await Promise.all(waits), ['a', 'b'])
+  })
+
+  test('a store that is away for now is asked again; one that fails for good is told', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { results, records, fail } = looking()
+    records.set('a', done('a'))
+    fail(new MillpondError('StoreBusy', 'locked'))
+    const result = results.wait('a', undefined, undefined)
+    await setImmediate()
+    fail()
+    t.mock.timers.tick(1000)
+    assert.equal(await result, 'a')
+    fail(new MillpondError('StoreCorrupt', 'damaged'))
+    await assert.rejects(results.wait('a', undefined, undefined), coded('StoreCorrupt'))
+  })
+
+  test('closing tells what has finished, and Closed for the rest', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { results, records, listening } = looking()
+    records.set('a', recordOf('a'))
+    records.set('b', recordOf('b'))
+    const [a, b] = [results.wait('a', undefined, undefined), results.wait('b', undefined, undefined)]
+    const refused = assert.rejects(b, coded('Closed'))
+    await setImmediate()
+    records.set('a', done('a'))
+    await results.close()
+    assert.equal(await a, 'a')
+    await refused
+    assert.deepEqual(listening, [true, false])
+  })
+
+  test('a result that cannot be read is told so', async () => {
+    const { results, records } = looking()
+    records.set('a', recordOf('a', { state: 'done', result: { encoding: 'json', body: '{' } }))
+    await assert.rejects(results.wait('a', undefined, undefined), coded('PayloadNotDecodable', /result of job a/))
+  })
+})

@@ -1,0 +1,165 @@
+/** Pushes that wait for room, by a store of the test's own: who is tried when, and who is told what. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { MillpondError } from '../../src/errors.ts'
+import { Rooms } from '../../src/rooms.ts'
+import type { NewJob } from '../../src/store.ts'
+import { coded, storeOf } from './suite.ts'
+
+const jobOf = (id: number, bytes = 1): NewJob => ({
+  id: String(id),
+  queue: 'q',
+  priority: 4,
+  delay: 0,
+  runAt: null,
+  key: null,
+  group: null,
+  attempts: 1,
+  timeout: null,
+  trace: null,
+  data: { encoding: 'json', body: 'x'.repeat(bytes) },
+})
+
+function pushing(room: number) {
+  const state = { room, full: 0, failing: false, held: Promise.resolve() }
+  const calls: string[][] = []
+  const store = storeOf({
+    push: async (jobs) => {
+      calls.push(jobs.map(({ id }) => id))
+      await state.held
+      if (state.failing) throw new MillpondError('StoreBusy', 'locked')
+      return jobs.map(({ id }) => ({ id, status: state.room-- > 0 ? ('pushed' as const) : ('full' as const) }))
+    },
+  })
+  const rooms = new Rooms(
+    store,
+    () => {},
+    () => state.full++,
+  )
+  const make = (count: number) => {
+    state.room = count
+    rooms.rung('q')
+  }
+  return { rooms, calls, state, make }
+}
+
+/** Lets what is ready happen. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await setImmediate()
+}
+
+const ids = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => String(from + index))
+
+describe('rooms', () => {
+  test('while there is room, pushes of a turn go in one call', async () => {
+    const { rooms, calls, state } = pushing(100)
+    const outcomes = await Promise.all([0, 1, 2].map((id) => rooms.push(jobOf(id))))
+    assert.deepEqual(
+      outcomes.map(({ id, status }) => [id, status]),
+      ids(0, 3).map((id) => [id, 'pushed']),
+    )
+    assert.deepEqual(calls, [['0', '1', '2']])
+    assert.equal(state.full, 0)
+  })
+
+  test('a blocked line tries its head only when a bell rings, and nobody is overtaken', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { rooms, calls, state, make } = pushing(2)
+    const done: string[] = []
+    const pushes = Array.from({ length: 100 }, (_, id) =>
+      rooms.push(jobOf(id)).then((outcome) => done.push(outcome.id)),
+    )
+    await settle()
+    assert.deepEqual([done, state.full], [ids(0, 2), 98])
+    pushes.push(rooms.push(jobOf(100)).then(({ id }) => done.push(id)))
+    await settle()
+    assert.deepEqual([calls.length, state.full], [1, 99], 'who comes to a blocked line is not tried')
+    make(1)
+    await settle()
+    assert.deepEqual(done, ids(0, 3))
+    assert.equal(calls[1]?.length, 16, 'a few are tried, not all')
+    make(1000)
+    await Promise.all(pushes)
+    assert.deepEqual(done, ids(0, 101))
+    assert.equal(state.full, 99, 'each is told of once')
+    await rooms.close()
+  })
+
+  test('without any bell, it is tried once a second', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { rooms, calls, state } = pushing(0)
+    const push = rooms.push(jobOf(0))
+    await settle()
+    t.mock.timers.tick(1000)
+    await settle()
+    assert.equal(calls.length, 2)
+    state.room = 1
+    t.mock.timers.tick(1000)
+    assert.equal((await push).status, 'pushed')
+    t.mock.timers.tick(10_000)
+    await settle()
+    assert.equal(calls.length, 3)
+  })
+
+  test('a bell that rings during a try is not missed', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { rooms, calls, state, make } = pushing(0)
+    const going = Promise.withResolvers<void>()
+    state.held = going.promise
+    const push = rooms.push(jobOf(0))
+    await settle()
+    state.held = Promise.resolve()
+    rooms.rung('q')
+    going.resolve()
+    await settle()
+    assert.equal(calls.length, 2)
+    make(1)
+    await push
+  })
+
+  test('an error reaches exactly those of its call', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { rooms, state, calls } = pushing(10)
+    state.failing = true
+    const going = Promise.withResolvers<void>()
+    state.held = going.promise
+    const first = assert.rejects(rooms.push(jobOf(0)), coded('StoreBusy'))
+    await settle()
+    const second = rooms.push(jobOf(1))
+    going.resolve()
+    await first
+    state.failing = false
+    assert.equal((await second).status, 'pushed')
+    assert.deepEqual(calls, [['0'], ['1']])
+  })
+
+  test('a call carries a mebibyte at most, unless one job alone has more', async () => {
+    const { rooms, calls } = pushing(100)
+    const sizes = [600_000, 400_000, 100_000, 2_000_000, 1]
+    await Promise.all(sizes.map((bytes, id) => rooms.push(jobOf(id, bytes))))
+    assert.deepEqual(calls, [['0', '1'], ['2'], ['3'], ['4']])
+  })
+
+  test('closing: who is blocked gets Closed, what is under way its outcome', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const blocked = pushing(0)
+    const refused = assert.rejects(blocked.rooms.push(jobOf(0)), coded('Closed', /not stored/))
+    await settle()
+    await blocked.rooms.close()
+    await refused
+
+    const { rooms, state } = pushing(1)
+    const going = Promise.withResolvers<void>()
+    state.held = going.promise
+    const pushes = Promise.allSettled([rooms.push(jobOf(0)), rooms.push(jobOf(1))])
+    await settle()
+    const closing = rooms.close()
+    going.resolve()
+    await closing
+    const [one, two] = await pushes
+    assert.equal(one.status, 'fulfilled')
+    assert.ok(two.status === 'rejected')
+    assert.ok(coded('Closed')(two.reason))
+  })
+})
