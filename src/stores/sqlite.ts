@@ -6,7 +6,7 @@
  * - `sync`: `full` (default): an acknowledged push is on the disk. `normal`: a power cut may cost the last moments' pushes;
  *   a crash of the process costs nothing.
  * - `busyTimeout` (5000): ms to wait for another connection's lock before `StoreBusy`.
- * - `transactionTimeout` (10000): ms that a handler's transaction may go without a statement before it is rolled back.
+ * - `transactionTimeout` (10000): ms that a handler's transaction may be open before it is rolled back, to let others write.
  *
  * This side only sends calls to a thread (`sqlite/link.ts`) that owns the connection (`sqlite/thread.ts`). The path of a
  * call: here → link → thread → committer (one commit for all that came together) → engine → the SQL of contract/sqlite/.

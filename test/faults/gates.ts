@@ -8,7 +8,6 @@ import { after, type Child, scratch, start, until } from './harness.ts'
 import type { GatedConfig } from './roles/gated.ts'
 
 export const QUEUE = 'jobs'
-const BUFFERED = 20
 
 export interface Scene {
   path: string
@@ -16,7 +15,7 @@ export interface Scene {
   worker(transaction: boolean, hold: GatedConfig['hold']): Child
 }
 
-export async function scene(t: TestContext, lease: Duration = '600ms'): Promise<Scene> {
+export async function scene(t: TestContext, lease: Duration = '600ms', window: Duration = '1m'): Promise<Scene> {
   const folder = scratch(t)
   const path = join(folder, 'app.db')
   const db = new DatabaseSync(path)
@@ -32,8 +31,8 @@ export async function scene(t: TestContext, lease: Duration = '600ms'): Promise<
         url: `sqlite:${path}?busyTimeout=200`,
         queue: QUEUE,
         options: { lease, retry: { backoff: () => 0 } },
-        // Buffers whatever there is once it has seen that jobs are short.
-        work: { concurrency: 1, window: '1m', transaction },
+        // By default so long that it buffers whatever there is once it has seen that jobs are short.
+        work: { concurrency: 1, window, transaction },
         hold,
       }
       return start(t, 'gated', config)
@@ -42,12 +41,12 @@ export async function scene(t: TestContext, lease: Duration = '600ms'): Promise<
 }
 
 /** Has the worker hold one job at its gate, with all the others buffered behind it. @returns the job that it holds, and all ids */
-export async function occupy({ pond }: Scene, worker: Child): Promise<{ held: string; ids: string[] }> {
+export async function occupy({ pond }: Scene, worker: Child, buffered = 20): Promise<{ held: string; ids: string[] }> {
   const jobs = pond.queue<{ gate?: true }>(QUEUE)
   await jobs.push({})
   await worker.hear('completed')
-  const pushed = await jobs.pushMany([{ gate: true }, ...Array.from({ length: BUFFERED }, () => ({}))])
+  const pushed = await jobs.pushMany([{ gate: true }, ...Array.from({ length: buffered }, () => ({}))])
   const { id } = await worker.hear('held')
-  await until('the others are buffered', async () => (await worker.ask('load')).buffered === BUFFERED)
+  await until('the others are buffered', async () => (await worker.ask('load')).buffered === buffered)
   return { held: String(id), ids: pushed.map((each) => each.id) }
 }

@@ -12,11 +12,12 @@ for (const transaction of [false, true]) {
   for (const then of ['runs', 'is done'] as const) {
     const mode = transaction ? 'transaction: true' : 'plain'
     test(`${mode}: a worker that finishes after its lease is refused, when the job ${then} elsewhere`, async (t) => {
-      const place = await scene(t, '10m')
+      const place = await scene(t, '10m', 0)
       const { path } = place
       const late = place.worker(transaction, 'before')
       await late.hear('ready')
-      const { held } = await occupy(place, late)
+      // With nothing free and nothing buffered, it does not claim its own job anew.
+      const { held } = await occupy(place, late, 0)
       look(path, `update millpond_jobs set lease_until = 0 where state = 'running'`)
 
       const second = place.worker(transaction, then === 'runs' ? 'before' : 'never')

@@ -190,7 +190,7 @@ export class Committer {
     }
     const { transactionTimeout } = this.#settings
     this.#transaction = new HandlerTransaction(transaction, this.#db, this.#engine, transactionTimeout, () => {
-      this.#breakOff(`it issued no statement for ${transactionTimeout} ms and was rolled back, to let others write`)
+      this.#breakOff(`it was open for ${transactionTimeout} ms and was rolled back, to let others write`)
       this.run()
     })
     this.#waiting.unshift(request)

@@ -1,4 +1,7 @@
-/** A handler's open transaction on the thread's connection. It ends itself when the handler goes quiet: it holds up every writer. */
+/**
+ * A handler's open transaction on the thread's connection. It holds up every writer, extensions of other jobs' leases among
+ * them, so its time is bounded as a whole, however busy it is.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { MillpondError } from '../../errors.ts'
 import type { HoldOutcome } from '../../store.ts'
@@ -32,20 +35,18 @@ export class HandlerTransaction {
   readonly #engine: Engine
   readonly #timer: NodeJS.Timeout
 
-  constructor(number: number, db: DatabaseSync, engine: Engine, timeout: number, onQuiet: () => void) {
+  constructor(number: number, db: DatabaseSync, engine: Engine, timeout: number, onLate: () => void) {
     this.number = number
     this.#db = db
     this.#engine = engine
-    this.#timer = setTimeout(onQuiet, timeout)
+    this.#timer = setTimeout(onLate, timeout)
   }
 
   query(text: string, params: readonly Value[]): Row[] {
-    this.#timer.refresh()
     return prepare(this.#db, text).all(...params)
   }
 
   push(flat: readonly Value[], now: number): NotPushed {
-    this.#timer.refresh()
     return this.#engine.pushWithin(flat, now)
   }
 
