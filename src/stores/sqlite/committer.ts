@@ -158,8 +158,12 @@ export class Committer {
 
   #undo(): void {
     this.#engine.ledger.discard()
-    // Some errors, such as a full disk, make SQLite roll back by itself.
-    if (this.#db.isTransaction) this.#db.exec('rollback')
+    try {
+      // Some errors, such as a full disk, make SQLite roll back by itself.
+      if (this.#db.isTransaction) this.#db.exec('rollback')
+    } catch {
+      // What is wrong with the connection is told by the error that led here, and again by the next call.
+    }
   }
 
   #rejected({ seq }: { seq: number }, error: unknown): Answer {

@@ -84,8 +84,8 @@ export class Watcher {
 
   start(): void {
     if (this.#timer !== null) return
-    this.#lastVersion = this.#version()
-    this.#look()
+    // What is there now is told as well: it may have come before anyone listened.
+    this.#poll()
     this.#timer = setInterval(() => this.#poll(), EVERY)
   }
 
