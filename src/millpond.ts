@@ -14,7 +14,7 @@ import { Results } from './results.ts'
 import { Rooms } from './rooms.ts'
 import type { StandardSchema } from './schema.ts'
 import { type QueueReport, queueReport } from './stats.ts'
-import type { Bell, Capabilities, FinalState, NewJob, Store } from './store.ts'
+import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from './store.ts'
 import { openStore } from './stores.ts'
 import type { CloseReport, Worker } from './worker.ts'
 
@@ -86,7 +86,7 @@ export class Millpond implements AsyncDisposable {
       store,
       events: this.#events,
       maxPayload,
-      pusher: new Gather((jobs) => store.push(jobs), GROUP),
+      pusher: new Gather((jobs) => this.#push(jobs), GROUP),
       assertOpen: () => this.#assertOpen(),
       pending: (push) => this.#pending(push),
       pushed: (job, id, existing) => this.#pushed(job, id, existing),
@@ -224,6 +224,14 @@ export class Millpond implements AsyncDisposable {
     const over = () => this.#pushes.delete(push)
     push.then(over, over)
     return push
+  }
+
+  #push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+    const pushed = this.#store.push(jobs)
+    for (const worker of this.#workers) {
+      if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null)) worker.expect()
+    }
+    return pushed
   }
 
   #pushed(job: NewJob, id: string, existing: boolean): void {

@@ -136,6 +136,16 @@ export class Worker implements AsyncDisposable {
     this.#plan()
   }
 
+  /**
+   * @internal Jobs are on their way to the store. An idle worker's claim goes right behind them, so that both share a round trip
+   * and a commit, instead of waiting for the bell that the push will ring.
+   */
+  expect(): void {
+    if (!this.#empty || this.#claiming) return
+    this.#empty = false
+    this.#claim()
+  }
+
   /** @internal These jobs, or any of the queue, may have been cancelled. */
   checkCancelled(ids: readonly string[] | undefined): void {
     const concerned = [...this.#running].filter((attempt) => ids?.includes(attempt.claimed.id) ?? true)

@@ -14,7 +14,8 @@ onEachStore('close', {
     queue.work(() => going.opened, { concurrency: 3 })
     const pushed = await queue.pushMany([1, 2, 3])
     await Promise.all(pushed.map(({ id }) => inState(pond, id, 'running')))
-    const closing = pond.close()
+    // Not that long: no longer than what runs does.
+    const closing = pond.close({ timeout: '24d' })
     going.open()
     assert.deepEqual(await closing, { finished: 3, givenBack: 0, dropped: 0 })
     assert.equal(entries.filter(({ name }) => name === 'completed').length, 3)
@@ -106,6 +107,15 @@ onEachStore('close', {
     const pushed = (await Promise.all(pushes)).flat()
     assert.equal(pushed.length, 4 * 1202)
     assert.equal((await closing).dropped, pond.store.capabilities.durable ? 0 : 4 * 1202)
+  },
+
+  'waits for single pushes, however many groups they make': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    const pushes = numbers(1300).map((n) => queue.push(n))
+    const closing = pond.close()
+    await Promise.all(pushes)
+    assert.equal((await closing).dropped, pond.store.capabilities.durable ? 0 : 1300)
   },
 
   'past its time: signals aborted, jobs given back, nothing counted': async ({ open }) => {

@@ -69,8 +69,8 @@ onEachStore('events', {
     assert.ok(typeof error === 'object' && error !== null && 'code' in error && 'message' in error)
     assert.deepEqual([error.code, error.message], ['HandlerFailed', 'no 1'])
     const dead = eventOf(entries, 'dead')
-    assert.ok(typeof dead['error'] === 'object' && dead['error'] !== null && 'message' in dead['error'])
-    assert.deepEqual([dead['id'], dead['attempt'], dead['error'].message], [id, 2, 'no 2'])
+    assert.ok(typeof dead.error === 'object' && dead.error !== null && 'message' in dead.error)
+    assert.deepEqual([dead.id, dead.attempt, dead.error.message], [id, 2, 'no 2'])
   },
 
   'a job cancelled while it runs: cancelled, then stale': async ({ open }) => {

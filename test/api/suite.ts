@@ -51,7 +51,7 @@ export function onEachStore(topic: string, checks: Record<string, Check>, trait?
     describe(`${topic}: ${store.name}`, () => {
       for (const [title, check] of Object.entries(checks)) {
         const skip = trait !== undefined && !store[trait] && `the store is not ${trait}`
-        test(title, { skip }, () => atPlace(store, check))
+        test(title, { skip, timeout: 60_000 }, () => atPlace(store, check))
       }
     })
   }

@@ -42,7 +42,7 @@ onEachStore(
           await ctx.tx('insert into effects values (?)', [job.data])
           const rows = await ctx.tx('select count(*) as count from effects')
           assert.deepEqual(effects(db), [], 'nobody else sees it yet')
-          return rows[0]?.['count']
+          return rows[0]?.count
         },
         { transaction: true, concurrency: 1 },
       )

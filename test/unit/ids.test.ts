@@ -18,7 +18,8 @@ const timeOf = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13),
 /** Makes ids by a clock of the test's own, which begins past every time used before, as ids must not fall. */
 let latest = Date.now() + 3_600_000
 function byClock(run: (clock: { now: number }) => void): void {
-  const clock = { now: (latest += 1_000_000_000) }
+  latest += 1_000_000_000
+  const clock = { now: latest }
   // Not the test runner's mock, which keeps a record of every call.
   const { now } = Date
   Date.now = () => clock.now

@@ -18,7 +18,7 @@ import type { Engine } from './engine.ts'
 import { toWire } from './errors.ts'
 import { HandlerTransaction } from './handler-transaction.ts'
 import type { Written } from './ledger.ts'
-import { isReadable, perform, read, weight } from './perform.ts'
+import { isReadable, isRepeatable, perform, read, weight } from './perform.ts'
 import type { Answer, JobRequest, Request, TransactionRequest } from './protocol.ts'
 import type { Settings } from './settings.ts'
 
@@ -50,12 +50,15 @@ export class Committer {
   /** Transactions that ended without the handler's doing, and why. */
   readonly #broken = new Map<number, string>()
   #closing = false
+  /** As the connection is set now. */
+  #synced: Settings['sync']
 
   constructor(db: DatabaseSync, engine: Engine, settings: Settings, reports: Reports) {
     this.#db = db
     this.#engine = engine
     this.#settings = settings
     this.#reports = reports
+    this.#synced = settings.sync
     this.#begin = db.prepare('begin immediate')
     this.#commit = db.prepare('commit')
   }
@@ -128,7 +131,7 @@ export class Committer {
     const done: Answer[] = []
     let failed = false
     try {
-      this.#beginNow()
+      this.#beginNow(group.every(isRepeatable))
       try {
         for (const request of group) done.push({ seq: request.seq, output: perform(this.#engine, request) })
       } catch (error) {
@@ -144,9 +147,18 @@ export class Committer {
     }
   }
 
-  #beginNow(): void {
+  /** @param light a power cut may undo it */
+  #beginNow(light: boolean): void {
     this.#engine.ledger.discard()
+    this.#sync(light ? 'normal' : this.#settings.sync)
     whileBusy(this.#settings.busyTimeout, () => this.#begin.run())
+  }
+
+  /** `full` waits for the disk at the commit, `normal` leaves that to the next `full` one or to a checkpoint. */
+  #sync(mode: Settings['sync']): void {
+    if (mode === this.#synced) return
+    this.#db.exec(`pragma synchronous = ${mode}`)
+    this.#synced = mode
   }
 
   #commitNow(): void {
@@ -186,7 +198,7 @@ export class Committer {
       return
     }
     try {
-      this.#beginNow()
+      this.#beginNow(false)
     } catch (error) {
       this.#broken.set(transaction, 'it could not begin')
       this.#reports.answer([this.#rejected(request, error)])

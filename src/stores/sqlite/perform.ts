@@ -71,6 +71,16 @@ export function isReadable({ op }: JobRequest): boolean {
   return READABLE.has(op)
 }
 
+const REPEATABLE: ReadonlySet<JobRequest['op']> = new Set(['claim', 'release', 'extend', 'sweep', 'record'])
+
+/**
+ * Whether a power cut may undo it: then every worker on the machine is gone, too, and the job is claimed, or swept, anew.
+ * What the caller takes as done for good must be on the disk; this needs not, which saves an idle worker's claim the wait.
+ */
+export function isRepeatable({ op }: JobRequest): boolean {
+  return REPEATABLE.has(op)
+}
+
 /** About how many jobs a request touches. */
 export function weight(request: JobRequest): number {
   switch (request.op) {
