@@ -229,7 +229,8 @@ export class Millpond implements AsyncDisposable {
   #push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
     const pushed = this.#store.push(jobs)
     for (const worker of this.#workers) {
-      if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null)) worker.expect()
+      if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null))
+        worker.expect()
     }
     return pushed
   }

@@ -12,6 +12,25 @@ values
   (:id, :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :key, :group, :trace, :encoding, coalesce(:data, x''))
 on conflict do nothing
 
+-- @statement insert_alike
+-- In:  jobs that differ in id and data alone, without keys, as JSON: a list of [id, data]; data is JSON as text.
+-- Out: changes = how many were stored. If fewer than there are, `known` tells which ids were there before.
+insert into millpond_jobs
+  (id, queue, state, priority, attempts, pushed_at, due_at, timeout, "group", trace, encoding, data)
+select
+  value ->> 0, :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :group, :trace, 'json', value ->> 1
+from json_each(:jobs)
+where true
+on conflict do nothing
+
+-- @statement last
+-- The place of the latest push.
+select coalesce(max(seq), 0) as seq from millpond_jobs
+
+-- @statement known
+-- In:  jobs as above; last, the place of the latest push before them.
+select id from millpond_jobs where id in (select value ->> 0 from json_each(:jobs)) and seq <= :last
+
 -- @statement existing
 select id from millpond_jobs where id = :id
 union all

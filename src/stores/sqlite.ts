@@ -37,7 +37,7 @@ import type {
   StoreTransactions,
   Swept,
 } from '../store.ts'
-import { claimedFrom, copied, flattenCompletions, flattenHolds, flattenJobs } from './sqlite/flat.ts'
+import { claimedFrom, copied, flattenCompletions, flattenHolds, packJobs } from './sqlite/flat.ts'
 import { Link } from './sqlite/link.ts'
 import { holdOutcomes, pushOutcomes } from './sqlite/outcomes.ts'
 import { settingsOf } from './sqlite/settings.ts'
@@ -67,7 +67,7 @@ class SqliteStore implements Store {
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    return pushOutcomes(jobs, await this.#link.call('push', flattenJobs(jobs)))
+    return pushOutcomes(jobs, await this.#link.call('push', packJobs(jobs)))
   }
 
   async claim(request: ClaimRequest): Promise<Claimed> {

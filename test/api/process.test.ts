@@ -123,6 +123,25 @@ for (const [name, url] of [
       }
     })
 
+    test('a listener that throws is an uncaught exception, and breaks nothing else', async () => {
+      const child = run(
+        url(),
+        `const uncaught = []
+         process.on('uncaughtException', (error) => uncaught.push(error.message))
+         const pond = await Millpond.open(url)
+         const queue = pond.queue('q', { capacity: 1 })
+         for (const name of ['pushed', 'started', 'completed', 'full']) pond.on(name, () => { throw new Error(name) })
+         const { id } = await queue.push(1)
+         await queue.push(2).catch((error) => console.log(error.code))
+         const worker = queue.work((job) => job.data + 1)
+         console.log(await pond.result(id))
+         await pond.close()
+         console.log(uncaught.join())`,
+      )
+      assert.equal(await child.end(), 0, child.text())
+      assert.equal(child.text(), 'QueueFull\n2\npushed,full,started,completed\n')
+    })
+
     test('with signals: true, a signal drains the pond and then ends the process', async () => {
       for (const signal of ['SIGTERM', 'SIGINT'] as const) {
         const child = run(

@@ -16,7 +16,16 @@ import type {
   PushOutcome,
   QueueSettings,
 } from '../../store.ts'
-import { COMPLETION_FIELDS, flattenClaimed, HOLD_FIELDS, JOB_FIELDS } from './flat.ts'
+import {
+  type AlikeJobs,
+  COMPLETION_FIELDS,
+  flattenAlike,
+  flattenClaimed,
+  HOLD_FIELDS,
+  JOB_FIELDS,
+  type PackedJobs,
+  pairsOf,
+} from './flat.ts'
 import { type Account, Ledger } from './ledger.ts'
 import type { NotPushed, Stale } from './protocol.ts'
 import { stateFrom } from './records.ts'
@@ -49,8 +58,36 @@ export class Engine {
     if (paused === false) this.ledger.ring({ kind: 'work', queue })
   }
 
+  /** `packed`: of `packJobs`. */
+  push(packed: PackedJobs, now: number): NotPushed {
+    if (Array.isArray(packed)) return this.#pushEach(packed, now)
+    if (this.ledger.open(packed.queue).room < packed.count) return this.#pushEach(flattenAlike(packed), now)
+    return this.#pushAlike(packed, now)
+  }
+
+  #pushAlike(jobs: AlikeJobs, now: number): NotPushed {
+    const { count, queue, priority, delay, runAt, attempts, timeout, group, trace, pairs } = jobs
+    const due = Math.max(now, runAt ?? now + delay)
+    const state = due <= now ? 'waiting' : 'scheduled'
+    const last = integer(this.statements.get('push/last').get()?.seq)
+    const common = { queue, state, priority, attempts, now, due_at: due, timeout, group, trace }
+    const stored = this.statements.get('push/insert_alike').run({ ...common, jobs: pairs })
+    const account = this.ledger.open(queue)
+    account.move(null, state, stored)
+    account.changes.pushed_total += stored
+    if (stored === count) return []
+    const known = this.statements.get('push/known').all({ jobs: pairs, last })
+    const seen = new Set(known.map(({ id }) => text(id)))
+    const outcomes: NotPushed = []
+    for (const [at, [id]] of pairsOf(pairs).entries()) {
+      if (seen.has(id)) outcomes.push({ at, outcome: { status: 'existing', id } })
+      seen.add(id)
+    }
+    return outcomes
+  }
+
   /** `flat`: of `flattenJobs`. */
-  push(flat: readonly Value[], now: number): NotPushed {
+  #pushEach(flat: readonly Value[], now: number): NotPushed {
     const insert = this.statements.get('push/insert')
     const outcomes: NotPushed = []
     for (let i = 0, at = 0; i < flat.length; i += JOB_FIELDS, at++) {
@@ -98,7 +135,7 @@ export class Engine {
     this.settle()
     this.statements.get('push/savepoint').run()
     try {
-      const outcomes = this.push(flat, now)
+      const outcomes = this.#pushEach(flat, now)
       this.settle()
       this.statements.get('push/release').run()
       return outcomes

