@@ -15,10 +15,22 @@ export function errorsContract(): Record<string, ErrorEntry> {
   return JSON.parse(readFileSync(CONTRACT, 'utf8'))
 }
 
+/** A Markdown table with its columns aligned, as the formatter wants it. */
+function table(rows: readonly (readonly string[])[]): string {
+  const escaped = rows.map((row) => row.map((cell) => cell.replaceAll('|', '\\|')))
+  const widths = (escaped[0] ?? []).map((_, column) => Math.max(...escaped.map((row) => row[column]?.length ?? 0)))
+  const lines = escaped.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)))
+  lines.splice(
+    1,
+    0,
+    widths.map((width) => '-'.repeat(width)),
+  )
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
 export function errorsPage(): string {
   const rows = Object.entries(errorsContract()).map(([code, { meaning, action, retryable }]) => {
-    const cells = [`\`${code}\``, meaning, action, retryable ? 'yes' : 'no']
-    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+    return [`\`${code}\``, meaning, action, retryable ? 'yes' : 'no']
   })
   return `<!-- Made of contract/errors.json by \`node test/unit/errors-doc.ts\`; change that, not this. -->
 
@@ -40,9 +52,7 @@ try {
 
 The same codes stand in \`error.code\` of a job whose attempt failed, as \`pond.job(id)\` and the events \`failed\` and \`dead\` give it.
 
-| code | meaning | what to do | retryable |
-|---|---|---|---|
-${rows.join('\n')}
+${table([['code', 'meaning', 'what to do', 'retryable'], ...rows])}
 `
 }
 

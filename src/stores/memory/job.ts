@@ -7,15 +7,15 @@
  */
 
 import type { ClaimedJob, Encoded, Encoding, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
-import type { JobList } from './list.ts'
+import type { JobList, Linked } from './list.ts'
 
 /** Stands for "not yet": times stay numbers, which keeps every job of one shape. */
 const NEVER = -1
 
-export class Job {
+export class Job implements Linked<Job> {
   prev: Job | null = null
   next: Job | null = null
-  list: JobList | null = null
+  list: JobList<Job> | null = null
   /** Position in a heap; -1: in none. */
   slot = -1
 

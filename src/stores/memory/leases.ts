@@ -10,8 +10,8 @@ import { JobList } from './list.ts'
 
 export class Leases {
   size = 0
-  readonly #lists = new Map<number, JobList>()
-  #recent = new JobList()
+  readonly #lists = new Map<number, JobList<Job>>()
+  #recent = new JobList<Job>()
   #recentLength = -1
 
   add(job: Job, lease: number): void {
@@ -51,7 +51,7 @@ export class Leases {
   }
 
   #choose(lease: number): void {
-    const list = this.#lists.get(lease) ?? new JobList()
+    const list = this.#lists.get(lease) ?? new JobList<Job>()
     this.#lists.set(lease, list)
     this.#recent = list
     this.#recentLength = lease

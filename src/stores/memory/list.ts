@@ -1,8 +1,13 @@
 /** A doubly linked list through the jobs themselves: append, and removal from anywhere, cost the same at any length. */
 
-import type { Job } from './job.ts'
+/** What an entry carries of its list. */
+export interface Linked<Entry extends Linked<Entry>> {
+  prev: Entry | null
+  next: Entry | null
+  list: JobList<Entry> | null
+}
 
-export class JobList {
+export class JobList<Job extends Linked<Job>> {
   first: Job | null = null
   last: Job | null = null
   size = 0

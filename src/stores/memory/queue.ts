@@ -34,10 +34,10 @@ export class MemoryQueue {
   readonly scheduled = new JobHeap(byDue)
   readonly running = new Leases()
   /** Each in the order of finishing. */
-  readonly finished: Readonly<Record<FinalState, JobList>> = {
-    done: new JobList(),
-    dead: new JobList(),
-    cancelled: new JobList(),
+  readonly finished: Readonly<Record<FinalState, JobList<Job>>> = {
+    done: new JobList<Job>(),
+    dead: new JobList<Job>(),
+    cancelled: new JobList<Job>(),
   }
   /** Live jobs by key. */
   readonly keys = new Map<string, Job>()

@@ -13,7 +13,7 @@ import { JobList } from './list.ts'
 export const byPlace = (a: Job, b: Job): boolean => a.place < b.place
 
 class Line {
-  readonly fresh = new JobList()
+  readonly fresh = new JobList<Job>()
   readonly returned = new JobHeap(byPlace)
 
   get first(): Job | null {
