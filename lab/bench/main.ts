@@ -23,7 +23,7 @@ console.log(`Node ${machine.node}, SQLite ${machine.sqlite}, ${machine.system}
 ${machine.cores} cores of ${machine.cpu}, load ${machine.load.toFixed(1)} before the run, ${machine.memory}
 ${machine.filesystem}, one fdatasync ${machine.fdatasync.toFixed(0)} µs
 ${rivals.join(', ')}
-${chosen.runs} runs of everything, each in a fresh process, contenders in turn; medians.`)
+${chosen.runs} runs of everything unless a note says otherwise, each in a fresh process, contenders in turn; medians.`)
 
 const tell = (what: string) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${what}`)

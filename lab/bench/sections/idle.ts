@@ -63,7 +63,7 @@ export const idle: Section = async function* ({ runs, quick }, tell) {
     rows,
     notes: [
       `wait: from the call of push to the start of the handler, one job at a time, ${samples} a run; FULL, so that it includes one fdatasync`,
-      `CPU: all threads of a process with an idle worker, over ${seconds} s, in per cent of one core`,
+      `CPU: all threads of a process with an idle worker, over ${seconds} s, in per cent of one core; at most 3 runs of it, and 2 of the rivals' waits`,
     ],
   }
 }

@@ -32,7 +32,7 @@ export const prefetch: Section = async function* ({ quick }, tell) {
       },
     ],
     notes: [
-      'Millpond with its window of 50 ms; fixed prefetch is a plain loop over the store that claims 10 and runs them in order',
+      'one run; Millpond with its window of 50 ms; fixed prefetch is a plain loop over the store that claims 10 and runs them in order',
     ],
   }
 }
