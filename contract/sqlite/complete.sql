@@ -13,3 +13,29 @@ where id = :id and fence = :fence and state = 'running' and queue = :queue
 -- @statement remove
 delete from millpond_jobs
 where id = :id and fence = :fence and state = 'running' and queue = :queue
+
+-- @statement keep_all
+-- In:  held, many claims that end without a result, as JSON: a list of [id, fence].
+-- Out: changes = how many were ok. If fewer than there are: undo, and complete each by itself to learn which are stale.
+-- The cross join makes SQLite look each id up, instead of trying each running job against the list.
+update millpond_jobs set state = 'done', finished_at = :now, result_encoding = null, result = null
+where seq in (
+  select job.seq from json_each(:held) as held cross join millpond_jobs as job
+  where job.id = held.value ->> 0 and job.fence = held.value ->> 1 and job.state = 'running' and job.queue = :queue
+)
+
+-- @statement remove_all
+delete from millpond_jobs
+where seq in (
+  select job.seq from json_each(:held) as held cross join millpond_jobs as job
+  where job.id = held.value ->> 0 and job.fence = held.value ->> 1 and job.state = 'running' and job.queue = :queue
+)
+
+-- @statement savepoint
+savepoint millpond_complete
+
+-- @statement undo
+rollback to millpond_complete
+
+-- @statement release
+release millpond_complete

@@ -37,7 +37,7 @@ import type {
   StoreTransactions,
   Swept,
 } from '../store.ts'
-import { claimedFrom, copied, flattenCompletions, flattenHolds, packJobs } from './sqlite/flat.ts'
+import { claimedFrom, copied, flattenHolds, packCompletions, packJobs } from './sqlite/flat.ts'
 import { Link } from './sqlite/link.ts'
 import { holdOutcomes, pushOutcomes } from './sqlite/outcomes.ts'
 import { settingsOf } from './sqlite/settings.ts'
@@ -76,7 +76,7 @@ class SqliteStore implements Store {
   }
 
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
-    const stale = await this.#link.call('complete', { queue, flat: flattenCompletions(completions) })
+    const stale = await this.#link.call('complete', { queue, packed: packCompletions(completions) })
     return holdOutcomes(completions.length, stale)
   }
 

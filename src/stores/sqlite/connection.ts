@@ -114,6 +114,7 @@ export function connect({ path, sync, busyTimeout }: Settings): DatabaseSync {
     opened.exec(`
       pragma synchronous = ${sync};
       pragma cache_size = -65536;
+      pragma temp_store = memory;
       pragma wal_autocheckpoint = 4000;
       pragma journal_size_limit = 33554432;
     `)

@@ -22,7 +22,9 @@ import {
   flattenAlike,
   flattenClaimed,
   HOLD_FIELDS,
+  heldFrom,
   JOB_FIELDS,
+  type PackedCompletions,
   type PackedJobs,
   pairsOf,
 } from './flat.ts'
@@ -170,8 +172,28 @@ export class Engine {
     return { now, flat: flattenClaimed(rows) }
   }
 
-  /** `flat`: of `flattenCompletions`. */
-  complete(queue: string, flat: readonly Value[], now: number): Stale {
+  /** `packed`: of `packCompletions`. */
+  complete(queue: string, packed: PackedCompletions, now: number): Stale {
+    if (Array.isArray(packed)) return this.#completeEach(queue, packed, now)
+    const { count, held } = packed
+    const account = this.ledger.find(queue)
+    const parameters = { queue, held, ...(account?.keeps('done') ? { now } : {}) }
+    const all = this.statements.get(account?.keeps('done') ? 'complete/keep_all' : 'complete/remove_all')
+    const ids = heldFrom(held)
+    this.statements.get('complete/savepoint').run()
+    if (all.run(parameters) === count) {
+      this.statements.get('complete/release').run()
+      for (const [id] of ids) account?.finish(id, 'running', 'done')
+      return []
+    }
+    // Some are stale, and which ones is only seen one by one.
+    this.statements.get('complete/undo').run()
+    this.statements.get('complete/release').run()
+    const flat = ids.flatMap(([id, fence]): Value[] => [id, fence, null, null])
+    return this.#completeEach(queue, flat, now)
+  }
+
+  #completeEach(queue: string, flat: readonly Value[], now: number): Stale {
     const account = this.ledger.find(queue)
     const keep = account?.keeps('done') ? this.statements.get('complete/keep') : null
     const remove = this.statements.get('complete/remove')
@@ -189,7 +211,7 @@ export class Engine {
   }
 
   completeOne(queue: string, { id, fence, result }: Completion, now: number): HoldOutcome {
-    const stale = this.complete(queue, [id, fence, result?.encoding ?? null, result?.body ?? null], now)
+    const stale = this.#completeEach(queue, [id, fence, result?.encoding ?? null, result?.body ?? null], now)
     return stale.length === 0 ? 'ok' : 'stale'
   }
 

@@ -89,7 +89,27 @@ export function flattenHolds(holds: readonly Hold[]): Value[] {
 
 export const COMPLETION_FIELDS = 4
 
-export function flattenCompletions(completions: readonly Completion[]): Value[] {
+/** Completions without results, as JSON: a list of [id, fence]. In one statement they take two thirds of the time. */
+export interface PlainCompletions {
+  count: number
+  held: string
+}
+
+export type PackedCompletions = Value[] | PlainCompletions
+
+export function packCompletions(completions: readonly Completion[]): PackedCompletions {
+  if (completions.length === 1 || completions.some(({ result }) => result !== null))
+    return flattenCompletions(completions)
+  return { count: completions.length, held: JSON.stringify(completions.map(({ id, fence }) => [id, fence])) }
+}
+
+export function heldFrom(held: string): [id: string, fence: number][] {
+  const list: unknown = JSON.parse(held)
+  if (!Array.isArray(list)) throw new TypeError('millpond: held is not a list')
+  return list.map(([id, fence]: unknown[]) => [text(id), integer(fence)])
+}
+
+function flattenCompletions(completions: readonly Completion[]): Value[] {
   const flat: Value[] = []
   for (const { id, fence, result } of completions) {
     if (result === null) flat.push(id, fence, null, null)

@@ -19,7 +19,7 @@ export function perform(engine: Engine, request: JobRequest): unknown {
     case 'claim':
       return engine.claim(request.input, now)
     case 'complete':
-      return engine.complete(request.input.queue, request.input.flat, now)
+      return engine.complete(request.input.queue, request.input.packed, now)
     case 'fail':
       return engine.fail(request.input.queue, request.input.failures, now)
     case 'release':
@@ -87,7 +87,9 @@ export function weight(request: JobRequest): number {
     case 'push':
       return Array.isArray(request.input) ? request.input.length / JOB_FIELDS : request.input.count
     case 'complete':
-      return request.input.flat.length / COMPLETION_FIELDS
+      return Array.isArray(request.input.packed)
+        ? request.input.packed.length / COMPLETION_FIELDS
+        : request.input.packed.count
     case 'claim':
       return request.input.limit
     default:

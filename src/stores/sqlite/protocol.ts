@@ -21,7 +21,7 @@ import type {
   Swept,
 } from '../../store.ts'
 import type { WireError } from './errors.ts'
-import type { PackedJobs } from './flat.ts'
+import type { PackedCompletions, PackedJobs } from './flat.ts'
 import type { Settings } from './settings.ts'
 import type { Row, Value } from './values.ts'
 
@@ -34,7 +34,7 @@ export interface Operations {
   configure: { input: QueueSettings; output: null }
   push: { input: PackedJobs; output: NotPushed }
   claim: { input: ClaimRequest; output: { now: number; flat: Value[] } }
-  complete: { input: { queue: string; flat: Value[] }; output: Stale }
+  complete: { input: { queue: string; packed: PackedCompletions }; output: Stale }
   fail: { input: { queue: string; failures: readonly Failure[] }; output: FailOutcome[] }
   release: { input: { queue: string; flat: Value[] }; output: Stale }
   extend: { input: { queue: string; lease: number; extensions: readonly Extension[] }; output: ExtendOutcome[] }

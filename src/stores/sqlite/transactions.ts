@@ -76,8 +76,8 @@ class HandlerTransaction implements StoreTransaction {
       throw new MillpondError('TransactionMismatch', "the handler's transaction has ended already")
     this.#state = 'ended'
     if (used) return this.#link.call('commitWith', { transaction: this.#number, queue, completion: sent })
-    const flat = [id, fence, sent.result?.encoding ?? null, sent.result?.body ?? null]
-    const stale = await this.#link.call('complete', { queue, flat })
+    const packed = [id, fence, sent.result?.encoding ?? null, sent.result?.body ?? null]
+    const stale = await this.#link.call('complete', { queue, packed })
     return stale.length === 0 ? 'ok' : 'stale'
   }
 
