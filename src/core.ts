@@ -11,7 +11,10 @@ export interface PondCore {
   readonly maxPayload: number
   readonly pusher: Gather<NewJob, PushOutcome>
   readonly rooms: Rooms
+  /** @throws Closed once no handler runs any more */
   assertOpen(): void
+  /** @throws Closed as soon as the pond closes */
+  assertClaiming(): void
   /** A push that is not with the pusher yet: closing waits for it. */
   pending<T>(push: Promise<T>): Promise<T>
   pushed(job: NewJob, id: string, existing: boolean): void

@@ -64,6 +64,9 @@ export interface JobInfo {
   startedAt: Date | null
   finishedAt: Date | null
   worker: string | null
+  /** Milliseconds that an attempt may run; null: without limit. */
+  timeout: number | null
+  trace: string | null
   data: unknown
   /** What the handler last reported; undefined before it did. */
   progress: unknown
@@ -90,6 +93,8 @@ export function jobInfo(record: JobRecord): JobInfo {
     startedAt: date(record.startedAt),
     finishedAt: date(record.finishedAt),
     worker: record.worker,
+    timeout: record.timeout,
+    trace: record.trace,
     data: decode(record.data, `data of job ${record.id}`),
     progress: record.progress === null ? undefined : decode(record.progress, `progress of job ${record.id}`),
     result: record.result === null ? undefined : decode(record.result, `result of job ${record.id}`),

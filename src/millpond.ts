@@ -16,7 +16,7 @@ import type { StandardSchema } from './schema.ts'
 import { type QueueReport, queueReport } from './stats.ts'
 import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from './store.ts'
 import { openStore } from './stores.ts'
-import type { CloseReport, Worker } from './worker.ts'
+import { type CloseOptions, type CloseReport, closeTimeout, type Worker } from './worker.ts'
 
 /** Besides these, whatever the store of the URL takes; each store's page lists its own. */
 export interface OpenOptions {
@@ -54,6 +54,8 @@ export class Millpond implements AsyncDisposable {
   #listeners = 0
   #unlisten: (() => void) | undefined
   #closing: Promise<PondCloseReport> | undefined
+  /** Closing, and no handler runs any more. */
+  #sealed = false
   #signals: (() => void) | undefined
 
   /**
@@ -88,6 +90,9 @@ export class Millpond implements AsyncDisposable {
       maxPayload,
       pusher: new Gather((jobs) => this.#push(jobs), GROUP),
       assertOpen: () => this.#assertOpen(),
+      assertClaiming: () => {
+        if (this.#closing !== undefined) throw closed()
+      },
       pending: (push) => this.#pending(push),
       pushed: (job, id, existing) => this.#pushed(job, id, existing),
       rooms: this.#rooms,
@@ -174,14 +179,13 @@ export class Millpond implements AsyncDisposable {
   }
 
   /**
-   * Drains: no more pushes and claims; what runs may finish, until `timeout` (30 s unless given), and the rest is given back;
-   * then lets go of the store.
+   * Drains: no more claims; what runs may finish, until `timeout` (30 s unless given), and the rest is given back; then lets go of
+   * the store. Until the last handler has ended pushes are taken, so that a job may still push the next one; then they are `Closed`.
    * @throws InvalidOption
    */
-  close(options: { timeout?: Duration } = {}): Promise<PondCloseReport> {
-    const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0 }
-    const { timeout = 30_000 } = checkOptions(options, rules, 'close')
-    this.#closing ??= this.#close(milliseconds(timeout, 'timeout'))
+  close(options: CloseOptions = {}): Promise<PondCloseReport> {
+    const timeout = closeTimeout(options)
+    this.#closing ??= this.#close(timeout)
     return this.#closing
   }
 
@@ -191,8 +195,10 @@ export class Millpond implements AsyncDisposable {
 
   async #close(timeout: number): Promise<PondCloseReport> {
     this.#signals?.()
+    this.#sealed = this.#workers.size === 0
     const left = this.#rooms.close()
-    const reports = await Promise.all([...this.#workers].map((worker) => worker.close(timeout)))
+    const reports = await Promise.all([...this.#workers].map((worker) => worker.close({ timeout })))
+    this.#sealed = true
     await this.#core.pusher.flushed()
     await left
     await within(timeout, Promise.allSettled(this.#pushes))
@@ -214,8 +220,8 @@ export class Millpond implements AsyncDisposable {
   }
 
   #assertOpen(): void {
-    if (this.#closing !== undefined) {
-      throw new MillpondError('Closed', 'this pond is closed or closing; open a new one to go on')
+    if (this.#sealed) {
+      throw closed()
     }
   }
 
@@ -283,6 +289,10 @@ export class Millpond implements AsyncDisposable {
       process.off('SIGINT', drain)
     }
   }
+}
+
+function closed(): MillpondError {
+  return new MillpondError('Closed', 'this pond is closed or closing; open a new one to go on')
 }
 
 /** Waits for the promise, but no longer than so many milliseconds. */

@@ -140,7 +140,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @throws InvalidOption, NotSupported, Closed
    */
   work(handler: Handler<Output>, options?: WorkOptions): Worker {
-    this.#core.assertOpen()
+    this.#core.assertClaiming()
     if (isFunction(handler) !== true) {
       throw new MillpondError('InvalidOption', `work takes a function as handler; got ${shown(handler)}`)
     }

@@ -12,12 +12,14 @@
  * `#empty` is set when a claim came back short: then nothing is claimed until a bell rings, or a second has passed.
  */
 import { Attempt } from './attempt.ts'
+import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
 import { atEndOfTurn } from './gather.ts'
 import { Recorder } from './histogram.ts'
 import { newId } from './ids.ts'
 import { Leases, staleAttempt } from './leases.ts'
+import { checkOptions } from './options.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 import { type Committed, type Ending, Settler } from './settler.ts'
@@ -36,6 +38,17 @@ const MOST_CLAIMED = 500
 const POLL = 1000
 /** Handlers are started for this long without a break, in milliseconds, before timers and sockets get their turn. */
 const TURN = 5
+
+export interface CloseOptions {
+  /** How long running handlers may go on; 30 s unless set. */
+  timeout?: Duration
+}
+
+/** Milliseconds. @throws InvalidOption */
+export function closeTimeout(options: CloseOptions): number {
+  const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0 }
+  return milliseconds(checkOptions(options, rules, 'close').timeout ?? '30s', 'timeout')
+}
 
 export interface CloseReport {
   /** Attempts that ran to their end while closing. */
@@ -118,10 +131,12 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Stops claiming, gives back what is not started, waits for what runs. After `timeout` milliseconds (30 s unless given) running
-   * handlers get their signal aborted, and their jobs are given back as well. Resolves when the store knows all of it.
+   * Stops claiming, gives back what is not started, waits for what runs. After `timeout` (30 s unless given) running handlers get
+   * their signal aborted, and their jobs are given back as well. Resolves when the store knows all of it.
+   * @throws InvalidOption
    */
-  close(timeout = 30_000): Promise<CloseReport> {
+  close(options: CloseOptions = {}): Promise<CloseReport> {
+    const timeout = closeTimeout(options)
     this.#closing ??= this.#close(timeout)
     return this.#closing
   }
@@ -296,11 +311,11 @@ export class Worker implements AsyncDisposable {
   }
 
   #watchWindow(): void {
-    const oldest = this.#buffer[0]
-    if (oldest === undefined || this.#windowTimer !== undefined) return
-    const { window } = this.#settings
+    if (this.#buffer.length === 0 || this.#windowTimer !== undefined) return
+    const oldest = this.#buffer.reduce((least, { arrived }) => Math.min(least, arrived), Number.POSITIVE_INFINITY)
+    const left = Math.max(1, oldest + this.#settings.window - performance.now())
     // If the event loop was held up, what is ready to finish and to start comes before the verdict.
-    this.#windowTimer = setTimeout(() => setImmediate(() => this.#closeWindow()), window).unref()
+    this.#windowTimer = setTimeout(() => setImmediate(() => this.#closeWindow()), left).unref()
   }
 
   #closeWindow(): void {
@@ -403,6 +418,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #close(timeout: number): Promise<CloseReport> {
+    const until = performance.now() + timeout
     this.#draining = true
     clearTimeout(this.#windowTimer)
     this.#giveBack(this.#buffer.splice(0))
@@ -425,7 +441,7 @@ export class Worker implements AsyncDisposable {
     }
     // A store that is gone must not keep a process from ending; its leases will run out.
     const told = this.#settler.flushed()
-    const patience = setTimeout(() => this.#settler.abandon(), Math.max(timeout, 1000))
+    const patience = setTimeout(() => this.#settler.abandon(), Math.max(until - performance.now(), 1000))
     await told
     clearTimeout(patience)
     clearInterval(this.#ticker)

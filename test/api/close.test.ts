@@ -93,6 +93,28 @@ onEachStore('close', {
     for (const call of later) await refused(call, 'Closed')
   },
 
+  'a handler may push the next job while its worker drains': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    const next = pond.queue<number>('next')
+    const started = Promise.withResolvers<void>()
+    const going = Promise.withResolvers<void>()
+    const outcome = Promise.withResolvers<boolean>()
+    queue.work(async () => {
+      started.resolve()
+      await going.promise
+      outcome.resolve((await next.push(2)).existing)
+    })
+    await queue.push(1)
+    await started.promise
+    const closing = pond.close()
+    await refused(() => next.work(() => {}), 'Closed')
+    going.resolve()
+    assert.equal(await outcome.promise, false)
+    await closing
+    await refused(() => next.push(3), 'Closed')
+  },
+
   'waits for pushes under way': async ({ open }) => {
     const pond = await open()
     const slow = z.number().refine(() => setImmediate(true))

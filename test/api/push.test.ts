@@ -32,6 +32,8 @@ onEachStore('push', {
       attempts: 10,
       key: null,
       group: null,
+      timeout: null,
+      trace: null,
       startedAt: null,
       finishedAt: null,
       worker: null,

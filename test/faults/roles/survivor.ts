@@ -42,7 +42,7 @@ if (pond !== undefined) {
   }, 20)
   await idle.promise
   clearInterval(timer)
-  await attempt(() => worker.close(100))
+  await attempt(() => worker.close({ timeout: 100 }))
   await attempt(() => pond.close({ timeout: 100 }))
   say('wrong', { wrong })
 }
