@@ -91,12 +91,13 @@ export class Settler {
     const failed: Ending[] = []
     const released: Ending[] = []
     for (const ending of group) {
-      const { id, fence } = ending.attempt.claimed
+      const { claimed: claim } = ending.attempt
+      const { id, fence } = claim
       if (ending.kind === 'complete') {
-        completions.push({ id, fence, result: ending.result })
+        completions.push({ id, fence, claim, result: ending.result })
         completed.push(ending)
       } else if (ending.kind === 'fail') {
-        failures.push({ id, fence, error: ending.error, delay: ending.delay })
+        failures.push({ id, fence, claim, error: ending.error, delay: ending.delay })
         failed.push(ending)
       } else released.push(ending)
     }
@@ -113,7 +114,7 @@ export class Settler {
     if (completed.length > 0) tell(completed, this.#store.complete(this.#queue, completions))
     if (failed.length > 0) tell(failed, this.#store.fail(this.#queue, failures))
     if (released.length > 0) {
-      const holds = released.map(({ attempt }) => ({ id: attempt.claimed.id, fence: attempt.claimed.fence }))
+      const holds = released.map(({ attempt: { claimed: claim } }) => ({ id: claim.id, fence: claim.fence, claim }))
       tell(released, this.#store.release(this.#queue, holds))
     }
     const results = await Promise.allSettled(calls)

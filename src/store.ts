@@ -94,6 +94,8 @@ export interface Claimed {
 export interface Hold {
   id: string
   fence: number
+  /** The claim as the store handed it out, where it is at hand: it may spare the store a look-up, and changes nothing else. */
+  claim?: ClaimedJob
 }
 export interface Completion extends Hold {
   /** null: the handler returned nothing. */

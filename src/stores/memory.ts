@@ -38,7 +38,7 @@ import type {
 } from '../store.ts'
 import { MemoryAdmin } from './memory/admin.ts'
 import { Bells } from './memory/bells.ts'
-import { copyEncoded, copyError, Job } from './memory/job.ts'
+import { Claim, copyEncoded, copyError, Job } from './memory/job.ts'
 import { Jobs } from './memory/jobs.ts'
 import { MemoryQueue } from './memory/queue.ts'
 
@@ -123,7 +123,7 @@ class MemoryStore implements Store {
       const job = queue.waiting.first
       if (job === null) break
       queue.run(job, worker, now, lease)
-      claimed.jobs.push(job.toClaimed())
+      claimed.jobs.push(new Claim(job))
     }
     if (claimed.jobs.length > 0) this.#bells.room(name)
     return claimed
@@ -304,7 +304,9 @@ class MemoryStore implements Store {
 
   /** The job of a claim that still holds. */
   #held(queue: string, hold: Hold): Job | undefined {
-    const job = this.#jobs.get(hold.id)
+    const { claim } = hold
+    // A look-up among many jobs costs as much as all else that is done here.
+    const job = claim instanceof Claim && claim.id === hold.id ? claim.job : this.#jobs.get(hold.id)
     return job?.state === 'running' && job.fence === hold.fence && job.queue === queue ? job : undefined
   }
 

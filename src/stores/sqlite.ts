@@ -81,7 +81,8 @@ class SqliteStore implements Store {
   }
 
   fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
-    return this.#link.call('fail', { queue, failures })
+    const sent = failures.map(({ id, fence, error, delay }) => ({ id, fence, error, delay }))
+    return this.#link.call('fail', { queue, failures: sent })
   }
 
   async release(queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {

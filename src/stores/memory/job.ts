@@ -69,23 +69,6 @@ export class Job implements Linked<Job> {
     this.attempt--
   }
 
-  toClaimed(): ClaimedJob {
-    return {
-      id: this.id,
-      fence: this.fence,
-      attempt: this.attempt,
-      attempts: this.attempts,
-      priority: this.priority,
-      group: this.group,
-      key: this.key,
-      timeout: this.timeout,
-      trace: this.trace,
-      pushedAt: this.pushedAt,
-      dueAt: this.dueAt,
-      data: { encoding: this.encoding, body: copyBody(this.body) },
-    }
-  }
-
   toRecord(): JobRecord {
     return {
       id: this.id,
@@ -117,6 +100,43 @@ export class Job implements Linked<Job> {
     this.worker = null
     this.attempt = 0
     this.dueAt = now
+  }
+}
+
+/** A claim as it is handed out: a copy, which alone knows the job that it is of. */
+export class Claim implements ClaimedJob {
+  readonly #job: Job
+  readonly id: string
+  readonly fence: number
+  readonly attempt: number
+  readonly attempts: number
+  readonly priority: number
+  readonly group: string | null
+  readonly key: string | null
+  readonly timeout: number | null
+  readonly trace: string | null
+  readonly pushedAt: number
+  readonly dueAt: number
+  readonly data: Encoded
+
+  constructor(job: Job) {
+    this.#job = job
+    this.id = job.id
+    this.fence = job.fence
+    this.attempt = job.attempt
+    this.attempts = job.attempts
+    this.priority = job.priority
+    this.group = job.group
+    this.key = job.key
+    this.timeout = job.timeout
+    this.trace = job.trace
+    this.pushedAt = job.pushedAt
+    this.dueAt = job.dueAt
+    this.data = { encoding: job.encoding, body: copyBody(job.body) }
+  }
+
+  get job(): Job {
+    return this.#job
   }
 }
 
