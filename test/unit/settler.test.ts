@@ -33,6 +33,8 @@ function settling(given: Partial<Store>) {
 describe('settler', () => {
   test('each kind of ending goes to its operation, and gets its own outcome', async () => {
     const calls: unknown[] = []
+    const a = claimedJob('a', { fence: 7 })
+    const claimOf = (id: string) => ({ ...a, id })
     const { settler, told, troubles } = settling({
       complete: async (queue, completions) => {
         calls.push(['complete', queue, completions])
@@ -56,19 +58,19 @@ describe('settler', () => {
         'complete',
         'q',
         [
-          { id: 'a', fence: 7, result: null },
-          { id: 'd', fence: 7, result: null },
+          { id: 'a', fence: 7, claim: claimOf('a'), result: null },
+          { id: 'd', fence: 7, claim: claimOf('d'), result: null },
         ],
       ],
       [
         'fail',
         'q',
         [
-          { id: 'b', fence: 7, error: ERROR, delay: 5 },
-          { id: 'e', fence: 7, error: ERROR, delay: 5 },
+          { id: 'b', fence: 7, claim: claimOf('b'), error: ERROR, delay: 5 },
+          { id: 'e', fence: 7, claim: claimOf('e'), error: ERROR, delay: 5 },
         ],
       ],
-      ['release', 'q', [{ id: 'c', fence: 7 }]],
+      ['release', 'q', [{ id: 'c', fence: 7, claim: claimOf('c') }]],
     ])
     assert.deepEqual(told.sort(), [
       ['a', 'ok'],
