@@ -303,11 +303,12 @@ class MemoryStore implements Store {
   }
 
   /** The job of a claim that still holds. */
-  #held(queue: string, hold: Hold): Job | undefined {
-    const { claim } = hold
-    // A look-up among many jobs costs as much as all else that is done here.
-    const job = claim instanceof Claim && claim.id === hold.id ? claim.job : this.#jobs.get(hold.id)
-    return job?.state === 'running' && job.fence === hold.fence && job.queue === queue ? job : undefined
+  #held(queue: string, { id, fence, claim }: Hold): Job | undefined {
+    const holds = (job: Job | undefined) => job?.state === 'running' && job.fence === fence && job.queue === queue
+    // A look-up among many jobs costs as much as all else that is done here, so the claim's own word is taken first.
+    if (claim instanceof Claim && claim.id === id && holds(claim.job)) return claim.job
+    const job = this.#jobs.get(id)
+    return holds(job) ? job : undefined
   }
 
   #queue(name: string): MemoryQueue {

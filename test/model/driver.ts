@@ -46,8 +46,12 @@ export class Driver {
       case 'claim': {
         const request = { ...operation, worker: `w${operation.lease}` }
         const expected = model.claim(request)
-        for (const { id, fence } of expected.jobs) this.#claims.unshift({ id, fence, queue: operation.queue })
-        return same(await store.claim(request), expected)
+        const actual = await store.claim(request)
+        for (const claim of actual.jobs) {
+          this.#claims.unshift({ id: claim.id, fence: claim.fence, claim, queue: operation.queue })
+        }
+        // A claim may be of a class of the store's own.
+        return same({ now: actual.now, jobs: actual.jobs.map((claim) => ({ ...claim })) }, expected)
       }
       case 'complete': {
         const { queue, holds } = this.#holds(operation)
@@ -104,8 +108,14 @@ export class Driver {
       return known === undefined ? { id: IDS[0] ?? '', fence: 1, queue: 'q' } : { ...known, fence: known.fence + off }
     })
     const queue = holds[0]?.queue ?? 'q'
-    const plain = holds.map(({ id, fence }) => ({ id, fence }))
-    return { queue: operation.otherQueue ? (queue === 'q' ? 'p' : 'q') : queue, holds: plain }
+    // Every other one with the claim that it came with, which must make no difference.
+    const sent = holds.map(
+      ({ id, fence, ...known }, at): Hold =>
+        at % 2 === 0 && 'claim' in known && known.claim !== undefined
+          ? { id, fence, claim: known.claim }
+          : { id, fence },
+    )
+    return { queue: operation.otherQueue ? (queue === 'q' ? 'p' : 'q') : queue, holds: sent }
   }
 
   /** Limits leave open what is taken first, so the store sweeps until there is no more. */
