@@ -80,3 +80,10 @@ export class MillpondError extends Error {
 export function isMillpondError(error: unknown, code?: ErrorCode): error is MillpondError {
   return error instanceof MillpondError && (code === undefined || error.code === code)
 }
+
+/** What a store threw as an error of ours: one of another kind becomes `StoreFailed`. @param what names the operation in the message */
+export function storeError(error: unknown, what: string): MillpondError {
+  return error instanceof MillpondError
+    ? error
+    : new MillpondError('StoreFailed', `${what} failed: ${error}`, { cause: error })
+}

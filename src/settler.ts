@@ -4,7 +4,7 @@
  * and if the lease runs out meanwhile, the fence makes a late word harmless.
  */
 import type { Attempt } from './attempt.ts'
-import { MillpondError } from './errors.ts'
+import { type MillpondError, storeError } from './errors.ts'
 import type { Completion, Encoded, FailOutcome, Failure, HoldOutcome, JobError, Store } from './store.ts'
 
 export type Ending =
@@ -126,10 +126,7 @@ export class Settler {
 
   #failed(group: Ending[], error: unknown): void {
     this.#writing = false
-    const known =
-      error instanceof MillpondError
-        ? error
-        : new MillpondError('StoreFailed', `settling failed: ${error}`, { cause: error })
+    const known = storeError(error, 'settling')
     this.#trouble(known)
     if (known.code === 'Closed') {
       this.abandon()

@@ -166,7 +166,7 @@ export interface QueueSettings {
 }
 
 export type Metric = 'wait' | 'run'
-/** Counts per bucket of `histogram.ts`. `minute` is the store's time in whole minutes since 1970. */
+/** Counts per bucket of `histogram.ts`, over whatever time they were gathered. */
 export interface HistogramSlice {
   queue: string
   priority: number

@@ -13,7 +13,7 @@
  */
 import { Attempt } from './attempt.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
-import { MillpondError } from './errors.ts'
+import { MillpondError, storeError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
 import { atEndOfTurn } from './gather.ts'
 import { Recorder } from './histogram.ts'
@@ -243,10 +243,7 @@ export class Worker implements AsyncDisposable {
   #claimFailed(error: unknown): void {
     this.#claiming = false
     this.#empty = false
-    const known =
-      error instanceof MillpondError
-        ? error
-        : new MillpondError('StoreFailed', `claim failed: ${error}`, { cause: error })
+    const known = storeError(error, 'claim')
     if (this.#draining) {
       this.#quiet()
       return
