@@ -2,6 +2,7 @@ import type { Context } from './context.ts'
 import type { Duration } from './duration.ts'
 import { encode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
+import type { Linked, LinkedList } from './linked-list.ts'
 import { Outcome } from './outcome.ts'
 import type { ClaimedJob, Encoded, StoreTransaction, TransactionQuery } from './store.ts'
 
@@ -11,7 +12,11 @@ export interface Reporter {
 }
 
 /** A claimed job while this worker holds it: buffered, then running, then settling, then let go. */
-export class Attempt implements Context {
+export class Attempt implements Context, Linked<Attempt> {
+  /** Its place among the running ones; null: it isn't one. */
+  prev: Attempt | null = null
+  next: Attempt | null = null
+  list: LinkedList<Attempt> | null = null
   readonly claimed: ClaimedJob
   /** `performance.now()` at which the claim arrived. */
   readonly arrived: number

@@ -13,7 +13,7 @@ export class Leases {
   readonly #store: Store
   readonly #queue: string
   readonly #lease: number
-  readonly #held: ReadonlySet<Attempt>
+  readonly #held: () => Attempt[]
   readonly #over: (attempt: Attempt, reason: MillpondError) => void
   readonly #trouble: (error: MillpondError) => void
   readonly #timer: NodeJS.Timeout
@@ -23,7 +23,7 @@ export class Leases {
     store: Store,
     queue: string,
     lease: number,
-    held: ReadonlySet<Attempt>,
+    held: () => Attempt[],
     over: (attempt: Attempt, reason: MillpondError) => void,
     trouble: (error: MillpondError) => void,
   ) {
@@ -33,7 +33,7 @@ export class Leases {
     this.#held = held
     this.#over = over
     this.#trouble = trouble
-    this.#timer = setInterval(() => void this.extend([...this.#held]), Math.max(5, Math.floor(lease / 3)))
+    this.#timer = setInterval(() => void this.extend(this.#held()), Math.max(5, Math.floor(lease / 3)))
     this.#timer.unref()
   }
 
@@ -41,7 +41,7 @@ export class Leases {
   reportSoon(): void {
     this.#report ??= setTimeout(() => {
       this.#report = undefined
-      void this.extend([...this.#held].filter((attempt) => attempt.unreported !== null))
+      void this.extend(this.#held().filter((attempt) => attempt.unreported !== null))
     }, REPORT_AFTER).unref()
   }
 

@@ -7,8 +7,8 @@ import { MillpondError } from './errors.ts'
 import { Job, jobError } from './job.ts'
 import { isOutcome, Outcome } from './outcome.ts'
 import { type StandardSchema, validate } from './schema.ts'
-import type { Committed, Ending } from './settler.ts'
-import type { Encoded, Store, StoreTransaction } from './store.ts'
+import { type Committed, completed, type Ending, failed } from './settler.ts'
+import type { Encoded, HoldOutcome, Store, StoreTransaction } from './store.ts'
 
 /** Runs one job. What it returns is the job's result. */
 export type Handler<Data = unknown, Result = unknown> = (job: Job<Data>, ctx: Context) => Result | Promise<Result>
@@ -51,28 +51,52 @@ export class Runner {
   /** Calls `ended` exactly once, some time later. */
   run(attempt: Attempt): void {
     const { timeout } = attempt.claimed
-    if (timeout === null) void this.#run(attempt, this.#ended)
+    if (timeout === null) this.#run(attempt, this.#ended)
     else this.#limited(attempt, timeout)
   }
 
-  async #run(attempt: Attempt, ended: Ended): Promise<void> {
-    const { queue, schema, transaction } = this.#settings
-    let ending: Ending | Committed | undefined
+  #run(attempt: Attempt, ended: Ended): void {
+    const { schema, transaction } = this.#settings
+    const called = schema === undefined && !transaction ? this.#call(attempt) : this.#prepare(attempt)
+    // An async function around this would cost as much as all else that is done here for a handler that does little.
+    called.then(
+      (value) => this.#returned(attempt, value, ended),
+      (error: unknown) => this.#threw(attempt, error, ended),
+    )
+  }
+
+  /** Never throws: whatever the handler throws is in the promise. */
+  #call(attempt: Attempt): Promise<unknown> {
     try {
-      let data = decode(attempt.claimed.data, 'data')
-      if (schema !== undefined) data = await validate(schema, data, queue)
-      if (transaction) attempt.transaction = this.#store.transactions?.begin()
-      const value = await this.#handler(new Job(queue, attempt.claimed, data), attempt)
-      if (attempt.over === undefined) {
-        if (isOutcome(value)) throw value
-        const result = this.#result(value)
-        if (attempt.transaction === undefined) ending = { kind: 'complete', attempt, result, value }
-        else ending = await this.#commit(attempt, attempt.transaction, result, value)
-      }
+      const data = decode(attempt.claimed.data, 'data')
+      return Promise.resolve(this.#handler(new Job(this.#settings.queue, attempt.claimed, data), attempt))
     } catch (error) {
-      if (attempt.over === undefined) ending = await this.#failed(attempt, error)
+      return Promise.reject(error)
     }
-    ended(attempt, ending)
+  }
+
+  async #prepare(attempt: Attempt): Promise<unknown> {
+    const { queue, schema, transaction } = this.#settings
+    let data = decode(attempt.claimed.data, 'data')
+    if (schema !== undefined) data = await validate(schema, data, queue)
+    if (transaction) attempt.transaction = this.#store.transactions?.begin()
+    return this.#handler(new Job(queue, attempt.claimed, data), attempt)
+  }
+
+  #returned(attempt: Attempt, value: unknown, ended: Ended): void {
+    if (attempt.over !== undefined || isOutcome(value)) {
+      this.#threw(attempt, value, ended)
+      return
+    }
+    let result: Encoded | null
+    try {
+      result = this.#result(value)
+    } catch (error) {
+      this.#threw(attempt, error, ended)
+      return
+    }
+    if (attempt.transaction === undefined) ended(attempt, completed(attempt, result, value))
+    else void this.#commit(attempt, attempt.transaction, result, value, ended)
   }
 
   async #commit(
@@ -80,11 +104,34 @@ export class Runner {
     transaction: StoreTransaction,
     result: Encoded | null,
     value: unknown,
-  ): Promise<Committed> {
+    ended: Ended,
+  ): Promise<void> {
     const { id, fence } = attempt.claimed
     attempt.settling = true
-    const outcome = await transaction.complete(this.#settings.queue, { id, fence, result })
-    return { kind: 'committed', attempt, value, outcome }
+    let outcome: HoldOutcome
+    try {
+      outcome = await transaction.complete(this.#settings.queue, { id, fence, result })
+    } catch (error) {
+      this.#threw(attempt, error, ended)
+      return
+    }
+    ended(attempt, { kind: 'committed', attempt, value, outcome })
+  }
+
+  #threw(attempt: Attempt, error: unknown, ended: Ended): void {
+    if (attempt.over !== undefined) ended(attempt, undefined)
+    else if (attempt.transaction === undefined) ended(attempt, this.#ending(attempt, error))
+    else void this.#rollBack(attempt, attempt.transaction, error, ended)
+  }
+
+  async #rollBack(attempt: Attempt, transaction: StoreTransaction, error: unknown, ended: Ended): Promise<void> {
+    attempt.settling = true
+    try {
+      await transaction.rollback()
+    } catch (failure) {
+      if (failure instanceof MillpondError) this.#trouble(failure)
+    }
+    ended(attempt, this.#ending(attempt, error))
   }
 
   #limited(attempt: Attempt, timeout: number): void {
@@ -113,24 +160,14 @@ export class Runner {
     }
   }
 
-  async #failed(attempt: Attempt, error: unknown): Promise<Ending> {
-    attempt.settling = true
-    try {
-      await attempt.transaction?.rollback()
-    } catch (failure) {
-      if (failure instanceof MillpondError) this.#trouble(failure)
-    }
-    return this.#ending(attempt, error)
-  }
-
   #ending(attempt: Attempt, error: unknown): Ending {
     if (!isOutcome(error)) {
-      return { kind: 'fail', attempt, error: jobError(error), delay: this.#delay(attempt, error) }
+      return failed(attempt, jobError(error), this.#delay(attempt, error))
     }
     const { delay, cause } = error
     const stored = jobError(cause instanceof Error ? cause : error)
     if (!(cause instanceof MillpondError)) stored.code = delay === null ? 'GaveUp' : 'HandlerFailed'
-    return { kind: 'fail', attempt, error: stored, delay }
+    return failed(attempt, stored, delay)
   }
 
   #delay(attempt: Attempt, error: unknown): number {

@@ -5,12 +5,38 @@
  */
 import type { Attempt } from './attempt.ts'
 import { type MillpondError, storeError } from './errors.ts'
-import type { Completion, Encoded, FailOutcome, Failure, HoldOutcome, JobError, Store } from './store.ts'
+import type { Completion, Encoded, FailOutcome, Failure, Hold, HoldOutcome, JobError, Store } from './store.ts'
 
-export type Ending =
-  | { kind: 'complete'; attempt: Attempt; result: Encoded | null; value: unknown }
-  | { kind: 'fail'; attempt: Attempt; error: JobError; delay: number | null }
-  | { kind: 'release'; attempt: Attempt }
+/** How an attempt ended, as the store is told. */
+export type Ending = Completed | Failed | Released
+interface Completed extends Completion {
+  kind: 'complete'
+  attempt: Attempt
+  value: unknown
+}
+interface Failed extends Failure {
+  kind: 'fail'
+  attempt: Attempt
+}
+interface Released extends Hold {
+  kind: 'release'
+  attempt: Attempt
+}
+
+export function completed(attempt: Attempt, result: Encoded | null, value: unknown): Ending {
+  const { claimed: claim } = attempt
+  return { kind: 'complete', attempt, id: claim.id, fence: claim.fence, claim, result, value }
+}
+
+export function failed(attempt: Attempt, error: JobError, delay: number | null): Ending {
+  const { claimed: claim } = attempt
+  return { kind: 'fail', attempt, id: claim.id, fence: claim.fence, claim, error, delay }
+}
+
+export function released(attempt: Attempt): Ending {
+  const { claimed: claim } = attempt
+  return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim }
+}
 
 /** The handler's own transaction has told the store already. */
 export interface Committed {
@@ -31,6 +57,8 @@ export class Settler {
   readonly #settled: Settled
   readonly #trouble: (error: MillpondError) => void
   #endings: Ending[] = []
+  /** The group under way. */
+  #group: Ending[] = []
   #writing = false
   #retryIn = FIRST_RETRY
   #timer: NodeJS.Timeout | undefined
@@ -48,6 +76,11 @@ export class Settler {
     this.#endings.push(ending)
   }
 
+  /** Whose endings are not known to the store yet. */
+  get attempts(): Attempt[] {
+    return [...this.#group, ...this.#endings].map(({ attempt }) => attempt)
+  }
+
   get pending(): boolean {
     return this.#writing || this.#endings.length > 0
   }
@@ -57,6 +90,7 @@ export class Settler {
     if (this.#writing || this.#timer !== undefined || this.#endings.length === 0) return
     const group = this.#endings
     this.#endings = []
+    this.#group = group
     this.#writing = true
     this.#write(group).then(
       () => {
@@ -85,46 +119,38 @@ export class Settler {
   }
 
   async #write(group: Ending[]): Promise<void> {
-    const completions: Completion[] = []
-    const failures: Failure[] = []
-    const completed: Ending[] = []
-    const failed: Ending[] = []
-    const released: Ending[] = []
+    const completions: Completed[] = []
+    const failures: Failed[] = []
+    const releases: Released[] = []
     for (const ending of group) {
-      const { claimed: claim } = ending.attempt
-      const { id, fence } = claim
-      if (ending.kind === 'complete') {
-        completions.push({ id, fence, claim, result: ending.result })
-        completed.push(ending)
-      } else if (ending.kind === 'fail') {
-        failures.push({ id, fence, claim, error: ending.error, delay: ending.delay })
-        failed.push(ending)
-      } else released.push(ending)
+      if (ending.kind === 'complete') completions.push(ending)
+      else if (ending.kind === 'fail') failures.push(ending)
+      else releases.push(ending)
     }
     const calls: Promise<void>[] = []
+    const untold: Ending[] = []
     const tell = (endings: Ending[], answer: Promise<(HoldOutcome | FailOutcome)[]>) => {
-      calls.push(
-        answer.then((outcomes) => {
-          for (const [index, ending] of endings.entries()) this.#settled(ending, outcomes[index] ?? 'stale')
-          // Settled ones must not be sent again if another of the three calls fails.
-          endings.length = 0
-        }),
-      )
+      const told = (outcomes: (HoldOutcome | FailOutcome)[]) => {
+        for (const [index, ending] of endings.entries()) this.#settled(ending, outcomes[index] ?? 'stale')
+      }
+      const failed = (error: unknown) => {
+        untold.push(...endings)
+        throw error
+      }
+      calls.push(answer.then(told, failed))
     }
-    if (completed.length > 0) tell(completed, this.#store.complete(this.#queue, completions))
-    if (failed.length > 0) tell(failed, this.#store.fail(this.#queue, failures))
-    if (released.length > 0) {
-      const holds = released.map(({ attempt: { claimed: claim } }) => ({ id: claim.id, fence: claim.fence, claim }))
-      tell(released, this.#store.release(this.#queue, holds))
-    }
+    if (completions.length > 0) tell(completions, this.#store.complete(this.#queue, completions))
+    if (failures.length > 0) tell(failures, this.#store.fail(this.#queue, failures))
+    if (releases.length > 0) tell(releases, this.#store.release(this.#queue, releases))
     const results = await Promise.allSettled(calls)
     group.length = 0
-    group.push(...completed, ...failed, ...released)
+    group.push(...untold)
     const failure = results.find((result) => result.status === 'rejected')
     if (failure !== undefined) throw failure.reason
   }
 
   #failed(group: Ending[], error: unknown): void {
+    this.#group = []
     this.#writing = false
     const known = storeError(error, 'settling')
     this.#trouble(known)
@@ -141,6 +167,7 @@ export class Settler {
   }
 
   #next(): void {
+    this.#group = []
     this.#writing = false
     if (this.#endings.length > 0) this.flush()
     else for (const resolve of this.#idle.splice(0)) resolve()

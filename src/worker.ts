@@ -19,10 +19,11 @@ import { atEndOfTurn } from './gather.ts'
 import { Recorder } from './histogram.ts'
 import { newId } from './ids.ts'
 import { Leases, staleAttempt } from './leases.ts'
+import { LinkedList } from './linked-list.ts'
 import { checkOptions } from './options.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
-import { type Committed, type Ending, Settler } from './settler.ts'
+import { type Committed, type Ending, released, Settler } from './settler.ts'
 import type { ClaimedJob, FailOutcome, HoldOutcome, Store } from './store.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */
@@ -70,9 +71,8 @@ export class Worker implements AsyncDisposable {
   readonly #recorder: Recorder
   readonly #settler: Settler
   readonly #leases: Leases
-  readonly #held = new Set<Attempt>()
   /** In the order of their start. */
-  readonly #running = new Set<Attempt>()
+  readonly #running = new LinkedList<Attempt>()
   #buffer: Attempt[] = []
   #claiming = false
   #empty = false
@@ -113,7 +113,7 @@ export class Worker implements AsyncDisposable {
       store,
       settings.queue,
       settings.lease,
-      this.#held,
+      () => [...this.#buffer, ...this.#running, ...this.#settler.attempts],
       (a, why) => this.#lost(a, why),
       trouble,
     )
@@ -229,10 +229,8 @@ export class Worker implements AsyncDisposable {
   #stuck(): number {
     const before = performance.now() - this.#settings.window
     let stuck = 0
-    for (const attempt of this.#running) {
-      if (attempt.startedAt > before) break
+    for (let attempt = this.#running.first; attempt !== null && attempt.startedAt <= before; attempt = attempt.next)
       stuck++
-    }
     return stuck
   }
 
@@ -260,7 +258,6 @@ export class Worker implements AsyncDisposable {
 
   #arrived(attempts: Attempt[]): void {
     this.#claimRetry = 0
-    for (const attempt of attempts) this.#held.add(attempt)
     const last = this.#buffer.at(-1)
     const first = attempts[0]
     this.#buffer.push(...attempts)
@@ -291,7 +288,7 @@ export class Worker implements AsyncDisposable {
       if (attempt === undefined) return
       // This process was stopped, or its event loop held up, for longer than the lease: someone else has the job by now.
       if (time <= attempt.heldUntil) this.#start(attempt, time)
-      else if (this.#held.delete(attempt)) attempt.end(staleAttempt(attempt, this.queue))
+      else attempt.end(staleAttempt(attempt, this.queue))
       time = performance.now()
     }
   }
@@ -328,12 +325,12 @@ export class Worker implements AsyncDisposable {
   }
 
   #giveBack(attempts: Attempt[]): void {
-    for (const attempt of attempts) this.#end({ kind: 'release', attempt })
+    for (const attempt of attempts) this.#end(released(attempt))
   }
 
   #start(attempt: Attempt, now: number): void {
     attempt.startedAt = now
-    this.#running.add(attempt)
+    this.#running.append(attempt)
     this.#recorder.add(attempt.claimed.priority, 'wait', attempt.wait)
     if (this.#events.has('started')) {
       this.#events.emit('started', { ...this.#eventOf(attempt), wait: attempt.wait })
@@ -356,7 +353,8 @@ export class Worker implements AsyncDisposable {
   /** The handler's part is over: the slot is free. */
   #finish(attempt: Attempt, now: number): void {
     attempt.finishedAt = now
-    if (!this.#running.delete(attempt)) return
+    if (attempt.list === null) return
+    this.#running.remove(attempt)
     this.#prefetch.ran(attempt.run)
     this.#recorder.add(attempt.claimed.priority, 'run', attempt.run)
     if (this.#draining) this.#finished++
@@ -371,7 +369,6 @@ export class Worker implements AsyncDisposable {
 
   #settled(ending: Ending | Committed, outcome: HoldOutcome | FailOutcome): void {
     const { attempt } = ending
-    this.#held.delete(attempt)
     const events = this.#events
     if (outcome === 'stale') {
       if (ending.kind !== 'release') events.emit('stale', this.#eventOf(attempt))
@@ -388,10 +385,10 @@ export class Worker implements AsyncDisposable {
 
   #lost(attempt: Attempt, reason: MillpondError): void {
     // What is settling gets its answer from the store; this may be no more than an echo of it.
-    if (attempt.settling || attempt.over !== undefined || !this.#held.delete(attempt)) return
+    if (attempt.settling || attempt.over !== undefined) return
     attempt.end(reason)
     const now = performance.now()
-    if (this.#running.has(attempt)) {
+    if (attempt.list !== null) {
       this.#finish(attempt, now)
       this.#events.emit('stale', this.#eventOf(attempt))
     } else this.#buffer = this.#buffer.filter((other) => other !== attempt)
@@ -431,10 +428,10 @@ export class Worker implements AsyncDisposable {
       clearTimeout(timer)
     }
     for (const attempt of [...this.#running]) {
-      this.#running.delete(attempt)
+      this.#running.remove(attempt)
       const { id } = attempt.claimed
       attempt.end(new MillpondError('Closed', `the worker closed while job ${id} ran; it was given back`, { id }))
-      this.#end({ kind: 'release', attempt })
+      this.#end(released(attempt))
     }
     // A store that is gone must not keep a process from ending; its leases will run out.
     const told = this.#settler.flushed()

@@ -6,18 +6,22 @@
  * them, and whatever happens to a job, it leaves where it is at once: nothing stale is ever left behind to be skipped.
  */
 
+import type { Linked, LinkedList } from '../../linked-list.ts'
 import type { ClaimedJob, Encoded, Encoding, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
-import type { JobList, Linked } from './list.ts'
+import type { Shelf, Shelved } from './shelf.ts'
 
 /** Stands for "not yet": times stay numbers, which keeps every job of one shape. */
 const NEVER = -1
 
-export class Job implements Linked<Job> {
+export class Job implements Linked<Job>, Shelved<Job> {
   prev: Job | null = null
   next: Job | null = null
-  list: JobList<Job> | null = null
+  list: LinkedList<Job> | null = null
   /** Position in a heap; -1: in none. */
   slot = -1
+  /** Where it stands among all jobs of the store; null: not on a shelf. */
+  shelf: Shelf<Job> | null = null
+  shelved = -1
 
   readonly id: string
   readonly queue: string

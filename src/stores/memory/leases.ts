@@ -5,13 +5,13 @@
  * there is a list for each length, and a claim or completion costs no search; a heap would cost several times as much.
  */
 
+import { LinkedList } from '../../linked-list.ts'
 import type { Job } from './job.ts'
-import { JobList } from './list.ts'
 
 export class Leases {
   size = 0
-  readonly #lists = new Map<number, JobList<Job>>()
-  #recent = new JobList<Job>()
+  readonly #lists = new Map<number, LinkedList<Job>>()
+  #recent = new LinkedList<Job>()
   #recentLength = -1
 
   add(job: Job, lease: number): void {
@@ -51,7 +51,7 @@ export class Leases {
   }
 
   #choose(lease: number): void {
-    const list = this.#lists.get(lease) ?? new JobList<Job>()
+    const list = this.#lists.get(lease) ?? new LinkedList<Job>()
     this.#lists.set(lease, list)
     this.#recent = list
     this.#recentLength = lease

@@ -5,13 +5,13 @@
  * sizes of the containers. `finish` is the only way into a final state, `#forget` the only way out of the store.
  */
 
+import { LinkedList } from '../../linked-list.ts'
 import type { FinalState, JobState, QueueSettings } from '../../store.ts'
 import { JobHeap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { Job } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Leases } from './leases.ts'
-import { JobList } from './list.ts'
 import { byPlace, WaitingLine } from './waiting.ts'
 
 export const DEFAULT_CAPACITY = 100_000
@@ -34,10 +34,10 @@ export class MemoryQueue {
   readonly scheduled = new JobHeap(byDue)
   readonly running = new Leases()
   /** Each in the order of finishing. */
-  readonly finished: Readonly<Record<FinalState, JobList<Job>>> = {
-    done: new JobList<Job>(),
-    dead: new JobList<Job>(),
-    cancelled: new JobList<Job>(),
+  readonly finished: Readonly<Record<FinalState, LinkedList<Job>>> = {
+    done: new LinkedList<Job>(),
+    dead: new LinkedList<Job>(),
+    cancelled: new LinkedList<Job>(),
   }
   /** Live jobs by key. */
   readonly keys = new Map<string, Job>()

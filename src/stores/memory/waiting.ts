@@ -6,14 +6,14 @@
  * the two heads, so that a plain job never pays for the heap.
  */
 
+import { LinkedList } from '../../linked-list.ts'
 import { JobHeap } from './heap.ts'
 import type { Job } from './job.ts'
-import { JobList } from './list.ts'
 
 export const byPlace = (a: Job, b: Job): boolean => a.place < b.place
 
 class Line {
-  readonly fresh = new JobList<Job>()
+  readonly fresh = new LinkedList<Job>()
   readonly returned = new JobHeap(byPlace)
 
   get first(): Job | null {
