@@ -18,7 +18,7 @@ import type { Engine } from './engine.ts'
 import { toWire } from './errors.ts'
 import { HandlerTransaction } from './handler-transaction.ts'
 import type { Written } from './ledger.ts'
-import { isReadable, isRepeatable, perform, read, weight } from './perform.ts'
+import { isReadable, isRepeatable, performAll, read, weight } from './perform.ts'
 import type { Answer, JobRequest, Request, TransactionRequest } from './protocol.ts'
 import type { Settings } from './settings.ts'
 
@@ -128,12 +128,12 @@ export class Committer {
   }
 
   #commitAll(group: readonly JobRequest[], answers: Answer[]): void {
-    const done: Answer[] = []
+    let done: Answer[]
     let failed = false
     try {
       this.#beginNow(group.every(isRepeatable))
       try {
-        for (const request of group) done.push({ seq: request.seq, output: perform(this.#engine, request) })
+        done = performAll(this.#engine, group)
       } catch (error) {
         failed = group.length > 1
         throw error

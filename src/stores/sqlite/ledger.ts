@@ -29,6 +29,7 @@ export class Account {
   readonly paused: boolean
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
+  readonly #waiting: number
   readonly changes: Changes = unchanged()
   /** Of jobs that reached a final state, and of those cancelled while running. */
   readonly finished: string[] = []
@@ -40,8 +41,14 @@ export class Account {
     this.keepDone = integer(row.keep_done)
     this.keepDead = integer(row.keep_dead)
     this.paused = integer(row.paused) !== 0
-    const held = integer(row.scheduled) + integer(row.waiting)
+    this.#waiting = integer(row.waiting)
+    const held = integer(row.scheduled) + this.#waiting
     this.room = this.capacity === null ? Number.POSITIVE_INFINITY : this.capacity - held
+  }
+
+  /** Whether any job waits, counting those of this transaction. */
+  get waits(): boolean {
+    return this.#waiting + this.changes.waiting > 0
   }
 
   keeps(state: FinalState): boolean {
