@@ -1,0 +1,20 @@
+/** `node --test --test-global-setup=test/servers/global.ts`: the shared servers, for as long as the test run takes. */
+
+import { missingOf, sharedServers, variableOf } from './shared.ts'
+import { type SharedStart, startShared } from './start-shared.ts'
+
+let shared: SharedStart | undefined
+
+export async function globalSetup(): Promise<void> {
+  shared = await startShared(sharedServers)
+  // The test processes are started after this, and inherit it.
+  for (const [name, url] of shared.urls) process.env[variableOf(name)] = url
+  for (const [name, reason] of shared.missing) {
+    process.env[missingOf(name)] = reason
+    process.stderr.write(`no ${name} for the tests, which skip what needs it: ${reason}\n`)
+  }
+}
+
+export async function globalTeardown(): Promise<void> {
+  await shared?.stop()
+}

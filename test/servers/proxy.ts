@@ -1,0 +1,126 @@
+/**
+ * A TCP proxy in front of a server, for tests of what a bad network does.
+ *
+ * It forwards (`allow`, as it begins), refuses new connections (`block`; those that are open go on), or swallows
+ * everything (`blackhole`: connections open and stay open, and nothing passes in either direction, not even that the
+ * other side is gone; what was swallowed is forwarded after `allow`). `cut` breaks all open connections in any of the three.
+ */
+
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { freePort } from './ports.ts'
+
+interface Link {
+  client: Socket
+  /** Connected when the first byte may pass. */
+  server: Socket | undefined
+}
+
+export class TcpProxy {
+  readonly port: number
+  readonly #target: number
+  readonly #links = new Set<Link>()
+  #listener: Server | undefined
+  #swallows = false
+
+  constructor(port: number, target: number) {
+    this.port = port
+    this.#target = target
+  }
+
+  /** Open connections of clients. */
+  get connections(): number {
+    return this.#links.size
+  }
+
+  /** Forwards. */
+  async allow(): Promise<void> {
+    this.#swallows = false
+    for (const link of this.#links) this.#join(link)
+    await this.#listen()
+  }
+
+  /** Refuses new connections. */
+  async block(): Promise<void> {
+    const listener = this.#listener
+    this.#listener = undefined
+    // It closes when its connections have; that it listens no more is so at once.
+    listener?.close()
+  }
+
+  /** Takes connections, and forwards nothing of any. */
+  async blackhole(): Promise<void> {
+    this.#swallows = true
+    for (const { client, server } of this.#links) {
+      client.unpipe()
+      server?.unpipe()
+      client.pause()
+      server?.pause()
+    }
+    await this.#listen()
+  }
+
+  /** Breaks all open connections. */
+  cut(): void {
+    for (const { client, server } of this.#links) {
+      client.resetAndDestroy()
+      server?.resetAndDestroy()
+    }
+    this.#links.clear()
+  }
+
+  async stop(): Promise<void> {
+    await this.block()
+    this.cut()
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#listener !== undefined) return
+    const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
+      const link: Link = { client, server: undefined }
+      this.#links.add(link)
+      this.#watch(link, client)
+      if (!this.#swallows) this.#join(link)
+    })
+    this.#listener = listener
+    await new Promise<void>((resolve, reject) => {
+      listener.once('error', reject)
+      listener.listen(this.port, '127.0.0.1', resolve)
+    })
+  }
+
+  #join(link: Link): void {
+    const { client } = link
+    if (link.server === undefined) {
+      link.server = connect({ port: this.#target, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
+      client.setNoDelay()
+      this.#watch(link, link.server)
+    }
+    if (client.destroyed || link.server.destroyed) {
+      this.#end(link)
+      return
+    }
+    client.pipe(link.server)
+    link.server.pipe(client)
+  }
+
+  #watch(link: Link, socket: Socket): void {
+    // What ended it does not matter: the close that follows is passed on.
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      if (!this.#swallows) this.#end(link)
+    })
+  }
+
+  #end(link: Link): void {
+    this.#links.delete(link)
+    link.client.destroy()
+    link.server?.destroy()
+  }
+}
+
+/** @param target port of the server on this machine */
+export async function startProxy(target: number): Promise<TcpProxy> {
+  const proxy = new TcpProxy(await freePort(), target)
+  await proxy.allow()
+  return proxy
+}
