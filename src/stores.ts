@@ -6,6 +6,10 @@ import type { OpenStore, Store, StoreOptions } from './store.ts'
 const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
   memory: () => import('./stores/memory.ts'),
   sqlite: () => import('./stores/sqlite.ts'),
+  redis: () => import('./stores/redis.ts'),
+  rediss: () => import('./stores/redis.ts'),
+  postgres: () => import('./stores/postgres.ts'),
+  postgresql: () => import('./stores/postgres.ts'),
 }
 
 /** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */

@@ -23,9 +23,10 @@ export interface Facts {
 
 const GIB = 1024 ** 3
 
-export function facts(): Facts {
+/** @param folder whose package.json names the rivals */
+export function facts(folder = new URL('../', import.meta.url)): Facts {
   mkdirSync(DATA, { recursive: true })
-  const { dependencies } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
     dependencies: Record<string, string>
   }
   return {
@@ -38,7 +39,7 @@ export function facts(): Facts {
     system: `${type()} ${release()}`,
     filesystem: filesystem(),
     fdatasync: fdatasync(),
-    rivals: Object.fromEntries(Object.keys(dependencies).map((name) => [name, installed(name)])),
+    rivals: Object.fromEntries(Object.keys(dependencies).map((name) => [name, installed(name, folder)])),
   }
 }
 
@@ -49,8 +50,8 @@ function sqliteVersion(): string {
   return String(version)
 }
 
-function installed(name: string): string {
-  const file = new URL(`../node_modules/${name}/package.json`, import.meta.url)
+function installed(name: string, folder: URL): string {
+  const file = new URL(`node_modules/${name}/package.json`, folder)
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }
 

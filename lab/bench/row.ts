@@ -1,7 +1,7 @@
 /** A line of the report: ours, the rivals' beside it, and the bar it has to clear. */
 import type { Summary } from './statistics.ts'
 
-export type Unit = 'jobs/s' | 'req/s' | 'ms' | 's' | '% CPU' | 'jobs' | '×'
+export type Unit = 'jobs/s' | 'req/s' | 'ms' | 's' | '% CPU' | 'jobs' | '×' | 'bytes' | 'MiB' | 'rows'
 
 export interface Figure {
   name: string

@@ -20,12 +20,15 @@ function isOutcome(message: unknown): message is { outcome: Outcome } {
   return typeof message === 'object' && message !== null && 'outcome' in message
 }
 
-/** @param heap in MiB, where the default would not do */
-export function inFreshProcess(task: Task, heap?: number): Promise<Outcome> {
+/**
+ * @param heap in MiB, where the default would not do
+ * @param program what performs the task
+ */
+export function inFreshProcess(task: object, heap?: number, program = CHILD): Promise<Outcome> {
   const flags = ['--expose-gc', '--disable-warning=ExperimentalWarning']
   if (heap !== undefined) flags.push(`--max-old-space-size=${heap}`)
   if (process.env.BENCH_PROF !== undefined) flags.push('--cpu-prof', `--cpu-prof-dir=${process.env.BENCH_PROF}`)
-  const child = fork(CHILD, { execArgv: flags, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(program, { execArgv: flags, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   running.add(child)
   child.send({ task, dir: `${DATA}/${process.pid}-${started++}` })
   return new Promise((resolve, reject) => {

@@ -36,8 +36,8 @@ import type {
   StoreAdmin,
   Swept,
 } from '../store.ts'
+import { Bells } from './bells.ts'
 import { MemoryAdmin } from './memory/admin.ts'
-import { Bells } from './memory/bells.ts'
 import { Claim, copyEncoded, copyError, Job } from './memory/job.ts'
 import { Jobs } from './memory/jobs.ts'
 import { MemoryQueue } from './memory/queue.ts'

@@ -254,5 +254,5 @@ onEachStore(
       assert.equal((await queue.stats()).capacity, 1)
     },
   },
-  'shared',
+  'file',
 )

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
@@ -14,6 +14,8 @@ import {
   type MillpondError,
   type OpenOptions,
 } from '../../src/index.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { removePrefix } from '../stores/redis-fixture.ts'
 
 /** A store's place, empty at first. Everything opened in it is closed, and the place removed, when the test ends. */
 export interface Place {
@@ -28,29 +30,55 @@ interface StoreUnderTest {
   name: string
   shared: boolean
   transactions: boolean
+  /** One with a lock that a test can hold. Other stores' troubles are in their own tests. */
+  file: boolean
+  /** Why it cannot be tested here. */
+  skip?: string | false
   /** @param folder a fresh one */
   url(folder: string): string
+  /** Removes what is not in the folder. */
+  remove?(folder: string): Promise<void>
 }
 
+/** The prefix of a place's keys is the folder's name. */
+const redis = (name: 'redis' | 'redis-cluster'): StoreUnderTest => ({
+  name,
+  shared: true,
+  transactions: false,
+  file: false,
+  skip: missingReason(name),
+  url: (folder) => `${serverUrl(name)}?prefix=${basename(folder)}`,
+  remove: (folder) => removePrefix(serverUrl(name) ?? '', basename(folder)),
+})
+
 const STORES: readonly StoreUnderTest[] = [
-  { name: 'memory', shared: false, transactions: false, url: () => 'memory:' },
+  { name: 'memory', shared: false, transactions: false, file: false, url: () => 'memory:' },
   {
     name: 'sqlite',
     shared: true,
     transactions: true,
+    file: true,
     url: (folder) => `sqlite:${join(folder, 'test.db')}?sync=normal`,
   },
+  redis('redis'),
+  redis('redis-cluster'),
 ]
 
 type Check = (place: Place) => Promise<void>
-type Trait = 'shared' | 'transactions'
+type Trait = 'shared' | 'transactions' | 'file'
+
+const LACKING: Readonly<Record<Trait, string>> = {
+  shared: 'the store is not shared',
+  transactions: 'the store has no transactions',
+  file: 'the store is no file whose lock a test can hold',
+}
 
 /** Runs each check at a fresh place of every store, or of those with the trait; the others are listed as skipped. */
 export function onEachStore(topic: string, checks: Record<string, Check>, trait?: Trait): void {
   for (const store of STORES) {
-    describe(`${topic}: ${store.name}`, () => {
+    describe(`${topic}: ${store.name}`, { skip: store.skip ?? false }, () => {
       for (const [title, check] of Object.entries(checks)) {
-        const skip = trait !== undefined && !store[trait] && `the store is not ${trait}`
+        const skip = trait !== undefined && !store[trait] && LACKING[trait]
         test(title, { skip, timeout: 60_000 }, () => atPlace(store, check))
       }
     })
@@ -72,6 +100,7 @@ async function atPlace(store: StoreUnderTest, check: Check): Promise<void> {
   } finally {
     // A handler that a failed test left hanging must not hold the end up.
     await Promise.allSettled(ponds.map((pond) => pond.close({ timeout: 100 })))
+    await store.remove?.(folder)
     rmSync(folder, { recursive: true, force: true })
   }
 }

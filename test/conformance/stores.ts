@@ -8,6 +8,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { OpenStore, Store, StoreOptions } from '../../src/store.ts'
+import { missingReason, type SharedServer, serverUrl } from '../servers/shared.ts'
+import { openPostgres } from '../stores/postgres-fixture.ts'
+import { openRedis } from '../stores/redis-fixture.ts'
 
 export interface Opened {
   store: Store
@@ -23,6 +26,8 @@ export interface StoreUnderTest {
   skip: string | false
   /** How often the model-based test runs on it: what its speed allows. */
   modelRuns: number
+  /** Why an id is known within its queue only: the test that asks for more is skipped with this reason. Else it is known in the whole store. */
+  idsPerQueue?: string
 }
 
 /** Loaded by path when needed, so that a missing store skips its own tests and no others. */
@@ -36,6 +41,31 @@ const missing = (module: string): string | false =>
 
 const MEMORY = '../../src/stores/memory.ts'
 const SQLITE = '../../src/stores/sqlite.ts'
+
+function redis(name: 'redis' | 'redis-cluster', modelRuns: number): StoreUnderTest {
+  return {
+    name,
+    skip: missingReason(name),
+    modelRuns,
+    idsPerQueue: 'a script reaches the keys of one queue, so that a cluster may keep each queue elsewhere',
+    open: (options = {}) => openRedis(urlOf(name), options),
+  }
+}
+
+function postgres(name: 'postgres' | 'pgbouncer'): StoreUnderTest {
+  return {
+    name,
+    skip: missingReason(name),
+    modelRuns: 60,
+    open: (options = {}) => openPostgres(urlOf(name), options),
+  }
+}
+
+function urlOf(server: SharedServer): string {
+  const url = serverUrl(server)
+  if (url === undefined) throw new Error(`${server} is not there`)
+  return url
+}
 
 export const stores: readonly StoreUnderTest[] = [
   {
@@ -63,4 +93,8 @@ export const stores: readonly StoreUnderTest[] = [
       }
     },
   },
+  redis('redis', 100),
+  redis('redis-cluster', 60),
+  postgres('postgres'),
+  postgres('pgbouncer'),
 ]

@@ -2,6 +2,7 @@
 import { globSync, writeFileSync } from 'node:fs'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { globalSetup, globalTeardown } from '../servers/global.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const files = globSync('test/{conformance,model,api}/*.test.ts', { cwd: root }).map((file) => root + file)
@@ -20,7 +21,7 @@ const ended =
   (event: { name: string; nesting: number; skip?: string | boolean; details: { type?: string | undefined } }) => {
     if (event.details.type !== 'suite') inside.push({ name: event.name, skip: event.skip, passed })
     if (event.nesting > 0) return
-    const [, topic, store] = /^(.*): (\w+)$/.exec(event.name) ?? []
+    const [, topic, store] = /^(.*): ([\w-]+)$/.exec(event.name) ?? []
     if (event.details.type === 'suite' && topic !== undefined && store !== undefined) {
       const stores = topics.get(topic) ?? new Map<string, Tally>()
       topics.set(topic, stores)
@@ -35,11 +36,13 @@ const ended =
     inside = []
   }
 
+await globalSetup()
 // One at a time, since the tests of a suite are told apart only by the order in which they end.
 const stream = run({ files, concurrency: 1 })
 stream.on('test:pass', ended(true))
 stream.on('test:fail', ended(false))
 for await (const _ of stream);
+await globalTeardown()
 
 const stores = [...new Set([...topics.values()].flatMap((each) => [...each.keys()]))].sort()
 const cell = (tally: Tally | undefined) =>

@@ -57,6 +57,8 @@ export type Step = Call & { at: number; out?: Json }
 export interface Vector {
   name: string
   about: string
+  /** What a store may lack: then the vector is not for it. */
+  needs?: 'ids of all queues'
   steps: Step[]
 }
 

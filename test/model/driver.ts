@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { Hold, JobRecord, JobState, QueueStats, Store, Swept } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
-import { Model, type ModelStats } from './model.ts'
+import { Model, type ModelJob, type ModelStats } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
 
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'it failed', stack: 'at' }
@@ -12,12 +12,15 @@ export class Driver {
   readonly #store: Store
   readonly #model = new Model()
   readonly #clock: { now: number }
+  readonly #idsPerQueue: boolean
   /** Every claim ever, the latest first. */
   readonly #claims: (Hold & { queue: string })[] = []
 
-  constructor(store: Store, clock: { now: number }) {
+  /** @param idsPerQueue the store knows an id within its queue only: then each id is pushed to one queue */
+  constructor(store: Store, clock: { now: number }, idsPerQueue = false) {
     this.#store = store
     this.#clock = clock
+    this.#idsPerQueue = idsPerQueue
   }
 
   async run(operations: readonly Operation[]): Promise<void> {
@@ -40,7 +43,11 @@ export class Driver {
     switch (operation.op) {
       case 'push': {
         const now = this.#clock.now
-        const jobs = operation.jobs.map((job) => ({ ...job, runAt: job.runAt === null ? null : now + job.runAt }))
+        const jobs = operation.jobs.map((job) => ({
+          ...job,
+          ...(this.#idsPerQueue ? { queue: IDS.indexOf(job.id) % 2 === 0 ? 'p' : 'q' } : {}),
+          runAt: job.runAt === null ? null : now + job.runAt,
+        }))
         return same(await store.push(jobs), model.push(jobs))
       }
       case 'claim': {
@@ -164,9 +171,10 @@ export class Driver {
       if (page.length < limit) break
     }
     const expected = this.#model.list(queue, state)
-    // Jobs that finished in the same millisecond may stand in any order.
-    const ties = (job: JobRecord) => (job.finishedAt === null ? job.id : `${job.finishedAt}`)
-    same(listed.map(ties), expected.map(ties))
+    // Jobs that are due, lose their lease or finished in the same millisecond may stand in any order.
+    const times = new Map(expected.map((job) => [job.id, timeOf(state, job)]))
+    const order = ({ id }: JobRecord) => times.get(id) ?? id
+    same(listed.map(order), expected.map(order))
     const ids = listed.map(({ id }) => id).sort()
     same(ids, expected.map(({ id }) => id).sort())
     same(listed.map(withoutWords), this.#model.find(listed.map(({ id }) => id)).map(withoutWords))
@@ -190,6 +198,12 @@ export class Driver {
     }
     await this.#stats(60)
   }
+}
+
+/** What jobs of the state are ordered by, where there can be ties. */
+function timeOf(state: JobState, { id, dueAt, leaseUntil, finishedAt }: ModelJob): number | string | null {
+  if (state === 'waiting') return id
+  return state === 'scheduled' ? dueAt : state === 'running' ? leaseUntil : finishedAt
 }
 
 function same(actual: unknown, expected: unknown): void {

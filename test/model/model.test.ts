@@ -12,7 +12,7 @@ import { operation } from './operations.ts'
 
 const seed = process.env.MILLPOND_SEED
 
-for (const { name, skip, open, modelRuns } of stores) {
+for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
   describe(`model: ${name}`, { skip }, () => {
     test(`answers as the model does in ${modelRuns} random sequences`, async () => {
       const sequence = fc.array(operation, { maxLength: 80, size: 'max' })
@@ -20,7 +20,7 @@ for (const { name, skip, open, modelRuns } of stores) {
         const clock = { now: EPOCH }
         const { store, dispose } = await open({ clock: () => clock.now })
         try {
-          await new Driver(store, clock).run(operations)
+          await new Driver(store, clock, idsPerQueue !== undefined).run(operations)
         } finally {
           await dispose()
         }

@@ -26,7 +26,7 @@ import type {
 
 const MINUTE = 60_000
 
-interface ModelJob extends JobRecord {
+export interface ModelJob extends JobRecord {
   fence: number
   leaseUntil: number
 }

@@ -16,7 +16,12 @@ export const open: Open = async (setting) => {
   } satisfies Contender
 }
 
-function line(pond: Millpond, name: string, handler: Handler, { concurrency, forget, durability }: Setting): Line {
+export function line(
+  pond: Millpond,
+  name: string,
+  handler: Handler,
+  { concurrency, forget, durability }: Setting,
+): Line {
   const queue: Queue<Item> = pond.queue<Item>(name, {
     ...(durability === 'none' ? { capacity: null } : {}),
     ...(forget ? { keep: { done: 0 } } : {}),

@@ -17,7 +17,7 @@ export const push: Measure<PushTask> = async (task, dir) => {
   return outcome
 }
 
-const WAYS: Record<PushTask['way'], (line: Line, count: number) => Promise<void>> = {
+export const WAYS: Record<PushTask['way'], (line: Line, count: number) => Promise<void>> = {
   one: async (line, count) => {
     for (let n = 0; n < count; n++) await line.push({ n })
   },

@@ -3,7 +3,7 @@
  * of pushes wakes a worker once. Ringing costs next to nothing while nobody listens.
  */
 
-import type { Bell } from '../../store.ts'
+import type { Bell } from '../store.ts'
 
 /** Beyond this, naming the jobs costs more than letting whoever waits look for itself. */
 const MOST_IDS = 1_000

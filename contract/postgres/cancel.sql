@@ -1,0 +1,53 @@
+-- cancel: jobs are not wanted any more.
+-- In:  ids.
+-- Out: a text per id: its queue, a space, what it was (scheduled, waiting, running: cancelled now; or the final state that it keeps);
+--      empty: unknown.
+-- Invariant: final states do not change. The fence stays, so the worker's next operation is stale.
+
+create or replace function millpond.cancel(ids uuid[], now bigint default null) returns text[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_now      bigint := time_of(cancel.now);
+  v_outcomes text[] := '{}';
+  v_id       uuid;
+  v_was      text;
+  v_name     text;
+  v_keep     bigint;
+  v_waiting  waiting%rowtype;
+  job        running%rowtype;
+begin
+  foreach v_id in array cancel.ids loop
+    v_was := null;
+    -- A job may be on its way from one table to the next: what is in none of them is looked for once more.
+    for v_pass in 1 .. 3 loop
+      delete from waiting where id = v_id returning * into v_waiting;
+      if found then
+        select v_waiting.seq, v_waiting.pushed_at, v_waiting.due_at, v_waiting.timeout, v_waiting.started_at, v_waiting.id, v_waiting.queue,
+          v_waiting.fence, v_waiting.attempt, v_waiting.attempts, v_waiting.priority, v_waiting.lane, v_waiting.scheduled, v_waiting.key,
+          v_waiting."group", v_waiting.trace, v_waiting.worker, v_waiting.encoding, v_waiting.data, v_waiting.data_bytes,
+          v_waiting.progress_encoding, v_waiting.progress, v_waiting.progress_bytes, v_waiting.error, null
+        into job;
+        v_was := case when v_waiting.scheduled then 'scheduled' else 'waiting' end;
+        exit;
+      end if;
+      delete from running where id = v_id returning * into job;
+      if found then
+        v_was := 'running';
+        exit;
+      end if;
+      select queue || ' ' || state into v_was from jobs where id = v_id;
+      exit when v_was is null or split_part(v_was, ' ', 2) in ('done', 'dead', 'cancelled');
+    end loop;
+    if v_was in ('scheduled', 'waiting', 'running') then
+      select name, keep_dead into v_name, v_keep from queues where id = job.queue;
+      perform retire(job, 'cancelled', v_now, v_keep);
+      v_was := v_name || ' ' || v_was;
+    end if;
+    v_outcomes := v_outcomes || coalesce(v_was, '');
+  end loop;
+  return v_outcomes;
+end $$;

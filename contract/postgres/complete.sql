@@ -1,0 +1,58 @@
+-- complete: claims' jobs are done.
+-- In:  queue; ids and fences, in step. results: tagged texts, empty where there is none, joined by U+001F; null: no results.
+--      results_list: the same as an array, for results that hold U+001F; one of the two.
+-- Out: which of them were completed, counted from 1; null: all.
+-- Invariant: only the claim whose fence is the job's can complete it. With keep_done 0 nothing is kept.
+
+create or replace function millpond.complete(
+  queue text, ids uuid[], fences integer[], results text default null, now bigint default null
+) returns integer[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_now   bigint := time_of(complete.now);
+  v_queue integer;
+  v_keep  bigint;
+  v_slot  smallint := 0;
+  v_done  integer[];
+  v_keys  text[];
+  v_count integer;
+begin
+  select id, keep_done into v_queue, v_keep from queues where name = complete.queue;
+  if not found then return '{}'; end if;
+  if v_keep > 0 then
+    select slot into v_slot from slots where current;
+    with ended as (
+      delete from running using unnest(complete.ids, complete.fences, string_to_array(complete.results, E'\x1f')) with ordinality as held(id, fence, result, nth)
+      where running.id = held.id and running.fence = held.fence and running.queue + 0 = v_queue
+      returning running.*, held.result, held.nth
+    ), kept as (
+      insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, lane, key, "group",
+        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, slot,
+        result_encoding, result, result_bytes)
+      select seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, lane, key, "group",
+        trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, v_now, v_slot,
+        encoding_of(result), text_of(result), bytes_of(result)
+      from ended
+    )
+    select array_agg(nth::integer), array_agg(key) filter (where key is not null) into v_done, v_keys from ended;
+  else
+    with ended as (
+      delete from running using unnest(complete.ids, complete.fences) with ordinality as held(id, fence, nth)
+      where running.id = held.id and running.fence = held.fence and running.queue + 0 = v_queue
+      returning running.key, held.nth
+    )
+    select array_agg(nth::integer), array_agg(key) filter (where key is not null) into v_done, v_keys from ended;
+  end if;
+  v_count := coalesce(cardinality(v_done), 0);
+  if v_count > 0 then
+    if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
+    insert into counts (queue, slot, running, done, finished)
+    values (v_queue, v_slot, -v_count, case when v_keep > 0 then v_count else 0 end, v_count);
+  end if;
+  if v_count = cardinality(complete.ids) then return null; end if;
+  return coalesce(v_done, '{}');
+end $$;

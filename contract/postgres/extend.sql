@@ -1,0 +1,43 @@
+-- extend: a worker is still at its jobs.
+-- In:  queue; lease in ms; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an array.
+-- Out: a text per claim: ok, stale, or cancelled where this very claim was ended by a cancel that is still known.
+-- Invariant: a lease is never shortened.
+
+create or replace function millpond.extend(
+  queue text, lease bigint, ids uuid[], fences integer[], progress text[] default null, now bigint default null
+) returns text[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_now      bigint := time_of(extend.now);
+  v_queue    integer;
+  v_outcomes text[] := '{}';
+  v_at       integer := 0;
+  held       record;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  select id into v_queue from queues where name = extend.queue;
+  for held in
+    select given.* from unnest(extend.ids, extend.fences, extend.progress) as given(id, fence, progress)
+  loop
+    update running set
+      lease_until       = greatest(lease_until, v_now + extend.lease),
+      progress_encoding = case when held.progress is null then progress_encoding else encoding_of(held.progress) end,
+      progress          = case when held.progress is null then progress else text_of(held.progress) end,
+      progress_bytes    = case when held.progress is null then progress_bytes else bytes_of(held.progress) end
+    where id = held.id and fence = held.fence and queue + 0 = v_queue;
+    -- Put in its place: appending would copy all of the array each time.
+    v_at := v_at + 1;
+    if found then
+      v_outcomes[v_at] := 'ok';
+    elsif exists (select from retired where id = held.id and fence = held.fence and queue + 0 = v_queue and state = 'cancelled') then
+      v_outcomes[v_at] := 'cancelled';
+    else
+      v_outcomes[v_at] := 'stale';
+    end if;
+  end loop;
+  return v_outcomes;
+end $$;

@@ -1,0 +1,45 @@
+-- fail: claims' attempts failed.
+-- In:  queue; failures: objects with id, fence, error (JSON as text), delay (ms until the next attempt; null: none).
+-- Out: a text per failure: retry, dead or stale.
+-- Invariant: dead when there is no delay or no attempt left. A dead one is not kept where keep_dead is 0.
+
+create or replace function millpond.fail(queue text, failures json, now bigint default null) returns text[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_now      bigint := time_of(fail.now);
+  v_queue    integer;
+  v_keep     bigint;
+  v_outcomes text[] := '{}';
+  v_ring     boolean := false;
+  v_delay    bigint;
+  held       record;
+  job        running%rowtype;
+begin
+  select id, keep_dead into v_queue, v_keep from queues where name = fail.queue;
+  for held in
+    select given.* from json_to_recordset(fail.failures) as given(id uuid, fence integer, error text, delay bigint)
+  loop
+    delete from running where id = held.id and fence = held.fence and queue + 0 = v_queue returning * into job;
+    if not found then
+      v_outcomes := v_outcomes || 'stale'::text;
+      continue;
+    end if;
+    job.error := held.error;
+    if held.delay is null or job.attempt >= job.attempts then
+      perform retire(job, 'dead', v_now, v_keep);
+      v_outcomes := v_outcomes || 'dead'::text;
+    else
+      v_delay := greatest(held.delay, 0);
+      job.due_at := v_now + v_delay;
+      perform put_back(job, v_delay > 0);
+      v_ring := v_ring or v_delay = 0;
+      v_outcomes := v_outcomes || 'retry'::text;
+    end if;
+  end loop;
+  if v_ring then perform ring_work(fail.queue, true); end if;
+  return v_outcomes;
+end $$;

@@ -1,0 +1,25 @@
+-- find: all there is to know about jobs.
+-- In:  ids.
+-- Out: JSON per job that is known, in no particular order; bodies are tagged texts.
+
+create or replace function millpond.record_of(j millpond.jobs) returns json
+language sql stable as $$
+  select json_build_object(
+    'id', j.id, 'queue', j.queue, 'state', j.state, 'priority', j.priority, 'attempt', j.attempt, 'attempts', j.attempts,
+    'key', j.key, 'group', j."group", 'timeout', j.timeout, 'trace', j.trace, 'pushedAt', j.pushed_at, 'dueAt', j.due_at,
+    'startedAt', j.started_at, 'finishedAt', j.finished_at, 'worker', j.worker,
+    'data', millpond.body_of(j.encoding, j.data, j.data_bytes),
+    'progress', millpond.body_of(j.progress_encoding, j.progress, j.progress_bytes),
+    'result', millpond.body_of(j.result_encoding, j.result, j.result_bytes),
+    'error', j.error)
+$$;
+
+create or replace function millpond.find(ids uuid[]) returns setof json
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+begin
+  return query select record_of(j) from jobs as j where j.id = any (find.ids);
+end $$;

@@ -1,0 +1,256 @@
+-- push: stores jobs.
+-- In:  for people and any driver `push`, one job in the caller's transaction. For libraries `push_alike`, many jobs that differ in
+--      id and data alone, and `push_jobs`, any jobs. `own`: the call is its whole transaction. `now`: null but in tests.
+-- Out: `push` the job's id, null where the queue is full; `push_alike` the ids that were stored, null: all of them;
+--      `push_jobs` one text per job: its outcome (pushed, existing, full), a space, the id.
+-- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
+
+-- Takes note that jobs with places from here on may be stored by this transaction, whenever it may end: the marks of a queue
+-- must not pass them before. Held as an advisory lock on the places' upper bits, and let go by the end of the transaction.
+create or replace function millpond.enter(p_own boolean) returns void
+language plpgsql as $$
+declare
+  v_place bigint;
+begin
+  if not p_own then
+    -- The first push of a transaction covers all the later ones.
+    if current_setting('millpond.entered', true) = 'millpond' then return; end if;
+    perform set_config('millpond.entered', 'millpond', true);
+  end if;
+  select last_value into v_place from millpond.place;
+  perform pg_advisory_xact_lock_shared(hashtext('millpond'), (v_place >> 12)::integer);
+end $$;
+
+-- Of these ids, those that jobs beyond `waiting` have. A job moves in one commit, so whoever looks after storing the id misses none.
+create or replace function millpond.known_ids(p_ids uuid[]) returns uuid[]
+language plpgsql stable as $$
+declare
+  v_slot  smallint;
+  v_known uuid[];
+begin
+  if exists (select from millpond.running where id = any (p_ids)) then
+    v_known := array(select id from millpond.running where id = any (p_ids));
+  end if;
+  if exists (select from millpond.retired where id = any (p_ids)) then
+    v_known := v_known || array(select id from millpond.retired where id = any (p_ids));
+  end if;
+  -- One slot at a time, so that no other is even opened.
+  for v_slot in
+    select slot from millpond.slots
+    where used and (greatest is null or exists (select from unnest(p_ids) as given(id) where given.id <= greatest))
+  loop
+    if exists (select from millpond.done where slot = v_slot and id = any (p_ids)) then
+      v_known := v_known || array(select id from millpond.done where slot = v_slot and id = any (p_ids));
+    end if;
+  end loop;
+  return v_known;
+end $$;
+
+-- data: JSON texts, joined by U+001F, which no JSON text holds. bodies: the same, tagged and in an array; one of the two.
+create or replace function millpond.push_alike(
+  queue text, ids uuid[], data text, priority smallint default 4, delay bigint default 0, run_at bigint default null,
+  "group" text default null, attempts integer default 10, timeout bigint default null, trace text default null,
+  own boolean default true, now bigint default null
+) returns uuid[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_now   bigint  := time_of(push_alike.now);
+  v_due   bigint  := greatest(v_now, coalesce(push_alike.run_at, v_now + push_alike.delay));
+  v_later boolean := v_due > v_now;
+  v_queue integer;
+  v_limit bigint;
+  v_new   uuid[];
+  v_known uuid[];
+  v_count integer;
+begin
+  select id, capacity into v_queue, v_limit from queues where name = push_alike.queue;
+  if not found then
+    v_queue := queue_of(push_alike.queue);
+  elsif v_limit is not null then
+    -- Whether there is room has to be seen job by job.
+    return (
+      select coalesce(array_agg(split_part(outcome, ' ', 2)::uuid) filter (where outcome like 'pushed %'), '{}')
+      from unnest(push_jobs((
+        select json_agg(json_build_object(
+          'id', job.id, 'queue', push_alike.queue, 'priority', push_alike.priority, 'delay', push_alike.delay,
+          'runAt', push_alike.run_at, 'group', push_alike."group", 'attempts', push_alike.attempts,
+          'timeout', push_alike.timeout, 'trace', push_alike.trace, 'data', 'j' || job.data) order by job.at)
+        from unnest(push_alike.ids, string_to_array(push_alike.data, E'\x1f')) with ordinality as job(id, data, at)
+      ), push_alike.own, push_alike.now)) as outcome);
+  end if;
+  perform enter(push_alike.own);
+  begin
+    -- Nearly always all ids are new, and inserting without `on conflict` costs a third less.
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, "group", trace, encoding, data)
+    select nextval('place'), v_now, v_due, push_alike.timeout, job.id, v_queue, push_alike.attempts, push_alike.priority, v_later,
+      push_alike."group", push_alike.trace, 'json', job.data
+    from unnest(push_alike.ids, string_to_array(push_alike.data, E'\x1f')) as job(id, data);
+    v_new := push_alike.ids;
+  exception when unique_violation then
+    with stored as (
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, "group", trace, encoding, data)
+      select nextval('place'), v_now, v_due, push_alike.timeout, job.id, v_queue, push_alike.attempts, push_alike.priority, v_later,
+        push_alike."group", push_alike.trace, 'json', job.data
+      from unnest(push_alike.ids, string_to_array(push_alike.data, E'\x1f')) as job(id, data)
+      on conflict do nothing
+      returning id
+    )
+    select coalesce(array_agg(id), '{}') into v_new from stored;
+  end;
+  v_known := known_ids(push_alike.ids);
+  if v_known is not null then
+    delete from waiting where id = any (v_known) and id = any (v_new);
+    v_new := array(select unnest(v_new) except select unnest(v_known));
+  end if;
+  v_count := coalesce(cardinality(v_new), 0);
+  if v_count > 0 then
+    if v_later then insert into counts (queue, scheduled) values (v_queue, v_count);
+    else
+      insert into counts (queue, waiting, ready) values (v_queue, v_count, v_count);
+      perform ring_work(push_alike.queue, push_alike.own);
+    end if;
+  end if;
+  if v_count = cardinality(push_alike.ids) then return null; end if;
+  return coalesce(v_new, '{}');
+end $$;
+
+-- jobs: objects with id queue priority delay runAt key group attempts timeout trace data; data is a tagged text.
+create or replace function millpond.push_jobs(jobs json, own boolean default true, now bigint default null) returns text[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_now      bigint := time_of(push_jobs.now);
+  v_outcomes text[] := '{}';
+  v_existing uuid;
+  v_queue    integer;
+  v_name     text;
+  v_capacity bigint;
+  v_room     bigint;
+  v_due      bigint;
+  v_later    boolean;
+  v_ring     text[] := '{}';
+  v_count    integer;
+  v_waiting  bigint := 0;
+  v_schedule bigint := 0;
+  job        record;
+begin
+  perform enter(push_jobs.own);
+  for job in
+    select given.* from json_to_recordset(push_jobs.jobs) as given(
+      id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
+      timeout bigint, trace text, data text)
+  loop
+    if v_name is distinct from job.queue then
+      if v_waiting + v_schedule > 0 then
+        insert into counts (queue, scheduled, waiting, ready) values (v_queue, v_schedule, v_waiting, v_waiting);
+        v_waiting := 0;
+        v_schedule := 0;
+      end if;
+      v_name := job.queue;
+      v_queue := queue_of(v_name);
+      select capacity into v_capacity from queues where id = v_queue;
+      if v_capacity is not null then
+        -- Others that push to this queue wait until this transaction ends: only then is it known how much room it took.
+        perform pg_advisory_xact_lock(hashtext('millpond room'), v_queue);
+        select v_capacity - coalesce(sum(scheduled + waiting), 0) into v_room from counts where queue = v_queue;
+      end if;
+    end if;
+    v_due := greatest(v_now, coalesce(job."runAt", v_now + coalesce(job.delay, 0)));
+    v_later := v_due > v_now;
+    <<attempt>>
+    loop
+      v_existing := null;
+      select id into v_existing from waiting where id = job.id;
+      if v_existing is null and known_ids(array[job.id]) is not null then v_existing := job.id; end if;
+      if v_existing is null and job.key is not null then
+        select id into v_existing from keys where queue = v_queue and key = job.key;
+      end if;
+      exit when v_existing is not null;
+      if v_capacity is not null and v_room <= 0 then
+        v_outcomes := v_outcomes || ('full ' || job.id);
+        exit;
+      end if;
+      if job.key is not null then
+        insert into keys (queue, key, id) values (v_queue, job.key, job.id) on conflict do nothing;
+        get diagnostics v_count = row_count;
+        continue attempt when v_count = 0;
+      end if;
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, key, "group", trace, encoding, data, data_bytes)
+      values (nextval('place'), v_now, v_due, job.timeout, job.id, v_queue, job.attempts, job.priority, v_later, job.key, job."group",
+        job.trace, encoding_of(job.data), text_of(job.data), bytes_of(job.data))
+      on conflict do nothing;
+      get diagnostics v_count = row_count;
+      if v_count = 0 or known_ids(array[job.id]) is not null then
+        -- The same id was pushed by another at the same time.
+        if v_count > 0 then delete from waiting where id = job.id; end if;
+        if job.key is not null then delete from keys where queue = v_queue and key = job.key; end if;
+        v_existing := job.id;
+        exit;
+      end if;
+      v_outcomes := v_outcomes || ('pushed ' || job.id);
+      v_room := v_room - 1;
+      if v_later then v_schedule := v_schedule + 1;
+      else
+        v_waiting := v_waiting + 1;
+        if v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
+      end if;
+      exit;
+    end loop;
+    if v_existing is not null then v_outcomes := v_outcomes || ('existing ' || v_existing); end if;
+  end loop;
+  if v_waiting + v_schedule > 0 then
+    insert into counts (queue, scheduled, waiting, ready) values (v_queue, v_schedule, v_waiting, v_waiting);
+  end if;
+  foreach v_name in array v_ring loop
+    perform ring_work(v_name, push_jobs.own);
+  end loop;
+  return v_outcomes;
+end $$;
+
+-- A UUIDv7 (RFC 9562): 48 bits of time, the rest random but for version and variant.
+create or replace function millpond.new_id() returns uuid
+language sql volatile as $$
+  select encode(
+    set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(millpond.time_of(null)) from 3) from 1 for 6), 52, 1), 53, 1),
+    'hex')::uuid
+$$;
+
+-- One job, in the caller's transaction: select millpond.push('emails', '{"to":"a@example.org"}'). delay and timeout in ms.
+-- With the key of a live job that job's id comes back, and nothing is stored.
+create or replace function millpond.push(
+  queue text, data json, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
+  "group" text default null, attempts integer default 10, timeout bigint default null, trace text default null, id uuid default null
+) returns uuid
+language plpgsql security definer set search_path = millpond, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  v_outcome text;
+begin
+  -- The same rules as in every library.
+  if queue is null or queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' then
+    raise exception 'InvalidName: a queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit' using errcode = '22023';
+  elsif octet_length(key) not between 1 and 255 or octet_length("group") not between 1 and 255 then
+    raise exception 'InvalidName: a key or group has 1 to 255 bytes' using errcode = '22023';
+  elsif data is null then
+    raise exception 'InvalidOption: data is null; push ''null'' to mean the JSON value' using errcode = '22023';
+  elsif priority is null or priority not between 0 and 9 then
+    raise exception 'InvalidOption: priority is 0 to 9' using errcode = '22023';
+  elsif attempts is null or attempts not between 1 and 1000000 then
+    raise exception 'InvalidOption: attempts is 1 to 1000000' using errcode = '22023';
+  elsif coalesce(delay, -1) < 0 or timeout < 1 then
+    raise exception 'InvalidOption: delay is at least 0 ms, timeout at least 1' using errcode = '22023';
+  end if;
+  v_outcome := (push_jobs(json_build_array(json_build_object(
+    'id', coalesce(id, new_id()), 'queue', queue, 'priority', priority, 'delay', delay,
+    'runAt', floor(extract(epoch from run_at) * 1000), 'key', key, 'group', "group", 'attempts', attempts, 'timeout', timeout,
+    'trace', trace, 'data', 'j' || data::text)), false))[1];
+  return case when v_outcome not like 'full %' then split_part(v_outcome, ' ', 2)::uuid end;
+end $$;

@@ -1,0 +1,38 @@
+-- release: claims are given back unstarted.
+-- In:  queue; ids and fences, in step.
+-- Out: which of them were released, counted from 1; null: all.
+-- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised.
+
+create or replace function millpond.release(queue text, ids uuid[], fences integer[]) returns integer[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_queue    integer;
+  v_released integer[];
+  v_count    integer;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  select id into v_queue from queues where name = release.queue;
+  with given as (
+    delete from running using unnest(release.ids, release.fences) with ordinality as held(id, fence, nth)
+    where running.id = held.id and running.fence = held.fence and running.queue + 0 = v_queue
+    returning running.*, held.nth
+  ), back as (
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, lane, key, "group", trace,
+      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
+    select seq, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, 1, key, "group", trace,
+      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error
+    from given
+  )
+  select array_agg(nth::integer) into v_released from given;
+  v_count := coalesce(cardinality(v_released), 0);
+  if v_count > 0 then
+    insert into counts (queue, running, waiting, ready) values (v_queue, -v_count, v_count, v_count);
+    perform ring_work(release.queue, true);
+  end if;
+  if v_count = cardinality(release.ids) then return null; end if;
+  return coalesce(v_released, '{}');
+end $$;

@@ -1,0 +1,51 @@
+-- requeue: dead or cancelled jobs get another life.
+-- In:  ids; or queue and limit: its dead ones, longest dead first.
+-- Out: the names of the queues of those that wait again, one per job.
+-- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is.
+
+create or replace function millpond.requeue(
+  ids uuid[] default null, queue text default null, "limit" integer default null, now bigint default null
+) returns text[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_now    bigint := time_of(requeue.now);
+  v_queues text[] := '{}';
+  v_ids    uuid[] := requeue.ids;
+  v_id     uuid;
+  v_name   text;
+  v_count  integer;
+  job      retired%rowtype;
+begin
+  if v_ids is null then
+    v_ids := array(
+      select id from retired as dead
+      where queue = (select id from queues where name = requeue.queue) and state = 'dead'
+        -- Left out here, so that they cannot fill the limit and hide others for ever.
+        and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key))
+      order by finished_at, seq limit requeue."limit" for update skip locked);
+  end if;
+  foreach v_id in array v_ids loop
+    select * into job from retired where id = v_id for update;
+    continue when not found;
+    if job.key is not null then
+      insert into keys (queue, key, id) values (job.queue, job.key, job.id) on conflict do nothing;
+      get diagnostics v_count = row_count;
+      continue when v_count = 0;
+    end if;
+    delete from retired where id = v_id;
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, lane, key, "group", trace,
+      encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
+    values (job.seq, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, 1, job.key, job."group",
+      job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error);
+    insert into counts (queue, waiting, ready, dead, cancelled)
+    values (job.queue, 1, 1, case job.state when 'dead' then -1 else 0 end, case job.state when 'cancelled' then -1 else 0 end);
+    select name into v_name from queues where id = job.queue;
+    perform ring_work(v_name, true);
+    v_queues := v_queues || v_name;
+  end loop;
+  return v_queues;
+end $$;

@@ -1,0 +1,32 @@
+-- roles: who may call what. Nobody but the owner may do anything until allowed; tables are never touched directly.
+-- In:  role; duty: `producer` pushes and configures queues, `worker` does everything that libraries do, `reader` reads the view jobs.
+--      select millpond.allow('app', 'worker')
+
+create or replace function millpond.installed() returns json
+language sql stable security definer set search_path = millpond, pg_temp as $$
+  select json_build_object('version', version, 'operations', operations, 'install', install) from meta
+$$;
+
+create or replace function millpond.allow(role text, duty text) returns void
+language plpgsql as $$
+declare
+  v_routine regprocedure;
+begin
+  if duty is null or duty not in ('producer', 'worker', 'reader') then
+    raise exception 'InvalidOption: a duty is producer, worker or reader' using errcode = '22023';
+  end if;
+  execute format('grant usage on schema millpond to %I', role);
+  if duty = 'reader' then
+    execute format('grant select on millpond.jobs, millpond.queues to %I', role);
+    return;
+  end if;
+  for v_routine in
+    select p.oid::regprocedure from pg_proc p
+    where p.pronamespace = 'millpond'::regnamespace and p.prosecdef
+      and (duty = 'worker' or p.proname in ('installed', 'push', 'push_alike', 'push_jobs', 'configure'))
+  loop
+    execute format('grant execute on function %s to %I', v_routine, role);
+  end loop;
+end $$;
+
+revoke execute on all functions in schema millpond from public;

@@ -1,0 +1,171 @@
+-- @include common.lua
+-- claim: gives waiting jobs to a worker.
+-- KEYS: queue jobs states running returned fresh
+-- In:  [now, bell, again, limit, lease, worker as MessagePack, call: four bytes that no other call of the worker has]. `again`: the same call
+--      may have taken effect before; what it then got is given once more.
+-- Out: [now, more, job…], each job [id, fence, attempt, due (0: when pushed), record]. `more`: fewer than asked for, because
+--      there were too many holes to pass, or bytes to give, at once; ask again. With limit 0: whether a claim might find anything.
+-- Invariant: the fence grows by one at every claim; a job is in one claim at a time; each hole is met once.
+
+local K = { queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], running = KEYS[4], returned = KEYS[5] }
+local function fresh(priority) return KEYS[6 + priority] end
+
+local input = cmsgpack.unpack(ARGV[1])
+local now, bell, again, limit, lease = clock(input[1]), input[2], input[3], input[4], input[5]
+local worker, this = input[6], input[7]
+local settings = redis.call('HMGET', K.queue, 'paused', 'holes', 'asleep', 'asleepBy', 'room')
+
+-- Whoever comes next with a job rings for us.
+local function mark_asleep()
+  local by = settings[4]
+  if not recent(settings[3], now) then by = bell[3] elseif by ~= bell[3] then by = '*' end
+  redis.call('HSET', K.queue, 'asleep', now, 'asleepBy', by)
+end
+
+if settings[1] == '1' then return list_of(2) .. cmsgpack.pack(now) .. '\194' end
+
+if limit == 0 then
+  local any = redis.call('EXISTS', K.returned, unpack(KEYS, 6, 15)) > 0
+  if not any then mark_asleep() end
+  return list_of(2) .. cmsgpack.pack(now) .. (any and '\195' or '\194')
+end
+
+local holes = tonumber(settings[2] or 0)
+local first = encode('r', 0, 1, 1, 0, now, 0, worker, this)
+local first_keyed = encode('r', KEYED, 1, 1, 0, now, 0, worker, this)
+-- As text: Redis would turn the number into text for every job.
+local till = string.format('%.17g', math.min(now + lease, SPAN - 1))
+local states, leases, out, got = {}, {}, {}, 0
+local looks = limit + 1000
+-- Looked at in one step, and bytes after which the rest is left to another call: large jobs must not hold the server up.
+local STEP, LARGE = 100, 4194304
+local bytes = 0
+-- Of jobs given out that had waited before: where in `states`. Of those whose hole was passed: true.
+local placed, passed = {}, {}
+
+local function give(id, record, state)
+  local numbers, running = '\1\1\0', nil
+  if state then
+    local _, flags, fence, attempt, due = decode(state)
+    fence, attempt = fence + 1, attempt + 1
+    if passed[id] then flags = flags - HOLE end
+    running = encode('r', flags, fence, attempt, due, now, 0, worker, this)
+    numbers = cmsgpack.pack(fence) .. cmsgpack.pack(attempt) .. cmsgpack.pack(due)
+    placed[id] = got * 2 + 2
+  else
+    running = string.byte(record) == 0x96 and first_keyed or first
+  end
+  local at = got * 4
+  out[at + 1], out[at + 2], out[at + 3], out[at + 4] = '\149\196\16', id, numbers, record
+  at = got * 2
+  states[at + 1], states[at + 2] = id, running
+  leases[at + 1], leases[at + 2] = till, id
+  got = got + 1
+  bytes = bytes + #record
+end
+
+-- The hole of this job leaves the list.
+local function pass(id, state)
+  holes = holes - 1
+  redis.call('HINCRBY', K.queue, 'holes', -1)
+  passed[id] = true
+  local letter, flags, fence, attempt, due, started, finished, who = decode(placed[id] and states[placed[id]] or state)
+  local call_of = letter == 'r' and string.sub(placed[id] and states[placed[id]] or state, -4)
+  local solid = encode(letter, flags - HOLE, fence, attempt, due, started, finished, who, call_of)
+  if placed[id] then states[placed[id]] = solid
+  elseif letter == 'h' then redis.call('HDEL', K.states, id)
+  else redis.call('HSET', K.states, id, solid) end
+end
+
+-- From the head of the list, where nothing else waits at this priority.
+local function take(key)
+  while got < limit and looks > 0 and bytes < LARGE do
+    local ids = redis.call('LPOP', key, math.min(limit - got, looks, STEP))
+    if not ids or #ids == 0 then return end
+    looks = looks - #ids
+    local records = hmget(K.jobs, ids)
+    local found = holes > 0 and hmget(K.states, ids)
+    for i = 1, #ids do
+      if found and found[i] then pass(ids[i], found[i]) else give(ids[i], records[i]) end
+    end
+  end
+end
+
+-- From the heads of the list and of those that came back, by place.
+local function merge(key, priority)
+  local from, to = score(priority, 0), '(' .. string.format('%.17g', score(priority - 1, 0))
+  while got < limit and looks > 0 and bytes < LARGE do
+    local want = math.min(limit - got, looks, STEP)
+    local back = redis.call('ZRANGEBYSCORE', K.returned, from, to, 'WITHSCORES', 'LIMIT', 0, want)
+    if #back == 0 then return take(key) end
+    local ids = redis.call('LRANGE', key, 0, want - 1)
+    local records = hmget(K.jobs, ids)
+    local found = holes > 0 and hmget(K.states, ids)
+    local back_ids, gone = {}, {}
+    for i = 1, #back, 2 do back_ids[#back_ids + 1] = back[i] end
+    local back_records, back_states = hmget(K.jobs, back_ids), hmget(K.states, back_ids)
+    local i, j = 1, 1
+    while got < limit and looks > 0 do
+      if ids[i] and found and found[i] then
+        pass(ids[i], found[i])
+        i = i + 1
+      else
+        local place = ids[i] and facts(records[i])
+        local returned = back_ids[j] and back[j * 2] - from
+        -- At the end of what was read of one, what follows there may come before the other's.
+        if not place and (#ids == want or not returned) or not returned and #back_ids == want then break end
+        if place and (not returned or place < returned) then
+          give(ids[i], records[i])
+          i = i + 1
+        else
+          give(back_ids[j], back_records[j], back_states[j])
+          gone[#gone + 1] = back_ids[j]
+          j = j + 1
+        end
+      end
+      looks = looks - 1
+    end
+    call('ZREM', K.returned, gone)
+    if i > 1 then redis.call('LTRIM', key, i - 1, -1) end
+    if #ids < want and #back_ids < want and i > #ids and j > #back_ids then return end
+  end
+end
+
+local function answer(more)
+  return list_of(got + 2) .. cmsgpack.pack(now) .. (more and '\195' or '\194') .. table.concat(out)
+end
+
+-- What this very call got before its answer was lost. It looks at all that runs, but then this is rare.
+local function repeated()
+  local ids = redis.call('ZRANGE', K.running, 0, -1)
+  local found = hmget(K.states, ids)
+  local order = {}
+  for i = 1, #ids do
+    local _, _, fence, attempt, due, _, _, who = decode(found[i])
+    if who == worker and string.sub(found[i], -4) == this then
+      local record = redis.call('HGET', K.jobs, ids[i])
+      local place, _, priority = facts(record)
+      local numbers = cmsgpack.pack(fence) .. cmsgpack.pack(attempt) .. cmsgpack.pack(due)
+      got = got + 1
+      out[got] = '\149\196\16' .. ids[i] .. numbers .. record
+      order[out[got]] = score(priority, place)
+    end
+  end
+  table.sort(out, function(a, b) return order[a] < order[b] end)
+  return got > 0
+end
+if again and repeated() then return answer(false) end
+
+redis.call('HDEL', K.queue, '')
+local back = redis.call('EXISTS', K.returned) == 1
+for priority = 9, 0, -1 do
+  if got >= limit or looks <= 0 or bytes >= LARGE then break end
+  if back then merge(fresh(priority), priority) else take(fresh(priority)) end
+end
+
+call('HSET', K.states, states)
+call('ZADD', K.running, leases)
+local more = got < limit and (looks <= 0 or bytes >= LARGE)
+if got < limit and not more then mark_asleep() end
+if got > 0 and settings[5] then roomy(K, bell, now) end
+return answer(more)

@@ -1,0 +1,54 @@
+/**
+ * Pushes, and a drain, while very many jobs wait. The drain is timed between two of its jobs, well after its start; `size`
+ * jobs still wait when it ends. PostgreSQL's tables are vacuumed and analysed before, as autovacuum does in the time that such a
+ * backlog takes to grow.
+ */
+import pg from 'pg'
+import { WAYS } from '../../bench/measures/push.ts'
+import { rate } from '../../bench/measures/rounds.ts'
+import { openContender } from '../contender.ts'
+import type { BacklogTask, Measure } from '../task.ts'
+import { SLOTS } from './drain.ts'
+
+/** Share of what is measured that goes before, uncounted. */
+const WARMING = 0.2
+
+export const backlog: Measure<BacklogTask> = async ({ contender: name, url, size, push, drain }) => {
+  const warmPush = Math.ceil(push * WARMING)
+  const warmDrain = Math.ceil(drain * WARMING)
+  const contender = await openContender(name, { url, concurrency: SLOTS, forget: false })
+  let handled = 0
+  let began = 0
+  let ended = 0
+  let finish = () => {}
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const line = contender.line('backlog', async () => {
+    handled++
+    if (handled === warmDrain) began = performance.now()
+    if (handled !== warmDrain + drain) return
+    ended = performance.now()
+    finish()
+  })
+  const filled = await rate(size, () => WAYS.bulk2(line, size))
+  await tidy(url)
+  await WAYS.flight(line, warmPush)
+  const pushed = await rate(push, () => WAYS.flight(line, push))
+  // What is drained comes on top of the backlog.
+  const more = Math.max(0, warmDrain + drain - warmPush - push)
+  await WAYS.bulk(line, more)
+  globalThis.gc?.()
+  line.work()
+  await finished
+  return { fill: filled.perSecond, push: pushed.perSecond, drain: (drain / (ended - began)) * 1000 }
+}
+
+async function tidy(url: string): Promise<void> {
+  if (!url.startsWith('postgres')) return
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query('vacuum (analyze)')
+  await client.query('checkpoint')
+  await client.end()
+}

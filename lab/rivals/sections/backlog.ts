@@ -1,0 +1,84 @@
+import { atLeast } from '../../bench/row.ts'
+import { MISSING } from '../../bench/statistics.ts'
+import type { ContenderName } from '../contender.ts'
+import type { Place } from '../place.ts'
+import { inTurn } from '../runner.ts'
+import type { Page, Section, Stage } from '../section.ts'
+
+const SMALL = 10_000
+const RUNS = 3
+/** What is pushed and what is drained, once the backlog is there. */
+const LOADS = {
+  'Millpond on Redis': { push: 50_000, drain: 100_000 },
+  BullMQ: { push: 30_000, drain: 30_000 },
+  'Millpond on PostgreSQL': { push: 50_000, drain: 100_000 },
+  'Graphile Worker, local queue': { push: 3000, drain: 50_000 },
+  'Graphile Worker': { push: 3000, drain: 5000 },
+  'pg-boss': { push: 5000, drain: 20_000 },
+} satisfies Partial<Record<ContenderName, { push: number; drain: number }>>
+type Loaded = keyof typeof LOADS
+
+const FIGURES = [
+  { figure: 'fill', name: 'filling, in bulks of 500, 2 in flight' },
+  { figure: 'push', name: 'push, 50 in flight' },
+  { figure: 'drain', name: 'drain, 50 slots' },
+]
+const NOTE = 'the drain ends with as many jobs waiting'
+const TIDY = `PostgreSQL’s tables are vacuumed and analysed before; ${NOTE}`
+
+export const backlog: Section = async function* (stage) {
+  const { backlog: size, larger } = stage.options
+  const redis: Loaded[] = ['BullMQ']
+  yield* measure('Redis', 'Millpond on Redis', redis, [SMALL, size], await stage.redis(), stage)
+  const postgres: Loaded[] = ['Graphile Worker, local queue', 'Graphile Worker', 'pg-boss']
+  yield* measure('PostgreSQL', 'Millpond on PostgreSQL', postgres, [SMALL, size, larger], await stage.postgres(), stage)
+}
+
+/** Beside the rivals with as many waiting as all are measured with, and beside itself with fewer and more. */
+async function* measure(
+  store: string,
+  ours: Loaded,
+  rivals: readonly Loaded[],
+  sizes: readonly number[],
+  place: Place,
+  stage: Stage,
+): AsyncGenerator<Page> {
+  const { backlog: common, quick, runs } = stage.options
+  const task = (contender: Loaded, size: number) => {
+    const { push, drain } = LOADS[contender]
+    const scale = quick ? 0.1 : 1
+    return { measure: 'backlog', contender, size, push: push * scale, drain: drain * scale } as const
+  }
+  const tasks = [...sizes.map((size) => task(ours, size)), ...rivals.map((rival) => task(rival, common))]
+  const all = await inTurn(tasks, Math.min(RUNS, runs), place, stage.tell, stage.fail)
+  const own = (size: number, figure: string) => all[sizes.indexOf(size)]?.(figure) ?? MISSING
+
+  yield {
+    title: `${store}, with ${common.toLocaleString('en')} jobs waiting`,
+    rows: FIGURES.map(({ figure, name }) => ({
+      name,
+      unit: 'jobs/s',
+      ours: own(common, figure),
+      rivals: rivals.map((rival, at) => ({ name: rival, figure: all[sizes.length + at]?.(figure) ?? MISSING })),
+    })),
+    notes: [store === 'PostgreSQL' ? TIDY : NOTE, `at most ${RUNS} runs`],
+  }
+
+  const [small = 0] = sizes
+  const large = sizes.at(-1) ?? 0
+  yield {
+    title: `${ours}: whether it slows down with the backlog`,
+    own: `${large.toLocaleString('en')} waiting`,
+    rows: FIGURES.filter(({ figure }) => figure !== 'fill').map(({ figure, name }) => ({
+      name,
+      unit: 'jobs/s',
+      ours: own(large, figure),
+      rivals: sizes
+        .slice(0, -1)
+        .map((size) => ({ name: `${size.toLocaleString('en')} waiting`, figure: own(size, figure) })),
+      bar:
+        store === 'PostgreSQL' ? atLeast(own(large, figure).median / own(small, figure).median, 0.8, ' ×') : undefined,
+    })),
+    notes: [],
+  }
+}

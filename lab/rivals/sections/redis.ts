@@ -1,0 +1,48 @@
+import { compare, shareOfLeast, timesBest, type Want } from '../comparison.ts'
+import type { Section } from '../section.ts'
+import type { Kind } from '../task.ts'
+
+const CONTENDERS = ['Millpond on Redis', 'BullMQ'] as const
+
+export const redis: Section = async function* (stage) {
+  const { runs, quick } = stage.options
+  const place = await stage.redis()
+  const scale = quick ? 0.1 : 1
+  const count = 100_000 * scale
+  const rows = (kind: Kind, ...wants: Want[]) =>
+    compare(
+      CONTENDERS.map((contender) => ({ ...kind, contender })),
+      wants,
+      runs,
+      place,
+      stage,
+    )
+  const push = (row: string, way: 'one' | 'flight' | 'bulk', many: number, bar?: Want['bar']) =>
+    rows({ measure: 'push', way, count: many }, { row, figure: 'warm', unit: 'jobs/s', ...(bar ? { bar } : {}) })
+  const drain = (row: string, forget: boolean) =>
+    rows({ measure: 'drain', count, forget }, { row, figure: 'warm', unit: 'jobs/s', bar: timesBest(6) })
+  yield {
+    title: `${place.about}: beside BullMQ`,
+    rows: [
+      ...(await push('push, one by one', 'one', count / 10)),
+      ...(await push('push, 50 in flight', 'flight', count, timesBest(3))),
+      ...(await push('push, bulk of 500', 'bulk', count)),
+      ...(await drain('drain, done kept for 1 h', false)),
+      ...(await drain('drain, done not kept', true)),
+      ...(await rows(
+        { measure: 'wait', samples: quick ? 50 : 300 },
+        { row: 'wait when idle, p50', figure: 'p50', unit: 'ms', bar: shareOfLeast(1) },
+        { row: 'wait when idle, p99', figure: 'p99', unit: 'ms', bar: shareOfLeast(1) },
+      )),
+      ...(await rows(
+        { measure: 'bytes', count },
+        { row: 'memory per waiting job', figure: 'bytes', unit: 'bytes', bar: shareOfLeast(0.5) },
+      )),
+    ],
+    notes: [
+      `${count.toLocaleString('en')} jobs a round, a tenth of that one by one; the drain with 50 slots and a handler that does nothing; medians of warm rounds`,
+      `wait: ${quick ? 50 : 300} jobs a run, one at a time, pushed by another process than the worker's; from the call of push to the handler's start`,
+      'memory: the difference in used_memory, with bodies like {"n":12345}',
+    ],
+  }
+}

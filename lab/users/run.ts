@@ -1,0 +1,90 @@
+/** One variant under one load: a fresh server, a fresh database, and what became of every accepted name. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { machineTime } from '../bench/contender.ts'
+import { Child } from './child.ts'
+import { type Load, load } from './load.ts'
+import type { Places } from './service.ts'
+import { TABLE } from './users.ts'
+import { type VariantName, variant } from './variants.ts'
+
+/** Before what is measured, in seconds; what it sends counts as accepted. */
+const WARMING = 1
+const POLL = 10
+
+export interface Outcome extends Load {
+  /** By the server's own count, the warming included. */
+  accepted: number
+  /** When the load ends. */
+  rowsAtEnd: number
+  /** From the last request until every accepted name is in the table, in ms; infinite if that took longer than we waited. */
+  behind: number
+  /** Accepted and not in the table, when we no longer wait. */
+  missing: number
+  /** Names that are in the table more than once. */
+  doubled: number
+}
+
+/** @param patience how long to wait for the rows after the last request, in ms */
+export async function run(
+  name: VariantName,
+  connections: number,
+  seconds: number,
+  patience: number,
+  places: Places,
+): Promise<Outcome> {
+  const client = new pg.Client(places.postgres)
+  await client.connect()
+  await client.query(TABLE)
+  const { consume, keepsNothing } = variant(name)
+  const consumer = consume === undefined ? undefined : await Child.start('consumer', name, places)
+  const server = await Child.start('server', name, places)
+  try {
+    const url = `http://127.0.0.1:${server.port}/users`
+    const warm = await load(url, connections, WARMING)
+    const loaded = await load(url, connections, seconds)
+    const rowsAtEnd = keepsNothing ? 0 : await inserted(client)
+    const { accepted, last } = await server.tally()
+    const failed = warm.failed + loaded.failed
+    if (keepsNothing) return { ...loaded, failed, accepted, rowsAtEnd, behind: 0, missing: 0, doubled: 0 }
+    const end = last + patience
+    while ((await inserted(client)) < accepted && machineTime() < end) await sleep(POLL)
+    let rows = await counted(client)
+    // An id is taken before its row is there, so they are counted as well.
+    while (rows.names < accepted && machineTime() < end) {
+      await sleep(POLL)
+      rows = await counted(client)
+    }
+    const missing = accepted - rows.names
+    return {
+      ...loaded,
+      failed,
+      accepted,
+      rowsAtEnd,
+      behind: missing > 0 ? Number.POSITIVE_INFINITY : Math.max(0, rows.at - last),
+      missing,
+      doubled: rows.all - rows.names,
+    }
+  } finally {
+    await server.stop()
+    await consumer?.stop()
+    await client.end()
+  }
+}
+
+/** Ids given out: next to free, where counting the rows would take the CPU from those who insert. */
+async function inserted(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ taken: string }>(
+    'select case when is_called then last_value else 0 end as taken from users_id_seq',
+  )
+  return Number(rows[0]?.taken)
+}
+
+/** @returns `at`: before it was looked, in ms of the machine's clock */
+async function counted(client: pg.Client): Promise<{ all: number; names: number; at: number }> {
+  const at = machineTime()
+  const { rows } = await client.query<{ all: string; names: string }>(
+    'select count(*) as all, count(distinct name) as names from users',
+  )
+  return { all: Number(rows[0]?.all), names: Number(rows[0]?.names), at }
+}

@@ -1,0 +1,36 @@
+/** The table, and the two ways to fill it. */
+import pg from 'pg'
+
+/** Connections of whoever inserts. */
+const CONNECTIONS = 10
+
+export const TABLE = 'create table users (id serial primary key, name text not null)'
+
+export class Users {
+  readonly #pool: pg.Pool
+
+  constructor(url: string, connections = CONNECTIONS) {
+    this.#pool = new pg.Pool({ connectionString: url, max: connections })
+    this.#pool.on('error', console.error)
+  }
+
+  /** @returns the row's id */
+  async insert(name: string): Promise<number> {
+    const { rows } = await this.#pool.query<{ id: number }>({
+      name: 'one',
+      text: 'insert into users (name) values ($1) returning id',
+      values: [name],
+    })
+    return rows[0]?.id ?? Number.NaN
+  }
+
+  /** Many names in one statement. @returns the rows' ids, in the names' order */
+  async insertMany(names: readonly string[]): Promise<number[]> {
+    const { rows } = await this.#pool.query<{ id: number }>({
+      name: 'many',
+      text: 'insert into users (name) select name from unnest($1::text[]) with ordinality as u (name, n) order by n returning id',
+      values: [names],
+    })
+    return rows.map(({ id }) => id)
+  }
+}

@@ -1,0 +1,65 @@
+/** The ways to do it, each loaded only in the process that needs it. */
+import type { Consume, Serve } from './service.ts'
+
+export interface Variant {
+  title: string
+  serve: () => Promise<Serve>
+  /** In a process of its own. */
+  consume?: () => Promise<Consume>
+  /** It writes no rows. */
+  keepsNothing?: true
+  /** At 64 connections, of the rate of the handler that does nothing. */
+  least?: number
+  /** Every row has to be there this soon after the last request, in ms. */
+  within?: number
+}
+
+export const VARIANTS = {
+  nothing: {
+    title: 'no-op handler',
+    serve: async () => (await import('./services/nothing.ts')).serve,
+    keepsNothing: true,
+  },
+  insert: {
+    title: 'insert first',
+    serve: async () => (await import('./services/insert.ts')).serve,
+  },
+  inside: {
+    title: 'Redis list, consumer in the server',
+    serve: async () => (await import('./services/list.ts')).serveAndConsume,
+  },
+  apart: {
+    title: 'Redis list, consumer apart',
+    serve: async () => (await import('./services/list.ts')).serve,
+    consume: async () => (await import('./services/list.ts')).consume,
+  },
+  grouped: {
+    title: 'grouped inserts, no queue',
+    serve: async () => (await import('./services/grouped.ts')).serve,
+    least: 0.8,
+  },
+  redis: {
+    title: 'Millpond on Redis',
+    serve: async () => (await import('./services/millpond.ts')).onRedis,
+    consume: async () => (await import('./services/millpond.ts')).fromRedis,
+    least: 0.6,
+    within: 1000,
+  },
+  postgres: {
+    title: 'Millpond on PostgreSQL',
+    serve: async () => (await import('./services/millpond.ts')).onPostgres,
+    consume: async () => (await import('./services/millpond.ts')).fromPostgres,
+    least: 0.45,
+    within: 1000,
+  },
+} satisfies Record<string, Variant>
+
+export type VariantName = keyof typeof VARIANTS
+
+export function variant(name: VariantName): Variant {
+  return VARIANTS[name]
+}
+
+export function isVariant(name: string): name is VariantName {
+  return Object.hasOwn(VARIANTS, name)
+}

@@ -1,0 +1,79 @@
+/** What SQLSTATEs and the clients' own codes mean for our caller. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+import { type ErrorCode, MillpondError } from '../../errors.ts'
+
+/** By SQLSTATE, or by its class. */
+const STATES: Readonly<Record<string, ErrorCode>> = {
+  '08': 'StoreUnavailable', // connection exception
+  '28': 'StoreUnavailable', // invalid authorization
+  '3D000': 'StoreUnavailable', // the database does not exist
+  '3F000': 'StoreUnavailable', // the schema does not exist
+  '42501': 'StoreUnavailable', // insufficient privilege
+  '42883': 'StoreUnavailable', // a function does not exist
+  '25006': 'StoreUnavailable', // read-only: a replica
+  '40001': 'StoreBusy', // serialization failure
+  '40P01': 'StoreBusy', // deadlock
+  '55P03': 'StoreBusy', // lock not available
+  '57014': 'StoreBusy', // cancelled, as by statement_timeout
+  '53100': 'StoreFull', // disk full
+  '53': 'StoreUnavailable', // too many connections, out of memory
+  '57P': 'StoreUnavailable', // shutting down, starting up
+  XX001: 'StoreCorrupt', // data corrupted
+  XX002: 'StoreCorrupt', // index corrupted
+}
+
+/** The connection was lost, or could not be made. */
+const CONNECTION =
+  /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ENOTFOUND|EAI_|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|SASL_)/
+
+const ADVICE: Partial<Record<ErrorCode, string>> = {
+  StoreUnavailable:
+    'PostgreSQL cannot be reached or used: check the URL, the rights of its role, and that the server runs',
+  StoreBusy: 'another transaction was in the way for too long; nothing was changed',
+  StoreFull: 'the disk of the PostgreSQL server is full; nothing of the call was stored',
+  StoreCorrupt: 'PostgreSQL reports damaged data: copy it, then restore a backup',
+}
+
+function codeIn(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+/** SQLSTATE, or the client's own code; empty: it has none. */
+export const stateOf = codeIn
+
+/** Whether the call may have taken effect although there was no answer. */
+export function isLost(error: unknown): boolean {
+  const code = codeIn(error)
+  if (/^(ECONNREFUSED|ENOTFOUND|EAI_|ENOENT|SASL_|CONNECT_TIMEOUT)/.test(code)) return false
+  return CONNECTION.test(code) || /^(08|57P01|57P02)/.test(code) || isTerminated(error)
+}
+
+/** `pg` says so in words alone. */
+function isTerminated(error: unknown): boolean {
+  return (
+    error instanceof Error && /^Connection terminated|^Client has encountered a connection error/.test(error.message)
+  )
+}
+
+/** Whether the server is away for now, so that it is worth another try. */
+export function isAway(error: unknown): boolean {
+  const code = codeIn(error)
+  return isLost(error) || /^(ECONNREFUSED|CONNECT_TIMEOUT|57P|ENOENT)/.test(code)
+}
+
+/** Undone by the server for the sake of another transaction: the same call can simply be made again. */
+export function isUndone(error: unknown): boolean {
+  return /^40/.test(codeIn(error))
+}
+
+export function toMillpondError(error: unknown): MillpondError {
+  if (error instanceof MillpondError) return error
+  const state = codeIn(error)
+  const message = error instanceof Error ? error.message : String(error)
+  const code = codeOf(state, error)
+  return new MillpondError(code, `${ADVICE[code] ?? 'PostgreSQL refused an operation'} (${message})`, { cause: error })
+}
+
+function codeOf(state: string, error: unknown): ErrorCode {
+  if (CONNECTION.test(state) || isTerminated(error)) return 'StoreUnavailable'
+  return STATES[state] ?? STATES[state.slice(0, 3)] ?? STATES[state.slice(0, 2)] ?? 'StoreFailed'
+}

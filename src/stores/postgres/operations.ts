@@ -1,0 +1,280 @@
+/** The store's operations as calls of the SQL functions in `contract/postgres/`. Rings the bells of this process; see `doorbell.ts`. */
+import type {
+  Claimed,
+  ClaimRequest,
+  Completion,
+  ExtendOutcome,
+  Extension,
+  FailOutcome,
+  Failure,
+  FinalState,
+  HistogramSlice,
+  Hold,
+  HoldOutcome,
+  JobRecord,
+  ListRequest,
+  NewJob,
+  PushOutcome,
+  QueueSettings,
+  QueueStats,
+  Swept,
+} from '../../store.ts'
+import type { Caller } from './caller.ts'
+import type { Row } from './database.ts'
+import type { Doorbell } from './doorbell.ts'
+import { Hints } from './hints.ts'
+import { integer, integersOrNull, recordFrom, statsFrom, sweptFrom, texts, textsOrNull } from './records.ts'
+import { SweepHints } from './sweep-hints.ts'
+import {
+  type Alike,
+  alike,
+  claimedFrom,
+  jobsText,
+  outcomeFrom,
+  plainArray,
+  pushOutcomes,
+  resultsText,
+  tagged,
+  textArray,
+} from './wire.ts'
+
+const answerOf = (rows: readonly Row[]): unknown => rows[0]?.answer
+
+export class Operations {
+  readonly #caller: Caller
+  readonly #doorbell: Doorbell
+  readonly #hints = new Hints()
+  readonly #sweepHints = new SweepHints()
+
+  constructor(caller: Caller, doorbell: Doorbell) {
+    this.#caller = caller
+    this.#doorbell = doorbell
+  }
+
+  async configure(settings: QueueSettings): Promise<void> {
+    const { queue, capacity, keepDone = null, keepDead = null, paused = null } = settings
+    await this.#caller.rows('configure($1::text, $2::boolean, $3::bigint, $4::bigint, $5::bigint, $6::boolean)', [
+      queue,
+      capacity !== undefined,
+      capacity ?? null,
+      keepDone,
+      keepDead,
+      paused,
+    ])
+    // Either may be what someone waits for: a raised capacity, or the end of a pause.
+    if (capacity !== undefined) {
+      this.#doorbell.bells.ring('room', queue)
+      this.#doorbell.tell('room', queue)
+    }
+    if (paused === false) this.#doorbell.bells.ring('work', queue)
+  }
+
+  async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+    if (jobs.length === 0) {
+      this.#caller.assertOpen()
+      return []
+    }
+    const same = alike(jobs)
+    let repeated = false
+    const again = () => {
+      repeated = true
+    }
+    const outcomes = same === undefined ? await this.#pushJobs(jobs, again) : await this.#pushAlike(jobs, same, again)
+    // Its own job, which the first of several tries has stored: only the answer was lost.
+    if (repeated) {
+      for (const [at, outcome] of outcomes.entries()) {
+        if (outcome.status === 'existing' && outcome.id === jobs[at]?.id) outcome.status = 'pushed'
+      }
+    }
+    let rung: string | undefined
+    for (const [at, { queue }] of jobs.entries()) {
+      if (queue === rung || outcomes[at]?.status !== 'pushed') continue
+      this.#doorbell.bells.ring('work', queue)
+      rung = queue
+    }
+    return outcomes
+  }
+
+  async #pushAlike(jobs: readonly NewJob[], { first, ids, data }: Alike, again: () => void): Promise<PushOutcome[]> {
+    const { queue, priority, delay, runAt, group, attempts, timeout, trace } = first
+    const call = `push_alike($1::text, $2::text::uuid[], $3::text, $4::smallint, $5::bigint, $6::bigint, $7::text, $8::integer,
+      $9::bigint, $10::text, true, $11::bigint) as answer`
+    const params = [queue, ids, data, priority, delay, runAt, group, attempts, timeout, trace, this.#caller.now()]
+    const pushed = textsOrNull(answerOf(await this.#caller.repeatable(call, params, again)))
+    if (pushed === null || pushed.length === jobs.length) return pushOutcomes(jobs, pushed)
+    const outcomes = pushOutcomes(jobs, pushed)
+    // Known already, or no room: the general form tells which.
+    const rest = jobs.filter((_, at) => outcomes[at]?.status !== 'pushed')
+    const others = await this.#pushJobs(rest, again)
+    let next = 0
+    return outcomes.map((outcome) => (outcome.status === 'pushed' ? outcome : (others[next++] ?? outcome)))
+  }
+
+  async #pushJobs(jobs: readonly NewJob[], again: () => void): Promise<PushOutcome[]> {
+    const call = 'push_jobs($1::text::json, true, $2::bigint) as answer'
+    const rows = await this.#caller.repeatable(call, [jobsText(jobs), this.#caller.now()], again)
+    return texts(answerOf(rows)).map(outcomeFrom)
+  }
+
+  async claim({ queue, worker, limit, lease }: ClaimRequest): Promise<Claimed> {
+    this.#doorbell.concern(queue)
+    const hint = this.#hints.of(queue)
+    const [row] = await this.#caller.rows(
+      'claim($1::text, $2::text, $3::integer, $4::bigint, $5::text::bigint[], $6::text, $7::bigint)',
+      [queue, worker, limit, lease, hint, this.#doorbell.listener, this.#caller.now()],
+    )
+    const jobs = typeof row?.jobs === 'string' ? claimedFrom(row.jobs) : []
+    this.#hints.claimed(queue, jobs, jobs.length === limit, hint !== null)
+    if (jobs.length > 0 && row?.bounded === true) {
+      this.#doorbell.bells.ring('room', queue)
+      this.#doorbell.tell('room', queue)
+    }
+    // Noted as asleep only now: what was pushed in between rang for nobody.
+    if (row?.asleep === true) this.#doorbell.bells.ring('work', queue)
+    return { now: integer(row?.at), jobs: jobs.map(({ job }) => job) }
+  }
+
+  async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
+    const rows = await this.#caller.rows(
+      'complete($1::text, $2::text::uuid[], $3::text::integer[], $4::text, $5::bigint) as answer',
+      [...held(queue, completions), resultsText(completions), this.#caller.now()],
+    )
+    const outcomes = holdOutcomes(completions, integersOrNull(answerOf(rows)))
+    this.#finished(
+      queue,
+      completions.filter((_, at) => outcomes[at] === 'ok').map(({ id }) => id),
+    )
+    return outcomes
+  }
+
+  async fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
+    const sent = failures.map(({ id, fence, error, delay }) => ({ id, fence, error: JSON.stringify(error), delay }))
+    const rows = await this.#caller.rows('fail($1::text, $2::text::json, $3::bigint) as answer', [
+      queue,
+      JSON.stringify(sent),
+      this.#caller.now(),
+    ])
+    const outcomes = texts(answerOf(rows)).map(
+      (text): FailOutcome => (text === 'retry' || text === 'dead' ? text : 'stale'),
+    )
+    if (failures.some(({ delay }, at) => delay === 0 && outcomes[at] === 'retry'))
+      this.#doorbell.bells.ring('work', queue)
+    this.#finished(
+      queue,
+      failures.filter((_, at) => outcomes[at] === 'dead').map(({ id }) => id),
+    )
+    return outcomes
+  }
+
+  async release(queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {
+    const rows = await this.#caller.rows(
+      'release($1::text, $2::text::uuid[], $3::text::integer[]) as answer',
+      held(queue, holds),
+    )
+    const outcomes = holdOutcomes(holds, integersOrNull(answerOf(rows)))
+    if (outcomes.includes('ok')) this.#doorbell.bells.ring('work', queue)
+    return outcomes
+  }
+
+  async extend(queue: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
+    const reports = extensions.map(({ progress }) => (progress === null ? null : tagged(progress)))
+    const [, ids, fences] = held(queue, extensions)
+    const rows = await this.#caller.rows(
+      'extend($1::text, $2::bigint, $3::text::uuid[], $4::text::integer[], $5::text::text[], $6::bigint) as answer',
+      [queue, lease, ids, fences, textArray(reports), this.#caller.now()],
+    )
+    return texts(answerOf(rows)).map((text): ExtendOutcome => (text === 'ok' || text === 'cancelled' ? text : 'stale'))
+  }
+
+  async cancel(ids: readonly string[]): Promise<(FinalState | null)[]> {
+    const call = 'cancel($1::text::uuid[], $2::bigint) as answer'
+    const rows = await this.#caller.rows(call, [plainArray(ids), this.#caller.now()])
+    return texts(answerOf(rows)).map((answer, at) => {
+      if (answer === '') return null
+      const [queue = '', was = ''] = answer.split(' ')
+      if (was === 'done' || was === 'dead' || was === 'cancelled') return was
+      const kind = was === 'running' ? 'cancelled' : 'room'
+      this.#doorbell.bells.ring('cancelled', queue, [ids[at] ?? ''])
+      if (kind === 'room') this.#doorbell.bells.ring('room', queue)
+      this.#doorbell.tell(kind, queue)
+      return 'cancelled'
+    })
+  }
+
+  async sweep(limit: number): Promise<Swept> {
+    const { lease, due } = this.#sweepHints.next()
+    const began = performance.now()
+    const rows = await this.#caller.rows('sweep($1::integer, $2::bigint, $3::bigint, $4::bigint) as answer', [
+      limit,
+      lease,
+      due,
+      this.#caller.now(),
+    ])
+    const { now, work, ...swept } = sweptFrom(answerOf(rows))
+    this.#sweepHints.swept(now, swept.more, performance.now() - began)
+    for (const queue of work) this.#doorbell.bells.ring('work', queue)
+    for (const { id, queue, state } of swept.lost) if (state === 'dead') this.#finished(queue, [id])
+    return swept
+  }
+
+  async find(ids: readonly string[]): Promise<(JobRecord | null)[]> {
+    const rows = await this.#caller.rows('find($1::text::uuid[]) as answer', [plainArray(ids)])
+    const records = new Map(rows.map(({ answer }) => [recordFrom(answer).id, answer]))
+    // Each a copy of its own, also where an id was asked for twice.
+    return ids.map((id) => {
+      const record = records.get(id)
+      return record === undefined ? null : recordFrom(record)
+    })
+  }
+
+  async stats({ queue = null, minutes = 0 }: { queue?: string | null; minutes?: number }): Promise<QueueStats[]> {
+    const call = 'stats($1::text, $2::integer, $3::bigint) as answer'
+    const rows = await this.#caller.rows(call, [queue, minutes, this.#caller.now()])
+    return rows.map(({ answer }) => statsFrom(answer))
+  }
+
+  async record(slices: readonly HistogramSlice[]): Promise<void> {
+    const sent = slices.flatMap(({ queue, priority, metric, buckets }) =>
+      Object.entries(buckets).map(([bucket, count]) => ({ queue, priority, metric, bucket: Number(bucket), count })),
+    )
+    await this.#caller.rows('record($1::text::json, $2::bigint)', [JSON.stringify(sent), this.#caller.now()])
+  }
+
+  async list({
+    queue,
+    state,
+    limit,
+    after = null,
+  }: { after?: string | null } & Omit<ListRequest, 'after'>): Promise<JobRecord[]> {
+    const call = 'list($1::text, $2::text, $3::integer, $4::uuid) as answer'
+    const rows = await this.#caller.rows(call, [queue, state, limit, after])
+    return rows.map(({ answer }) => recordFrom(answer))
+  }
+
+  async requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): Promise<number> {
+    const given = 'ids' in request ? [plainArray(request.ids), null, null] : [null, request.queue, request.limit]
+    const call = 'requeue($1::text::uuid[], $2::text, $3::integer, $4::bigint) as answer'
+    const queues = texts(answerOf(await this.#caller.rows(call, [...given, this.#caller.now()])))
+    for (const queue of queues) this.#doorbell.bells.ring('work', queue)
+    return queues.length
+  }
+
+  #finished(queue: string, ids: readonly string[]): void {
+    if (ids.length === 0) return
+    this.#doorbell.bells.ring('finished', queue, ids)
+    this.#doorbell.tell('finished', queue)
+  }
+}
+
+/** Queue, ids and fences. */
+function held(queue: string, holds: readonly Hold[]): [string, string, string] {
+  return [queue, plainArray(holds.map(({ id }) => id)), plainArray(holds.map(({ fence }) => fence))]
+}
+
+/** @param done which ones were, counted from 1; null: all */
+function holdOutcomes(holds: readonly Hold[], done: readonly number[] | null): HoldOutcome[] {
+  if (done === null) return holds.map(() => 'ok')
+  const outcomes = holds.map((): HoldOutcome => 'stale')
+  for (const nth of done) outcomes[nth - 1] = 'ok'
+  return outcomes
+}

@@ -1,0 +1,75 @@
+/** From the store's URL and options to how its connections are made. */
+import { MillpondError } from '../../errors.ts'
+import type { StoreOptions } from '../../store.ts'
+
+export interface Settings {
+  /** For the client: without our own options. */
+  url: string
+  /** Without the password, for messages. */
+  place: string
+  schema: string
+  /** Most connections, the one that listens included. */
+  connections: number
+  /** `auto`: unless a pooler stands between. */
+  listen: 'auto' | 'on' | 'off'
+  /** Where it does not listen: ms between looks for what happened. */
+  poll: number
+  /** An open client of the caller's: a postgres.js `sql`, or a `pg` Pool. */
+  client: unknown
+}
+
+const KNOWN = ['schema', 'connections', 'listen', 'poll', 'pgbouncer'] as const
+
+function invalid(message: string): never {
+  throw new MillpondError('InvalidOption', message)
+}
+
+function integer(name: string, value: unknown, fallback: number, least: number, most: number): number {
+  if (value === undefined) return fallback
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+  if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most) return number
+  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${String(value)}`)
+}
+
+/** @throws InvalidOption */
+export function settingsOf(given: URL | string, options: StoreOptions): Settings {
+  let url: URL
+  try {
+    url = new URL(String(given))
+  } catch (cause) {
+    throw new MillpondError(
+      'InvalidOption',
+      'the URL of a PostgreSQL store is postgres://user:password@host:5432/database',
+      { cause },
+    )
+  }
+  for (const name of Object.keys(options)) {
+    if (name !== 'clock' && name !== 'client' && !KNOWN.some((known) => known === name)) {
+      invalid(`unknown option "${name}": the PostgreSQL store takes ${KNOWN.join(', ')}, client`)
+    }
+  }
+  // What the code says beats what the URL says: the URL is often shared between programs.
+  const option = (name: (typeof KNOWN)[number]): unknown => options[name] ?? url.searchParams.get(name) ?? undefined
+  const schema = option('schema') ?? 'millpond'
+  if (typeof schema !== 'string' || !/^[a-z_][a-z0-9_]{0,47}$/.test(schema) || schema.startsWith('pg_')) {
+    invalid('schema must be a plain name: a to z, 0 to 9 and _, 48 at most, beginning with a letter')
+  }
+  const pgbouncer = option('pgbouncer') ?? '0'
+  if (!['1', '0', 'true', 'false'].includes(String(pgbouncer))) {
+    invalid(`pgbouncer must be 1 or 0, not ${String(pgbouncer)}`)
+  }
+  const listen = option('listen') ?? (['1', 'true'].includes(String(pgbouncer)) ? 'off' : 'auto')
+  if (listen !== 'auto' && listen !== 'on' && listen !== 'off') {
+    invalid(`listen must be auto, on or off, not ${String(listen)}`)
+  }
+  const settings: Omit<Settings, 'url' | 'place'> = {
+    schema,
+    connections: integer('connections', option('connections'), 5, 3, 10),
+    listen,
+    poll: integer('poll', option('poll'), 100, 5, 1000),
+    client: options.client,
+  }
+  for (const name of KNOWN) url.searchParams.delete(name)
+  const place = `${url.host}${url.pathname}`
+  return { ...settings, url: url.href, place }
+}

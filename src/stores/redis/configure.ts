@@ -1,0 +1,31 @@
+/** A queue's settings, on all of its partitions. */
+import { MillpondError } from '../../errors.ts'
+import type { QueueSettings } from '../../store.ts'
+import { configureInput } from './inputs.ts'
+import type { Shared } from './shared.ts'
+
+/** @throws InvalidOption where the capacity is less than the partitions: each has its share */
+export async function configure({ link, queues, bells, now }: Shared, settings: QueueSettings): Promise<void> {
+  link.assertOpen()
+  const { queue, ...given } = settings
+  const partitions = await queues.create(queue)
+  const { capacity } = given
+  const count = partitions.length
+  if (typeof capacity === 'number' && capacity < count) {
+    const message = `capacity must be at least ${count}, as the queue ${queue} is split into ${count} partitions and each has its share`
+    throw new MillpondError('InvalidOption', message, { queue })
+  }
+  await Promise.all(
+    partitions.map((partition) => {
+      const share =
+        typeof capacity === 'number'
+          ? { capacity: Math.floor(capacity / count) + (partition.index < capacity % count ? 1 : 0) }
+          : {}
+      return link.call('configure', partition, configureInput(now(), partition, { ...given, ...share }).bytes, {
+        safe: true,
+      })
+    }),
+  )
+  if (capacity !== undefined) bells.room(queue)
+  if (settings.paused === false) bells.work(queue)
+}

@@ -1,0 +1,38 @@
+/** What Redis' errors mean for our caller, and which of them pass by themselves. */
+import { type ErrorCode, MillpondError } from '../../errors.ts'
+
+const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+export const isNoScript = (error: unknown): boolean => message(error).startsWith('NOSCRIPT')
+
+/** Answers that a server gives for a while: it loads, changes its role, or its cluster is choosing a master; and lost connections. */
+const PASSING =
+  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY |UNBLOCKED|MOVED|ASK)|Connection is closed|isn't writeable|isn't ready|Failed to refresh slots|Too many Cluster redirections|max retries per request|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|None of startup nodes/i
+
+export const isPassing = (error: unknown): boolean => PASSING.test(message(error))
+
+function codeOf(text: string): ErrorCode {
+  // The server refuses such a script on its first write, so that nothing of it was done.
+  if (/^(OOM|MISCONF)|-OOM|out of memory/i.test(text)) return 'StoreFull'
+  if (/^BUSY /.test(text)) return 'StoreBusy'
+  if (/^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/i.test(text)) return 'StoreUnavailable'
+  return PASSING.test(text) ? 'StoreUnavailable' : 'StoreFailed'
+}
+
+const ADVICE: Partial<Record<ErrorCode, string>> = {
+  StoreFull: 'Redis has no room (maxmemory) or cannot save to its disk; nothing of the call was stored',
+  StoreBusy: 'Redis is busy with a script of someone else',
+  StoreUnavailable:
+    'Redis cannot be reached or refuses us; a call without an answer may have taken effect, and a push can be repeated safely',
+}
+
+export function toMillpondError(error: unknown, where: string): MillpondError {
+  if (error instanceof MillpondError) return error
+  const text = message(error)
+  const code = codeOf(text)
+  return new MillpondError(code, `${ADVICE[code] ?? 'Redis refused an operation'}: ${where}: ${text}`, { cause: error })
+}
+
+export function closed(): MillpondError {
+  return new MillpondError('Closed', 'The Redis store is closed; open a new one to go on.')
+}

@@ -1,0 +1,55 @@
+/**
+ * The scripts of `contract/redis/`: read once, known to the server by their SHA-1.
+ * `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order, `fresh` standing for ten.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+/** The same relative path from `src/stores/redis/` and from `dist/stores/redis/`. */
+const CONTRACT = new URL('../../../contract/redis/', import.meta.url)
+
+export type ScriptName =
+  | 'cancel'
+  | 'claim'
+  | 'complete'
+  | 'configure'
+  | 'extend'
+  | 'fail'
+  | 'find'
+  | 'list'
+  | 'push'
+  | 'record'
+  | 'release'
+  | 'requeue'
+  | 'stats'
+  | 'sweep'
+
+export interface Script {
+  name: ScriptName
+  text: string
+  sha: string
+  /** By the last part of their names, such as `jobs` or `fresh:4`. */
+  keys: readonly string[]
+}
+
+const read = (file: string): string => readFileSync(new URL(file, CONTRACT), 'utf8')
+
+function load(name: ScriptName): Script {
+  const text = read(`${name}.lua`).replace(/^-- @include (\S+)$/m, (_, file: string) => read(file))
+  const named = /^-- KEYS: (?!`)(.*)$/m.exec(read(`${name}.lua`))?.[1] ?? ''
+  const keys = named
+    .split(' ')
+    .flatMap((key) => (key === 'fresh' ? Array.from({ length: 10 }, (_, priority) => `fresh:${priority}`) : [key]))
+  return { name, text, sha: createHash('sha1').update(text).digest('hex'), keys }
+}
+
+const scripts = new Map<ScriptName, Script>()
+
+export function scriptOf(name: ScriptName): Script {
+  let script = scripts.get(name)
+  if (script === undefined) {
+    script = load(name)
+    scripts.set(name, script)
+  }
+  return script
+}

@@ -1,0 +1,130 @@
+/** From the store's URL and options to what the client and the store are made with. */
+import { MillpondError } from '../../errors.ts'
+import type { StoreOptions } from '../../store.ts'
+import type { Client } from './link.ts'
+
+export interface Settings {
+  /** What every key's hash tag begins with. */
+  prefix: string
+  /** How many parts a queue that comes into being here is split into. */
+  partitions: number
+  /** How many replicas must have a push or an ending before it is acknowledged. */
+  wait: number
+  /** Milliseconds until a call without an answer is rejected. */
+  timeout: number
+  /** The URL names a node of a cluster. */
+  cluster: boolean
+  /** Handed in by the caller, who also closes it. */
+  client: Client | undefined
+  /** Nodes by address: the first is the URL's own. */
+  nodes: readonly { host: string; port: number }[]
+  username: string | undefined
+  password: string | undefined
+  db: number
+  tls: boolean
+  /** For messages: the address, without the password. */
+  where: string
+}
+
+const KNOWN = ['prefix', 'partitions', 'wait', 'timeout', 'cluster', 'client', 'db'] as const
+type Known = (typeof KNOWN)[number]
+
+function invalid(message: string): never {
+  throw new MillpondError('InvalidOption', message)
+}
+
+function whole(name: string, value: unknown, fallback: number, least: number, most: number): number {
+  if (value === undefined) return fallback
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+  if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most) return number
+  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${String(value)}`)
+}
+
+function isClient(value: unknown): value is Client {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'callBuffer' in value &&
+    typeof value.callBuffer === 'function' &&
+    'duplicate' in value
+  )
+}
+
+function addressOf(given: string): URL {
+  // A list of nodes is no URL for the class, which knows one host: the first stands in, the others are read apart.
+  const single = given.replace(/^([a-z]+:\/\/(?:[^@/?#]*@)?[^,/?#]+),[^/?#]*/i, '$1')
+  try {
+    return new URL(single)
+  } catch {
+    return invalid(`"${redacted(given)}" is no URL of a Redis server: use redis://host:6379`)
+  }
+}
+
+const redacted = (url: string): string => url.replace(/\/\/[^@/]*@/, '//…@')
+
+function nodesOf(given: string, first: URL): { host: string; port: number }[] {
+  const hosts = /^[a-z]+:\/\/(?:[^@/?#]*@)?([^/?#]*)/i.exec(given)?.[1] ?? ''
+  const others = hosts.split(',').slice(1)
+  const node = (host: string, port: string) => ({
+    host: host.replace(/^\[|\]$/g, '') || 'localhost',
+    port: Number(port || 6379),
+  })
+  return [
+    node(first.hostname, first.port),
+    ...others.map((other) => {
+      const [, host = '', port = ''] = /^(.*?)(?::(\d+))?$/.exec(other) ?? []
+      return node(host, port)
+    }),
+  ]
+}
+
+function databaseOf(url: URL, option: unknown): number {
+  const path = url.pathname.replace(/^\//, '')
+  if (path !== '' && !/^\d+$/.test(path)) invalid(`the path of a Redis URL is the number of a database, not "${path}"`)
+  return whole('db', option ?? (path === '' ? undefined : path), 0, 0, 2 ** 31 - 1)
+}
+
+export function settingsOf(url: URL | string, options: StoreOptions): Settings {
+  const given = String(url)
+  const address = addressOf(given)
+  const query = address.searchParams
+  for (const name of [...query.keys(), ...Object.keys(options)]) {
+    if (name !== 'clock' && !KNOWN.some((known) => known === name)) {
+      invalid(`unknown option "${name}": the Redis store takes ${KNOWN.join(', ')}`)
+    }
+  }
+  // What the code says beats what the URL says: the URL is often shared between programs.
+  const option = (name: Known): unknown => options[name] ?? query.get(name) ?? undefined
+  const prefix = option('prefix') ?? 'millpond'
+  if (typeof prefix !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(prefix)) {
+    invalid(`prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , not ${JSON.stringify(prefix)}`)
+  }
+  const cluster = option('cluster') ?? false
+  if (![true, false, 'true', 'false', '1', '0', ''].some((known) => known === cluster)) {
+    invalid(`cluster must be true or false, not ${JSON.stringify(cluster)}`)
+  }
+  const client = options.client
+  if (client !== undefined && !isClient(client)) invalid('client must be a Redis or a Cluster of ioredis')
+  if (isClient(client) && 'keyPrefix' in client.options && client.options.keyPrefix) {
+    invalid('the client has a keyPrefix, which bells would not have: use the option prefix instead')
+  }
+  if (query.has('client')) invalid('client can only be an option of open, not of the URL')
+  const nodes = nodesOf(given, address)
+  const db = databaseOf(address, option('db'))
+  const isCluster = cluster === true || cluster === 'true' || cluster === '1' || cluster === '' || nodes.length > 1
+  if (isCluster && db !== 0) invalid('a Redis Cluster has only database 0')
+  return {
+    prefix,
+    partitions: whole('partitions', option('partitions'), 1, 1, 256),
+    wait: whole('wait', option('wait'), 0, 0, 100),
+    timeout: whole('timeout', option('timeout'), 5000, 100, 600_000),
+    cluster: isCluster,
+    client,
+    nodes,
+    username: address.username === '' ? undefined : decodeURIComponent(address.username),
+    password: address.password === '' ? undefined : decodeURIComponent(address.password),
+    db,
+    tls: address.protocol === 'rediss:',
+    where: nodes.map(({ host, port }) => `${host}:${port}`).join(','),
+  }
+}

@@ -1,0 +1,517 @@
+/** What is particular to the PostgreSQL store: its schema, its SQL interface, its connections, its clients. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import postgres from 'postgres'
+import { isMillpondError } from '../../src/errors.ts'
+import { Millpond } from '../../src/index.ts'
+import type { Bell, Store, StoreOptions } from '../../src/store.ts'
+import { open } from '../../src/stores/postgres.ts'
+import { missingReason } from '../servers/shared.ts'
+import { dropSchema, job, newSchema, openPostgres, server, urlOf } from './postgres-fixture.ts'
+
+const skip = missingReason('postgres')
+const run = promisify(execFile)
+
+async function withStore(
+  body: (store: Store, schema: string) => Promise<void>,
+  options: StoreOptions = {},
+): Promise<void> {
+  const { store, schema, dispose } = await openPostgres(urlOf('postgres'), options)
+  try {
+    await body(store, schema)
+  } finally {
+    await dispose()
+  }
+}
+
+async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`)
+    await sleep(5)
+  }
+}
+
+const claimAll = async (store: Store, limit = 100) =>
+  (await store.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs
+
+describe('opening', { skip }, () => {
+  test('bad options are refused by name', async () => {
+    const bad: [string, StoreOptions, RegExp][] = [
+      ['postgres://h/d?schema=Bad-Name', {}, /schema/],
+      ['postgres://h/d?connections=11', {}, /connections/],
+      ['postgres://h/d?listen=maybe', {}, /listen/],
+      ['postgres://h/d?pgbouncer=yes', {}, /pgbouncer/],
+      ['postgres://h/d', { poll: 0 }, /poll/],
+      ['postgres://h/d', { client: {} }, /client/],
+      ['postgres://h/d', { noSuchOption: 1 }, /noSuchOption/],
+      ['postgres://[', {}, /URL/],
+    ]
+    for (const [url, options, message] of bad) {
+      await assert.rejects(open(url, options), (error) => {
+        assert.ok(isMillpondError(error, 'InvalidOption'), String(error))
+        assert.match(error.message, message)
+        return true
+      })
+    }
+  })
+
+  test('a server that is not there is StoreUnavailable', async () => {
+    await assert.rejects(open('postgres://127.0.0.1:1/none', {}), (error) => isMillpondError(error, 'StoreUnavailable'))
+  })
+
+  test('several processes at once install the schema once, and all can use it', async () => {
+    const schema = newSchema()
+    const code = `
+      const { open } = await import(${JSON.stringify(new URL('../../src/stores/postgres.ts', import.meta.url).href)})
+      const store = await open(${JSON.stringify(urlOf('postgres'))}, { schema: ${JSON.stringify(schema)} })
+      await store.configure({ queue: 'q' + process.argv[1] })
+      await store.close()`
+    try {
+      const processes = [1, 2, 3, 4, 5].map((n) =>
+        run(process.execPath, ['--input-type=module', '-e', code, String(n)], { timeout: 30_000 }),
+      )
+      await Promise.all(processes)
+      const [row] =
+        await server().unsafe(`select count(*)::int as queues, (select count(*)::int from ${schema}.meta) as metas
+        from ${schema}.queues`)
+      assert.deepEqual({ ...row }, { queues: 5, metas: 1 })
+    } finally {
+      await dropSchema(schema)
+    }
+  })
+
+  test('a schema of a newer version is StoreVersion, other functions of this version are laid down anew', async () => {
+    await withStore(async (_, schema) => {
+      await server().unsafe(`update ${schema}.meta set operations = 'other'`)
+      await (await open(urlOf('postgres'), { schema })).close()
+      const [row] = await server().unsafe(`select operations from ${schema}.meta`)
+      assert.match(String(row?.operations), /^[0-9a-f]{64}$/)
+      await server().unsafe(`update ${schema}.meta set version = 1000`)
+      await assert.rejects(open(urlOf('postgres'), { schema }), (error) => isMillpondError(error, 'StoreVersion'))
+    })
+  })
+
+  test('a migration goes through while others work', async () => {
+    await withStore(async (store, schema) => {
+      let working = true
+      const worker = (async () => {
+        let finished = 0
+        while (working) {
+          await store.push([job(), job()])
+          const jobs = await claimAll(store)
+          const ended = await store.complete(
+            'emails',
+            jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+          )
+          finished += ended.filter((outcome) => outcome === 'ok').length
+        }
+        return finished
+      })()
+      for (let round = 0; round < 5; round++) {
+        await server().unsafe(`update ${schema}.meta set operations = 'other'`)
+        await (await open(urlOf('postgres'), { schema })).close()
+      }
+      working = false
+      assert.ok((await worker) > 0)
+    })
+  })
+})
+
+describe('the SQL interface', { skip }, () => {
+  test('a push by plain SQL, in its own transaction, reaches a worker that sleeps', async () => {
+    const schema = newSchema()
+    const pond = await Millpond.open(urlOf('postgres'), { schema })
+    try {
+      const seen: unknown[] = []
+      pond.queue('emails').work((one) => void seen.push(one.data))
+      await until('the worker to sleep', async () => {
+        const rows = await server().unsafe(`select 1 from ${schema}.sleepers`)
+        return rows.length > 0
+      })
+      await server().begin(async (sql) => {
+        await sql.unsafe(`select ${schema}.push('emails', '{"to":"a@example.org"}')`)
+        await sql.unsafe(`select ${schema}.push(queue => 'emails', data => '[1]', priority => 9, key => 'k')`)
+        assert.equal(seen.length, 0)
+      })
+      await until('both jobs', () => seen.length === 2)
+      assert.deepEqual(seen, [[1], { to: 'a@example.org' }])
+    } finally {
+      await pond.close()
+      await dropSchema(schema)
+    }
+  })
+
+  test('delay, key, group, attempts and id are kept, bad ones refused', async () => {
+    await withStore(async (store, schema) => {
+      const sql = server()
+      const id = '019b76da-a800-7000-8000-00000000abcd'
+      const [first] = await sql.unsafe(
+        `select ${schema}.push('emails', '1', delay => 60000, key => 'k', "group" => 'g', attempts => 2, timeout => 5, id => $1::uuid) as id`,
+        [id],
+      )
+      assert.equal(first?.id, id)
+      const [second] = await sql.unsafe(`select ${schema}.push('emails', '2', key => 'k') as id`)
+      assert.equal(second?.id, id, 'the job that has the key')
+      const [record] = await store.find([id])
+      assert.deepEqual(
+        [record?.state, record?.key, record?.group, record?.attempts, record?.timeout],
+        ['scheduled', 'k', 'g', 2, 5],
+      )
+      await store.configure({ queue: 'emails', capacity: 1 })
+      const [full] = await sql.unsafe(`select ${schema}.push('emails', '3') as id`)
+      assert.equal(full?.id, null)
+      const bad = [
+        `'bad queue', '1'`,
+        `'q', '{'`,
+        `'q', null`,
+        `'q', '1', priority => 10`,
+        `'q', '1', delay => -1`,
+        `'q', '1', key => ''`,
+      ]
+      for (const args of bad) await assert.rejects(sql.unsafe(`select ${schema}.push(${args})`), args)
+    })
+  })
+
+  test('ids made in SQL are UUIDs of version 7, of now', async () => {
+    await withStore(async (_, schema) => {
+      const [row] = await server().unsafe(`select ${schema}.new_id() as id`)
+      const id = String(row?.id)
+      assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+      assert.ok(Math.abs(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) - Date.now()) < 60_000)
+    })
+  })
+})
+
+describe('roles', { skip }, () => {
+  /** A store opened by a fresh role that was allowed a duty. */
+  async function asRole(duty: string | undefined, body: (open: () => Promise<Store>, owner: Store) => Promise<void>) {
+    const { store, schema, dispose } = await openPostgres(urlOf('postgres'))
+    const role = `${schema}_role`
+    const url = new URL(urlOf('postgres'))
+    url.username = role
+    url.password = 'secret'
+    await server().unsafe(`create role ${role} login password 'secret'`)
+    if (duty !== undefined) await server().unsafe(`select ${schema}.allow('${role}', '${duty}')`)
+    const opened: Store[] = []
+    try {
+      const openAs = async () => {
+        const one = await open(url, { schema })
+        opened.push(one)
+        return one
+      }
+      await body(openAs, store)
+    } finally {
+      await Promise.all(opened.map((one) => one.close()))
+      await dispose()
+      await server().unsafe(`drop owned by ${role}; drop role ${role}`)
+    }
+  }
+  const unavailable = (error: unknown) => isMillpondError(error, 'StoreUnavailable')
+
+  test('a worker may do all that libraries do, and touch no table', async () => {
+    await asRole('worker', async (openAs) => {
+      const store = await openAs()
+      await store.push([job({ key: 'k' }), job({ queue: 'other' })])
+      const [one] = await claimAll(store)
+      assert.ok(one)
+      await store.extend('emails', 1000, [{ ...one, progress: null }])
+      assert.deepEqual(await store.complete('emails', [{ ...one, result: null }]), ['ok'])
+      await store.sweep(10)
+      assert.equal((await store.stats({})).length, 2)
+      const tx = store.transactions?.begin()
+      await assert.rejects(async () => tx?.query('delete from millpond.waiting'))
+      await tx?.rollback()
+    })
+  })
+
+  test('a producer may push and nothing else', async () => {
+    await asRole('producer', async (openAs, owner) => {
+      const store = await openAs()
+      const pushed = job()
+      await store.configure({ queue: 'emails', capacity: 10 })
+      assert.equal((await store.push([pushed, job({ key: 'k' })]))[0]?.status, 'pushed')
+      for (const call of [
+        () => claimAll(store),
+        () => store.find([pushed.id]),
+        () => store.cancel([pushed.id]),
+        () => store.sweep(1),
+      ]) {
+        await assert.rejects(call, unavailable)
+      }
+      assert.equal((await claimAll(owner)).length, 2)
+    })
+  })
+
+  test('whoever was allowed nothing gets a message that says what to do', async () => {
+    await asRole(undefined, async (openAs) => {
+      await assert.rejects(openAs(), (error) => unavailable(error) && /role/.test(String(error)))
+    })
+  })
+})
+
+describe('done jobs', { skip }, () => {
+  test('fill slots in turn, which are emptied whole once all in them was kept long enough', async () => {
+    const clock = { now: Date.UTC(2026, 0, 1) }
+    await withStore(
+      async (store, schema) => {
+        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+        const slots = async () =>
+          (
+            await server().unsafe(`select slot, count(*)::int as count from ${schema}.done group by slot order by slot`)
+          ).map(({ slot, count }) => [slot, count])
+        const finish = async (count: number) => {
+          // Large ones, so that no slot is small enough to be cleaned row by row.
+          const body = JSON.stringify(
+            'x'.repeat(1_000_000).replaceAll('x', () => Math.random().toString(36).slice(2, 12)),
+          )
+          const jobs = Array.from({ length: count }, () =>
+            job({ data: { encoding: 'json', body: body.slice(0, 1_000_000) } }),
+          )
+          for (const one of jobs) await store.push([one])
+          const claimed = await claimAll(store)
+          await store.complete(
+            'emails',
+            claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+          )
+          return jobs.map(({ id }) => id)
+        }
+        await store.sweep(1)
+        const first = await finish(2)
+        // As if they were ten megabytes: relation sizes do not count what is stored aside.
+        await server().unsafe(`insert into ${schema}.done (seq, pushed_at, due_at, id, queue, attempts, priority, encoding, data, finished_at, slot)
+          select -n, 0, 0, gen_random_uuid(), 1, 1, 4, 'json', repeat('x', 1000), ${clock.now}, 0 from generate_series(1, 9000) as n`)
+        clock.now += 600_000
+        await store.sweep(1000)
+        const second = await finish(1)
+        assert.deepEqual(await slots(), [
+          [0, 9002],
+          [1, 1],
+        ])
+        clock.now += 61_000
+        await store.sweep(1000)
+        // Kept long enough, row by row, but the slot is not over yet.
+        clock.now += 3_600_000 - 661_000
+        await store.sweep(1000)
+        assert.equal((await slots())[0]?.[1], 9002)
+        assert.equal((await store.push([job({ id: first[0] ?? '' })]))[0]?.status, 'existing')
+        clock.now += 600_000
+        await store.sweep(1000)
+        assert.deepEqual(await store.find(first), [null, null])
+        assert.equal((await store.find(second))[0]?.state ?? 'gone', 'gone')
+        const [stats] = await store.stats({})
+        assert.ok((stats?.counts.done ?? 0) <= 0)
+      },
+      { clock: () => clock.now },
+    )
+  })
+})
+
+describe('order under way', { skip }, () => {
+  test('a push that commits late, behind what was claimed meanwhile, is found', async () => {
+    await withStore(async (store, schema) => {
+      const admin = postgres(urlOf('postgres'), { max: 1, onnotice: () => {} })
+      try {
+        const late = job()
+        await admin.begin(async (tx) => {
+          await store.transactions?.push(tx, [late])
+          // Far ahead of it, so that the marks would pass it if they did not know of it.
+          for (let round = 0; round < 30; round++) {
+            await store.push(Array.from({ length: 500 }, () => job()))
+            let left = 500
+            while (left > 0) left -= (await claimAll(store, 500)).length
+          }
+          assert.deepEqual(await claimAll(store), [])
+        })
+        assert.deepEqual(
+          (await claimAll(store)).map(({ id }) => id),
+          [late.id],
+        )
+        const after = [job(), job()]
+        await store.push(after)
+        await claimAll(store)
+        const [row] = await server().unsafe(`select places[6]::int as mark from ${schema}.marks`)
+        assert.ok(Number(row?.mark) >= 1)
+      } finally {
+        await admin.end()
+      }
+    })
+  })
+})
+
+describe('connections', { skip }, () => {
+  test('a pond opens no more than it may, however much goes on', async () => {
+    const schema = newSchema()
+    const name = `count ${schema}`
+    const url = new URL(urlOf('postgres'))
+    url.searchParams.set('application_name', name)
+    url.searchParams.set('connections', '10')
+    const pond = await Millpond.open(url, { schema })
+    try {
+      const queue = pond.queue<number>('q')
+      let most = 0
+      queue.work(
+        async (_, ctx) => {
+          await ctx.tx('select pg_sleep(0.01)')
+        },
+        { transaction: true, concurrency: 40 },
+      )
+      const pushes = Promise.all(Array.from({ length: 300 }, (_, n) => queue.push(n)))
+      await until('all to be done', async () => {
+        const [row] = await server().unsafe(
+          `select count(*)::int as count from pg_stat_activity where application_name in ($1, 'millpond')
+          and query like $2`,
+          [name, `%${schema}%`],
+        )
+        most = Math.max(most, Number(row?.count))
+        return (await queue.stats()).counts.done === 300
+      })
+      await pushes
+      assert.ok(most <= 10, String(most))
+    } finally {
+      await pond.close()
+      await dropSchema(schema)
+    }
+  })
+
+  test('LISTEN is taken up again after its connection was cut, and what was rung meanwhile is not missed', async () => {
+    const { store, schema, dispose } = await openPostgres(urlOf('postgres'))
+    const other = await open(urlOf('postgres'), { schema })
+    try {
+      const heard: Bell[] = []
+      store.listen((bell) => heard.push(bell))
+      const listening = async () =>
+        (await server().unsafe(`select pid from pg_stat_activity where query ilike $1`, [`listen%${schema}%`])).map(
+          ({ pid }) => pid,
+        )
+      await until('LISTEN', async () => (await listening()).length === 1)
+      const asleep = async () => {
+        await claimAll(store)
+        return (await server().unsafe(`select 1 from ${schema}.sleepers`)).length === 1
+      }
+      await until('the sleeper', asleep)
+      heard.length = 0
+      const [pid] = await listening()
+      await server().unsafe(`select pg_terminate_backend($1)`, [pid])
+      await other.push([job()])
+      await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
+      await until('LISTEN again', async () => (await listening()).some((one) => one !== pid))
+      await until('the sleeper again', asleep)
+      heard.length = 0
+      await other.push([job()])
+      await until('a bell by the new connection', () => heard.some(({ kind }) => kind === 'work'))
+    } finally {
+      await other.close()
+      await dispose()
+    }
+  })
+
+  test('pushes whose connections are cut are stored once, and said to be', async () => {
+    await withStore(async (store, schema) => {
+      let going = true
+      const cutting = (async () => {
+        while (going) {
+          // Also those that have just pushed, and may be about to answer.
+          await server().unsafe(
+            `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and query like $1 limit 1`,
+            [`%${schema}.push%`],
+          )
+          await sleep(100)
+        }
+      })()
+      const jobs = Array.from({ length: 400 }, () => job())
+      const outcomes: unknown[] = []
+      try {
+        for (const one of jobs) outcomes.push((await store.push([one]))[0])
+      } finally {
+        going = false
+        await cutting
+      }
+      assert.deepEqual(
+        outcomes,
+        jobs.map(({ id }) => ({ status: 'pushed', id })),
+      )
+      assert.equal((await store.stats({}))[0]?.counts.waiting, jobs.length)
+    })
+  })
+})
+
+describe('clients of the caller’s', { skip }, () => {
+  const clients: Record<string, () => { client: unknown; end: () => Promise<void> }> = {
+    'postgres.js': () => {
+      const client = postgres(urlOf('postgres'), { max: 3, onnotice: () => {} })
+      return { client, end: () => client.end() }
+    },
+    pg: () => {
+      const client = new pg.Pool({ connectionString: urlOf('postgres'), max: 3 })
+      client.on('error', () => {})
+      return { client, end: () => client.end() }
+    },
+  }
+  for (const [name, make] of Object.entries(clients)) {
+    test(`${name}: the store works on it, hears bells, and leaves it open`, async () => {
+      const { client, end } = make()
+      const { store, schema, dispose } = await openPostgres(urlOf('postgres'), { client })
+      const other = await open(urlOf('postgres'), { schema })
+      try {
+        const heard: Bell[] = []
+        store.listen((bell) => heard.push(bell))
+        const rare = job({
+          key: 'k',
+          group: 'g',
+          trace: 't',
+          timeout: 5,
+          data: { encoding: 'bytes', body: Uint8Array.of(0, 255) },
+        })
+        await store.push([job(), rare])
+        const jobs = await claimAll(store)
+        assert.deepEqual(jobs[1]?.data, rare.data)
+        await store.complete(
+          'emails',
+          jobs.map(({ id, fence }) => ({ id, fence, result: { encoding: 'json', body: '"r"' } })),
+        )
+        assert.deepEqual((await store.find([rare.id]))[0]?.result, { encoding: 'json', body: '"r"' })
+        await until('the sleeper', async () => {
+          await claimAll(store)
+          return (await server().unsafe(`select 1 from ${schema}.sleepers`)).length === 1
+        })
+        heard.length = 0
+        await other.push([job()])
+        await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
+        const transaction = store.transactions?.begin()
+        assert.deepEqual(await transaction?.query('select 1 as one'), [{ one: 1 }])
+        await transaction?.rollback()
+      } finally {
+        await other.close()
+        await dispose()
+        await end()
+      }
+    })
+  }
+})
+
+describe('behind PgBouncer', { skip: missingReason('pgbouncer') }, () => {
+  test('it is found out, and bells come by looking', async () => {
+    const { store, schema, dispose } = await openPostgres(urlOf('pgbouncer'))
+    const other = await open(urlOf('postgres'), { schema })
+    try {
+      const heard: Bell[] = []
+      store.listen((bell) => heard.push(bell))
+      await other.push([job()])
+      await until('a bell', () => heard.some(({ kind, queue }) => kind === 'work' && queue === 'emails'))
+      const [one] = await claimAll(store)
+      assert.ok(one)
+      assert.equal((await server().unsafe(`select 1 from ${schema}.sleepers`)).length, 0)
+      heard.length = 0
+      await other.complete('emails', [{ ...one, result: null }])
+      await until('a bell', () => heard.some(({ kind }) => kind === 'finished'))
+    } finally {
+      await other.close()
+      await dispose()
+    }
+  })
+})

@@ -1,0 +1,139 @@
+/** Which addresses, options and servers the Redis store takes, and what it asks of them. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { Redis } from 'ioredis'
+import { isMillpondError } from '../../src/errors.ts'
+import type { Bell } from '../../src/store.ts'
+import { open } from '../../src/stores/redis.ts'
+import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { started } from '../servers/fixtures.ts'
+import { startRedis } from '../servers/redis.ts'
+import { missingReason } from '../servers/shared.ts'
+import { complete, everything } from './redis-everything.ts'
+
+const code =
+  (name: Parameters<typeof isMillpondError>[1], message = /./) =>
+  (error: unknown) => {
+    assert.ok(isMillpondError(error, name), String(error))
+    assert.match(error.message, message)
+    return true
+  }
+
+describe('opening a redis store', { skip: missingReason('redis') }, () => {
+  test('bad addresses and options are refused', async () => {
+    const refused: [string, Record<string, unknown>?][] = [
+      ['redis://localhost/x'],
+      ['redis://localhost?prefix=a{b}'],
+      ['redis://localhost', { prefix: '' }],
+      ['redis://localhost', { partitions: 0 }],
+      ['redis://localhost', { wait: -1 }],
+      ['redis://localhost?timeout=soon'],
+      ['redis://localhost', { client: {} }],
+      ['redis://a:1,b:2/3'],
+      ['redis://'.concat('[')],
+    ]
+    for (const [address, options] of refused)
+      await assert.rejects(open(address, options ?? {}), code('InvalidOption'), address)
+  })
+
+  test('a server that is not there, or that does not let us in', async (t) => {
+    await assert.rejects(open('redis://127.0.0.1:1?timeout=200', {}), code('StoreUnavailable', /127\.0\.0\.1:1/))
+    const redis = await started(t, () => startRedis({ args: ['--requirepass', 'secret'] }))
+    if (redis === undefined) return
+    await assert.rejects(open(redis.url, { timeout: 1000 }), code('StoreUnavailable', /NOAUTH/))
+    await assert.rejects(
+      open(redis.url.replace('//', '//:wrong@'), { timeout: 1000 }),
+      code('StoreUnavailable', /WRONGPASS/),
+    )
+    const store = await open(redis.url.replace('//', '//:secret@'), {})
+    await store.push([newJob()])
+    await store.close()
+  })
+
+  test('a server that drops keys when it is full is refused; one that refuses writes is not, and can be drained', async (t) => {
+    const redis = await started(t, () => startRedis({ appendonly: false, args: ['--maxmemory', '20mb'] }))
+    if (redis === undefined) return
+    await redis.command('config', 'set', 'maxmemory-policy', 'allkeys-lru')
+    await assert.rejects(open(redis.url, {}), code('StoreUnavailable', /allkeys-lru/))
+    await redis.command('config', 'set', 'maxmemory-policy', 'noeviction')
+    const store = await open(redis.url, {})
+    try {
+      const pad = 'x'.repeat(10_000)
+      let pushed = 0
+      await assert.rejects(
+        async () => {
+          for (;;) {
+            await store.push(newJobs(100, { data: { encoding: 'json', body: `"${pad}"` } }))
+            pushed += 100
+          }
+        },
+        code('StoreFull', /room/),
+      )
+      const [stats] = await store.stats({ queue: 'q' })
+      assert.equal(stats?.counts.waiting, pushed, 'of a refused push nothing is stored')
+      await store.configure({ queue: 'q', keepDone: 0 }).catch(code('StoreFull'))
+      for (let done = 0; done < pushed; ) {
+        const { jobs } = await claim(store, { limit: 50 })
+        assert.ok(jobs.length > 0)
+        const extended = await store.extend(
+          'q',
+          1000,
+          jobs.map((job) => ({ ...job, progress: null })),
+        )
+        assert.ok(extended.every((outcome) => outcome === 'ok'))
+        assert.ok((await complete(store, jobs)).every((outcome) => outcome === 'ok'))
+        done += jobs.length
+      }
+    } finally {
+      await store.close()
+    }
+  })
+
+  test('the user of docs/redis.md can do everything, and nothing elsewhere', async (t) => {
+    const redis = await started(t, () => startRedis())
+    if (redis === undefined) return
+    const docs = readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8')
+    const rule = /^ACL SETUSER queue (.*)$/m.exec(docs)?.[1]
+    assert.ok(rule)
+    assert.equal(await redis.command('acl', 'setuser', 'queue', ...rule.split(' ')), 'OK')
+    const store = await open(redis.url.replace('//', '//queue:secret@'), {})
+    try {
+      const heard: Bell[] = []
+      store.listen((bell) => heard.push(bell))
+      await everything(store)
+      const user = new Redis(redis.url.replace('//', '//queue:secret@'), { lazyConnect: true, enableReadyCheck: false })
+      await user.connect()
+      await assert.rejects(user.get('other'), /NOPERM/)
+      await assert.rejects(user.set('{millpond2:q}:jobs', '1'), /NOPERM/)
+      await assert.rejects(user.flushall(), /NOPERM/)
+      await assert.rejects(user.keys('*'), /NOPERM/)
+      user.disconnect()
+    } finally {
+      await store.close()
+    }
+  })
+
+  test('what was acknowledged with wait=1 is on a replica; without enough of them it is said', async (t) => {
+    const redis = await started(t, () => startRedis())
+    if (redis === undefined) return
+    const replica = await started(t, () => startRedis({ replicaOf: redis }))
+    if (replica === undefined) return
+    const store = await open(redis.url, { wait: 1, timeout: 2000 })
+    const greedy = await open(redis.url, { wait: 2, timeout: 500 })
+    try {
+      const jobs = newJobs(3)
+      await store.push(jobs)
+      assert.equal(await replica.command('hlen', '{millpond:q}:jobs'), '3')
+      await assert.rejects(greedy.push(newJobs(1)), code('StoreUnavailable', /1 of 2 replicas/))
+      const [stats] = await store.stats({})
+      assert.equal(stats?.counts.waiting, 4, 'it is stored all the same')
+      const held = (await claim(store)).jobs
+      assert.deepEqual(await complete(store, held), ['ok', 'ok', 'ok', 'ok'])
+      await store.push(jobs).then((outcomes) => assert.ok(outcomes.every(({ status }) => status === 'existing')))
+    } finally {
+      await store.close()
+      await greedy.close()
+    }
+  })
+})

@@ -1,0 +1,319 @@
+/** What is particular to the Redis store, on one server. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import type { Bell, Store } from '../../src/store.ts'
+import { open } from '../../src/stores/redis.ts'
+import { claim, ERROR, first, newJob, newJobs, running, until } from '../conformance/suite.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { complete, everything } from './redis-everything.ts'
+import { freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
+
+const url = serverUrl('redis') ?? ''
+/** Does something until it is heard of: listening begins by itself, some time after `listen`. */
+async function hears(heard: () => boolean, doing: () => Promise<unknown>): Promise<void> {
+  for (let turn = 0; !heard(); turn++) {
+    assert.ok(turn < 1000, 'nothing was heard')
+    await doing()
+    await sleep(5)
+  }
+}
+
+test('each operation of the contract has its script, headed by what it takes, gives and keeps', () => {
+  const read = (file: string) => readFileSync(new URL(`../../contract/${file}`, import.meta.url), 'utf8')
+  const operations = [...read('operations.md').matchAll(/^### (\w+)$/gm)].map((match) => match[1])
+  assert.ok(operations.length >= 12)
+  // Bells are rung by the others, and heard on a channel.
+  for (const operation of ['list', 'requeue', ...operations.filter((name) => name !== 'listen' && name !== 'admin')]) {
+    if (operation === 'transactions') continue
+    const script = read(`redis/${operation}.lua`)
+    assert.match(script, new RegExp(`^-- @include common.lua\n-- ${operation}: `), operation)
+    for (const part of ['KEYS', 'In', 'Out', 'Invariant'])
+      assert.match(script, new RegExp(`^-- ${part}: `, 'm'), operation)
+  }
+})
+
+describe('redis store', { skip: missingReason('redis') }, () => {
+  const onStore = (title: string, check: (store: Store, prefix: string) => Promise<void>) =>
+    test(title, async () => {
+      const { store, prefix, dispose } = await openRedis(url)
+      try {
+        await check(store, prefix)
+      } finally {
+        await dispose()
+      }
+    })
+
+  onStore('prefixes keep stores apart, and every key of a queue is in one slot', async (store, prefix) => {
+    await everything(store)
+    const client = new Redis(url)
+    try {
+      const keys = await keysOf(client, prefix)
+      assert.ok(keys.length > 8, keys.join(' '))
+      assert.deepEqual(
+        keys.filter((key) => !key.startsWith(`{${prefix}:q}:`)),
+        [`{${prefix}}:queues`],
+      )
+    } finally {
+      client.disconnect()
+    }
+    const other = await openRedis(url)
+    try {
+      assert.deepEqual(await other.store.stats({}), [])
+    } finally {
+      await other.dispose()
+    }
+  })
+
+  onStore('scripts touch only the keys that they declare', async (store, prefix) => {
+    const client = new Redis(url)
+    const monitor = await client.monitor()
+    const strays: string[] = []
+    let declared = new Set<string>()
+    let seen = 0
+    monitor.on('monitor', (_time: string, args: string[], source: string) => {
+      const [command = '', script = '', count, ...rest] = args
+      if (!args.some((arg) => arg.includes(prefix))) return
+      if (source !== 'lua') {
+        if (/^eval(sha)?$/i.test(command) && script !== '') declared = new Set(rest.slice(0, Number(count)))
+        return
+      }
+      seen++
+      if (/^publish$/i.test(command)) return
+      for (const arg of args.slice(1)) {
+        if (arg.startsWith(`{${prefix}`) && !declared.has(arg)) strays.push(args.join(' '))
+      }
+    })
+    try {
+      await everything(store)
+      await client.set(`${prefix}-end`, '1', 'PX', 1)
+      await until('the monitor has seen it all', () => seen > 100)
+      assert.deepEqual(strays, [])
+    } finally {
+      monitor.disconnect()
+      client.disconnect()
+    }
+  })
+
+  onStore('scripts that the server has forgotten are sent again, within one turn too', async (store) => {
+    await store.push([newJob({ queue: 'known' })])
+    const client = new Redis(url)
+    await client.script('FLUSH')
+    client.disconnect()
+    const [pushed, claimed] = await Promise.all([
+      store.push([newJob({ queue: 'known' })]),
+      claim(store, { queue: 'known' }),
+    ])
+    assert.equal(pushed[0]?.status, 'pushed')
+    assert.ok(claimed.jobs.length >= 1)
+  })
+
+  test('a client of the caller’s own is used, and left open', async () => {
+    const client = new Redis(url)
+    const prefix = freshPrefix()
+    try {
+      const store = await open(url, { client, prefix })
+      store.listen(() => undefined)
+      await everything(store)
+      await store.close()
+      assert.equal(await client.ping(), 'PONG')
+    } finally {
+      client.disconnect()
+      await removePrefix(url, prefix)
+    }
+  })
+
+  onStore('cancelled jobs at the head of a queue are passed once, however many', async (store, prefix) => {
+    const holes = newJobs(3000)
+    const [last, behind] = [newJob({ id: '019b76da-a800-7000-8000-f00000000001' }), newJob()]
+    await store.push(holes)
+    await store.configure({ queue: 'q', keepDead: 0 })
+    await store.cancel(holes.map(({ id }) => id))
+    // The same ids again: their holes are still in the list, and their places are new ones.
+    const again = holes.slice(0, 2).reverse()
+    await store.push([last, ...again, behind])
+    assert.deepEqual(
+      (await store.admin.list({ queue: 'q', state: 'waiting', limit: 10 })).map(({ id }) => id),
+      [last, ...again, behind].map(({ id }) => id),
+    )
+    const { jobs } = await claim(store, { limit: 2 })
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      [last.id, again[0]?.id],
+    )
+    await complete(store, jobs)
+    assert.deepEqual(
+      (await claim(store, { limit: 5 })).jobs.map(({ id }) => id),
+      [again[1]?.id, behind.id],
+    )
+    const client = new Redis(url)
+    try {
+      assert.equal(await client.hget(`{${prefix}:q}:queue`, 'holes'), '0')
+      // Those that run and the one that is done; no tombs.
+      assert.equal(await client.hlen(`{${prefix}:q}:states`), 4)
+    } finally {
+      client.disconnect()
+    }
+  })
+
+  onStore(
+    'jobs that came back and jobs cancelled on the way are claimed by place, in claims of any size',
+    async (store) => {
+      for (let round = 0; round < 30; round++) {
+        const jobs = newJobs(40)
+        await store.push(jobs)
+        const held = (await claim(store, { limit: 20 })).jobs
+        await store.release(
+          'q',
+          held.filter((_, i) => i % 3 > 0),
+        )
+        await complete(
+          store,
+          held.filter((_, i) => i % 3 === 0),
+        )
+        const cancelled = jobs.filter((_, i) => i % 7 === round % 7 && !(i < 20 && i % 3 === 0))
+        await store.cancel(cancelled.map(({ id }) => id))
+        await store.admin.requeue({ ids: cancelled.filter((_, i) => i % 2 === 0).map(({ id }) => id) })
+        const expected = jobs.filter(
+          (job, i) => !(i < 20 && i % 3 === 0) && (!cancelled.includes(job) || cancelled.indexOf(job) % 2 === 0),
+        )
+        const claimed: string[] = []
+        for (let limit = 1 + (round % 5); ; ) {
+          const { jobs: some } = await claim(store, { limit })
+          claimed.push(...some.map(({ id }) => id))
+          await complete(store, some)
+          if (some.length < limit) break
+        }
+        assert.deepEqual(
+          claimed,
+          expected.map(({ id }) => id),
+        )
+      }
+    },
+  )
+
+  onStore('large jobs are claimed in order by several calls, and each of them once', async (store) => {
+    const jobs = newJobs(30, { data: { encoding: 'bytes', body: new Uint8Array(700_000) } })
+    for (let i = 0; i < jobs.length; i += 5) await store.push(jobs.slice(i, i + 5))
+    const { jobs: claimed } = await claim(store, { limit: 25 })
+    assert.deepEqual(
+      claimed.map(({ id }) => id),
+      jobs.slice(0, 25).map(({ id }) => id),
+    )
+    await store.release('q', claimed)
+    assert.equal((await claim(store, { limit: 100 })).jobs.length, 30)
+  })
+
+  onStore('dead jobs whose key is taken do not stand in the way of others', async (store) => {
+    const jobs = [newJob({ key: 'taken' }), newJob(), newJob()]
+    await store.push(jobs)
+    const dead = (await claim(store)).jobs.map((job) => ({ ...job, error: ERROR, delay: null }))
+    for (const one of dead) await store.fail('q', [one])
+    await store.push([newJob({ key: 'taken' })])
+    assert.equal(await store.admin.requeue({ queue: 'q', limit: 2 }), 2)
+    assert.equal(await store.admin.requeue({ queue: 'q', limit: 2 }), 0)
+  })
+
+  test('a sleeper in another process is woken, and a burst rings once', async () => {
+    const { store: sleeper, prefix, dispose } = await openRedis(url)
+    const pusher = await open(`${url}?prefix=${prefix}`, {})
+    try {
+      const heard: Bell[] = []
+      sleeper.listen((bell) => heard.push(bell))
+      await pusher.push([newJob()])
+      await complete(sleeper, (await claim(sleeper)).jobs)
+      const work = () => heard.filter(({ kind }) => kind === 'work').length
+      await hears(
+        () => work() > 0,
+        () => claim(sleeper).then(() => pusher.push([newJob()])),
+      )
+      // Whatever is under way has been told when this bell has come.
+      await sleeper.configure({ queue: 'q', capacity: 5 })
+      await complete(sleeper, (await claim(sleeper)).jobs)
+      const before = work()
+      for (let i = 0; i < 4; i++) await pusher.push([newJob()])
+      await until('the burst', () => work() > before)
+      const job = first((await claim(sleeper, { limit: 1 })).jobs)
+      await sleeper.find([job.id])
+      await pusher.complete('q', [{ ...job, result: null }])
+      await until('the end', () => heard.some((bell) => bell.kind === 'finished' && bell.ids?.includes(job.id)))
+      assert.equal(work(), before + 1)
+      const held = first((await claim(sleeper, { limit: 1 })).jobs)
+      await pusher.cancel([held.id])
+      await until('the cancel', () => heard.some((bell) => bell.kind === 'cancelled' && bell.ids?.includes(held.id)))
+    } finally {
+      await pusher.close()
+      await dispose()
+    }
+  })
+
+  test('a room in another process is told to whoever met a full queue', async () => {
+    const { store: full, prefix, dispose } = await openRedis(url)
+    const worker = await open(`${url}?prefix=${prefix}`, {})
+    try {
+      const heard: Bell[] = []
+      full.listen((bell) => heard.push(bell))
+      await full.configure({ queue: 'q', capacity: 1 })
+      await hears(
+        () => heard.some(({ kind }) => kind === 'room'),
+        () => full.push([newJob(), newJob()]).then(() => claim(worker)),
+      )
+    } finally {
+      await worker.close()
+      await dispose()
+    }
+  })
+
+  onStore('an ending that is told again in doubt is told what came of it', async (store, prefix) => {
+    // A client that loses every answer to an ending once, after the server has acted.
+    const client = new Redis(url)
+    const lost = new Set<string>()
+    const forgetful = new Proxy(client, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (name !== 'callBuffer') return typeof value === 'function' ? value.bind(target) : value
+        return async (...args: Parameters<Redis['callBuffer']>) => {
+          const answer = await target.callBuffer(...args)
+          if (lost.delete(String(args[1]))) throw new Error('Connection is closed.')
+          return answer
+        }
+      },
+    })
+    const other = await open(url, { client: forgetful, prefix })
+    const loseEach = async (): Promise<void> => {
+      // By their hashes, as `evalsha` names them.
+      const { scriptOf } = await import('../../src/stores/redis/scripts.ts')
+      for (const name of ['complete', 'fail', 'release', 'push', 'claim'] as const) lost.add(scriptOf(name).sha)
+    }
+    try {
+      await everything(other)
+      await loseEach()
+      const twice = newJob({ queue: 'q2' })
+      await store.push([newJob({ queue: 'q2' })])
+      assert.deepEqual(await other.push([twice]), [{ status: 'existing', id: twice.id }])
+      const before = (await store.stats({ queue: 'q' }))[0]?.counts.running ?? 0
+      const [a, b, c] = [await running(store), await running(store), await running(store)]
+      const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
+      assert.deepEqual(await other.complete('q', [{ ...a, result: null }]), ['ok'])
+      assert.deepEqual(await other.fail('q', [{ ...b, error, delay: null }]), ['dead'])
+      assert.deepEqual(await other.release('q', [c]), ['ok'])
+      const waiting = newJobs(3)
+      await store.push(waiting)
+      await store.push(newJobs(3))
+      const { jobs } = await claim(other, { limit: 3 })
+      assert.deepEqual(
+        jobs.map(({ id, fence }) => [id, fence]),
+        [c.id, waiting[0]?.id, waiting[1]?.id].map((id) => [id, id === c.id ? 2 : 1]),
+      )
+      assert.equal((await store.stats({ queue: 'q' }))[0]?.counts.running, before + 3, 'nothing was claimed twice')
+      assert.equal(lost.size, 0)
+      // Without a doubt, the second word is stale.
+      assert.deepEqual(await other.complete('q', [{ ...a, result: null }]), ['stale'])
+    } finally {
+      await other.close()
+      client.disconnect()
+    }
+  })
+})
