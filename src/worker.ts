@@ -9,7 +9,8 @@
  *      └─ window over: settling as released
  *
  * Claims and endings are planned for the end of the turn, so that they share a round trip. One claim is under way at a time.
- * `#empty` is set when a claim came back short: then nothing is claimed until a bell rings, or a second has passed.
+ * `#empty` is set when a claim came back short: then nothing is claimed until a bell rings, or a second has passed. A busy worker
+ * then also waits for a moment, since a claim for each push would take more of the store than the work itself.
  */
 import { Attempt } from './attempt.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
@@ -35,6 +36,9 @@ export interface WorkerSettings extends RunnerSettings {
 
 /** Most jobs asked for in one claim. */
 const MOST_CLAIMED = 500
+/** After a claim that came back short, a busy worker waits for this many times as long as it took, and at most this many milliseconds. */
+const PAUSE = 2
+const LONGEST_PAUSE = 10
 /** A missed bell delays a job by this much at the most, in milliseconds. */
 const POLL = 1000
 /** Handlers are started for this long without a break, in milliseconds, before timers and sockets get their turn. */
@@ -81,6 +85,8 @@ export class Worker implements AsyncDisposable {
   /** When this process last gave way to timers and sockets, as far as we know. */
   #turnBegan = 0
   #claimRetry = 0
+  #pausedUntil = 0
+  #pauseTimer: NodeJS.Timeout | undefined
   #windowTimer: NodeJS.Timeout | undefined
   /** Not unref'd: an open worker keeps its process alive. */
   readonly #ticker: NodeJS.Timeout
@@ -206,23 +212,35 @@ export class Worker implements AsyncDisposable {
     const wanted = free + ahead - this.#buffer.length
     // With every slot taken, topping up by dribs would cost a round trip each.
     if (wanted <= 0 || (free <= this.#buffer.length && wanted < ahead / 2)) return
+    const now = performance.now()
+    if (this.#running.size > 0 && now < this.#pausedUntil) {
+      this.#claimLater(this.#pausedUntil - now)
+      return
+    }
     const limit = Math.min(wanted, MOST_CLAIMED)
     this.#claiming = true
     this.#empty = true
-    const heldUntil = performance.now() + lease
     const ready = this.#ready()
     const claim = () => this.#store.claim({ queue, worker: this.id, limit, lease })
-    const claimed = ready === undefined ? claim() : ready.then(claim)
-    claimed.then(
-      ({ now, jobs }) => {
+    const answer = ready === undefined ? claim() : ready.then(claim)
+    answer.then(
+      (claimed) => {
         this.#claiming = false
-        // A bell that rang meanwhile has cleared it already.
-        if (jobs.length === limit) this.#empty = false
         const arrived = performance.now()
-        this.#arrived(jobs.map((job) => this.#hold(job, now, arrived, heldUntil)))
+        // A bell that rang meanwhile has cleared it already.
+        if (claimed.jobs.length === limit) this.#empty = false
+        else this.#pausedUntil = arrived + Math.min(PAUSE * (arrived - now), LONGEST_PAUSE)
+        this.#arrived(claimed.jobs.map((job) => this.#hold(job, claimed.now, arrived, now + lease)))
       },
       (error: unknown) => this.#claimFailed(error),
     )
+  }
+
+  #claimLater(ms: number): void {
+    this.#pauseTimer ??= setTimeout(() => {
+      this.#pauseTimer = undefined
+      this.#claim()
+    }, ms).unref()
   }
 
   /** Slots whose job has run past the window already. */
@@ -439,6 +457,7 @@ export class Worker implements AsyncDisposable {
     await told
     clearTimeout(patience)
     clearInterval(this.#ticker)
+    clearTimeout(this.#pauseTimer)
     this.#leases.close()
     this.#record()
     this.#onClosed(this)
