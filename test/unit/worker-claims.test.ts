@@ -24,7 +24,7 @@ test('a busy worker whose claim came back short waits a moment before the next, 
     store,
     { ...settings, schema: undefined, backoff: () => 0 },
     () => end,
-    new PondEmitter(() => {}),
+    new PondEmitter(),
     () => undefined,
     () => {},
   )
