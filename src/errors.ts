@@ -32,6 +32,7 @@ const FINAL = [
   'JobCancelled',
   'JobUnknown',
   'TransactionMismatch',
+  'BatchMismatch',
   'StoreCorrupt',
   'StoreVersion',
 ] as const

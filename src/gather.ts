@@ -1,11 +1,15 @@
 /**
- * Group commit. An item that comes while nothing is being written goes out at the end of the turn, with whatever else
- * came in it; items that come during a write wait for it and go in one call. So batching never adds latency.
+ * Group commit. An item that comes while a call may be made goes out at the end of the turn, with whatever else came in
+ * it; items that come while all calls that are allowed at once are under way wait for one to end and go together. So
+ * grouping never adds latency, unless `within` asks for it.
  */
 
 interface Entry<In, Out> {
   item: In
   bytes: number
+  /** When it came, by `performance.now()`; 0 where nobody asks. */
+  at: number
+  state: 'waiting' | 'sent' | 'left'
   resolve: (out: Out) => void
   reject: (error: unknown) => void
 }
@@ -15,54 +19,117 @@ export interface GatherLimits {
   items: number
   /** Most bytes in a call; a single larger item goes alone. */
   bytes: number
+  /** Most calls under way at once. 1 unless given. */
+  calls?: number
+  /** How long, in ms, an item may wait for others to fill the call. 0 unless given: not at all. */
+  within?: number
 }
 
 export class Gather<In, Out> {
-  readonly #send: (items: In[]) => Promise<Out[]>
-  readonly #limits: GatherLimits
+  readonly #send: (items: In[]) => Promise<readonly (Out | Error)[]>
+  readonly #items: number
+  readonly #bytes: number
+  readonly #calls: number
+  readonly #within: number
   #waiting: Entry<In, Out>[] = []
-  #writing = false
+  /** Of those waiting: how many have left, and the bytes of the others. */
+  #left = 0
+  #waitingBytes = 0
+  #underWay = 0
   #planned = false
+  #timer: NodeJS.Timeout | undefined
   #idle: (() => void)[] = []
 
-  constructor(send: (items: In[]) => Promise<Out[]>, limits: GatherLimits) {
+  /** @param send answers with one outcome an item, in their order: an Error rejects that item alone. Must not throw but by rejecting. */
+  constructor(send: (items: In[]) => Promise<readonly (Out | Error)[]>, limits: GatherLimits) {
     this.#send = send
-    this.#limits = limits
+    this.#items = limits.items
+    this.#bytes = limits.bytes
+    this.#calls = limits.calls ?? 1
+    this.#within = limits.within ?? 0
   }
 
-  /** Settles with the item's own outcome, or with the error of the call that carried it. */
-  add(item: In, bytes: number): Promise<Out> {
+  /** How many items wait for their call. */
+  get waiting(): number {
+    return this.#waiting.length - this.#left
+  }
+
+  /** How many calls are under way. */
+  get underWay(): number {
+    return this.#underWay
+  }
+
+  /**
+   * Settles with the item's own outcome, or with the error of the call that carried it.
+   * @param signal rejects with its reason when it is aborted; an item whose call was not made yet is then not sent
+   */
+  add(item: In, bytes: number, signal?: AbortSignal): Promise<Out> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, bytes, resolve, reject })
-      if (!this.#writing && !this.#planned) {
-        this.#planned = true
-        atEndOfTurn(() => this.#write())
-      }
+      const at = this.#within === 0 ? 0 : performance.now()
+      const entry: Entry<In, Out> = { item, bytes, at, state: 'waiting', resolve, reject }
+      if (signal !== undefined) this.#mayLeave(entry, signal)
+      this.#waiting.push(entry)
+      this.#waitingBytes += bytes
+      if (!this.#planned && this.#underWay < this.#calls) this.#plan()
     })
   }
 
   /** Resolves when everything added so far is settled. */
   flushed(): Promise<void> {
-    if (!this.#writing && this.#waiting.length === 0) return Promise.resolve()
+    if (this.#underWay === 0 && this.waiting === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  /** Makes sure that the next call is made: at the end of this turn, or when `within` is over. */
+  #plan(): void {
+    if (this.#within > 0 && !this.#full()) {
+      if (this.#timer !== undefined) return
+      const oldest = this.#waiting.find((entry) => entry.state === 'waiting')
+      const rest = oldest === undefined ? 0 : oldest.at + this.#within - performance.now()
+      if (rest > 0) {
+        this.#timer = setTimeout(() => {
+          this.#timer = undefined
+          if (!this.#planned && this.#underWay < this.#calls) this.#planNow()
+        }, rest)
+        return
+      }
+    }
+    this.#planNow()
+  }
+
+  #planNow(): void {
+    this.#planned = true
+    atEndOfTurn(() => this.#write())
+  }
+
+  #full(): boolean {
+    return this.waiting >= this.#items || this.#waitingBytes >= this.#bytes
   }
 
   #write(): void {
     this.#planned = false
-    const batch = this.#take()
-    if (batch.length === 0) {
-      for (const resolve of this.#idle.splice(0)) resolve()
-      return
-    }
-    this.#writing = true
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#call(this.#take())
+    if (this.#underWay < this.#calls && this.waiting > 0) this.#plan()
+    if (this.#underWay === 0 && this.waiting === 0) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  #call(batch: Entry<In, Out>[]): void {
+    if (batch.length === 0) return
+    this.#underWay++
     this.#send(batch.map((entry) => entry.item)).then(
       (outs) => {
-        this.#writing = false
-        for (const [index, entry] of batch.entries()) entry.resolve(outs[index] as Out)
+        this.#underWay--
+        for (const [index, entry] of batch.entries()) {
+          const out = outs[index]
+          if (out instanceof Error) entry.reject(out)
+          else entry.resolve(out as Out)
+        }
         this.#next()
       },
       (error: unknown) => {
-        this.#writing = false
+        this.#underWay--
         for (const entry of batch) entry.reject(error)
         this.#next()
       },
@@ -72,24 +139,59 @@ export class Gather<In, Out> {
   #next(): void {
     // Those who were just answered often have more at once, so the next call waits for the end of the turn as well.
     if (this.#planned) return
-    this.#planned = true
-    atEndOfTurn(() => this.#write())
+    if (this.waiting > 0) this.#plan()
+    else if (this.#idle.length > 0) this.#planNow()
   }
 
   #take(): Entry<In, Out>[] {
+    this.#forgetLeft()
     const waiting = this.#waiting
     let count = 0
     let bytes = 0
-    while (count < waiting.length && count < this.#limits.items) {
-      bytes += waiting[count]?.bytes ?? 0
-      if (count > 0 && bytes > this.#limits.bytes) break
-      count++
+    for (; count < waiting.length && count < this.#items; count++) {
+      const entry = waiting[count]
+      if (entry === undefined) break
+      if (count > 0 && bytes + entry.bytes > this.#bytes) break
+      bytes += entry.bytes
+      entry.state = 'sent'
     }
+    this.#waitingBytes -= bytes
     if (count === waiting.length) {
       this.#waiting = []
+      this.#waitingBytes = 0
       return waiting
     }
     return waiting.splice(0, count)
+  }
+
+  #mayLeave(entry: Entry<In, Out>, signal: AbortSignal): void {
+    const { resolve, reject } = entry
+    const leave = () => {
+      reject(signal.reason)
+      if (entry.state !== 'waiting') return
+      entry.state = 'left'
+      this.#left++
+      this.#waitingBytes -= entry.bytes
+      // Once half of them have left they are cleared away, so that a call that hangs does not let them pile up.
+      if (this.#left > this.#waiting.length / 2) this.#forgetLeft()
+      // Whoever waits for the rest to be flushed is told at the end of the turn, even if nothing is left to be sent.
+      if (this.#idle.length > 0 && this.waiting === 0 && !this.#planned && this.#underWay === 0) this.#planNow()
+    }
+    signal.addEventListener('abort', leave, { once: true })
+    entry.resolve = (out) => {
+      signal.removeEventListener('abort', leave)
+      resolve(out)
+    }
+    entry.reject = (error) => {
+      signal.removeEventListener('abort', leave)
+      reject(error)
+    }
+  }
+
+  #forgetLeft(): void {
+    if (this.#left === 0) return
+    this.#waiting = this.#waiting.filter((entry) => entry.state === 'waiting')
+    this.#left = 0
   }
 }
 

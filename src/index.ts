@@ -1,5 +1,22 @@
 /** The public API, and nothing else. */
 export type { Backoff, BackoffFunction, BackoffOptions } from './backoff.ts'
+export {
+  type BatchCallOptions,
+  type Batched,
+  type BatchFunction,
+  type BatchOptions,
+  type BatchStats,
+  batch,
+} from './batch.ts'
+export {
+  type CoalesceCallOptions,
+  type Coalesced,
+  type CoalesceFunction,
+  type CoalesceOptions,
+  type CoalesceStats,
+  coalesce,
+  type FlightContext,
+} from './coalesce.ts'
 export type { Context } from './context.ts'
 export type { Duration } from './duration.ts'
 export { type ErrorCode, isMillpondError, MillpondError } from './errors.ts'

@@ -1,0 +1,136 @@
+/** Many identical calls in flight become one, whose answer everyone gets. The flights are in `coalesce/`. */
+import { type FlightCounts, Flights } from './coalesce/flights.ts'
+import { Kept } from './coalesce/kept.ts'
+import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
+import { MillpondError } from './errors.ts'
+import { checkOptions, isFunction, isInteger, isSignal } from './options.ts'
+
+export interface CoalesceOptions<In, Out> {
+  /** Which calls are identical: those of the same text. It must hold all that the answer depends on, the user too if that is so. */
+  key: (input: In) => string
+  /** How long a flight may take. `'30s'` unless given; at least 1 ms. */
+  timeout?: Duration
+  /** For how long an answer is reused after its flight. 0 unless given: not at all. Errors are never reused. */
+  ttl?: Duration
+  /** Most answers kept for reuse; beyond it the oldest goes. 1,000 unless given. */
+  maxEntries?: number
+  /** Makes each caller's own copy of the answer, `structuredClone` say. Without it all callers get the same object. */
+  copy?: (value: Out) => Out
+}
+
+export interface CoalesceCallOptions {
+  /** Lets this caller leave: rejects with its reason. The flight goes on for the others, and is aborted when nobody is left. */
+  signal?: AbortSignal
+}
+
+/** What the function gets beside its input. */
+export interface FlightContext {
+  /** Aborted when everyone who waited has left (`AbortError`), or the time limit is over (`TimedOut`). */
+  signal: AbortSignal
+}
+
+export interface CoalesceStats extends FlightCounts {
+  /** Callers who got an answer that was kept. */
+  reused: number
+  /** Flights under way. */
+  underWay: number
+  /** Answers kept. */
+  kept: number
+}
+
+export interface Coalesced<In, Out> {
+  /** @throws InvalidOption, TimedOut, what the function throws, and the reason of `signal` */
+  (input: In, options?: CoalesceCallOptions): Promise<Out>
+  /**
+   * Forgets the answer kept for the key. A flight under way still answers those who wait for it, but nobody who comes after,
+   * and its answer is not kept.
+   * @throws InvalidOption
+   */
+  clear(key: string): void
+  /** The same for every key. */
+  clearAll(): void
+  stats(): CoalesceStats
+}
+
+export type CoalesceFunction<In, Out> = (input: In, context: FlightContext) => Out | PromiseLike<Out>
+
+/**
+ * Makes one call of all that come with the same key while it is under way. An error goes to everyone who waits and is never kept.
+ * @throws InvalidOption
+ * @example
+ * const getHeaders = coalesce(fetchHeaders, { key: (request) => request.url })
+ * const headers = await getHeaders(request, { signal })
+ */
+export function coalesce<In = void, Out = unknown>(
+  fn: CoalesceFunction<In, Out>,
+  options: CoalesceOptions<In, Out>,
+): Coalesced<In, Out> {
+  const { key: keyOf, copy, timeout, ttl, maxEntries } = checked(fn, options)
+  // A promise that is there is handed out as it is, so that a hit makes none.
+  const kept = ttl === 0 ? undefined : new Kept<Promise<Out>>({ ttl, entries: maxEntries })
+  const flights = new Flights<Out>(
+    timeout,
+    kept && ((key, value) => kept.put(key, Promise.resolve<Promise<Out> | Out>(value))),
+  )
+  let reused = 0
+
+  // Not async: callers who cannot leave share the flight's own promise, a thousand as cheaply as one.
+  const call = (input: In, callOptions?: CoalesceCallOptions): Promise<Out> => {
+    try {
+      const signal = callOptions === undefined ? undefined : signalOf(callOptions)
+      signal?.throwIfAborted()
+      const key = checkKey(keyOf(input))
+      let answer = kept?.get(key)
+      if (answer !== undefined) reused++
+      else answer = flights.board(key, (aborted) => fn(input, { signal: aborted }), signal)
+      return copy === undefined ? answer : answer.then(copy)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+  return Object.assign(call, {
+    clear: (key: string) => {
+      kept?.delete(checkKey(key))
+      flights.clear(checkKey(key))
+    },
+    clearAll: () => {
+      kept?.clear()
+      flights.clearAll()
+    },
+    stats: () => ({ ...flights.counts, reused, underWay: flights.size, kept: kept?.size ?? 0 }),
+  })
+}
+
+function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOptions<In, Out>) {
+  const verdict = isFunction(fn)
+  if (verdict !== true) throw new MillpondError('InvalidOption', `coalesce takes ${verdict} first; got ${shown(fn)}`)
+  const { key, copy, timeout, ttl, maxEntries } = checkOptions<CoalesceOptions<In, Out>>(
+    options,
+    {
+      key: isFunction,
+      timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
+      ttl: (value) => milliseconds(value, 'ttl', 0, LONGEST_TIMER) >= 0,
+      maxEntries: isInteger(1, 10_000_000),
+      copy: isFunction,
+    },
+    'coalesce',
+    ['key'],
+  )
+  return {
+    key,
+    copy,
+    timeout: milliseconds(timeout ?? '30s', 'timeout'),
+    ttl: milliseconds(ttl ?? 0, 'ttl'),
+    maxEntries: maxEntries ?? 1000,
+  }
+}
+
+/** A key that is not a text, `undefined` above all, would make calls share that have nothing in common. */
+function checkKey(key: unknown): string {
+  if (typeof key === 'string') return key
+  throw new MillpondError('InvalidOption', `coalesce: a key must be a text; got ${shown(key)}`)
+}
+
+function signalOf(options: CoalesceCallOptions): AbortSignal | undefined {
+  return checkOptions(options, { signal: isSignal }, 'a coalesced call').signal
+}
