@@ -1,6 +1,5 @@
 -- complete: claims' jobs are done.
 -- In:  queue; ids and fences, in step. results: tagged texts, empty where there is none, joined by U+001F; null: no results.
---      results_list: the same as an array, for results that hold U+001F; one of the two.
 -- Out: which of them were completed, counted from 1; null: all.
 -- Invariant: only the claim whose fence is the job's can complete it. With keep_done 0 nothing is kept.
 

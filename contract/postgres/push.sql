@@ -46,7 +46,7 @@ begin
   return v_known;
 end $$;
 
--- data: JSON texts, joined by U+001F, which no JSON text holds. bodies: the same, tagged and in an array; one of the two.
+-- data: JSON texts, joined by U+001F, which no JSON text holds.
 create or replace function millpond.push_alike(
   queue text, ids uuid[], data text, priority smallint default 4, delay bigint default 0, run_at bigint default null,
   "group" text default null, attempts integer default 10, timeout bigint default null, trace text default null,

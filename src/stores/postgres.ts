@@ -44,8 +44,8 @@ import { Doorbell } from './postgres/doorbell.ts'
 import { toMillpondError } from './postgres/errors.ts'
 import { migrate } from './postgres/migrate.ts'
 import { Operations } from './postgres/operations.ts'
-import { isPgPool, Pg } from './postgres/pg.ts'
-import { isPostgresJs, openPostgresJs, PostgresJs } from './postgres/postgresjs.ts'
+import { isPgPool, openPg, Pg } from './postgres/pg.ts'
+import { isPostgresJs, PostgresJs } from './postgres/postgresjs.ts'
 import { type Settings, settingsOf } from './postgres/settings.ts'
 import { PostgresTransactions } from './postgres/transactions.ts'
 
@@ -67,8 +67,8 @@ export const open: OpenStore = async (url, options) => {
 
 async function connect(settings: Settings): Promise<Database> {
   const { client } = settings
-  if (client === undefined) return openPostgresJs(settings)
-  if (isPostgresJs(client)) return new PostgresJs(client, false)
+  if (client === undefined) return openPg(settings)
+  if (isPostgresJs(client)) return new PostgresJs(client)
   if (isPgPool(client)) return new Pg(client)
   throw new MillpondError('InvalidOption', 'client takes a postgres.js sql or a pg Pool')
 }

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { OpenStore, Store, StoreOptions } from '../../src/store.ts'
 import { missingReason, type SharedServer, serverUrl } from '../servers/shared.ts'
-import { openPostgres } from '../stores/postgres-fixture.ts'
+import { openEmptied } from '../stores/postgres-fixture.ts'
 import { openRedis } from '../stores/redis-fixture.ts'
 
 export interface Opened {
@@ -57,7 +57,7 @@ function postgres(name: 'postgres' | 'pgbouncer'): StoreUnderTest {
     name,
     skip: missingReason(name),
     modelRuns: 60,
-    open: (options = {}) => openPostgres(urlOf(name), options),
+    open: (options = {}) => openEmptied(urlOf(name), options),
   }
 }
 

@@ -1,5 +1,7 @@
 /** What the tests of the PostgreSQL store share: a schema of its own for each store, and ways to look at the server. */
 import { randomBytes } from 'node:crypto'
+import { after } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import type { NewJob, Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres.ts'
@@ -42,6 +44,39 @@ export async function openPostgres(
   }
 }
 
+/** Schemas of this process that are empty again. */
+const emptied: string[] = []
+after(async () => {
+  for (const schema of emptied.splice(0)) await dropSchema(schema)
+  await shared?.end()
+})
+
+/**
+ * As `openPostgres`, but in a schema that served before, emptied: hundreds of tests need one each, and behind a pooler the server's
+ * processes outlive them, with all the plans for schemas that are gone.
+ */
+export async function openEmptied(
+  url: string,
+  options: StoreOptions = {},
+): Promise<{ store: Store; dispose: () => Promise<void> }> {
+  const schema = emptied.pop() ?? newSchema()
+  const store = await open(url, { schema, ...options })
+  return {
+    store,
+    async dispose() {
+      await store.close()
+      await server().unsafe(`
+        truncate ${TABLES.map((table) => `${schema}.${table}`).join(', ')} restart identity;
+        update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null;
+        alter sequence ${schema}.place restart`)
+      emptied.push(schema)
+    },
+  }
+}
+
+/** All but those that describe the schema itself. */
+const TABLES = ['queues', 'marks', 'waiting', 'running', 'done', 'retired', 'keys', 'counts', 'sleepers', 'histograms']
+
 let count = 0
 
 export function job(fields: Partial<NewJob> = {}): NewJob {
@@ -60,3 +95,26 @@ export function job(fields: Partial<NewJob> = {}): NewJob {
     ...fields,
   }
 }
+
+export async function withStore(
+  body: (store: Store, schema: string) => Promise<void>,
+  options: StoreOptions = {},
+): Promise<void> {
+  const { store, schema, dispose } = await openPostgres(urlOf('postgres'), options)
+  try {
+    await body(store, schema)
+  } finally {
+    await dispose()
+  }
+}
+
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`)
+    await sleep(5)
+  }
+}
+
+export const claimAll = async (store: Store, limit = 100) =>
+  (await store.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs

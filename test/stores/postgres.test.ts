@@ -1,43 +1,28 @@
-/** What is particular to the PostgreSQL store: its schema, its SQL interface, its connections, its clients. */
+/** What is particular to the PostgreSQL store: its schema, its SQL interface, its roles and slots. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import postgres from 'postgres'
 import { isMillpondError } from '../../src/errors.ts'
 import { Millpond } from '../../src/index.ts'
-import type { Bell, Store, StoreOptions } from '../../src/store.ts'
+import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres.ts'
 import { missingReason } from '../servers/shared.ts'
-import { dropSchema, job, newSchema, openPostgres, server, urlOf } from './postgres-fixture.ts'
+import {
+  claimAll,
+  dropSchema,
+  job,
+  newSchema,
+  openPostgres,
+  server,
+  until,
+  urlOf,
+  withStore,
+} from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const run = promisify(execFile)
-
-async function withStore(
-  body: (store: Store, schema: string) => Promise<void>,
-  options: StoreOptions = {},
-): Promise<void> {
-  const { store, schema, dispose } = await openPostgres(urlOf('postgres'), options)
-  try {
-    await body(store, schema)
-  } finally {
-    await dispose()
-  }
-}
-
-async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`)
-    await sleep(5)
-  }
-}
-
-const claimAll = async (store: Store, limit = 100) =>
-  (await store.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs
 
 describe('opening', { skip }, () => {
   test('bad options are refused by name', async () => {
@@ -340,178 +325,5 @@ describe('order under way', { skip }, () => {
         await admin.end()
       }
     })
-  })
-})
-
-describe('connections', { skip }, () => {
-  test('a pond opens no more than it may, however much goes on', async () => {
-    const schema = newSchema()
-    const name = `count ${schema}`
-    const url = new URL(urlOf('postgres'))
-    url.searchParams.set('application_name', name)
-    url.searchParams.set('connections', '10')
-    const pond = await Millpond.open(url, { schema })
-    try {
-      const queue = pond.queue<number>('q')
-      let most = 0
-      queue.work(
-        async (_, ctx) => {
-          await ctx.tx('select pg_sleep(0.01)')
-        },
-        { transaction: true, concurrency: 40 },
-      )
-      const pushes = Promise.all(Array.from({ length: 300 }, (_, n) => queue.push(n)))
-      await until('all to be done', async () => {
-        const [row] = await server().unsafe(
-          `select count(*)::int as count from pg_stat_activity where application_name in ($1, 'millpond')
-          and query like $2`,
-          [name, `%${schema}%`],
-        )
-        most = Math.max(most, Number(row?.count))
-        return (await queue.stats()).counts.done === 300
-      })
-      await pushes
-      assert.ok(most <= 10, String(most))
-    } finally {
-      await pond.close()
-      await dropSchema(schema)
-    }
-  })
-
-  test('LISTEN is taken up again after its connection was cut, and what was rung meanwhile is not missed', async () => {
-    const { store, schema, dispose } = await openPostgres(urlOf('postgres'))
-    const other = await open(urlOf('postgres'), { schema })
-    try {
-      const heard: Bell[] = []
-      store.listen((bell) => heard.push(bell))
-      const listening = async () =>
-        (await server().unsafe(`select pid from pg_stat_activity where query ilike $1`, [`listen%${schema}%`])).map(
-          ({ pid }) => pid,
-        )
-      await until('LISTEN', async () => (await listening()).length === 1)
-      const asleep = async () => {
-        await claimAll(store)
-        return (await server().unsafe(`select 1 from ${schema}.sleepers`)).length === 1
-      }
-      await until('the sleeper', asleep)
-      heard.length = 0
-      const [pid] = await listening()
-      await server().unsafe(`select pg_terminate_backend($1)`, [pid])
-      await other.push([job()])
-      await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
-      await until('LISTEN again', async () => (await listening()).some((one) => one !== pid))
-      await until('the sleeper again', asleep)
-      heard.length = 0
-      await other.push([job()])
-      await until('a bell by the new connection', () => heard.some(({ kind }) => kind === 'work'))
-    } finally {
-      await other.close()
-      await dispose()
-    }
-  })
-
-  test('pushes whose connections are cut are stored once, and said to be', async () => {
-    await withStore(async (store, schema) => {
-      let going = true
-      const cutting = (async () => {
-        while (going) {
-          // Also those that have just pushed, and may be about to answer.
-          await server().unsafe(
-            `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and query like $1 limit 1`,
-            [`%${schema}.push%`],
-          )
-          await sleep(100)
-        }
-      })()
-      const jobs = Array.from({ length: 400 }, () => job())
-      const outcomes: unknown[] = []
-      try {
-        for (const one of jobs) outcomes.push((await store.push([one]))[0])
-      } finally {
-        going = false
-        await cutting
-      }
-      assert.deepEqual(
-        outcomes,
-        jobs.map(({ id }) => ({ status: 'pushed', id })),
-      )
-      assert.equal((await store.stats({}))[0]?.counts.waiting, jobs.length)
-    })
-  })
-})
-
-describe('clients of the caller’s', { skip }, () => {
-  const clients: Record<string, () => { client: unknown; end: () => Promise<void> }> = {
-    'postgres.js': () => {
-      const client = postgres(urlOf('postgres'), { max: 3, onnotice: () => {} })
-      return { client, end: () => client.end() }
-    },
-    pg: () => {
-      const client = new pg.Pool({ connectionString: urlOf('postgres'), max: 3 })
-      client.on('error', () => {})
-      return { client, end: () => client.end() }
-    },
-  }
-  for (const [name, make] of Object.entries(clients)) {
-    test(`${name}: the store works on it, hears bells, and leaves it open`, async () => {
-      const { client, end } = make()
-      const { store, schema, dispose } = await openPostgres(urlOf('postgres'), { client })
-      const other = await open(urlOf('postgres'), { schema })
-      try {
-        const heard: Bell[] = []
-        store.listen((bell) => heard.push(bell))
-        const rare = job({
-          key: 'k',
-          group: 'g',
-          trace: 't',
-          timeout: 5,
-          data: { encoding: 'bytes', body: Uint8Array.of(0, 255) },
-        })
-        await store.push([job(), rare])
-        const jobs = await claimAll(store)
-        assert.deepEqual(jobs[1]?.data, rare.data)
-        await store.complete(
-          'emails',
-          jobs.map(({ id, fence }) => ({ id, fence, result: { encoding: 'json', body: '"r"' } })),
-        )
-        assert.deepEqual((await store.find([rare.id]))[0]?.result, { encoding: 'json', body: '"r"' })
-        await until('the sleeper', async () => {
-          await claimAll(store)
-          return (await server().unsafe(`select 1 from ${schema}.sleepers`)).length === 1
-        })
-        heard.length = 0
-        await other.push([job()])
-        await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
-        const transaction = store.transactions?.begin()
-        assert.deepEqual(await transaction?.query('select 1 as one'), [{ one: 1 }])
-        await transaction?.rollback()
-      } finally {
-        await other.close()
-        await dispose()
-        await end()
-      }
-    })
-  }
-})
-
-describe('behind PgBouncer', { skip: missingReason('pgbouncer') }, () => {
-  test('it is found out, and bells come by looking', async () => {
-    const { store, schema, dispose } = await openPostgres(urlOf('pgbouncer'))
-    const other = await open(urlOf('postgres'), { schema })
-    try {
-      const heard: Bell[] = []
-      store.listen((bell) => heard.push(bell))
-      await other.push([job()])
-      await until('a bell', () => heard.some(({ kind, queue }) => kind === 'work' && queue === 'emails'))
-      const [one] = await claimAll(store)
-      assert.ok(one)
-      assert.equal((await server().unsafe(`select 1 from ${schema}.sleepers`)).length, 0)
-      heard.length = 0
-      await other.complete('emails', [{ ...one, result: null }])
-      await until('a bell', () => heard.some(({ kind }) => kind === 'finished'))
-    } finally {
-      await other.close()
-      await dispose()
-    }
   })
 })

@@ -41,21 +41,25 @@ export class Caller {
   /** @param call as in `claim($1::text) as answer`; the schema and a dot go before it */
   async rows(call: string, params: readonly unknown[]): Promise<Row[]> {
     this.assertOpen()
-    return this.track(this.#attempt(`select * from ${this.schema}.${call}`, params))
+    return this.track(this.rowsEvenClosing(call, params))
+  }
+
+  /** For a call that was accepted while the store was open, and is tracked by whoever makes it. */
+  rowsEvenClosing(call: string, params: readonly unknown[]): Promise<Row[]> {
+    return this.#attempt(`select * from ${this.schema}.${call}`, params)
   }
 
   /**
    * For a call that changes nothing when it is made a second time: if the connection was lost with the answer, it is made again
-   * until it is known what became of it, so that nobody hears of a failure that was none.
+   * until it is known what became of it, so that nobody hears of a failure that was none. To be tracked by whoever makes it.
    * @param repeated told when the first one may have taken effect
    */
   async repeatable(call: string, params: readonly unknown[], repeated: () => void): Promise<Row[]> {
     const until = performance.now() + PATIENCE
     let lost = false
     for (let pause = 10; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
-      this.assertOpen()
       try {
-        return await this.track(this.#tries(`select * from ${this.schema}.${call}`, params))
+        return await this.#tries(`select * from ${this.schema}.${call}`, params)
       } catch (error) {
         lost ||= isLost(error)
         if (!lost || !isAway(error) || performance.now() > until) throw toMillpondError(error)
@@ -93,6 +97,6 @@ export class Caller {
   /** Refuses further calls, and waits for those under way. */
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.allSettled([...this.#underWay])
+    while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay])
   }
 }

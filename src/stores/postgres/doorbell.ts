@@ -163,12 +163,13 @@ export class Doorbell {
     }
     const before = this.#seen.get(queue)
     this.#seen.set(queue, now)
-    if (before === undefined || now.ready !== before.ready || (before.paused && !now.paused))
-      this.bells.ring('work', queue)
-    if (before === undefined || now.capacity !== before.capacity || (now.capacity !== null && now.room !== before.room))
+    // Of a queue that is new to us everything counts that ever happened in it.
+    const { ready = 0, room = 0, finished = 0, stopped = 0, paused = false } = before ?? {}
+    if (now.ready !== ready || (paused && !now.paused)) this.bells.ring('work', queue)
+    if (now.capacity !== before?.capacity || (now.capacity !== null && now.room !== room))
       this.bells.ring('room', queue)
-    if (before === undefined || now.finished !== before.finished) this.bells.ring('finished', queue)
-    if (before === undefined || now.stopped !== before.stopped) this.bells.ring('cancelled', queue)
+    if (now.finished !== finished) this.bells.ring('finished', queue)
+    if (now.stopped !== stopped) this.bells.ring('cancelled', queue)
   }
 }
 

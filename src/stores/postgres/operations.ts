@@ -22,7 +22,9 @@ import type {
 import type { Caller } from './caller.ts'
 import type { Row } from './database.ts'
 import type { Doorbell } from './doorbell.ts'
+import { Finder } from './finder.ts'
 import { Hints } from './hints.ts'
+import { Pusher } from './pusher.ts'
 import { integer, integersOrNull, recordFrom, statsFrom, sweptFrom, texts, textsOrNull } from './records.ts'
 import { SweepHints } from './sweep-hints.ts'
 import {
@@ -43,12 +45,17 @@ const answerOf = (rows: readonly Row[]): unknown => rows[0]?.answer
 export class Operations {
   readonly #caller: Caller
   readonly #doorbell: Doorbell
+  readonly #finder: Finder
+  readonly #pusher = new Pusher((jobs) => this.#pushAll(jobs))
   readonly #hints = new Hints()
   readonly #sweepHints = new SweepHints()
+  /** Settles when all that was recorded here is written. */
+  #recorded: Promise<unknown> = Promise.resolve()
 
   constructor(caller: Caller, doorbell: Doorbell) {
     this.#caller = caller
     this.#doorbell = doorbell
+    this.#finder = new Finder(caller)
   }
 
   async configure(settings: QueueSettings): Promise<void> {
@@ -70,10 +77,13 @@ export class Operations {
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    if (jobs.length === 0) {
-      this.#caller.assertOpen()
-      return []
-    }
+    this.#caller.assertOpen()
+    if (jobs.length === 0) return []
+    // Accepted: a store that closes lets it go first.
+    return this.#caller.track(this.#pusher.add(jobs))
+  }
+
+  async #pushAll(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
     const same = alike(jobs)
     let repeated = false
     const again = () => {
@@ -218,16 +228,11 @@ export class Operations {
   }
 
   async find(ids: readonly string[]): Promise<(JobRecord | null)[]> {
-    const rows = await this.#caller.rows('find($1::text::uuid[]) as answer', [plainArray(ids)])
-    const records = new Map(rows.map(({ answer }) => [recordFrom(answer).id, answer]))
-    // Each a copy of its own, also where an id was asked for twice.
-    return ids.map((id) => {
-      const record = records.get(id)
-      return record === undefined ? null : recordFrom(record)
-    })
+    return this.#finder.find(ids)
   }
 
   async stats({ queue = null, minutes = 0 }: { queue?: string | null; minutes?: number }): Promise<QueueStats[]> {
+    await this.#recorded
     const call = 'stats($1::text, $2::integer, $3::bigint) as answer'
     const rows = await this.#caller.rows(call, [queue, minutes, this.#caller.now()])
     return rows.map(({ answer }) => statsFrom(answer))
@@ -237,7 +242,10 @@ export class Operations {
     const sent = slices.flatMap(({ queue, priority, metric, buckets }) =>
       Object.entries(buckets).map(([bucket, count]) => ({ queue, priority, metric, bucket: Number(bucket), count })),
     )
-    await this.#caller.rows('record($1::text::json, $2::bigint)', [JSON.stringify(sent), this.#caller.now()])
+    // Whoever reads the figures right after sees these: calls on several connections overtake each other.
+    const recorded = this.#caller.rows('record($1::text::json, $2::bigint)', [JSON.stringify(sent), this.#caller.now()])
+    this.#recorded = Promise.allSettled([this.#recorded, recorded])
+    await recorded
   }
 
   async list({

@@ -1,42 +1,23 @@
-/** The store's connections by postgres.js: its own, or the caller's `sql`. */
+/** The store's connections by a `sql` of postgres.js that the caller brings. */
 import type postgres from 'postgres'
-import { type Database, loadClient, type Row, rowsOf, type Session } from './database.ts'
-import type { Settings } from './settings.ts'
-
-/** Seconds: a server that comes back is noticed this late at the most. */
-const LONGEST_PAUSE = 0.5
-const FIRST_PAUSE = 0.02
+import { type Database, type Row, rowsOf, type Session } from './database.ts'
+import { inlined } from './inline.ts'
 
 export function isPostgresJs(client: unknown): client is postgres.Sql {
   return typeof client === 'function' && 'unsafe' in client && 'reserve' in client && 'listen' in client
 }
 
-/** One connection less than allowed, since listening takes one. */
-export async function openPostgresJs(settings: Settings): Promise<Database> {
-  const { default: connect } = await loadClient('postgres', () => import('postgres'))
-  const sql = connect(settings.url, {
-    max: settings.connections - 1,
-    connect_timeout: 10,
-    backoff: (retries: number) => Math.min(FIRST_PAUSE * 2 ** retries, LONGEST_PAUSE),
-    onnotice: () => {},
-    connection: { application_name: 'millpond' },
-  })
-  return new PostgresJs(sql, true)
-}
-
 export class PostgresJs implements Database {
   readonly #sql: postgres.Sql
-  /** Whether it is ours to end. */
-  readonly #own: boolean
   #listening: { unlisten: () => Promise<void> } | undefined
   forgetful = false
 
-  constructor(sql: postgres.Sql, own: boolean) {
+  constructor(sql: postgres.Sql) {
     this.#sql = sql
-    this.#own = own
   }
 
   async query(text: string, params: readonly unknown[] = []): Promise<Row[]> {
+    if (this.forgetful) return rowsOf(await this.#sql.unsafe(inlined(text, params)).simple())
     return rowsOf(await this.#sql.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], this.#options()))
   }
 
@@ -68,8 +49,7 @@ export class PostgresJs implements Database {
   }
 
   async end(): Promise<void> {
-    if (this.#own) await this.#sql.end({ timeout: 5 })
-    else await this.#listening?.unlisten()
+    await this.#listening?.unlisten()
   }
 
   /** Never the simple protocol: it would let several statements through. */

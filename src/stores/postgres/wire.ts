@@ -90,7 +90,7 @@ export function outcomeFrom(text: string): PushOutcome {
   return { status, id: text.slice(at + 1) }
 }
 
-/** undefined where one holds what joins them. */
+/** For `complete`; null: no results. JSON holds no raw U+001F. */
 export function resultsText(completions: readonly Completion[]): string | null {
   if (completions.every(({ result }) => result === null)) return null
   return completions.map(({ result }) => (result === null ? '' : tagged(result).replaceAll(FIELD, ' '))).join(FIELD)

@@ -11,7 +11,7 @@
  */
 import type { Cluster, Redis } from 'ioredis'
 import { MillpondError } from '../../errors.ts'
-import { closed, isNoScript, isPassing, toMillpondError } from './errors.ts'
+import { closed, isMoved, isNoScript, isPassing, toMillpondError } from './errors.ts'
 import type { Partition } from './partition.ts'
 import { type Script, type ScriptName, scriptOf } from './scripts.ts'
 
@@ -221,6 +221,8 @@ export class Link {
       this.#reject(call, toMillpondError(error, this.#settings.where))
       return
     }
+    // A pipeline whose WAIT succeeded is not redirected by the client, which would go on with what it knew before a failover.
+    if (isMoved(error) && 'refreshSlotsCache' in this.client) this.client.refreshSlotsCache()
     if (call.againAt > 0 && call.input[call.againAt] === FALSE) call.input[call.againAt] = TRUE
     setTimeout(() => {
       if (!call.settled) this.#plan(call)

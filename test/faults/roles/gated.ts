@@ -4,7 +4,7 @@
  */
 
 import { Millpond, type QueueOptions, type WorkOptions } from '../../../src/index.ts'
-import { config, hearing, onHearing, say, sayTrouble } from './role.ts'
+import { config, hearing, insertion, onHearing, say, sayTrouble } from './role.ts'
 
 export interface GatedConfig {
   url: string
@@ -20,6 +20,7 @@ const pond = await Millpond.open(url)
 sayTrouble(pond)
 for (const name of ['completed', 'failed', 'stale', 'lost'] as const) pond.on(name, ({ id }) => say(name, { id }))
 const open = hearing('open')
+const insert = insertion(url, 'effects', ['id', 'fence'])
 
 const worker = pond.queue<{ gate?: true }>(queue, options).work(async ({ id, data, fence }, ctx) => {
   say('started', { id, fence })
@@ -30,7 +31,7 @@ const worker = pond.queue<{ gate?: true }>(queue, options).work(async ({ id, dat
     await open
   }
   await gate('before')
-  if (work.transaction === true) await ctx.tx('insert into effects (id, fence) values (?, ?)', [id, fence])
+  if (work.transaction === true) await ctx.tx(insert, [id, fence])
   else say('effect', { id, fence })
   await gate('after')
 }, work)

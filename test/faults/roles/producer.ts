@@ -1,11 +1,12 @@
 /**
- * Pushes without end. An id goes into the log, with a synchronous write, only once its push has resolved: whatever kills
- * this process, the log holds no id that was not acknowledged, and lacks at most what was acknowledged at that very moment.
+ * Pushes until it hears "stop". An id goes into the log, with a synchronous write, only once its push has resolved: whatever
+ * kills this process, the log holds no id that was not acknowledged, and lacks at most what was acknowledged at that very moment.
  */
 
 import { openSync, writeSync } from 'node:fs'
-import { Millpond, type QueueOptions } from '../../../src/index.ts'
-import { codeOf, config, say, sayTrouble } from './role.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isMillpondError, Millpond, type QueueOptions } from '../../../src/index.ts'
+import { config, onHearing, say, sayTrouble } from './role.ts'
 
 export interface ProducerConfig {
   url: string
@@ -14,29 +15,53 @@ export interface ProducerConfig {
   /** File for the acknowledged ids. */
   log: string
   inFlight: number
+  /** Between the end of a push and the next one, in milliseconds; 0 unless set. */
+  pause?: number
   signals?: boolean
 }
 
-const { url, queue, options, log, inFlight, signals } = config<ProducerConfig>()
+/** What every job carries: which push it came from. */
+export interface Origin {
+  from: number
+  n: number
+}
+
+/** Before a push is made after one that was rejected, in milliseconds. */
+const BREATH = 50
+
+const { url, queue, options, log, inFlight, pause = 0, signals } = config<ProducerConfig>()
 const file = openSync(log, 'a')
 const pond = await Millpond.open(url, { signals: signals ?? false })
 sayTrouble(pond)
-const jobs = pond.queue(queue, options)
+const jobs = pond.queue<Origin>(queue, options)
 let pushed = 0
+let count = 0
+let stopping = false
 
-async function pushForever(): Promise<void> {
-  for (;;) {
+async function pushOn(): Promise<void> {
+  while (!stopping) {
+    const n = count++
     try {
-      const { id } = await jobs.push({ from: process.pid, n: pushed })
+      const { id } = await jobs.push({ from: process.pid, n })
       writeSync(file, `${id}\n`)
       if (pushed++ === 0) say('busy')
+      if (pause > 0) await sleep(pause)
     } catch (error) {
-      const code = codeOf(error)
-      if (code === 'Closed') return
-      say('trouble', { code, message: String(error) })
-      if (code !== 'StoreBusy') throw error
+      // Anything but an error of ours is not foreseen, and ends the process.
+      if (!isMillpondError(error)) throw error
+      if (error.code === 'Closed') return
+      say('trouble', { code: error.code, message: String(error) })
+      if (!error.retryable) throw error
+      say('rejected', { from: process.pid, n, message: String(error) })
+      await sleep(BREATH)
     }
   }
 }
 
-for (let i = 0; i < inFlight; i++) void pushForever()
+const loops = Array.from({ length: inFlight }, pushOn)
+onHearing('stop', async () => {
+  stopping = true
+  // Every push settles, one way or the other, or this is never said.
+  await Promise.all(loops)
+  say('stopped')
+})

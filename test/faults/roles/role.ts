@@ -42,3 +42,10 @@ export function codeOf(error: unknown): string {
 export function sayTrouble(pond: Millpond): void {
   pond.on('error', (error) => say('trouble', { code: error.code, message: error.message }))
 }
+
+/** An INSERT of one row, with the parameters as the URL's database writes them. */
+export function insertion(url: string, table: string, columns: readonly string[]): string {
+  const numbered = url.startsWith('postgres')
+  const values = columns.map((_, i) => (numbered ? `$${i + 1}` : '?'))
+  return `insert into ${table} (${columns.join(', ')}) values (${values.join(', ')})`
+}

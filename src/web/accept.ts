@@ -1,0 +1,192 @@
+/**
+ * A POST becomes a job. A function from Request to Response, so that it runs wherever there are such.
+ *
+ *   guard ─► body ─► data ─► push ─┬─► 202, Location, { id, state }
+ *                                  └─ Prefer: wait ─► final in time: 200, the job with its result
+ */
+import type { Duration } from '../duration.ts'
+import { MAX_PAYLOAD } from '../encoding.ts'
+import { isMillpondError } from '../errors.ts'
+import type { JobInfo } from '../job.ts'
+import type { Millpond } from '../millpond.ts'
+import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
+import type { PushOptions } from '../push.ts'
+import type { Pushed, Queue } from '../queue.ts'
+import { answer } from './answer.ts'
+import { type BodyLimits, readBody } from './body.ts'
+import { acceptedFormat, idempotencyKey, preferredWait, traceParent } from './headers.ts'
+import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, sameData, scopeOf } from './idempotency.ts'
+import { problem, Refusal, troubleOf } from './problem.ts'
+import { type OnError, reporter } from './report.ts'
+import { isDuration, isResponse, millisecondsOr, Slots } from './settings.ts'
+import { isFinal, jobView } from './view.ts'
+
+type MaybePromise<T> = T | Promise<T>
+
+export interface AcceptOptions<Input = unknown> {
+  /** The queue's pond. Without it `Prefer: wait` has no effect, and a payload sent with a used `Idempotency-Key` is not compared. */
+  pond?: Pick<Millpond, 'job' | 'result'>
+  /** Whether the request may push: undefined or true lets it pass, false is a 403, a Response is the answer. Asked before the body is read. */
+  guard?: (request: Request) => MaybePromise<Response | boolean | undefined>
+  /**
+   * Makes the payload, or a Response that refuses. The body is read when asked for, within the limits; unless this is given, it is the
+   * payload. It should give the same for the same request, or else say `compare: false` (see `idempotency`).
+   */
+  data?: (request: Request, body: () => Promise<unknown>) => MaybePromise<Input | Response>
+  /** Options of the push, such as priority, delay, key or group. */
+  push?: (request: Request, data: Input) => MaybePromise<Omit<PushOptions, 'id' | 'tx'>>
+  /** How `Idempotency-Key` is understood. */
+  idempotency?: IdempotencyOptions
+  /** Where the job can be followed: a path or URL with `:id` in it, `/jobs/:id` unless given. */
+  location?: string
+  /** Bytes of a body; 1 MiB unless given. */
+  maxBody?: number
+  /** How long a body may take to come; 30 s unless given. */
+  bodyTimeout?: Duration
+  /** Longest wait for a result; 60 s unless given, 0: `Prefer: wait` has no effect. */
+  maxWait?: Duration
+  /** How many requests wait for results at once; 1,000 unless given. Those beyond are answered 202 at once. */
+  maxWaiting?: number
+  /** `Retry-After` of a 503; 5 s unless given, up to doubled by chance. */
+  retryAfter?: Duration
+  /** Hears of errors that are the service's own; the client gets a 500 or 503 without particulars. A process warning unless given. */
+  onError?: OnError
+}
+
+const RULES: Rules<AcceptOptions> = {
+  pond: (value) => (typeof value === 'object' && value !== null && 'result' in value && 'job' in value) || 'a pond',
+  guard: isFunction,
+  data: isFunction,
+  push: isFunction,
+  idempotency: (value) => checkOptions(value as IdempotencyOptions, IDEMPOTENCY_RULES, 'idempotency') !== undefined,
+  location: (value) => (typeof value === 'string' && value.includes(':id')) || 'a path with :id in it',
+  maxBody: isInteger(0, 512 * 1024 * 1024),
+  bodyTimeout: isDuration('bodyTimeout'),
+  maxWait: isDuration('maxWait', 0),
+  maxWaiting: isInteger(0, 1_000_000),
+  retryAfter: isDuration('retryAfter'),
+  onError: isFunction,
+}
+
+/**
+ * A handler that takes POST requests and pushes each as a job. It never rejects: whatever goes wrong is a problem document
+ * (RFC 9457): 400, 403, 405, 408, 413, 415, 422, 500, 503.
+ * @throws InvalidOption
+ */
+export function accept<Input>(
+  queue: Pick<Queue<Input>, 'name' | 'push'>,
+  options?: AcceptOptions<Input>,
+): (request: Request) => Promise<Response> {
+  const given = checkOptions<AcceptOptions<Input>>(options, RULES, `accept ${queue.name}`)
+  const limits: BodyLimits = {
+    maxBody: given.maxBody ?? MAX_PAYLOAD,
+    bodyTimeout: millisecondsOr(given.bodyTimeout, '30s'),
+  }
+  const maxWait = millisecondsOr(given.maxWait, '60s')
+  const retryAfter = millisecondsOr(given.retryAfter, '5s') / 1000
+  const location = given.location ?? '/jobs/:id'
+  const waiting = new Slots(given.maxWaiting ?? 1000)
+  const report = reporter(given.onError)
+  const { pond } = given
+
+  return async (request) => {
+    try {
+      return await handle(request)
+    } catch (error) {
+      const { response, ours } = troubleOf(error, retryAfter)
+      if (ours) report(error, request)
+      return response
+    }
+  }
+
+  async function handle(request: Request): Promise<Response> {
+    if (request.method !== 'POST') {
+      return problem({ status: 405, detail: 'Jobs are pushed with POST.', headers: { allow: 'POST' } })
+    }
+    const verdict = await given.guard?.(request)
+    if (isResponse(verdict)) return verdict
+    if (verdict !== undefined && verdict !== true) throw new Refusal({ status: 403, detail: 'This is not allowed.' })
+    const key = idempotencyKey(request)
+    if (key === null) {
+      const detail = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.'
+      throw new Refusal({ status: 400, code: 'InvalidOption', detail })
+    }
+    const data = await payload(request)
+    if (isResponse(data)) return data
+    const trace = traceParent(request)
+    const push = {
+      ...(trace === undefined ? {} : { trace }),
+      ...(await given.push?.(request, data)),
+      ...(key === undefined ? {} : { id: derivedId(queue.name, await scopeOf(request, given.idempotency), key) }),
+    }
+    const pushed = await queue.push(data, push)
+    const repeated = pushed.existing && pushed.id === push.id
+    const job = pushed.existing ? await pond?.job(pushed.id) : undefined
+    if (repeated && job && given.idempotency?.compare !== false && !sameData(job.data, data)) {
+      const detail = 'This Idempotency-Key was used with another payload. Nothing was stored.'
+      throw new Refusal({ status: 422, code: 'InvalidOption', detail })
+    }
+    return respond(request, pushed, job, push)
+  }
+
+  async function payload(request: Request): Promise<Input | Response> {
+    if (given.data) return given.data(request, () => readBody(request, limits))
+    const body = await readBody(request, limits)
+    if (body === undefined) throw noBody()
+    // The queue's schema checks it, or else its type is what the caller said it is.
+    return body as Input
+  }
+
+  /** The job is stored: from here on nothing may be answered that makes the client send it again. */
+  async function respond(
+    request: Request,
+    { id, existing }: Pushed,
+    known: JobInfo | undefined,
+    push: PushOptions,
+  ): Promise<Response> {
+    const waited = await wait(request, id)
+    const job = waited?.job ?? known
+    const later = (push.delay !== undefined && push.delay !== 0) || Number(push.runAt ?? 0) > Date.now()
+    const state = job?.state ?? (existing || waited !== undefined ? undefined : later ? 'scheduled' : 'waiting')
+    const final = waited !== undefined && job !== undefined && isFinal(job)
+    const body = final ? { ...jobView(job) } : { id, state }
+    return answer(body, {
+      status: final ? 200 : 202,
+      format: acceptedFormat(request, false),
+      headers: {
+        location: location.replace(':id', id),
+        ...(waited === undefined ? {} : { 'preference-applied': `wait=${waited.seconds}` }),
+      },
+    })
+  }
+
+  /** @returns undefined where no wait is asked for or to be had */
+  async function wait(
+    request: Request,
+    id: string,
+  ): Promise<{ seconds: number; job: JobInfo | undefined } | undefined> {
+    const asked = preferredWait(request)
+    if (pond === undefined || asked === undefined || maxWait === 0) return undefined
+    const free = waiting.take()
+    if (free === undefined) return undefined
+    const seconds = Math.min(asked, Math.ceil(maxWait / 1000))
+    try {
+      await pond
+        .result(id, { timeout: Math.min(seconds * 1000, maxWait), signal: request.signal })
+        .catch((error: unknown) => {
+          // What the job came to is told by a look at it; that the client has left, or the pond is closing, ends the wait.
+          if (!isMillpondError(error) && !request.signal.aborted) report(error, request)
+        })
+      return { seconds, job: request.signal.aborted ? undefined : await pond.job(id) }
+    } catch (error) {
+      if (!isMillpondError(error, 'Closed')) report(error, request)
+      return { seconds, job: undefined }
+    } finally {
+      free()
+    }
+  }
+}
+
+function noBody(): Refusal {
+  return new Refusal({ status: 415, detail: 'The request has no Content-Type and no body.' })
+}

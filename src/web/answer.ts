@@ -1,0 +1,32 @@
+/** Answers other than problems, in JSON or MessagePack. */
+import type { Format } from './headers.ts'
+import { pack } from './msgpack.ts'
+
+export interface AnswerOptions {
+  status: number
+  format: Format
+  headers?: Record<string, string>
+}
+
+/** The members that are undefined are left out. Never stored by caches: what it tells is true for a moment. */
+export function answer(body: Record<string, unknown>, { status, format, headers }: AnswerOptions): Response {
+  const type = format === 'msgpack' ? 'application/msgpack' : 'application/json'
+  const bytes = format === 'msgpack' ? new Uint8Array(pack(defined(body))) : Buffer.from(jsonText(body))
+  const always = { 'content-type': type, 'content-length': String(bytes.length), 'cache-control': 'no-store' }
+  return new Response(bytes, { status, headers: { ...always, vary: 'accept, prefer', ...headers } })
+}
+
+function defined(body: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
+}
+
+/** JSON of anything that a job can hold: byte strings as base64, integers that no JSON number holds as text. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {
+    // Not `item`: a Buffer's own toJSON has been at it.
+    const own = this[key]
+    if (own instanceof Uint8Array) return Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString('base64')
+    if (typeof item !== 'bigint') return item
+    return Number.isSafeInteger(Number(item)) ? Number(item) : String(item)
+  })
+}

@@ -1,0 +1,152 @@
+/** From a request's body to a value: read within bounds, then understood by its Content-Type. */
+import { type ContentType, contentType, isMessagePack } from './headers.ts'
+import { unpack } from './msgpack.ts'
+import { checkPlain, malformed } from './plain.ts'
+import { Refusal } from './problem.ts'
+
+export interface BodyLimits {
+  /** In bytes. */
+  maxBody: number
+  /** Milliseconds until all of it must be there. */
+  bodyTimeout: number
+}
+
+/** Most fields of a form. */
+const FIELDS = 1000
+const SUPPORTED =
+  'application/json, application/x-www-form-urlencoded, multipart/form-data, application/msgpack, application/vnd.msgpack, application/x-msgpack'
+
+/** The body as a value; undefined where there is neither a body nor a Content-Type. @throws Refusal: 400, 408, 413, 415 */
+export async function readBody(request: Request, limits: BodyLimits): Promise<unknown> {
+  const type = contentType(request)
+  if (type === undefined) {
+    if ((await readBytes(request, limits)).length === 0) return undefined
+    throw unsupported('The request has no Content-Type')
+  }
+  const parse = type === null ? undefined : parserOf(type)
+  if (type === null || parse === undefined) throw unsupported('This Content-Type is not taken')
+  const coding = request.headers.get('content-encoding')
+  if (coding !== null && coding.trim().toLowerCase() !== 'identity') {
+    throw unsupported('Compressed bodies are not taken', { 'accept-encoding': 'identity' })
+  }
+  const value = await parse(await readBytes(request, limits), request)
+  checkPlain(value)
+  return value
+}
+
+type Parse = (bytes: Uint8Array<ArrayBuffer>, request: Request) => unknown
+
+function parserOf({ media, charset }: ContentType): Parse | undefined {
+  if (isMessagePack(media)) return unpack
+  if (media === 'multipart/form-data') return parseMultipart
+  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8' && charset !== 'us-ascii') return undefined
+  if (media === 'application/json' || media.endsWith('+json')) return parseJson
+  return media === 'application/x-www-form-urlencoded' ? parseForm : undefined
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  const text = utf8(bytes)
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw malformed(error instanceof Error ? error.message : 'it is not JSON')
+  }
+}
+
+function parseForm(bytes: Uint8Array): unknown {
+  return fields(new URLSearchParams(utf8(bytes)))
+}
+
+async function parseMultipart(bytes: Uint8Array<ArrayBuffer>, request: Request): Promise<unknown> {
+  const headers = { 'content-type': request.headers.get('content-type') ?? '' }
+  let form: FormData
+  try {
+    form = await new Response(bytes, { headers }).formData()
+  } catch {
+    throw malformed('it is not multipart/form-data with the boundary that its Content-Type names')
+  }
+  return fields(form)
+}
+
+/** A name that comes several times has an array of its values. */
+function fields(entries: Iterable<[string, string | File]>): Record<string, string | string[]> {
+  const form: Record<string, string | string[]> = {}
+  let count = 0
+  for (const [name, value] of entries) {
+    if (++count > FIELDS) throw malformed(`it has more than ${FIELDS} fields`)
+    if (typeof value !== 'string') throw unsupported('Files in forms are not taken')
+    // Assigned like any other it would vanish in the prototype, and escape the check for it.
+    if (name === '__proto__') throw malformed('it has a field named __proto__')
+    const before = Object.hasOwn(form, name) ? form[name] : undefined
+    if (before === undefined) form[name] = value
+    else if (Array.isArray(before)) before.push(value)
+    else form[name] = [before, value]
+  }
+  return form
+}
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true })
+
+function utf8(bytes: Uint8Array): string {
+  try {
+    return UTF_8.decode(bytes)
+  } catch {
+    throw malformed('it is not UTF-8')
+  }
+}
+
+async function readBytes(request: Request, { maxBody, bodyTimeout }: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
+  // Trusted only to refuse early; what counts is what comes.
+  if (Number(request.headers.get('content-length') ?? 0) > maxBody) throw tooLarge(maxBody)
+  if (request.bodyUsed) throw malformed('something has read it before')
+  if (request.body === null) return new Uint8Array()
+  const reader = request.body.getReader()
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    late.reject(new Refusal({ status: 408, detail: `The body did not come within ${bodyTimeout} ms.` }))
+  }, bodyTimeout)
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), late.promise])
+      if (done) return joined(chunks, size)
+      size += value.byteLength
+      if (size > maxBody) throw tooLarge(maxBody)
+      chunks.push(value)
+    }
+  } catch (error) {
+    // What is still to come is of no use to anybody.
+    reader.cancel().catch(() => {})
+    if (error instanceof Refusal) throw error
+    throw malformed('it broke off')
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return whole
+}
+
+function tooLarge(maxBody: number): Refusal {
+  return new Refusal({
+    status: 413,
+    code: 'PayloadTooLarge',
+    detail: `The body is over the limit of ${maxBody} bytes.`,
+  })
+}
+
+function unsupported(what: string, headers: Record<string, string> = {}): Refusal {
+  return new Refusal({
+    status: 415,
+    detail: `${what}; send one of ${SUPPORTED}, in UTF-8 and uncompressed.`,
+    headers: { 'accept-post': SUPPORTED, ...headers },
+  })
+}

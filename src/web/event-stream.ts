@@ -1,0 +1,122 @@
+/**
+ * A followed job as server-sent events: `state` at first and whenever state, attempt or times change, `progress` when only the progress
+ * did, and `done` as the last one when the job is final, or `gone` when the store knows it no longer. Each carries the whole job, so that
+ * nothing has to be replayed to those who come back.
+ *
+ * Nothing is buffered: what is sent next is made when the reader asks for it, of the job as it was seen last.
+ */
+import type { JobInfo } from '../job.ts'
+import { jsonText } from './answer.ts'
+import { isFinal, type JobView, jobView } from './view.ts'
+import type { Watcher } from './watcher.ts'
+
+/** The id of a last event. A browser that comes back for more says that it had this one. */
+export const LAST = 'last'
+
+export interface EventStreamOptions {
+  watcher: Watcher
+  signal: AbortSignal
+  /** Milliseconds between signs of life while nothing happens. */
+  heartbeat: number
+  /** Milliseconds after which the stream ends; browsers come back by themselves. */
+  lifetime: number
+  view: (job: JobInfo) => Promise<JobView>
+  /** Called once, when nobody follows any more; with the error if that was why. */
+  ended: (error?: unknown) => void
+}
+
+export function eventStream(first: JobInfo, options: EventStreamOptions): ReadableStream<Uint8Array> {
+  const { watcher, signal, heartbeat, lifetime, view, ended } = options
+  const encoder = new TextEncoder()
+  let seen: JobInfo | undefined = first
+  let sent: JobInfo | undefined
+  let open = true
+  /** The job was looked at since the last comparison. */
+  let fresh = false
+  let wake = () => {}
+  let unfollow = () => {}
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const end = (error?: unknown) => {
+    if (!open) return
+    open = false
+    clearTimeout(timer)
+    signal.removeEventListener('abort', leave)
+    unfollow()
+    controller?.close()
+    wake()
+    ended(error)
+  }
+  const leave = () => end()
+
+  /** The next event, and whether it is the last; undefined where there is nothing to tell. */
+  const next = async (): Promise<{ text: string; last: boolean } | undefined> => {
+    fresh = false
+    const job = seen
+    if (job === undefined) return { text: event('gone', { id: first.id }, LAST), last: true }
+    const name = sent === undefined ? 'state' : changed(sent, job)
+    if (name === undefined) return undefined
+    sent = job
+    if (isFinal(job)) return { text: event('done', await view(job), LAST), last: true }
+    return { text: event(name, await view(job)), last: false }
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      start(given) {
+        controller = given
+        timer = setTimeout(leave, lifetime)
+        signal.addEventListener('abort', leave)
+        unfollow = watcher.follow(first.id, {
+          seen: (job) => {
+            seen = job
+            fresh = true
+            wake()
+          },
+          failed: end,
+        })
+        if (signal.aborted) leave()
+      },
+      async pull(given) {
+        while (open) {
+          const found = await next()
+          if (!open) return
+          if (found !== undefined || !(await news())) {
+            if (open) given.enqueue(encoder.encode(found?.text ?? ': still here\n\n'))
+            if (found?.last === true) end()
+            return
+          }
+        }
+      },
+      cancel() {
+        // It is closed already, and must not be closed again.
+        controller = undefined
+        leave()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+
+  /** Whether the job was looked at within the time of a heartbeat, or the stream has ended. */
+  function news(): Promise<boolean> {
+    if (fresh) return Promise.resolve(true)
+    return new Promise((resolve) => {
+      const beat = setTimeout(() => resolve(false), heartbeat)
+      wake = () => {
+        clearTimeout(beat)
+        resolve(true)
+      }
+    })
+  }
+}
+
+function event(name: string, data: JobView | { id: string }, id?: string): string {
+  return `event: ${name}\n${id === undefined ? '' : `id: ${id}\n`}data: ${jsonText(data)}\n\n`
+}
+
+function changed(before: JobInfo, now: JobInfo): 'state' | 'progress' | undefined {
+  const [a, b] = [jobView(before), jobView(now)]
+  if (jsonText({ ...a, progress: 0 }) !== jsonText({ ...b, progress: 0 })) return 'state'
+  return jsonText(a.progress ?? null) === jsonText(b.progress ?? null) ? undefined : 'progress'
+}

@@ -1,0 +1,57 @@
+/** When a waiting job will start, about: told from the figures of its queue, which are asked for every few seconds at the most. */
+import type { JobInfo } from '../job.ts'
+import type { Millpond } from '../millpond.ts'
+import type { QueueReport } from '../stats.ts'
+
+/** Milliseconds that figures serve, however many follow jobs of the queue. */
+const FRESH = 5000
+
+interface Figures {
+  at: number
+  report: Promise<QueueReport | undefined>
+}
+
+export class Expected {
+  readonly #pond: Pick<Millpond, 'queue'>
+  /** Per queue. As many as there are queues whose jobs are followed, which the service's own code names. */
+  readonly #figures = new Map<string, Figures>()
+
+  constructor(pond: Pick<Millpond, 'queue'>) {
+    this.#pond = pond
+  }
+
+  /** Undefined where the job does not wait, its queue is paused, or nothing is known. Never rejects. */
+  async start(job: JobInfo): Promise<Date | undefined> {
+    if (job.state !== 'waiting' && job.state !== 'scheduled') return undefined
+    const report = await this.#report(job.queue)
+    const wait = report === undefined ? undefined : expectedWait(report, job.priority)
+    return wait === undefined ? undefined : new Date(Math.max(Date.now(), job.dueAt.getTime() + wait))
+  }
+
+  #report(queue: string): Promise<QueueReport | undefined> {
+    const now = performance.now()
+    let figures = this.#figures.get(queue)
+    if (figures === undefined || now - figures.at > FRESH) {
+      // An answer without the expected start is better than none.
+      figures = { at: now, report: this.#ask(queue).catch(() => undefined) }
+      this.#figures.set(queue, figures)
+    }
+    return figures.report
+  }
+
+  async #ask(queue: string): Promise<QueueReport> {
+    return this.#pond.queue(queue).stats()
+  }
+}
+
+/**
+ * Milliseconds from due to started: the median of the last five minutes for the job's priority. Where all jobs have one priority, or
+ * nothing was measured for this one, also what the oldest waiting job has waited by now: a backlog that grows shows there first.
+ */
+export function expectedWait(report: QueueReport, priority: number): number | undefined {
+  if (report.paused) return undefined
+  const own = report.priorities.find((slice) => slice.priority === priority)?.wait.p50
+  if (own !== undefined && report.priorities.length > 1) return own
+  const known = [own ?? report.wait.p50, report.oldestWaiting].filter((ms) => typeof ms === 'number')
+  return known.length === 0 ? undefined : Math.max(...known)
+}

@@ -1,0 +1,207 @@
+/**
+ * A job by its id: `GET` tells of it, at once, when it changes (`Prefer: wait`), or as server-sent events; `DELETE` cancels it.
+ * A function from Request to Response, so that it runs wherever there are such.
+ */
+import type { Duration } from '../duration.ts'
+import { isMillpondError } from '../errors.ts'
+import type { JobInfo } from '../job.ts'
+import type { Millpond } from '../millpond.ts'
+import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
+import { answer } from './answer.ts'
+import { eventStream, LAST } from './event-stream.ts'
+import { Expected } from './expected.ts'
+import { acceptedFormat, header, preferredWait } from './headers.ts'
+import { later, problem, Refusal, troubleOf } from './problem.ts'
+import { type OnError, reporter } from './report.ts'
+import { isDuration, millisecondsOr, Slots } from './settings.ts'
+import { entityTag, isFinal, type JobView, jobView } from './view.ts'
+import { Watcher } from './watcher.ts'
+
+export interface FollowOptions {
+  /**
+   * Whether this request may see, or with DELETE cancel, this job; anything but true is a 404, as if there were no such job. Unless given, whoever
+   * has the id may: 74 of its bits are random, but not those of an id made from an `Idempotency-Key`.
+   */
+  guard?: (request: Request, job: JobInfo) => boolean | Promise<boolean>
+  /** The id that a request asks for; the last segment of its path unless given. */
+  id?: (request: Request) => string | undefined
+  /** Longest wait of a long poll; 60 s unless given, 0: `Prefer: wait` has no effect. */
+  maxWait?: Duration
+  /** How many long polls and event streams go on at once; 1,000 unless given. Polls beyond are answered at once, streams get a 503. */
+  maxFollowers?: number
+  /** Between signs of life on an event stream where nothing happens; 15 s unless given. */
+  heartbeat?: Duration
+  /** How long an event stream may last; 1 h unless given. */
+  maxStream?: Duration
+  /** `Retry-After` of a 503; 5 s unless given, up to doubled by chance. */
+  retryAfter?: Duration
+  /** Hears of errors that are the service's own; the client gets a 500 or 503 without particulars. A process warning unless given. */
+  onError?: OnError
+}
+
+const RULES: Rules<FollowOptions> = {
+  guard: isFunction,
+  id: isFunction,
+  maxWait: isDuration('maxWait', 0),
+  maxFollowers: isInteger(0, 1_000_000),
+  heartbeat: isDuration('heartbeat', 10),
+  maxStream: isDuration('maxStream', 10),
+  retryAfter: isDuration('retryAfter'),
+  onError: isFunction,
+}
+
+/**
+ * A handler for `/jobs/:id`. It never rejects: whatever goes wrong is a problem document (RFC 9457): 404, 405, 409, 500, 503.
+ * @throws InvalidOption
+ */
+export function follow(
+  pond: Pick<Millpond, 'job' | 'result' | 'cancel' | 'queue' | 'on'>,
+  options?: FollowOptions,
+): (request: Request) => Promise<Response> {
+  const given = checkOptions(options, RULES, 'follow')
+  const maxWait = millisecondsOr(given.maxWait, '60s')
+  const heartbeat = millisecondsOr(given.heartbeat, '15s')
+  const lifetime = millisecondsOr(given.maxStream, '1h')
+  const retryAfter = millisecondsOr(given.retryAfter, '5s') / 1000
+  const slots = new Slots(given.maxFollowers ?? 1000)
+  const report = reporter(given.onError)
+  const watcher = new Watcher(pond)
+  const expected = new Expected(pond)
+  const idOf = given.id ?? lastSegment
+
+  return async (request) => {
+    try {
+      if (request.method === 'DELETE') return await cancel(request, await find(request))
+      if (request.method === 'GET') return await show(request, await find(request))
+      if (request.method === 'HEAD') return headOnly(await show(request, await find(request)))
+      const headers = { allow: 'GET, HEAD, DELETE' }
+      return problem({ status: 405, detail: 'A job can be read with GET and cancelled with DELETE.', headers })
+    } catch (error) {
+      const { response, ours } = troubleOf(error, retryAfter)
+      if (ours) report(error, request)
+      return response
+    }
+  }
+
+  /** @throws Refusal where there is no such job, or none that the request may see */
+  async function find(request: Request): Promise<JobInfo> {
+    const id = idOf(request)
+    const job = id === undefined ? undefined : await pond.job(id).catch(unknownName)
+    if (job === undefined || (given.guard !== undefined && (await given.guard(request, job)) !== true)) throw notFound()
+    return job
+  }
+
+  async function view(job: JobInfo): Promise<JobView> {
+    return jobView(job, await expected.start(job))
+  }
+
+  async function show(request: Request, job: JobInfo): Promise<Response> {
+    const format = acceptedFormat(request, request.method === 'GET')
+    if (format === 'events') return stream(request, job)
+    const known = header(request, 'if-none-match')
+    const polled = await poll(request, job, known)
+    const now = polled?.job ?? job
+    const tag = entityTag(now)
+    const headers = {
+      etag: tag,
+      ...(polled === undefined ? {} : { 'preference-applied': `wait=${polled.seconds}` }),
+    }
+    if (matches(known, tag))
+      return new Response(null, { status: 304, headers: { ...headers, 'cache-control': 'no-store' } })
+    return answer({ ...(await view(now)) }, { status: 200, format, headers })
+  }
+
+  /** Waits until the job is another than the client knows, or has another state than now if it did not say what it knows. */
+  async function poll(
+    request: Request,
+    first: JobInfo,
+    known: string | undefined,
+  ): Promise<{ seconds: number; job: JobInfo } | undefined> {
+    const asked = preferredWait(request)
+    if (asked === undefined || maxWait === 0 || request.method === 'HEAD') return undefined
+    const seconds = Math.min(asked, Math.ceil(maxWait / 1000))
+    const isNews = (job: JobInfo) =>
+      isFinal(job) || (known === undefined ? job.state !== first.state : !matches(known, entityTag(job)))
+    if (isNews(first)) return { seconds, job: first }
+    const free = slots.take()
+    if (free === undefined) return undefined
+    const { promise, resolve, reject } = Promise.withResolvers<JobInfo>()
+    let last = first
+    const enough = () => resolve(last)
+    const timer = setTimeout(enough, Math.min(seconds * 1000, maxWait))
+    request.signal.addEventListener('abort', enough)
+    const unfollow = watcher.follow(first.id, {
+      seen: (job) => {
+        if (job === undefined) reject(notFound())
+        else {
+          last = job
+          if (isNews(job)) resolve(job)
+        }
+      },
+      failed: reject,
+    })
+    if (request.signal.aborted) enough()
+    try {
+      return { seconds, job: await promise }
+    } finally {
+      clearTimeout(timer)
+      request.signal.removeEventListener('abort', enough)
+      unfollow()
+      free()
+    }
+  }
+
+  function stream(request: Request, job: JobInfo): Response {
+    // To a browser that comes back after the last event, this is how to say that there will be no more.
+    if (header(request, 'last-event-id') === LAST) return new Response(null, { status: 204 })
+    const free = slots.take()
+    if (free === undefined) {
+      const detail = 'Too many follow jobs at present. Come back later, or ask without waiting.'
+      return problem({ status: 503, detail, headers: later(retryAfter) })
+    }
+    const ended = (error?: unknown) => {
+      free()
+      if (error !== undefined && !isMillpondError(error, 'Closed')) report(error, request)
+    }
+    const body = eventStream(job, { watcher, signal: request.signal, heartbeat, lifetime, view, ended })
+    const headers = {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      vary: 'accept, prefer',
+      // Without it some proxies hold events back until there is a bufferful of them.
+      'x-accel-buffering': 'no',
+    }
+    return new Response(body, { headers })
+  }
+
+  async function cancel(request: Request, { id }: JobInfo): Promise<Response> {
+    const state = await pond.cancel(id)
+    if (state === undefined) throw notFound()
+    if (state === 'cancelled') return answer({ id, state }, { status: 200, format: acceptedFormat(request, false) })
+    const detail = `The job is ${state} already and cannot be cancelled any more.`
+    return problem({ status: 409, detail, members: { id, state } })
+  }
+}
+
+function headOnly({ status, headers }: Response): Response {
+  return new Response(null, { status, headers })
+}
+
+/** What is no id at all names no job either. */
+function unknownName(error: unknown): undefined {
+  if (!isMillpondError(error, 'InvalidName')) throw error
+}
+
+function notFound(): Refusal {
+  return new Refusal({ status: 404, code: 'JobUnknown', detail: 'There is no such job, or it is not kept any more.' })
+}
+
+function lastSegment(request: Request): string | undefined {
+  return new URL(request.url).pathname.split('/').at(-1)
+}
+
+/** `If-None-Match`, by weak comparison (RFC 9110, section 13.1.2). */
+function matches(known: string | undefined, tag: string): boolean {
+  const tags = known?.split(',').map((one) => one.trim()) ?? []
+  return tags.some((one) => one === tag || `W/${one}` === tag)
+}

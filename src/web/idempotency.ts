@@ -1,0 +1,46 @@
+/** What makes a request that is sent twice one job: its id is derived from the key, and a push of a known id stores nothing. */
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { decode, encode } from '../encoding.ts'
+import { isBoolean, isFunction, type Rules } from '../options.ts'
+
+export interface IdempotencyOptions {
+  /**
+   * Whose keys they are: the same key in another scope is another job. Give the user or tenant. Unless given, it is the `Authorization`
+   * header, so that no client gets at another one's job by its key; a retry with a new token is then another job.
+   */
+  scope?: (request: Request) => string | Promise<string>
+  /** Whether a repeated request must have the same payload, or else get a 422; true unless set. */
+  compare?: boolean
+}
+
+export const IDEMPOTENCY_RULES: Rules<IdempotencyOptions> = { scope: isFunction, compare: isBoolean }
+
+export async function scopeOf(request: Request, options: IdempotencyOptions | undefined): Promise<string> {
+  if (options?.scope) return options.scope(request)
+  return request.headers.get('authorization') ?? ''
+}
+
+/**
+ * A UUID of version 8 (RFC 9562, section 5.8): the first 122 free bits of a SHA-256 over queue, scope and key. The same in
+ * every process, and while the store knows the job, whatever state it is in.
+ */
+export function derivedId(queue: string, scope: string, key: string): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify(['millpond idempotency', queue, scope, key]))
+    .digest()
+  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x80
+  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80
+  const hex = hash.toString('hex', 0, 16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/** Whether the data given now would be stored as what is stored; the order of an object's keys does not matter. */
+export function sameData(stored: unknown, given: unknown): boolean {
+  return isDeepStrictEqual(laidDown(stored), laidDown(given))
+}
+
+/** As it comes out of the store: a Date as text, what is undefined left out, bytes of one class. */
+function laidDown(value: unknown): unknown {
+  return decode(encode(value, 'data', Number.POSITIVE_INFINITY), 'data')
+}

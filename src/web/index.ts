@@ -1,0 +1,9 @@
+/** `millpond/web`: what stands between HTTP and the work. */
+export { type AcceptOptions, accept } from './accept.ts'
+export type { CoalescedResponses, CoalesceResponsesOptions, ResponseKey } from './coalesce.ts'
+export { coalesceResponses } from './coalesce.ts'
+export { type FollowOptions, follow } from './follow.ts'
+export type { IdempotencyOptions } from './idempotency.ts'
+export { type Problem, problem } from './problem.ts'
+export type { OnError } from './report.ts'
+export type { JobView } from './view.ts'

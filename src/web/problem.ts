@@ -1,0 +1,107 @@
+/** Problem documents (RFC 9457), and how an error becomes one. What is the server's own affair stays out of them. */
+import { type ErrorCode, isMillpondError } from '../errors.ts'
+
+export interface Problem {
+  status: number
+  /** What went wrong with this very request, for people. */
+  detail: string
+  /** Of `contract/errors.json`, where one fits; the `type` is made of it. */
+  code?: ErrorCode
+  headers?: Record<string, string>
+  /** Further members of the document. */
+  members?: Record<string, unknown>
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Content',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+}
+
+/** An answer with a problem document. Its `type` is `about:blank` where the status says it all, else `urn:millpond:error:CODE`. */
+export function problem({ status, detail, code, headers, members }: Problem): Response {
+  const document = {
+    type: code === undefined ? 'about:blank' : `urn:millpond:error:${code}`,
+    title: TITLES[status] ?? 'Error',
+    status,
+    detail,
+    ...(code === undefined ? {} : { code }),
+    ...members,
+  }
+  return new Response(JSON.stringify(document), {
+    status,
+    headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
+  })
+}
+
+/** Thrown where a request cannot be gone on with; becomes its problem document. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly problem: Problem
+
+  constructor(problem: Problem) {
+    super(problem.detail)
+    this.problem = problem
+  }
+}
+
+/** Most issues of a schema that a document lists. */
+const ISSUES = 100
+
+/** Errors that the sender of a request can mend. Their messages speak of what was sent. A body that cannot be decoded is a Refusal; stored data is not theirs. */
+const CLIENT: Partial<Record<ErrorCode, number>> = {
+  InvalidOption: 400,
+  InvalidName: 400,
+  JobUnknown: 404,
+  PayloadTooLarge: 413,
+  PayloadNotEncodable: 422,
+  SchemaMismatch: 422,
+}
+
+/** Errors that pass. Their messages may name paths and hosts, so that others stand in for them. */
+const PASSING: Partial<Record<ErrorCode, string>> = {
+  QueueFull: 'The queue is full. Nothing was stored; send the request again later.',
+  Closed: 'The service is shutting down. Send the request again later.',
+  StoreUnavailable: 'The store cannot be reached. Send the request again later.',
+  StoreBusy: 'The store is busy. Nothing was stored; send the request again later.',
+  StoreFull: 'The store has no room left. Nothing was stored; send the request again later.',
+  StoreFailed: 'The store could not do it. Send the request again later.',
+}
+
+export interface Trouble {
+  response: Response
+  /** Whether the service's own people should hear of it. */
+  ours: boolean
+}
+
+/** @param retryAfter seconds, for what passes; up to twice as many are told, so that those refused together do not come back together */
+export function troubleOf(error: unknown, retryAfter: number): Trouble {
+  if (error instanceof Refusal) return { response: problem(error.problem), ours: false }
+  if (isMillpondError(error)) {
+    const { code, message, issues } = error
+    const status = CLIENT[code]
+    if (status !== undefined) {
+      const members = issues === undefined ? undefined : { issues: issues.slice(0, ISSUES) }
+      return { response: problem({ status, code, detail: message, ...(members ? { members } : {}) }), ours: false }
+    }
+    const detail = PASSING[code]
+    if (detail !== undefined) {
+      const response = problem({ status: 503, code, detail, headers: later(retryAfter) })
+      return { response, ours: code !== 'QueueFull' && code !== 'Closed' }
+    }
+  }
+  return { response: problem({ status: 500, detail: 'The service could not handle the request.' }), ours: true }
+}
+
+/** `Retry-After`, spread over one to two times the seconds. */
+export function later(seconds: number): { 'retry-after': string } {
+  return { 'retry-after': String(Math.max(1, Math.ceil(seconds * (1 + Math.random())))) }
+}

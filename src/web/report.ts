@@ -1,0 +1,25 @@
+/** Where the service's own people hear of errors that a client is told nothing of. `request`: undefined where none could be made of what came. */
+export type OnError = (error: unknown, request: Request | undefined) => void
+
+/** @param onError unless given, the first error is shown as a process warning */
+export function reporter(onError: OnError | undefined): OnError {
+  let warned = false
+  return (error, request) => {
+    try {
+      if (onError !== undefined) {
+        onError(error, request)
+        return
+      }
+    } catch (broken) {
+      // The answer is on its way; a broken hook must neither change it nor end the process.
+      warn(broken)
+    }
+    if (!warned) warn(error)
+    warned = true
+  }
+}
+
+function warn(error: unknown): void {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  process.emitWarning(`${text} (further ones are not shown; give onError to see all)`, { type: 'MillpondWarning' })
+}

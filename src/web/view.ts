@@ -1,0 +1,55 @@
+/** A job as those who follow it see it. */
+import { createHash } from 'node:crypto'
+import type { JobInfo } from '../job.ts'
+import type { JobState } from '../store.ts'
+import { jsonText } from './answer.ts'
+
+/**
+ * What an answer tells of a job. Times are ISO 8601 in UTC, by the store's clock; what is not known or has not happened is left out.
+ * The payload, the worker and the error's stack are not for clients.
+ */
+export interface JobView {
+  id: string
+  queue: string
+  state: JobState
+  /** 0–9, higher first. */
+  priority: number
+  /** How many attempts were started, and how many it may take in all. */
+  attempt: number
+  attempts: number
+  pushedAt: string
+  dueAt: string
+  startedAt?: string
+  finishedAt?: string
+  /** About when it will start, while it waits and there are figures to tell it from. */
+  expectedStart?: string
+  progress?: unknown
+  result?: unknown
+  /** Why the last failed attempt failed. */
+  error?: { name: string; message: string; code: string }
+}
+
+export function jobView(job: JobInfo, expectedStart?: Date): JobView {
+  const { id, queue, state, priority, attempt, attempts, startedAt, finishedAt, progress, result, error } = job
+  return {
+    ...{ id, queue, state, priority, attempt, attempts },
+    pushedAt: job.pushedAt.toISOString(),
+    dueAt: job.dueAt.toISOString(),
+    ...(startedAt === null ? {} : { startedAt: startedAt.toISOString() }),
+    ...(finishedAt === null ? {} : { finishedAt: finishedAt.toISOString() }),
+    ...(expectedStart === undefined ? {} : { expectedStart: expectedStart.toISOString() }),
+    ...(progress === undefined ? {} : { progress }),
+    ...(result === undefined ? {} : { result }),
+    ...(error === null ? {} : { error: { name: error.name, message: error.message, code: error.code } }),
+  }
+}
+
+/** Weak, since the expected start is left out of it: that changes with every look. */
+export function entityTag(job: JobInfo): string {
+  return `W/"${createHash('sha256')
+    .update(jsonText(jobView(job)))
+    .digest('base64url')
+    .slice(0, 22)}"`
+}
+
+export const isFinal = ({ state }: JobInfo): boolean => state === 'done' || state === 'dead' || state === 'cancelled'

@@ -1,0 +1,125 @@
+/**
+ * Watches jobs for those who follow them, one watch per job however many do.
+ *
+ * That a job is final comes from `pond.result`, which is woken by the store's bells, from any process. What happens on the way is seen at
+ * once when this process works on the job (the pond's events), and otherwise by a look every half second: progress made elsewhere
+ * rings no bell. All looks of a round are asked for in the same turn, so that stores can carry them in one trip.
+ */
+import { isMillpondError } from '../errors.ts'
+import type { JobInfo } from '../job.ts'
+import type { Millpond } from '../millpond.ts'
+import { isFinal } from './view.ts'
+
+/** Milliseconds between two rounds, from the end of one to the next. */
+const EVERY = 500
+const EVENTS = ['started', 'failed', 'completed', 'dead', 'cancelled', 'lost'] as const
+
+export interface Follower {
+  /** Called with the job after each look that found it changed or not; undefined: the store knows it no longer. */
+  seen(job: JobInfo | undefined): void
+  /** The watch is over: the store or the pond failed for good. */
+  failed(error: unknown): void
+}
+
+interface Watch {
+  followers: Set<Follower>
+  result: AbortController
+  looking: Promise<void> | undefined
+  /** Something happened during a look, which may have come too early to see it. */
+  again: boolean
+}
+
+export class Watcher {
+  readonly #pond: Pick<Millpond, 'job' | 'result' | 'on'>
+  readonly #watches = new Map<string, Watch>()
+  #timer: NodeJS.Timeout | undefined
+  #unlisten: (() => void)[] = []
+
+  constructor(pond: Pick<Millpond, 'job' | 'result' | 'on'>) {
+    this.#pond = pond
+  }
+
+  /** @returns a function that ends it */
+  follow(id: string, follower: Follower): () => void {
+    let watch = this.#watches.get(id)
+    if (watch === undefined) {
+      watch = { followers: new Set(), result: new AbortController(), looking: undefined, again: false }
+      this.#watches.set(id, watch)
+      this.#awaitResult(id, watch)
+      if (this.#watches.size === 1) this.#begin()
+    }
+    watch.followers.add(follower)
+    // The job may have changed since whoever asks looked at it.
+    void this.#look(id, watch)
+    return () => this.#leave(id, watch, follower)
+  }
+
+  #leave(id: string, watch: Watch, follower: Follower): void {
+    watch.followers.delete(follower)
+    if (watch.followers.size > 0 || this.#watches.get(id) !== watch) return
+    this.#watches.delete(id)
+    watch.result.abort()
+    if (this.#watches.size === 0) this.#end()
+  }
+
+  #begin(): void {
+    this.#unlisten = EVENTS.map((name) => this.#pond.on(name, ({ id }: { id: string }) => this.#happened(id)))
+    this.#plan()
+  }
+
+  #end(): void {
+    clearTimeout(this.#timer)
+    for (const unlisten of this.#unlisten.splice(0)) unlisten()
+  }
+
+  #plan(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      const looks = [...this.#watches].map(([id, watch]) => this.#look(id, watch))
+      void Promise.all(looks).then(() => {
+        if (this.#watches.size > 0) this.#plan()
+      })
+    }, EVERY)
+  }
+
+  #happened(id: string): void {
+    const watch = this.#watches.get(id)
+    if (watch !== undefined) void this.#look(id, watch)
+  }
+
+  #awaitResult(id: string, watch: Watch): void {
+    const over = () => {
+      // What it came to is told by the look, whether it was a result or an error.
+      if (this.#watches.get(id) === watch) void this.#look(id, watch)
+    }
+    this.#pond.result(id, { signal: watch.result.signal }).then(over, over)
+  }
+
+  /** Resolves when the job has been looked at; never rejects. */
+  #look(id: string, watch: Watch): Promise<void> {
+    if (watch.looking !== undefined) {
+      watch.again = true
+      return watch.looking
+    }
+    watch.looking = this.#lookNow(id, watch).finally(() => {
+      watch.looking = undefined
+    })
+    return watch.looking
+  }
+
+  async #lookNow(id: string, watch: Watch): Promise<void> {
+    do {
+      watch.again = false
+      try {
+        const job = await this.#pond.job(id)
+        for (const follower of watch.followers) follower.seen(job)
+        if (job === undefined || isFinal(job)) return
+      } catch (error) {
+        // A store that is only away for now is asked again in the next round.
+        if (isMillpondError(error) && error.retryable) return
+        for (const follower of watch.followers) follower.failed(error)
+        return
+      }
+    } while (watch.again && watch.followers.size > 0)
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * Redis Cluster: masters are killed (SIGKILL) under load, and their replicas take over. Every push and ending waits for one replica
+ * (`?wait=1`), so that what was acknowledged survives its master. MILLPOND_FAULT_ROUNDS sets the rounds.
+ */
+
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startRedisCluster } from '../servers/redis-cluster.ts'
+import { orSkip } from './backends.ts'
+import { Crew, rounds } from './crew.ts'
+import { seeded } from './harness.ts'
+import { judge, notesOf } from './verdict.ts'
+
+const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
+const ROUNDS = rounds(2)
+
+test('redis cluster: nothing acknowledged is lost when a master is killed and its replica takes over', async (t) => {
+  const cluster = await orSkip(t, () => startRedisCluster({ nodeTimeout: 1000 }))
+  if (cluster === undefined) return
+  const random = seeded(SEED)
+  const crew = new Crew(t, { url: `${cluster.url}?wait=1&partitions=6`, transaction: false })
+  await crew.atWork()
+  for (let round = 0; round < ROUNDS; round++) {
+    await sleep(random() * 150)
+    const masters = await cluster.masters()
+    const victim = masters[Math.floor(random() * masters.length)]
+    assert.ok(victim)
+    await victim.kill('SIGKILL')
+    await cluster.ok()
+    // Until it is back, the partitions of its slots have one copy, and refuse what has to have two.
+    await victim.restart()
+    await cluster.whole()
+    await crew.goOn()
+  }
+  await crew.settle()
+  const figures = judge(t, `redis cluster, ${ROUNDS} masters killed, seed ${SEED}`, crew, notesOf(crew, []), {
+    transaction: false,
+    claimsUndone: true,
+    pushesUndone: true,
+  })
+  assert.ok(figures.acknowledged > ROUNDS * 10, 'this was no load')
+})

@@ -1,0 +1,113 @@
+/** Requests that are sent twice. */
+import assert from 'node:assert/strict'
+import { Packr } from 'msgpackr'
+import { accept } from '../../src/web/index.ts'
+import { inState, refused } from '../api/suite.ts'
+import { acceptedId, bodyOf, isProblem, posted, raw, webTest } from './serving.ts'
+
+const pack = (value: unknown) => new Uint8Array(new Packr({ useRecords: false }).pack(value))
+
+webTest('Idempotency-Key: one job, in flight, live and finished', async ({ pond }) => {
+  const queue = pond.queue<object>('q')
+  const handler = accept(queue, { pond })
+  const send = (data: unknown, key: string, headers = {}) =>
+    handler(posted(data, { 'idempotency-key': key, ...headers }))
+  const both = await Promise.all([send({ a: 1, b: [2] }, '"k-1"'), send({ b: [2], a: 1 }, 'k-1')])
+  const [id, again] = await Promise.all(both.map(acceptedId))
+  assert.equal(again, id)
+  assert.match(String(id), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  queue.work(() => 'sent')
+  await inState(pond, String(id), 'done')
+  assert.deepEqual(await bodyOf(await send({ a: 1, b: [2] }, 'k-1')), { id, state: 'done' })
+  const waited = await send({ a: 1, b: [2] }, 'k-1', { prefer: 'wait=10' })
+  assert.deepEqual([waited.status, (await bodyOf(waited)).result], [200, 'sent'])
+  assert.notEqual(await acceptedId(await send({ a: 1, b: [2] }, 'k-2')), id)
+})
+
+webTest('Idempotency-Key with another payload: 422, nothing stored', async ({ pond }) => {
+  const queue = pond.queue('q')
+  const send = (handler: (request: Request) => Promise<Response>, data: unknown) =>
+    handler(posted(data, { 'idempotency-key': 'k' }))
+  const id = await acceptedId(await send(accept(queue, { pond }), { a: 1 }))
+  for (const other of [{ a: 2 }, { a: '1' }, { a: 1, b: null }, [], null]) {
+    await isProblem(await send(accept(queue, { pond }), other), 422, 'InvalidOption')
+  }
+  assert.equal((await queue.stats()).counts.waiting, 1)
+  assert.equal(await acceptedId(await send(accept(queue, { pond, idempotency: { compare: false } }), 2)), id)
+  assert.equal(await acceptedId(await send(accept(queue), 3)), id)
+  assert.deepEqual((await pond.job(id))?.data, { a: 1 })
+})
+
+webTest(
+  "Idempotency-Key beside a job's key: a job that has the key is that job, whatever its payload",
+  async ({ pond }) => {
+    const handler = accept(pond.queue('q'), { pond, push: () => ({ key: 'welcome:42' }) })
+    const id = await acceptedId(await handler(posted(1, { 'idempotency-key': 'a' })))
+    assert.equal(await acceptedId(await handler(posted(2, { 'idempotency-key': 'b' }))), id)
+    await isProblem(await handler(posted(2, { 'idempotency-key': 'a' })), 422, 'InvalidOption')
+  },
+)
+
+webTest('Idempotency-Key of bytes is compared by its bytes', async ({ pond }) => {
+  const handler = accept(pond.queue('q'), { pond })
+  const send = (value: unknown) => handler(raw(pack(value), 'application/msgpack', { 'idempotency-key': 'k' }))
+  const id = await acceptedId(await send(Buffer.from([1, 2])))
+  assert.equal(await acceptedId(await send(Buffer.from([1, 2]))), id)
+  await isProblem(await send(Buffer.from([1, 3])), 422, 'InvalidOption')
+})
+
+webTest("Idempotency-Keys of one caller are not another's, nor another queue's", async ({ pond }) => {
+  const ids = new Set<string>()
+  const send = async (queue: string, headers: Record<string, string>, scope?: (request: Request) => string) => {
+    const options = scope === undefined ? {} : { idempotency: { scope } }
+    const handler = accept(pond.queue(queue), options)
+    const id = await acceptedId(await handler(posted(1, { 'idempotency-key': 'k', ...headers })))
+    ids.add(id)
+    return id
+  }
+  const tenant = (request: Request) => request.headers.get('x-tenant') ?? ''
+  await send('a', {})
+  await send('b', {})
+  await send('a', { authorization: 'Bearer ada' })
+  await send('a', { authorization: 'Bearer bob' })
+  const first = await send('a', { 'x-tenant': 'x', authorization: 'Bearer 1' }, tenant)
+  const second = await send('a', { 'x-tenant': 'x', authorization: 'Bearer 2' }, tenant)
+  assert.equal(first, second)
+  await send('a', { 'x-tenant': 'y' }, tenant)
+  assert.equal(ids.size, 6)
+})
+
+webTest('an Idempotency-Key that is none: 400', async ({ pond }) => {
+  const handler = accept(pond.queue('q'))
+  for (const key of [
+    '',
+    '""',
+    'a b',
+    '"a',
+    'a, b',
+    '"a", "b"',
+    'ä',
+    'x'.repeat(256),
+    `"${'x'.repeat(256)}"`,
+    '"\\x"',
+  ]) {
+    await isProblem(await handler(posted(1, { 'idempotency-key': key })), 400, 'InvalidOption')
+  }
+  for (const key of [
+    'x'.repeat(255),
+    '"with space, and comma"',
+    '"\\"quoted\\""',
+    '8e03978e-40d5-43dd-bc93-6894a57f9324',
+  ]) {
+    await acceptedId(await handler(posted(1, { 'idempotency-key': key })))
+  }
+})
+
+webTest('a queue that is full knows a repeated key all the same', async ({ pond }) => {
+  const handler = accept(pond.queue('q', { capacity: 1 }))
+  const send = (key: string) => handler(posted(1, { 'idempotency-key': key }))
+  const id = await acceptedId(await send('a'))
+  await isProblem(await send('b'), 503, 'QueueFull')
+  assert.equal(await acceptedId(await send('a')), id)
+  await refused(pond.queue('q').push(1), 'QueueFull')
+})

@@ -1,0 +1,206 @@
+/** `coalesceResponses`: answers that differ by what `Vary` names. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { coalesceResponses } from '../../src/web/coalesce.ts'
+import { type Headers, served, settle, texts } from './coalesce-fixture.ts'
+
+describe('Vary', () => {
+  const vary = (names: string) => ({ headers: { vary: names } })
+
+  test('whoever waited with other values starts over, each kind with one run', async () => {
+    const server = served()
+    const languages = ['en', 'fr', 'en', 'fr', 'de']
+    const all = languages.map((language) => server.send('/', { headers: { 'accept-language': language } }))
+    assert.equal(server.runs, 1, 'nobody knows yet that it matters')
+    server.answer(0, 'en', vary('Accept-Language'))
+    await settle()
+    assert.equal(server.runs, 3)
+    server.answer(1, 'fr', vary('Accept-Language'))
+    server.answer(2, 'de', vary('Accept-Language'))
+    assert.deepEqual(await texts(all), languages)
+  })
+
+  test('once it is known each kind has its own flight from the start', async () => {
+    const server = served()
+    const first = server.send('/')
+    server.answer(0, undefined, vary('accept'))
+    await first
+    const all = ['a/a', 'b/b', 'a/a'].map((accept) => server.send('/', { headers: { accept } }))
+    assert.equal(server.runs, 3)
+    server.answer(1, 'a', vary('accept'))
+    server.answer(2, 'b', vary('accept'))
+    assert.deepEqual(await texts(all), ['a', 'b', 'a'])
+  })
+
+  test('an answer is reused for its own kind alone', async () => {
+    const server = served({ ttl: '1h' })
+    const send = (accept?: string) => server.send('/', accept === undefined ? {} : { headers: { accept } })
+    for (const [index, accept] of [undefined, '', 'a/a', 'A/A', 'a/a, b/b'].entries()) {
+      const before = send(accept)
+      await settle()
+      assert.equal(server.runs, index + 1, `absent, empty and different values are kinds of their own: ${accept}`)
+      server.answer(index, String(accept), vary('accept'))
+      await before
+      assert.equal(await (await send(accept)).text(), String(accept))
+    }
+    assert.equal(server.share.stats().reused, 5)
+  })
+
+  test('names that come later are added to those that are known', async () => {
+    const server = served({ ttl: '1h' })
+    const send = (headers: Headers) => server.send('/', { headers })
+    const one = send({ accept: 'a/a', 'x-tenant': '1' })
+    server.answer(0, 'one', vary('accept'))
+    await one
+    const two = send({ accept: 'b/b', 'x-tenant': '1' })
+    server.answer(1, 'two', vary('X-Tenant, accept'))
+    await two
+    const three = send({ accept: 'b/b', 'x-tenant': '2' })
+    assert.equal(server.runs, 3)
+    server.answer(2, 'three', vary(''))
+    await three
+    assert.equal(await (await send({ accept: 'b/b', 'x-tenant': '1' })).text(), 'two')
+    assert.equal(await (await send({ accept: 'b/b', 'x-tenant': '2' })).text(), 'three')
+  })
+
+  test('an answer for one origin, and one that is compressed, vary even if nobody said so', async () => {
+    const cases: [Headers, string, string, string][] = [
+      [{ 'access-control-allow-origin': 'https://a.example' }, 'origin', 'https://a.example', 'https://b.example'],
+      [{ 'content-encoding': 'gzip' }, 'accept-encoding', 'gzip', 'identity'],
+    ]
+    for (const [headers, name, one, other] of cases) {
+      const server = served({ ttl: '1h' })
+      const all = [one, other].map((value) => server.send('/', { headers: { [name]: value } }))
+      server.answer(0, undefined, { headers })
+      await settle()
+      assert.equal(server.runs, 2, name)
+      server.answer(1)
+      assert.deepEqual(await texts(all), ['answer 0', 'answer 1'])
+    }
+    const server = served()
+    const all = ['https://a.example', 'https://b.example'].map((origin) => server.send('/', { headers: { origin } }))
+    server.answer(0, undefined, { headers: { 'access-control-allow-origin': '*' } })
+    assert.deepEqual(await texts(all), ['answer 0', 'answer 0'])
+  })
+
+  test('what a proxy says was asked for is part of the key, though no Vary says so', async () => {
+    const server = served({ ttl: '1h' })
+    const asked: Headers[] = [{}, { 'x-forwarded-host': 'a.example' }, { 'x-forwarded-host': 'evil.example' }]
+    const send = (headers: Headers) => server.send('/', { headers })
+    const all = asked.map(send)
+    assert.equal(server.runs, 3)
+    for (const index of asked.keys()) server.answer(index)
+    assert.deepEqual(await texts(all), ['answer 0', 'answer 1', 'answer 2'])
+    assert.deepEqual(await texts(asked.map(send)), ['answer 0', 'answer 1', 'answer 2'])
+    server.share.clear('http://localhost/')
+    assert.equal(server.share.stats().kept, 0)
+  })
+
+  test('a value cannot be made to look like another key', async () => {
+    const server = served({ ttl: '1h', key: (request) => request.headers.get('x-key') ?? '' })
+    const first = server.send('/', { headers: { 'x-key': 'k', accept: 'a' } })
+    server.answer(0, 'first', vary('accept, x-b'))
+    await first
+    for (const [index, headers] of [
+      { 'x-key': 'k', accept: 'a x-b' },
+      { 'x-key': 'k', accept: 'a', 'x-b': '' },
+      { 'x-key': 'accept:a GET k' },
+    ].entries()) {
+      const other = server.send('/', { headers })
+      assert.equal(server.runs, index + 2)
+      server.answer(index + 1, 'other', vary('accept, x-b'))
+      assert.equal(await (await other).text(), 'other')
+    }
+  })
+})
+
+describe('whatever a handler goes by', () => {
+  const user = fc.constantFrom('', '', '', '', '', '', 'ada', 'bob')
+
+  /** Who asks. What the answer depends on, and how the handler says so, is up to the path. */
+  const asker = fc.record({
+    path: fc.constantFrom(
+      '/all',
+      '/language',
+      '/both',
+      '/session',
+      '/user',
+      '/private',
+      '/new',
+      '/limited',
+      '/star',
+      '/large',
+    ),
+    method: fc.constantFrom('GET', 'GET', 'HEAD'),
+    language: fc.constantFrom('', 'en', 'fr'),
+    tenant: fc.constantFrom('', '1', '2'),
+    cookie: user,
+    authorization: user,
+    address: fc.constantFrom('10.0.0.1', '10.0.0.2'),
+    turns: fc.integer({ min: 0, max: 3 }),
+    leaves: fc.constantFrom(false, false, false, true),
+  })
+
+  function handle(path: string, header: (name: string) => string): Response {
+    const language = header('accept-language')
+    const user = `${header('cookie')} ${header('authorization')}`
+    const address = header('x-forwarded-for')
+    if (path === '/language') return new Response(language, { headers: { vary: 'Accept-Language' } })
+    if (path === '/both') {
+      // Which headers it goes by depends on one of them.
+      if (language === 'en') return new Response('en', { headers: { vary: 'accept-language' } })
+      const both = { vary: 'accept-language, x-tenant' }
+      return new Response(`${language} ${header('x-tenant')}`, { headers: both })
+    }
+    if (path === '/session' || path === '/user') return new Response(user)
+    if (path === '/private') return new Response(address, { headers: { 'cache-control': 'private, max-age=60' } })
+    if (path === '/new') return new Response(address, { headers: { 'set-cookie': `visitor=${address}` } })
+    if (path === '/limited') return new Response(address, { status: address === '10.0.0.1' ? 429 : 403 })
+    if (path === '/star') return new Response(address, { headers: { vary: '*' } })
+    if (path === '/large') return new Response(address.repeat(20))
+    return new Response('all')
+  }
+
+  test('everyone gets what the handler says to it alone', async () => {
+    const scenario = fc.array(asker, { minLength: 30, maxLength: 100 })
+    let shared = 0
+    await fc.assert(
+      fc.asyncProperty(scenario, fc.boolean(), async (askers, ttl) => {
+        const share = coalesceResponses({ maxBody: 150, ...(ttl ? { ttl: '1h' } : {}) })
+        await Promise.all(
+          askers.map(async ({ path, method, language, tenant, cookie, authorization, address, turns, leaves }) => {
+            for (let turn = 0; turn < turns * 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+            const given = { 'accept-language': language, 'x-tenant': tenant, cookie, authorization }
+            const headers = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''))
+            const leaving = new AbortController()
+            const request = new Request(`http://localhost${path}`, {
+              method,
+              headers: { ...headers, 'x-forwarded-for': address },
+              signal: leaving.signal,
+            })
+            const header = (name: string) => request.headers.get(name) ?? ''
+            const response = share(request, async () => {
+              for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+              request.signal.throwIfAborted()
+              return handle(path, header)
+            })
+            if (leaves) leaving.abort()
+            const [settled] = await Promise.allSettled([response])
+            if (settled?.status === 'rejected') return assert.ok(leaves, `nobody else is told so: ${settled.reason}`)
+            const expected = handle(path, header)
+            const got = settled?.value
+            assert.deepEqual(
+              [got?.status, await got?.text(), got?.headers.getSetCookie()],
+              [expected.status, await expected.text(), expected.headers.getSetCookie()],
+            )
+          }),
+        )
+        const { joined, reused } = share.stats()
+        shared += joined + reused
+      }),
+      { numRuns: 200 },
+    )
+    assert.ok(shared > 1000, `answers were shared at all: ${shared}`)
+  })
+})
