@@ -213,6 +213,27 @@ describe('sqlite: bells across connections', () => {
     assert.deepEqual(await cancelled, { kind: 'cancelled', queue: 'emails' })
   })
 
+  test('room: a job that comes and goes in one commit, with a push between that found no room', {
+    timeout: 10_000,
+  }, async () => {
+    const store = await openAt(newPath())
+    const settings = bell(store, 'room')
+    await store.configure({ queue: 'emails', capacity: 1 })
+    await settings
+    const room = bell(store, 'room')
+    // What is told to whoever begins to listen, too, has to be over.
+    const work = bell(store, 'work')
+    await store.push([job({ queue: 'other' })])
+    await work
+    const [outcomes, { jobs }] = await Promise.all([store.push([job(), job()]), store.claim(claim)])
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['pushed', 'full'],
+    )
+    assert.equal(jobs.length, 1)
+    assert.deepEqual(await room, { kind: 'room', queue: 'emails' })
+  })
+
   test("work: a caller's transaction, once it commits", { timeout: 10_000 }, async () => {
     const path = newPath()
     const store = await openAt(path)

@@ -21,6 +21,8 @@ const unchanged = () => ({
 })
 export type Changes = ReturnType<typeof unchanged>
 
+const held = (state: JobState | null): boolean => state === 'scheduled' || state === 'waiting'
+
 export class Account {
   readonly name: string
   readonly capacity: number | null
@@ -30,6 +32,8 @@ export class Account {
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
   readonly #waiting: number
+  /** A job left the queue's room, even if another took its place: whoever met a full queue in between has to hear of it. */
+  #madeRoom = false
   readonly changes: Changes = unchanged()
   /** Of jobs that reached a final state, and of those cancelled while running. */
   readonly finished: string[] = []
@@ -42,8 +46,8 @@ export class Account {
     this.keepDead = integer(row.keep_dead)
     this.paused = integer(row.paused) !== 0
     this.#waiting = integer(row.waiting)
-    const held = integer(row.scheduled) + this.#waiting
-    this.room = this.capacity === null ? Number.POSITIVE_INFINITY : this.capacity - held
+    const taken = integer(row.scheduled) + this.#waiting
+    this.room = this.capacity === null ? Number.POSITIVE_INFINITY : this.capacity - taken
   }
 
   /** Whether any job waits, counting those of this transaction. */
@@ -58,11 +62,12 @@ export class Account {
   /** `count` jobs went from one state to another; null: from, or to, not being there. */
   move(from: JobState | null, to: JobState | null, count = 1): void {
     const { changes } = this
+    if (held(from) && !held(to) && count > 0) this.#madeRoom = true
     if (from !== null) changes[from] -= count
-    if (from === 'scheduled' || from === 'waiting') this.room += count
+    if (held(from)) this.room += count
     if (to === null) return
     changes[to] += count
-    if (to === 'scheduled' || to === 'waiting') this.room -= count
+    if (held(to)) this.room -= count
     if (to === 'waiting') changes.ready_total += count
   }
 
@@ -80,7 +85,7 @@ export class Account {
     const { name: queue, changes, finished, cancelled } = this
     const bells: Bell[] = []
     if (changes.ready_total > 0) bells.push({ kind: 'work', queue })
-    if (this.capacity !== null && changes.waiting + changes.scheduled < 0) bells.push({ kind: 'room', queue })
+    if (this.capacity !== null && this.#madeRoom) bells.push({ kind: 'room', queue })
     if (finished.length > 0) bells.push({ kind: 'finished', queue, ids: finished })
     if (cancelled.length > 0) bells.push({ kind: 'cancelled', queue, ids: cancelled })
     return bells

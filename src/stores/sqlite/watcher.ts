@@ -52,8 +52,11 @@ function bellsBetween(queue: string, before: Seen, after: Seen): Bell[] {
   if (after.finished_total !== before.finished_total) bells.push({ kind: 'finished', queue })
   if (after.cancelled_total !== before.cancelled_total) bells.push({ kind: 'cancelled', queue })
   const limited = before.capacity !== null || after.capacity !== null
+  // Pushed and taken between two looks leaves no trace but in what ever became ready.
   const moved =
-    before.capacity !== after.capacity || before.waiting + before.scheduled !== after.waiting + after.scheduled
+    before.capacity !== after.capacity ||
+    before.ready_total !== after.ready_total ||
+    before.waiting + before.scheduled !== after.waiting + after.scheduled
   // Also where it was not full before: pushes of this process may have met the limit since the last look.
   if (limited && moved && hasRoom(after)) bells.push({ kind: 'room', queue })
   return bells
