@@ -84,7 +84,8 @@ function migrate(db: DatabaseSync, path: string, busyTimeout: number): void {
     throw new MillpondError('StoreVersion', message)
   }
   // Without the lock first, as a process that opens a current file should wait for nobody.
-  if (check(versionOf(db)) === newest) return
+  // Whoever opens the file first brings its log in order, and even readers have to wait for that.
+  if (check(whileBusy(busyTimeout, () => versionOf(db))) === newest) return
   whileBusy(busyTimeout, () => db.exec('begin immediate'))
   try {
     const version = check(versionOf(db))
