@@ -95,7 +95,7 @@ export class Queue<Input = unknown, Output = Input> {
   /**
    * Resolves when the store has the job.
    * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported, TransactionMismatch,
-   * QueueFull, Closed, and the store's own (`Store…`); whichever it is, nothing was stored
+   * QueueFull, Closed, and the store's own (`Store…`). Nothing was stored, but for `StoreUnavailable` after a lost answer: repeat it with the same `id`
    */
   push(data: Input, options?: PushOptions): Promise<Pushed> {
     try {

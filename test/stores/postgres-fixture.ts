@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import type { NewJob, Store, StoreOptions } from '../../src/store.ts'
+import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres.ts'
 import { serverUrl } from '../servers/shared.ts'
 
@@ -77,24 +77,7 @@ export async function openEmptied(
 /** All but those that describe the schema itself. */
 const TABLES = ['queues', 'marks', 'waiting', 'running', 'done', 'retired', 'keys', 'counts', 'sleepers', 'histograms']
 
-let count = 0
-
-export function job(fields: Partial<NewJob> = {}): NewJob {
-  return {
-    id: `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
-    queue: 'emails',
-    priority: 4,
-    delay: 0,
-    runAt: null,
-    key: null,
-    group: null,
-    attempts: 3,
-    timeout: null,
-    trace: null,
-    data: { encoding: 'json', body: '{"to":"a@example.org"}' },
-    ...fields,
-  }
-}
+export { job } from './job.ts'
 
 export async function withStore(
   body: (store: Store, schema: string) => Promise<void>,

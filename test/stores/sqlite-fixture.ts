@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after } from 'node:test'
 import { promisify } from 'node:util'
-import type { Bell, NewJob, Store, StoreOptions } from '../../src/store.ts'
+import type { Bell, Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/sqlite.ts'
 
 const MODULE = new URL('../../src/stores/sqlite.ts', import.meta.url).href
@@ -32,22 +32,7 @@ export function connectTo(path: string): DatabaseSync {
   return new DatabaseSync(path)
 }
 
-export function job(fields: Partial<NewJob> = {}): NewJob {
-  return {
-    id: `00000000-0000-7000-8000-${String(++count).padStart(12, '0')}`,
-    queue: 'emails',
-    priority: 4,
-    delay: 0,
-    runAt: null,
-    key: null,
-    group: null,
-    attempts: 3,
-    timeout: null,
-    trace: null,
-    data: { encoding: 'json', body: '{"to":"a@example.org"}' },
-    ...fields,
-  }
-}
+export { job } from './job.ts'
 
 /** Resolves with the first bell of a kind; the test's own timeout tells when there is none. */
 export function bell(store: Store, kind: Bell['kind']): Promise<Bell> {
