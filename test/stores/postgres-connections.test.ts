@@ -41,7 +41,7 @@ describe('connections', { skip }, () => {
       )
       const pushes = Promise.all(Array.from({ length: 300 }, (_, n) => queue.push(n)))
       await until('all to be done', async () => {
-        const [row] = await server().unsafe(
+        const [row] = await server(
           `select count(*)::int as count from pg_stat_activity where application_name in ($1, 'millpond')
           and query like $2`,
           [name, `%${schema}%`],
@@ -64,18 +64,18 @@ describe('connections', { skip }, () => {
       const heard: Bell[] = []
       store.listen((bell) => heard.push(bell))
       const listening = async () =>
-        (await server().unsafe(`select pid from pg_stat_activity where query ilike $1`, [`listen%${schema}%`])).map(
+        (await server(`select pid from pg_stat_activity where query ilike $1`, [`listen%${schema}%`])).map(
           ({ pid }) => pid,
         )
       await until('LISTEN', async () => (await listening()).length === 1)
       const asleep = async () => {
         await claimAll(store)
-        return (await server().unsafe(`select 1 from ${schema}.sleepers`)).length === 1
+        return (await server(`select 1 from ${schema}.sleepers`)).length === 1
       }
       await until('the sleeper', asleep)
       heard.length = 0
       const [pid] = await listening()
-      await server().unsafe(`select pg_terminate_backend($1)`, [pid])
+      await server(`select pg_terminate_backend($1)`, [pid])
       await other.push([job()])
       await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
       await until('LISTEN again', async () => (await listening()).some((one) => one !== pid))
@@ -95,7 +95,7 @@ describe('connections', { skip }, () => {
       const cutting = (async () => {
         while (going) {
           // Also those that have just pushed, and may be about to answer.
-          await server().unsafe(
+          await server(
             `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and query like $1 limit 1`,
             [`%${schema}.push%`],
           )
@@ -156,7 +156,7 @@ describe('clients of the caller’s', { skip }, () => {
         assert.deepEqual((await store.find([rare.id]))[0]?.result, { encoding: 'json', body: '"r"' })
         await until('the sleeper', async () => {
           await claimAll(store)
-          return (await server().unsafe(`select 1 from ${schema}.sleepers`)).length === 1
+          return (await server(`select 1 from ${schema}.sleepers`)).length === 1
         })
         heard.length = 0
         await other.push([job()])
@@ -184,7 +184,7 @@ describe('behind PgBouncer', { skip: missingReason('pgbouncer') }, () => {
       await until('a bell', () => heard.some(({ kind, queue }) => kind === 'work' && queue === 'emails'))
       const [one] = await claimAll(store)
       assert.ok(one)
-      assert.equal((await server().unsafe(`select 1 from ${schema}.sleepers`)).length, 0)
+      assert.equal((await server(`select 1 from ${schema}.sleepers`)).length, 0)
       heard.length = 0
       await other.complete('emails', [{ ...one, result: null }])
       await until('a bell', () => heard.some(({ kind }) => kind === 'finished'))

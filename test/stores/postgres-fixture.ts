@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
+import pg from 'pg'
 import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres.ts'
 import { serverUrl } from '../servers/shared.ts'
@@ -15,16 +15,16 @@ export function urlOf(server: 'postgres' | 'pgbouncer'): string {
 
 export const newSchema = (): string => `mp_${process.pid}_${randomBytes(5).toString('hex')}`
 
-let shared: postgres.Sql | undefined
+let shared: pg.Pool | undefined
 
-/** A connection of the tests' own, straight to the server. */
-export function server(): postgres.Sql {
-  shared ??= postgres(urlOf('postgres'), { max: 1, onnotice: () => {}, idle_timeout: 1 })
-  return shared
+/** A statement of the tests' own, straight to the server. */
+export async function server(statement: string, params: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
+  shared ??= new pg.Pool({ connectionString: urlOf('postgres'), max: 1, allowExitOnIdle: true })
+  return (await shared.query(statement, [...params])).rows
 }
 
 export async function dropSchema(schema: string): Promise<void> {
-  await server().unsafe(`drop schema if exists ${schema} cascade`)
+  await server(`drop schema if exists ${schema} cascade`)
 }
 
 /** A fresh store in a schema of its own, which goes with it. */
@@ -65,7 +65,7 @@ export async function openEmptied(
     store,
     async dispose() {
       await store.close()
-      await server().unsafe(`
+      await server(`
         truncate ${TABLES.map((table) => `${schema}.${table}`).join(', ')} restart identity;
         update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null;
         alter sequence ${schema}.place restart`)

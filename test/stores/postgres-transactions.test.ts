@@ -131,12 +131,12 @@ describe('handlers’ transactions', { skip }, () => {
   let opened: Awaited<ReturnType<typeof openPostgres>>
   before(async () => {
     opened = await openPostgres(urlOf('postgres'), { connections: 3 })
-    await server().unsafe(`create table ${opened.schema}.effects (text text)`)
+    await server(`create table ${opened.schema}.effects (text text)`)
   })
   after(() => opened.dispose())
 
   const effects = async () =>
-    (await server().unsafe(`select text from ${opened.schema}.effects order by text`)).map(({ text }) => text)
+    (await server(`select text from ${opened.schema}.effects order by text`)).map(({ text }) => text)
   const begin = () => {
     const transaction = opened.store.transactions?.begin()
     assert.ok(transaction)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import postgres from 'postgres'
 import { isMillpondError } from '../../src/errors.ts'
 import { Millpond } from '../../src/index.ts'
@@ -61,8 +62,7 @@ describe('opening', { skip }, () => {
         run(process.execPath, ['--input-type=module', '-e', code, String(n)], { timeout: 30_000 }),
       )
       await Promise.all(processes)
-      const [row] =
-        await server().unsafe(`select count(*)::int as queues, (select count(*)::int from ${schema}.meta) as metas
+      const [row] = await server(`select count(*)::int as queues, (select count(*)::int from ${schema}.meta) as metas
         from ${schema}.queues`)
       assert.deepEqual({ ...row }, { queues: 5, metas: 1 })
     } finally {
@@ -72,11 +72,11 @@ describe('opening', { skip }, () => {
 
   test('a schema of a newer version is StoreVersion, other functions of this version are laid down anew', async () => {
     await withStore(async (_, schema) => {
-      await server().unsafe(`update ${schema}.meta set operations = 'other'`)
+      await server(`update ${schema}.meta set operations = 'other'`)
       await (await open(urlOf('postgres'), { schema })).close()
-      const [row] = await server().unsafe(`select operations from ${schema}.meta`)
+      const [row] = await server(`select operations from ${schema}.meta`)
       assert.match(String(row?.operations), /^[0-9a-f]{64}$/)
-      await server().unsafe(`update ${schema}.meta set version = 1000`)
+      await server(`update ${schema}.meta set version = 1000`)
       await assert.rejects(open(urlOf('postgres'), { schema }), (error) => isMillpondError(error, 'StoreVersion'))
     })
   })
@@ -98,7 +98,7 @@ describe('opening', { skip }, () => {
         return finished
       })()
       for (let round = 0; round < 5; round++) {
-        await server().unsafe(`update ${schema}.meta set operations = 'other'`)
+        await server(`update ${schema}.meta set operations = 'other'`)
         await (await open(urlOf('postgres'), { schema })).close()
       }
       working = false
@@ -115,14 +115,20 @@ describe('the SQL interface', { skip }, () => {
       const seen: unknown[] = []
       pond.queue('emails').work((one) => void seen.push(one.data))
       await until('the worker to sleep', async () => {
-        const rows = await server().unsafe(`select 1 from ${schema}.sleepers`)
+        const rows = await server(`select 1 from ${schema}.sleepers`)
         return rows.length > 0
       })
-      await server().begin(async (sql) => {
-        await sql.unsafe(`select ${schema}.push('emails', '{"to":"a@example.org"}')`)
-        await sql.unsafe(`select ${schema}.push(queue => 'emails', data => '[1]', priority => 9, key => 'k')`)
+      const sql = new pg.Client(urlOf('postgres'))
+      await sql.connect()
+      try {
+        await sql.query('begin')
+        await sql.query(`select ${schema}.push('emails', '{"to":"a@example.org"}')`)
+        await sql.query(`select ${schema}.push(queue => 'emails', data => '[1]', priority => 9, key => 'k')`)
         assert.equal(seen.length, 0)
-      })
+        await sql.query('commit')
+      } finally {
+        await sql.end()
+      }
       await until('both jobs', () => seen.length === 2)
       assert.deepEqual(seen, [[1], { to: 'a@example.org' }])
     } finally {
@@ -133,14 +139,13 @@ describe('the SQL interface', { skip }, () => {
 
   test('delay, key, group, attempts and id are kept, bad ones refused', async () => {
     await withStore(async (store, schema) => {
-      const sql = server()
       const id = '019b76da-a800-7000-8000-00000000abcd'
-      const [first] = await sql.unsafe(
+      const [first] = await server(
         `select ${schema}.push('emails', '1', delay => 60000, key => 'k', "group" => 'g', attempts => 2, timeout => 5, id => $1::uuid) as id`,
         [id],
       )
       assert.equal(first?.id, id)
-      const [second] = await sql.unsafe(`select ${schema}.push('emails', '2', key => 'k') as id`)
+      const [second] = await server(`select ${schema}.push('emails', '2', key => 'k') as id`)
       assert.equal(second?.id, id, 'the job that has the key')
       const [record] = await store.find([id])
       assert.deepEqual(
@@ -148,7 +153,7 @@ describe('the SQL interface', { skip }, () => {
         ['scheduled', 'k', 'g', 2, 5],
       )
       await store.configure({ queue: 'emails', capacity: 1 })
-      const [full] = await sql.unsafe(`select ${schema}.push('emails', '3') as id`)
+      const [full] = await server(`select ${schema}.push('emails', '3') as id`)
       assert.equal(full?.id, null)
       const bad = [
         `'bad queue', '1'`,
@@ -158,13 +163,13 @@ describe('the SQL interface', { skip }, () => {
         `'q', '1', delay => -1`,
         `'q', '1', key => ''`,
       ]
-      for (const args of bad) await assert.rejects(sql.unsafe(`select ${schema}.push(${args})`), args)
+      for (const args of bad) await assert.rejects(server(`select ${schema}.push(${args})`), args)
     })
   })
 
   test('ids made in SQL are UUIDs of version 7, of now', async () => {
     await withStore(async (_, schema) => {
-      const [row] = await server().unsafe(`select ${schema}.new_id() as id`)
+      const [row] = await server(`select ${schema}.new_id() as id`)
       const id = String(row?.id)
       assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
       assert.ok(Math.abs(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) - Date.now()) < 60_000)
@@ -180,8 +185,8 @@ describe('roles', { skip }, () => {
     const url = new URL(urlOf('postgres'))
     url.username = role
     url.password = 'secret'
-    await server().unsafe(`create role ${role} login password 'secret'`)
-    if (duty !== undefined) await server().unsafe(`select ${schema}.allow('${role}', '${duty}')`)
+    await server(`create role ${role} login password 'secret'`)
+    if (duty !== undefined) await server(`select ${schema}.allow('${role}', '${duty}')`)
     const opened: Store[] = []
     try {
       const openAs = async () => {
@@ -193,7 +198,7 @@ describe('roles', { skip }, () => {
     } finally {
       await Promise.all(opened.map((one) => one.close()))
       await dispose()
-      await server().unsafe(`drop owned by ${role}; drop role ${role}`)
+      await server(`drop owned by ${role}; drop role ${role}`)
     }
   }
   const unavailable = (error: unknown) => isMillpondError(error, 'StoreUnavailable')
@@ -246,9 +251,9 @@ describe('done jobs', { skip }, () => {
       async (store, schema) => {
         await store.configure({ queue: 'emails', keepDone: 3_600_000 })
         const slots = async () =>
-          (
-            await server().unsafe(`select slot, count(*)::int as count from ${schema}.done group by slot order by slot`)
-          ).map(({ slot, count }) => [slot, count])
+          (await server(`select slot, count(*)::int as count from ${schema}.done group by slot order by slot`)).map(
+            ({ slot, count }) => [slot, count],
+          )
         const finish = async (count: number) => {
           // Large ones, so that no slot is small enough to be cleaned row by row.
           const body = JSON.stringify(
@@ -268,7 +273,7 @@ describe('done jobs', { skip }, () => {
         await store.sweep(1)
         const first = await finish(2)
         // As if they were ten megabytes: relation sizes do not count what is stored aside.
-        await server().unsafe(`insert into ${schema}.done (seq, pushed_at, due_at, id, queue, attempts, priority, encoding, data, finished_at, slot)
+        await server(`insert into ${schema}.done (seq, pushed_at, due_at, id, queue, attempts, priority, encoding, data, finished_at, slot)
           select -n, 0, 0, gen_random_uuid(), 1, 1, 4, 'json', repeat('x', 1000), ${clock.now}, 0 from generate_series(1, 9000) as n`)
         clock.now += 600_000
         await store.sweep(1000)
@@ -319,7 +324,7 @@ describe('order under way', { skip }, () => {
         const after = [job(), job()]
         await store.push(after)
         await claimAll(store)
-        const [row] = await server().unsafe(`select places[6]::int as mark from ${schema}.marks`)
+        const [row] = await server(`select places[6]::int as mark from ${schema}.marks`)
         assert.ok(Number(row?.mark) >= 1)
       } finally {
         await admin.end()
