@@ -1,10 +1,19 @@
 /** Opening, its errors, and what is in the file. */
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { connect } from '../../src/stores/sqlite/connection.ts'
 import { settingsOf } from '../../src/stores/sqlite/settings.ts'
 import { CONTRACT } from '../../src/stores/sqlite/statements.ts'
 import { open } from '../../src/stores/sqlite.ts'
@@ -62,14 +71,30 @@ describe('sqlite: URL and options', () => {
     })
   }
 
-  test('sync reaches the connection', () => {
-    for (const [sync, level] of [
+  test('sync decides whether anybody waits for the log, also where the path is a link', {
+    skip: process.platform !== 'linux',
+  }, async () => {
+    const logs = (path: string): number =>
+      readdirSync('/proc/self/fd').filter((name) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${name}`) === `${path}-wal`
+        } catch {
+          return false
+        }
+      }).length
+    for (const [sync, descriptors] of [
       ['full', 2],
       ['normal', 1],
     ] as const) {
-      const db = connect({ path: newPath(), sync, busyTimeout: 100, transactionTimeout: 100 })
-      assert.equal(db.prepare('pragma synchronous').get()?.synchronous, level)
-      db.close()
+      const path = newPath()
+      writeFileSync(path, '')
+      const link = newPath()
+      symlinkSync(path, link)
+      const store = await open(`sqlite:${link}`, { sync })
+      // SQLite's own, and the one that is synced.
+      assert.equal(logs(realpathSync(path)), descriptors)
+      await store.close()
+      assert.equal(logs(realpathSync(path)), 0)
     }
   })
 })

@@ -18,6 +18,7 @@ import type { Engine } from './engine.ts'
 import { toWire } from './errors.ts'
 import { HandlerTransaction } from './handler-transaction.ts'
 import type { Written } from './ledger.ts'
+import type { Log } from './log.ts'
 import { isReadable, isRepeatable, performAll, read, weight } from './perform.ts'
 import type { Answer, JobRequest, Request, TransactionRequest } from './protocol.ts'
 import type { Settings } from './settings.ts'
@@ -42,6 +43,7 @@ export class Committer {
   readonly #db: DatabaseSync
   readonly #engine: Engine
   readonly #settings: Settings
+  readonly #log: Pick<Log, 'sync'> | null
   readonly #reports: Reports
   readonly #begin
   readonly #commit
@@ -50,15 +52,14 @@ export class Committer {
   /** Transactions that ended without the handler's doing, and why. */
   readonly #broken = new Map<number, string>()
   #closing = false
-  /** As the connection is set now. */
-  #synced: Settings['sync']
 
-  constructor(db: DatabaseSync, engine: Engine, settings: Settings, reports: Reports) {
+  /** @param log null: commits wait for no disk */
+  constructor(db: DatabaseSync, engine: Engine, settings: Settings, log: Pick<Log, 'sync'> | null, reports: Reports) {
     this.#db = db
     this.#engine = engine
     this.#settings = settings
+    this.#log = log
     this.#reports = reports
-    this.#synced = settings.sync
     this.#begin = db.prepare('begin immediate')
     this.#commit = db.prepare('commit')
   }
@@ -131,7 +132,7 @@ export class Committer {
     let done: Answer[]
     let failed = false
     try {
-      this.#beginNow(group.every(isRepeatable))
+      this.#beginNow()
       try {
         done = performAll(this.#engine, group)
       } catch (error) {
@@ -139,26 +140,50 @@ export class Committer {
         throw error
       }
       this.#commitNow()
-      answers.push(...done)
     } catch (error) {
       this.#undo()
       if (failed) for (const request of group) this.#commitAll([request], answers)
       else for (const request of group) answers.push(this.#rejected(request, error))
+      return
+    }
+    this.#answerSynced(group, done, answers)
+  }
+
+  /**
+   * What a power cut may undo is answered at once, the rest when it is on the disk: so an idle worker begins with a job that was
+   * just pushed while its pusher waits for the disk still.
+   */
+  #answerSynced(group: readonly JobRequest[], done: readonly Answer[], answers: Answer[]): void {
+    const lasting = group.map((request) => !isRepeatable(request))
+    if (this.#log === null || !lasting.includes(true)) {
+      answers.push(...done)
+      return
+    }
+    if (lasting.includes(false)) {
+      this.#reports.answer([...answers.splice(0), ...done.filter((_, at) => !lasting[at])])
+    }
+    const late = done.filter((_, at) => lasting[at])
+    try {
+      this.#syncNow()
+      answers.push(...late)
+    } catch (error) {
+      answers.push(...late.map((answer) => this.#rejected(answer, error)))
     }
   }
 
-  /** @param light a power cut may undo it */
-  #beginNow(light: boolean): void {
-    this.#engine.ledger.discard()
-    this.#sync(light ? 'normal' : this.#settings.sync)
-    whileBusy(this.#settings.busyTimeout, () => this.#begin.run())
+  #syncNow(): void {
+    try {
+      this.#log?.sync()
+    } catch (cause) {
+      const { path } = this.#settings
+      const message = `the disk of ${path} failed: what this call did may or may not last; see to the disk, then try again`
+      throw new MillpondError('StoreFailed', message, { cause })
+    }
   }
 
-  /** `full` waits for the disk at the commit, `normal` leaves that to the next `full` one or to a checkpoint. */
-  #sync(mode: Settings['sync']): void {
-    if (mode === this.#synced) return
-    this.#db.exec(`pragma synchronous = ${mode}`)
-    this.#synced = mode
+  #beginNow(): void {
+    this.#engine.ledger.discard()
+    whileBusy(this.#settings.busyTimeout, () => this.#begin.run())
   }
 
   #commitNow(): void {
@@ -198,7 +223,7 @@ export class Committer {
       return
     }
     try {
-      this.#beginNow(false)
+      this.#beginNow()
     } catch (error) {
       this.#broken.set(transaction, 'it could not begin')
       this.#reports.answer([this.#rejected(request, error)])
@@ -235,8 +260,10 @@ export class Committer {
       if (request.op === 'pushWithin') return { seq, output: open.push(request.input.flat, request.now ?? Date.now()) }
       this.#leave(open)
       const stale = request.op === 'commitWith' && open.complete(request) === 'stale'
-      if (request.op === 'commitWith' && !stale) this.#commitNow()
-      else this.#undo()
+      if (request.op === 'commitWith' && !stale) {
+        this.#commitNow()
+        this.#syncNow()
+      } else this.#undo()
       return { seq, output: request.op === 'rollback' ? null : stale ? 'stale' : 'ok' }
     } catch (error) {
       if (this.#transaction !== open) this.#undo()

@@ -100,7 +100,7 @@ function migrate(db: DatabaseSync, path: string, busyTimeout: number): void {
   }
 }
 
-export function connect({ path, sync, busyTimeout }: Settings): DatabaseSync {
+export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTimeout'>): DatabaseSync {
   checkAccess(path)
   let db: DatabaseSync | undefined
   try {
@@ -113,7 +113,7 @@ export function connect({ path, sync, busyTimeout }: Settings): DatabaseSync {
       throw new MillpondError('StoreUnavailable', `${path} cannot use a write-ahead log: put it on a local disk`)
     }
     opened.exec(`
-      pragma synchronous = ${sync};
+      pragma synchronous = normal;
       pragma cache_size = -65536;
       pragma temp_store = memory;
       pragma wal_autocheckpoint = 4000;

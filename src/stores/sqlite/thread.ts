@@ -7,14 +7,17 @@ import { Committer } from './committer.ts'
 import { connect } from './connection.ts'
 import { Engine } from './engine.ts'
 import { toWire } from './errors.ts'
+import { Log } from './log.ts'
 import type { Request, ThreadData, ThreadMessage } from './protocol.ts'
 import { Watcher } from './watcher.ts'
 
 function serve(port: MessagePort, { settings }: ThreadData): void {
   const post = (message: ThreadMessage): void => port.postMessage(message)
   let db: ReturnType<typeof connect>
+  let log: Log | null
   try {
     db = connect(settings)
+    log = settings.sync === 'full' ? new Log(settings.path) : null
   } catch (error) {
     post({ kind: 'failed', error: toWire(error, settings.path) })
     port.close()
@@ -23,7 +26,7 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
   const engine = new Engine(db)
   const watcher = new Watcher(db, engine.statements, (bells) => post({ kind: 'answers', answers: [], bells }))
   let rung: ThreadMessage & { kind: 'answers' } = { kind: 'answers', answers: [], bells: [] }
-  const committer = new Committer(db, engine, settings, {
+  const committer = new Committer(db, engine, settings, log, {
     answer(answers) {
       post({ ...rung, answers })
       rung = { kind: 'answers', answers: [], bells: [] }
@@ -39,6 +42,7 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
     committer.finish()
     watcher.stop()
     db.close()
+    log?.close()
     post({ kind: 'answers', answers: [{ seq, output: null }], bells: [] })
     port.close()
   }

@@ -1,0 +1,83 @@
+/** What waits for the disk and what doesn't, in the thread's own order; and a disk that fails only then. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Committer } from '../../src/stores/sqlite/committer.ts'
+import { connect } from '../../src/stores/sqlite/connection.ts'
+import { Engine } from '../../src/stores/sqlite/engine.ts'
+import { flattenJobs } from '../../src/stores/sqlite/flat.ts'
+import type { Answer, Request } from '../../src/stores/sqlite/protocol.ts'
+import { settingsOf } from '../../src/stores/sqlite/settings.ts'
+import { job, newPath } from './sqlite-fixture.ts'
+
+/** Runs the requests in one commit and returns what happened, in order. */
+function happened(requests: Request[], sync = (): void => {}): string[] {
+  const settings = settingsOf(`sqlite:${newPath()}`, {})
+  const db = connect(settings)
+  const events: string[] = []
+  const told = ({ seq, ...answer }: Answer): string => `${seq}${'error' in answer ? ` ${answer.error.code}` : ''}`
+  const log = {
+    sync() {
+      events.push('sync')
+      sync()
+    },
+  }
+  const committer = new Committer(db, new Engine(db), settings, log, {
+    answer: (answers) => events.push(...answers.map(told)),
+    committed: () => events.push('committed'),
+  })
+  for (const request of requests) committer.add(request)
+  committer.run()
+  committer.finish()
+  db.close()
+  return events
+}
+
+const push = (seq: number): Request => ({ seq, op: 'push', input: flattenJobs([job()]), now: null })
+const claim = (seq: number): Request => ({
+  seq,
+  op: 'claim',
+  input: { queue: 'emails', worker: 'w', limit: 10, lease: 10_000 },
+  now: null,
+})
+
+describe('sqlite: the disk', () => {
+  test('a claim is answered when its commit is made, a push of the same commit when that is on the disk', () => {
+    assert.deepEqual(happened([push(1), claim(2)]), ['committed', '2', 'sync', '1'])
+    assert.deepEqual(happened([claim(1), push(2), push(3), claim(4)]), ['committed', '1', '4', 'sync', '2', '3'])
+  })
+
+  test('pushes alone share one wait for the disk, and are answered after it', () => {
+    assert.deepEqual(happened([push(1), push(2), push(3)]), ['committed', 'sync', '1', '2', '3'])
+  })
+
+  test('a claim alone, or what only reads, waits for no disk', () => {
+    assert.deepEqual(happened([claim(1), { seq: 2, op: 'stats', input: {}, now: null }]), ['1', '2'])
+  })
+
+  test('where the disk fails after the commit, who needed it is told so, and nobody else', () => {
+    const broken = (): never => {
+      throw new Error('EIO: i/o error, fdatasync')
+    }
+    assert.deepEqual(happened([push(1), claim(2)], broken), ['committed', '2', 'sync', '1 StoreFailed'])
+  })
+
+  test('a completion in a handler’s transaction waits for the disk, its statements do not', () => {
+    const query = (seq: number, text: string): Request => ({
+      seq,
+      op: 'query',
+      input: { transaction: 1, text, params: [] },
+      now: null,
+    })
+    const completed: Request = {
+      seq: 4,
+      op: 'commitWith',
+      input: { transaction: 1, queue: 'emails', completion: { id: 'a', fence: 1, result: null } },
+      now: null,
+    }
+    const pushed: Request = { seq: 1, op: 'push', input: flattenJobs([job({ id: 'a' })]), now: null }
+    assert.deepEqual(happened([pushed, claim(2), query(3, 'create table t (n)'), completed]), [
+      ...['committed', '2', 'sync', '1'],
+      ...['3', 'committed', 'sync', '4'],
+    ])
+  })
+})
