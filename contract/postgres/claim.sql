@@ -1,12 +1,42 @@
 -- claim: gives waiting jobs to a worker.
 -- In:  queue, worker, limit, lease in ms. places: where this caller's last claim ended, for the priorities 9 … 0, or null: a hint that
 --      spares the scan what was claimed already. listener: who wants to be notified of pushes if there were too few jobs; or null.
--- Out: now; jobs, a line for each, highest priority first, then by place, or null; asleep: the listener was noted only now, so
---      what was pushed meanwhile would go unnoticed: claim once more; bounded: the queue has a capacity.
+-- Out: now; jobs, a line for each, highest priority first, then by place, or null; asleep: the listener was noted only now, or
+--      pushes are under way that did not see it yet, so what they store would go unnoticed: claim once more; bounded: the queue has a capacity.
 --      Lines are joined by U+001E, their fields by U+001F: seq id fence attempt attempts priority pushed_at due_at, then JSON of
 --      what few jobs have (group key timeout trace, and data that is not JSON) or nothing, then data.
--- Invariant: fence and attempt grow by one; a job is in one claim at a time; none from a paused queue. Needs no fsync: what is
---      undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
+-- Invariant: fence and attempt grow by one, after a crash the fence by more; a job is in one claim at a time; none from a paused queue.
+--      Needs no fsync: what is undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
+
+-- The server has crashed since the last claim: claims that were undone have had fences up to some way above the last ones known. A
+-- hundred thousand is more than one job can be claimed in the seconds for which a commit may stay undone.
+create or replace function millpond.after_crash() returns integer
+language plpgsql as $$
+declare
+  v_fences integer;
+begin
+  perform from millpond.meta for update;
+  select fences into v_fences from millpond.unharmed;
+  if not found then
+    update millpond.meta set fences = fences + 100000 returning fences into v_fences;
+    insert into millpond.unharmed values (v_fences);
+  end if;
+  return v_fences;
+end $$;
+
+-- Whether a push may be under way that did not see who was asleep yet; every push holds a lock on its places (`enter`).
+create or replace function millpond.pushing() returns boolean
+language plpgsql as $$
+declare
+  v_place integer;
+begin
+  select last_value >> 12 into v_place from millpond.place;
+  for v_each in v_place - 1 .. v_place loop
+    if not pg_try_advisory_lock(hashtext('millpond'), v_each) then return true; end if;
+    perform pg_advisory_unlock(hashtext('millpond'), v_each);
+  end loop;
+  return false;
+end $$;
 
 -- Moves the marks up to the first job that waits, but not past places that an unfinished push may hold.
 create or replace function millpond.advance(p_queue integer) returns void
@@ -43,6 +73,7 @@ as $$
 declare
   v_queue  integer;
   v_paused boolean;
+  v_fences integer;
   v_marks  bigint[];
   v_from   bigint[];
   v_ctids  tid[];
@@ -56,9 +87,15 @@ declare
 begin
   at := time_of(claim.now);
   asleep := false;
-  perform set_config('synchronous_commit', 'off', true);
-  select id, paused, capacity is not null into v_queue, v_paused, bounded from queues where name = claim.queue;
-  if found and not v_paused then
+  select unharmed.fences, q.id, q.paused, q.capacity is not null into v_fences, v_queue, v_paused, bounded
+  from unharmed left join queues as q on q.name = claim.queue;
+  if found then perform set_config('synchronous_commit', 'off', true);
+  else
+    -- On the disk before any fence above it is known.
+    v_fences := after_crash();
+    select q.id, q.paused, q.capacity is not null into v_queue, v_paused, bounded from queues as q where q.name = claim.queue;
+  end if;
+  if v_queue is not null and not v_paused then
     select marks.places into v_marks from marks where queue = v_queue;
     if claim.places is null then v_from := v_marks;
     else
@@ -117,7 +154,7 @@ begin
         ), moved as (
           insert into running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, lane, key,
             "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
-          select seq, pushed_at, due_at, timeout, at, id, queue, fence + 1, attempt + 1, attempts, priority, lane, key,
+          select seq, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, lane, key,
             "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, at + claim.lease
           from taken
           returning *
@@ -152,5 +189,6 @@ begin
   if v_left > 0 and claim.listener is not null then
     insert into sleepers (queue, listener) values (claim.queue, claim.listener) on conflict do nothing;
     asleep := found;
+    if not asleep and jobs is null then asleep := pushing(); end if;
   end if;
 end $$;

@@ -1,12 +1,13 @@
 -- push: stores jobs.
--- In:  for people and any driver `push`, one job in the caller's transaction. For libraries `push_alike`, many jobs that differ in
+-- In:  for people and any driver `push`, one job in the caller's transaction. For libraries `push_list`, many jobs that differ in
 --      id and data alone, and `push_jobs`, any jobs. `own`: the call is its whole transaction. `now`: null but in tests.
--- Out: `push` the job's id, null where the queue is full; `push_alike` the ids that were stored, null: all of them;
---      `push_jobs` one text per job: its outcome (pushed, existing, full), a space, the id.
+-- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
+--      space, the id; `push_list` the same, null: all were pushed.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
 
 -- Takes note that jobs with places from here on may be stored by this transaction, whenever it may end: the marks of a queue
 -- must not pass them before. Held as an advisory lock on the places' upper bits, and let go by the end of the transaction.
+-- A call of a library's is not to wait for a lock until its caller gives up, and then be stored after all.
 create or replace function millpond.enter(p_own boolean) returns void
 language plpgsql as $$
 declare
@@ -16,6 +17,8 @@ begin
     -- The first push of a transaction covers all the later ones.
     if current_setting('millpond.entered', true) = 'millpond' then return; end if;
     perform set_config('millpond.entered', 'millpond', true);
+  elsif current_setting('lock_timeout') = '0' then
+    perform set_config('lock_timeout', '15s', true);
   end if;
   select last_value into v_place from millpond.place;
   perform pg_advisory_xact_lock_shared(hashtext('millpond'), (v_place >> 12)::integer);
@@ -47,19 +50,19 @@ begin
 end $$;
 
 -- data: JSON texts, joined by U+001F, which no JSON text holds.
-create or replace function millpond.push_alike(
+create or replace function millpond.push_list(
   queue text, ids uuid[], data text, priority smallint default 4, delay bigint default 0, run_at bigint default null,
   "group" text default null, attempts integer default 10, timeout bigint default null, trace text default null,
   own boolean default true, now bigint default null
-) returns uuid[]
+) returns text[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_now   bigint  := time_of(push_alike.now);
-  v_due   bigint  := greatest(v_now, coalesce(push_alike.run_at, v_now + push_alike.delay));
+  v_now   bigint  := time_of(push_list.now);
+  v_due   bigint  := greatest(v_now, coalesce(push_list.run_at, v_now + push_list.delay));
   v_later boolean := v_due > v_now;
   v_queue integer;
   v_limit bigint;
@@ -67,41 +70,39 @@ declare
   v_known uuid[];
   v_count integer;
 begin
-  select id, capacity into v_queue, v_limit from queues where name = push_alike.queue;
+  perform enter(push_list.own);
+  select id, capacity into v_queue, v_limit from queues where name = push_list.queue;
   if not found then
-    v_queue := queue_of(push_alike.queue);
+    v_queue := queue_of(push_list.queue);
   elsif v_limit is not null then
     -- Whether there is room has to be seen job by job.
-    return (
-      select coalesce(array_agg(split_part(outcome, ' ', 2)::uuid) filter (where outcome like 'pushed %'), '{}')
-      from unnest(push_jobs((
-        select json_agg(json_build_object(
-          'id', job.id, 'queue', push_alike.queue, 'priority', push_alike.priority, 'delay', push_alike.delay,
-          'runAt', push_alike.run_at, 'group', push_alike."group", 'attempts', push_alike.attempts,
-          'timeout', push_alike.timeout, 'trace', push_alike.trace, 'data', 'j' || job.data) order by job.at)
-        from unnest(push_alike.ids, string_to_array(push_alike.data, E'\x1f')) with ordinality as job(id, data, at)
-      ), push_alike.own, push_alike.now)) as outcome);
+    return push_jobs((
+      select json_agg(json_build_object(
+        'id', job.id, 'queue', push_list.queue, 'priority', push_list.priority, 'delay', push_list.delay,
+        'runAt', push_list.run_at, 'group', push_list."group", 'attempts', push_list.attempts,
+        'timeout', push_list.timeout, 'trace', push_list.trace, 'data', 'j' || job.data) order by job.at)
+      from unnest(push_list.ids, string_to_array(push_list.data, E'\x1f')) with ordinality as job(id, data, at)
+    ), push_list.own, push_list.now);
   end if;
-  perform enter(push_alike.own);
   begin
     -- Nearly always all ids are new, and inserting without `on conflict` costs a third less.
     insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, "group", trace, encoding, data)
-    select nextval('place'), v_now, v_due, push_alike.timeout, job.id, v_queue, push_alike.attempts, push_alike.priority, v_later,
-      push_alike."group", push_alike.trace, 'json', job.data
-    from unnest(push_alike.ids, string_to_array(push_alike.data, E'\x1f')) as job(id, data);
-    v_new := push_alike.ids;
+    select nextval('place'), v_now, v_due, push_list.timeout, job.id, v_queue, push_list.attempts, push_list.priority, v_later,
+      push_list."group", push_list.trace, 'json', job.data
+    from unnest(push_list.ids, string_to_array(push_list.data, E'\x1f')) as job(id, data);
+    v_new := push_list.ids;
   exception when unique_violation then
     with stored as (
       insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, "group", trace, encoding, data)
-      select nextval('place'), v_now, v_due, push_alike.timeout, job.id, v_queue, push_alike.attempts, push_alike.priority, v_later,
-        push_alike."group", push_alike.trace, 'json', job.data
-      from unnest(push_alike.ids, string_to_array(push_alike.data, E'\x1f')) as job(id, data)
+      select nextval('place'), v_now, v_due, push_list.timeout, job.id, v_queue, push_list.attempts, push_list.priority, v_later,
+        push_list."group", push_list.trace, 'json', job.data
+      from unnest(push_list.ids, string_to_array(push_list.data, E'\x1f')) as job(id, data)
       on conflict do nothing
       returning id
     )
     select coalesce(array_agg(id), '{}') into v_new from stored;
   end;
-  v_known := known_ids(push_alike.ids);
+  v_known := known_ids(push_list.ids);
   if v_known is not null then
     delete from waiting where id = any (v_known) and id = any (v_new);
     v_new := array(select unnest(v_new) except select unnest(v_known));
@@ -111,11 +112,14 @@ begin
     if v_later then insert into counts (queue, scheduled) values (v_queue, v_count);
     else
       insert into counts (queue, waiting, ready) values (v_queue, v_count, v_count);
-      perform ring_work(push_alike.queue, push_alike.own);
+      perform ring_work(push_list.queue, push_list.own);
     end if;
   end if;
-  if v_count = cardinality(push_alike.ids) then return null; end if;
-  return coalesce(v_new, '{}');
+  if v_count = cardinality(push_list.ids) then return null; end if;
+  -- An id that comes twice is stored with its first job.
+  return array(
+    select case when id = any (v_new) and at = min(at) over (partition by id) then 'pushed ' else 'existing ' end || id
+    from unnest(push_list.ids) with ordinality as given(id, at) order by at);
 end $$;
 
 -- jobs: objects with id queue priority delay runAt key group attempts timeout trace data; data is a tagged text.

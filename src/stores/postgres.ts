@@ -35,6 +35,7 @@ import type {
   QueueStats,
   Store,
   StoreAdmin,
+  StoreReplicas,
   StoreTransactions,
   Swept,
 } from '../store.ts'
@@ -44,8 +45,10 @@ import { Doorbell } from './postgres/doorbell.ts'
 import { toMillpondError } from './postgres/errors.ts'
 import { migrate } from './postgres/migrate.ts'
 import { Operations } from './postgres/operations.ts'
-import { isPgPool, openPg, Pg } from './postgres/pg.ts'
+import { openPg, Pg } from './postgres/pg.ts'
+import { isPgPool } from './postgres/pg-client.ts'
 import { isPostgresJs, PostgresJs } from './postgres/postgresjs.ts'
+import { PostgresReplicas } from './postgres/replica.ts'
 import { type Settings, settingsOf } from './postgres/settings.ts'
 import { PostgresTransactions } from './postgres/transactions.ts'
 
@@ -55,7 +58,7 @@ export const open: OpenStore = async (url, options) => {
   const database = await connect(settings)
   try {
     const pooled = settings.listen === 'on' ? false : await database.pooled()
-    database.forgetful ||= pooled
+    database.forgetful ||= pooled || settings.listen === 'off'
     const install = await migrate(database, settings.schema)
     const polling = settings.listen === 'off' || pooled ? settings.poll : undefined
     return new PostgresStore(database, settings, install, polling, options.clock)
@@ -75,8 +78,9 @@ async function connect(settings: Settings): Promise<Database> {
 
 class PostgresStore implements Store {
   readonly name = 'postgres'
-  readonly capabilities: Capabilities = { durable: true, shared: true, transactions: true }
+  readonly capabilities: Capabilities = { durable: true, shared: true, transactions: true, replicas: true }
   readonly transactions: StoreTransactions
+  readonly replicas: StoreReplicas
   readonly admin: StoreAdmin
   readonly #database: Database
   readonly #caller: Caller
@@ -86,12 +90,14 @@ class PostgresStore implements Store {
 
   constructor(
     database: Database,
-    { schema, connections }: Settings,
+    settings: Settings,
     install: string,
     polling: number | undefined,
     clock: (() => number) | undefined,
   ) {
+    const { schema, connections } = settings
     this.#database = database
+    this.replicas = new PostgresReplicas(database, settings)
     this.#caller = new Caller(database, schema, clock)
     this.#doorbell = new Doorbell(this.#caller, polling)
     const operations = new Operations(this.#caller, this.#doorbell)

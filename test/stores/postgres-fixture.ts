@@ -59,23 +59,44 @@ export async function openEmptied(
   url: string,
   options: StoreOptions = {},
 ): Promise<{ store: Store; dispose: () => Promise<void> }> {
-  const schema = emptied.pop() ?? newSchema()
+  const schema = takeSchema()
   const store = await open(url, { schema, ...options })
   return {
     store,
     async dispose() {
       await store.close()
-      await server(`
-        truncate ${TABLES.map((table) => `${schema}.${table}`).join(', ')} restart identity;
-        update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null;
-        alter sequence ${schema}.place restart`)
-      emptied.push(schema)
+      await giveBackSchema(schema)
     },
   }
 }
 
+/** The name of a schema that is empty, or not even there. */
+export const takeSchema = (): string => emptied.pop() ?? newSchema()
+
+/** Empties it, for the next test. Every store on it must be closed. */
+export async function giveBackSchema(schema: string): Promise<void> {
+  const [there] = await server('select to_regnamespace($1) is not null as installed', [schema])
+  if (there?.installed === true) {
+    // Truncating makes new files for each table and its indexes, which takes far longer than deleting a few rows.
+    const empty = TABLES.map((name) => {
+      const table = `${schema}.${name}`
+      return `if pg_relation_size('${table}') > 100000 then truncate ${table}; else delete from ${table}; end if;`
+    })
+    await server(`do $$ begin
+      perform set_config('synchronous_commit', 'off', true);
+      ${empty.join('\n')}
+      update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null;
+      perform setval('${schema}.place', 1, false);
+    end $$`)
+  }
+  emptied.push(schema)
+}
+
 /** All but those that describe the schema itself. */
-const TABLES = ['queues', 'marks', 'waiting', 'running', 'done', 'retired', 'keys', 'counts', 'sleepers', 'histograms']
+const TABLES = [
+  ...['queues', 'marks', 'waiting', 'running', 'retired', 'keys', 'counts', 'sleepers', 'histograms'],
+  ...Array.from({ length: 8 }, (_, slot) => `done_${slot}`),
+]
 
 export { job } from './job.ts'
 

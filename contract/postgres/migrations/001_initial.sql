@@ -11,8 +11,16 @@
 create table millpond.meta (
   version    integer not null,                         -- number of the last migration
   operations text    not null,                         -- digest of the functions
-  install    uuid    not null default gen_random_uuid() -- tells this schema from one of the same name elsewhere
+  install    uuid    not null default gen_random_uuid(), -- tells this schema from one of the same name elsewhere
+  fences     integer not null default 0                -- all fences given out lie above
 );
+
+-- Not in the log, so it is empty after a crash, and on a standby that took over. Claims wait for no fsync: the last ones are undone
+-- then, and their fences must not be given out once more. The next claim finds this out, and raises `fences`, of which this is a copy.
+create unlogged table millpond.unharmed (
+  fences integer not null
+);
+insert into millpond.unharmed values (0);
 
 create sequence millpond.place;
 

@@ -24,7 +24,11 @@ export interface Database {
 }
 
 export interface Session {
+  /** A handler's statement. */
   query(text: string, params?: readonly unknown[]): Promise<Row[]>
+  /** One of the store's own, with a deadline where the connection is ours. */
+  own(text: string, params?: readonly unknown[]): Promise<Row[]>
+  begin(): Promise<void>
   /** Several statements in one text, without parameters. */
   script(text: string): Promise<void>
   release(): void

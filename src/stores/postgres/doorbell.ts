@@ -3,7 +3,8 @@
  *
  * In this process they ring at once. To others they go as notifications, of which none is sent for work unless somebody was
  * noted as asleep (`contract/postgres/claim.sql`), since every NOTIFY makes commits queue up; the other kinds are sent at most
- * every 20 ms per queue. Where LISTEN is impossible, the counts are looked at instead, ten times a second.
+ * every 20 ms per queue. Where LISTEN is impossible, the counts are looked at instead, ten times a second while this process has
+ * something to do or sees others at work, and down to one in 0.8 s when not: many idle processes would keep a server busy.
  */
 import { randomUUID } from 'node:crypto'
 import { storeError } from '../../errors.ts'
@@ -17,6 +18,13 @@ const KINDS: readonly Kind[] = ['work', 'room', 'finished', 'cancelled']
 /** Ms between notifications of one kind and queue. */
 const RING_AGAIN = 20
 const RELISTEN = 250
+/** Ms without anything new after which looks become rarer, by so much each, down to one in so many intervals. */
+const CALM = 2000
+const RARER = 1.25
+const RAREST = 8
+/** Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when a worker looks by itself. */
+const FIRST_AGAIN = 1
+const LAST_AGAIN = 512
 
 interface Seen {
   capacity: number | null
@@ -43,11 +51,17 @@ export class Doorbell {
   #up = false
   #looking = false
   #timer: NodeJS.Timeout | undefined
+  /** Ms until the next look, and `performance.now()` when something was last done or seen. */
+  #every: number
+  #stirred = performance.now()
+  /** Per queue: ms after which its last claim was repeated. */
+  readonly #repeated = new Map<string, number>()
 
   /** @param polling ms between looks; undefined: LISTEN */
   constructor(caller: Caller, polling: number | undefined) {
     this.#caller = caller
     this.#polling = polling
+    this.#every = polling ?? RELISTEN
   }
 
   /** For claim: null while no notification could reach us. */
@@ -71,6 +85,30 @@ export class Doorbell {
   /** Somebody here will want to know of this queue. */
   concern(queue: string): void {
     this.#queues.add(queue)
+  }
+
+  /** Something is going on here, so it matters what others do: no more rare looks. */
+  stir(): void {
+    if (this.#polling === undefined || !this.#started) return
+    this.#stirred = performance.now()
+    if (this.#every === this.#polling) return
+    this.#every = this.#polling
+    if (this.#looking) return
+    clearTimeout(this.#timer)
+    this.#plan(this.#every)
+  }
+
+  /** After a claim. @param found whether it got jobs @param asleep what was pushed meanwhile may ring for nobody: look once more */
+  claimed(queue: string, found: boolean, asleep: boolean): void {
+    if (found || !asleep) this.#repeated.delete(queue)
+    if (found) this.stir()
+    if (!asleep) return
+    const before = this.#repeated.get(queue)
+    const ms = before === undefined ? 0 : Math.max(before * 2, FIRST_AGAIN)
+    if (ms > LAST_AGAIN) return
+    this.#repeated.set(queue, ms)
+    if (ms === 0) this.bells.ring('work', queue)
+    else setTimeout(() => this.bells.ring('work', queue), ms).unref()
   }
 
   /** Tells other processes; the caller has rung here already. */
@@ -134,9 +172,8 @@ export class Doorbell {
 
   #look(): void {
     if (this.#caller.closed) return
-    const every = this.#polling ?? RELISTEN
     if (this.#looking || this.#listeners === 0) {
-      this.#plan(every)
+      this.#plan(this.#every)
       return
     }
     this.#looking = true
@@ -147,7 +184,9 @@ export class Doorbell {
       }, ignored)
       .finally(() => {
         this.#looking = false
-        this.#plan(every)
+        if (this.#polling !== undefined && performance.now() - this.#stirred > CALM)
+          this.#every = Math.min(this.#every * RARER, this.#polling * RAREST)
+        this.#plan(this.#every)
       })
   }
 
@@ -165,6 +204,7 @@ export class Doorbell {
     this.#seen.set(queue, now)
     // Of a queue that is new to us everything counts that ever happened in it.
     const { ready = 0, room = 0, finished = 0, stopped = 0, paused = false } = before ?? {}
+    if (now.ready !== ready || now.room !== room || now.finished !== finished) this.stir()
     if (now.ready !== ready || (paused && !now.paused)) this.bells.ring('work', queue)
     if (now.capacity !== before?.capacity || (now.capacity !== null && now.room !== room))
       this.bells.ring('room', queue)

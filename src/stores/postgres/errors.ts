@@ -47,11 +47,17 @@ export function isLost(error: unknown): boolean {
   return CONNECTION.test(code) || /^(08|57P01|57P02)/.test(code) || isTerminated(error)
 }
 
-/** `pg` says so in words alone. */
+/** `pg` says so in words alone. The third is the client's own deadline: the server is silent. */
 function isTerminated(error: unknown): boolean {
   return (
-    error instanceof Error && /^Connection terminated|^Client has encountered a connection error/.test(error.message)
+    error instanceof Error &&
+    /^Connection terminated|^Client has encountered a connection error|^Query read timeout$/.test(error.message)
   )
+}
+
+/** None of the pool's connections became free in time; `pg` says so in words alone. */
+function isCrowded(error: unknown): boolean {
+  return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 }
 
 /** Whether the server is away for now, so that it is worth another try. */
@@ -74,6 +80,6 @@ export function toMillpondError(error: unknown): MillpondError {
 }
 
 function codeOf(state: string, error: unknown): ErrorCode {
-  if (CONNECTION.test(state) || isTerminated(error)) return 'StoreUnavailable'
+  if (CONNECTION.test(state) || isTerminated(error) || isCrowded(error)) return 'StoreUnavailable'
   return STATES[state] ?? STATES[state.slice(0, 3)] ?? STATES[state.slice(0, 2)] ?? 'StoreFailed'
 }

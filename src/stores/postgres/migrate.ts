@@ -92,7 +92,7 @@ async function install(database: Database, schema: string): Promise<string> {
   const session = await database.reserve()
   const named = (text: string) => text.replaceAll(/\bmillpond\b/g, schema)
   try {
-    await session.query('begin')
+    await session.begin()
     try {
       await session.query('select pg_advisory_xact_lock(hashtext($1::text), 1)', [`${schema} migrate`])
       const [there] = await session.query(

@@ -34,7 +34,6 @@ import {
   jobsText,
   outcomeFrom,
   plainArray,
-  pushOutcomes,
   resultsText,
   tagged,
   textArray,
@@ -79,6 +78,7 @@ export class Operations {
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
     this.#caller.assertOpen()
     if (jobs.length === 0) return []
+    this.#doorbell.stir()
     // Accepted: a store that closes lets it go first.
     return this.#caller.track(this.#pusher.add(jobs))
   }
@@ -89,7 +89,7 @@ export class Operations {
     const again = () => {
       repeated = true
     }
-    const outcomes = same === undefined ? await this.#pushJobs(jobs, again) : await this.#pushAlike(jobs, same, again)
+    const outcomes = same === undefined ? await this.#pushJobs(jobs, again) : await this.#pushList(jobs, same, again)
     // Its own job, which the first of several tries has stored: only the answer was lost.
     if (repeated) {
       for (const [at, outcome] of outcomes.entries()) {
@@ -105,19 +105,13 @@ export class Operations {
     return outcomes
   }
 
-  async #pushAlike(jobs: readonly NewJob[], { first, ids, data }: Alike, again: () => void): Promise<PushOutcome[]> {
+  async #pushList(jobs: readonly NewJob[], { first, ids, data }: Alike, again: () => void): Promise<PushOutcome[]> {
     const { queue, priority, delay, runAt, group, attempts, timeout, trace } = first
-    const call = `push_alike($1::text, $2::text::uuid[], $3::text, $4::smallint, $5::bigint, $6::bigint, $7::text, $8::integer,
+    const call = `push_list($1::text, $2::text::uuid[], $3::text, $4::smallint, $5::bigint, $6::bigint, $7::text, $8::integer,
       $9::bigint, $10::text, true, $11::bigint) as answer`
     const params = [queue, ids, data, priority, delay, runAt, group, attempts, timeout, trace, this.#caller.now()]
-    const pushed = textsOrNull(answerOf(await this.#caller.repeatable(call, params, again)))
-    if (pushed === null || pushed.length === jobs.length) return pushOutcomes(jobs, pushed)
-    const outcomes = pushOutcomes(jobs, pushed)
-    // Known already, or no room: the general form tells which.
-    const rest = jobs.filter((_, at) => outcomes[at]?.status !== 'pushed')
-    const others = await this.#pushJobs(rest, again)
-    let next = 0
-    return outcomes.map((outcome) => (outcome.status === 'pushed' ? outcome : (others[next++] ?? outcome)))
+    const outcomes = textsOrNull(answerOf(await this.#caller.repeatable(call, params, again)))
+    return outcomes === null ? jobs.map(({ id }) => ({ status: 'pushed', id })) : outcomes.map(outcomeFrom)
   }
 
   async #pushJobs(jobs: readonly NewJob[], again: () => void): Promise<PushOutcome[]> {
@@ -139,8 +133,7 @@ export class Operations {
       this.#doorbell.bells.ring('room', queue)
       this.#doorbell.tell('room', queue)
     }
-    // Noted as asleep only now: what was pushed in between rang for nobody.
-    if (row?.asleep === true) this.#doorbell.bells.ring('work', queue)
+    this.#doorbell.claimed(queue, jobs.length > 0, row?.asleep === true)
     return { now: integer(row?.at), jobs: jobs.map(({ job }) => job) }
   }
 
@@ -197,6 +190,7 @@ export class Operations {
   }
 
   async cancel(ids: readonly string[]): Promise<(FinalState | null)[]> {
+    this.#doorbell.stir()
     const call = 'cancel($1::text::uuid[], $2::bigint) as answer'
     const rows = await this.#caller.rows(call, [plainArray(ids), this.#caller.now()])
     return texts(answerOf(rows)).map((answer, at) => {
@@ -228,6 +222,7 @@ export class Operations {
   }
 
   async find(ids: readonly string[]): Promise<(JobRecord | null)[]> {
+    this.#doorbell.stir()
     return this.#finder.find(ids)
   }
 

@@ -1,76 +1,82 @@
 /** The store's connections by `pg`: its own, or the caller's Pool. */
-import { type Database, isRow, loadClient, type Row, rowsOf, type Session } from './database.ts'
-import type { Settings } from './settings.ts'
+import { type Database, loadClient, type Row, rowsOf, type Session } from './database.ts'
+import { isLost } from './errors.ts'
+import type { PgClient, PgPool, PgStatement } from './pg-client.ts'
 
-/** What we use of a Pool and of its clients; as declared by `@types/pg`, which nobody should need for this. */
-export interface PgPool {
-  query(text: string, params: unknown[]): Promise<{ rows: unknown[] }>
-  connect(): Promise<PgClient>
-  end(): Promise<void>
-}
-/** `extended` takes one statement only, also without parameters. */
-interface PgStatement {
-  text: string
-  values: unknown[]
-  queryMode: 'extended'
-}
-interface PgClient {
-  processID?: number | null
-  query(text: string | PgStatement): Promise<{ rows: unknown[] }>
-  on(event: string, listener: (...args: never[]) => void): unknown
-  removeAllListeners(event: string): unknown
-  removeListener(event: string, listener: (error: Error) => void): unknown
-  release(error?: Error | boolean): void
-}
+import { pgSession } from './pg-session.ts'
+import { type Settings, TIMEOUT } from './settings.ts'
+import { Statements } from './statements.ts'
 
-export function isPgPool(client: unknown): client is PgPool {
-  return (
-    isRow(client) &&
-    typeof client.query === 'function' &&
-    typeof client.connect === 'function' &&
-    'totalCount' in client
-  )
-}
+/** Ms until a new connection stands, or one of the pool is free. */
+const CONNECT = 10_000
+/** Ms between looks whether the one that listens still gets answers. */
+const HEARTBEAT = 15_000
+/** Ms after which further connections are closed that are not used: a new one costs the server a process, and the first calls their plans. */
+const KEEP_IDLE = 60_000
+/** The one that listens and one for calls. */
+const KEEP = 2
 
 const FIRST_PAUSE = 20
 const LONGEST_PAUSE = 500
 
 export class Pg implements Database {
   readonly #pool: PgPool
+  readonly #statements = new Statements()
   #listener: PgClient | undefined
-  /** Whether it is ours to end. */
-  readonly #own: boolean
+  /** Ms; undefined: the pool is not ours, neither to judge nor to end. */
+  readonly #timeout: number | undefined
+  readonly #limit: { query_timeout?: number }
   #ended = false
   #retry: NodeJS.Timeout | undefined
-  forgetful = true
+  #heart: NodeJS.Timeout | undefined
 
-  constructor(pool: PgPool, own = false) {
+  /**
+   * @param own whether the pool is ours
+   * @param timeout where it is: ms after which a connection is given up on which one of the store's calls gets no answer: the network swallows
+   * everything. No keepalive would notice, since none is sent while something is unanswered, and TCP itself goes on for a quarter of an
+   * hour. Where the call only waits for a lock, the server says so before (`enter` in `contract/postgres/push.sql`).
+   */
+  constructor(pool: PgPool, own = false, timeout = TIMEOUT) {
     this.#pool = pool
-    this.#own = own
+    this.#timeout = own ? timeout : undefined
+    this.#limit = own ? { query_timeout: timeout } : {}
+  }
+
+  get forgetful(): boolean {
+    return this.#statements.off
+  }
+
+  set forgetful(value: boolean) {
+    this.#statements.off = value
   }
 
   async query(text: string, params: readonly unknown[] = []): Promise<Row[]> {
-    return rowsOf(await this.#pool.query(text, [...params]))
+    try {
+      return await this.#query(text, params)
+    } catch (error) {
+      if (!this.#statements.refused(error)) throw error
+      return this.#query(text, params)
+    }
+  }
+
+  async #query(text: string, params: readonly unknown[]): Promise<Row[]> {
+    const name = this.#statements.nameOf(text)
+    const statement = { text, values: [...params], ...this.#limit }
+    return rowsOf(await this.#pool.query(name === undefined ? statement : { ...statement, name }))
   }
 
   async reserve(): Promise<Session> {
     const client = await this.#pool.connect()
-    let lost: Error | undefined
-    // Nobody else listens while it is out of the pool, and an error that nobody hears ends the process.
-    const hear = (error: Error) => {
-      lost = error
-    }
-    client.on('error', hear)
-    return {
-      query: async (text, params = []) =>
-        rowsOf(await client.query({ text, values: [...params], queryMode: 'extended' })),
-      script: async (text) => {
-        await client.query(text)
-      },
-      release: () => {
-        client.removeListener('error', hear)
-        client.release(lost ?? false)
-      },
+    return pgSession(client, this.#timeout, (process) => this.#alive(process))
+  }
+
+  async #alive(process: number | null | undefined): Promise<boolean> {
+    try {
+      const [row] = await this.query('select state from pg_stat_activity where pid = $1::integer', [process])
+      // A pooler's numbers mean nothing to the server; but it has answered.
+      return this.forgetful || row?.state === 'active'
+    } catch (error) {
+      return !isLost(error)
     }
   }
 
@@ -80,8 +86,10 @@ export class Pg implements Database {
       client.release()
       return
     }
+    const listen = { text: `listen ${channel}`, values: [], ...this.#limit }
     const lost = () => {
       if (this.#listener !== client) return
+      clearTimeout(this.#heart)
       this.#listener = undefined
       client.release(true)
       this.#relisten(channel, heard, ready, FIRST_PAUSE)
@@ -91,7 +99,7 @@ export class Pg implements Database {
     client.on('notification', ({ payload }: { payload?: string }) => heard(payload ?? ''))
     this.#listener = client
     try {
-      await client.query(`listen ${channel}`)
+      await client.query(listen)
     } catch (error) {
       // Where the loss of the connection was heard of first, it listens anew already.
       if (this.#listener !== client) return
@@ -100,6 +108,18 @@ export class Pg implements Database {
       throw error
     }
     ready()
+    if (this.#timeout !== undefined) this.#beat(client, listen, lost)
+  }
+
+  /** A connection on which nothing comes is no different from one that is dead. To listen once more changes nothing. */
+  #beat(client: PgClient, listen: PgStatement, lost: () => void): void {
+    this.#heart = setTimeout(
+      () => {
+        if (this.#listener !== client) return
+        client.query(listen).then(() => this.#beat(client, listen, lost), lost)
+      },
+      Math.min(HEARTBEAT, this.#timeout ?? HEARTBEAT),
+    ).unref()
   }
 
   #relisten(channel: string, heard: (payload: string) => void, ready: () => void, pause: number): void {
@@ -114,7 +134,7 @@ export class Pg implements Database {
   async pooled(): Promise<boolean> {
     const client = await this.#pool.connect()
     try {
-      const [row] = rowsOf(await client.query('select pg_backend_pid() as pid'))
+      const [row] = rowsOf(await client.query({ text: 'select pg_backend_pid() as pid', values: [], ...this.#limit }))
       return client.processID !== row?.pid
     } finally {
       client.release()
@@ -124,26 +144,30 @@ export class Pg implements Database {
   async end(): Promise<void> {
     this.#ended = true
     clearTimeout(this.#retry)
+    clearTimeout(this.#heart)
     const listener = this.#listener
     this.#listener = undefined
     listener?.removeAllListeners('notification')
     listener?.release(true)
-    if (this.#own) await this.#pool.end()
+    if (this.#timeout !== undefined) await this.#pool.end()
   }
 }
 
 /** With connections of its own, the one that listens among them. */
-export async function openPg({ url, connections }: Settings): Promise<Database> {
+export async function openPg({ url, connections, timeout }: Settings): Promise<Database> {
   const { default: pg } = await loadClient('pg', () => import('pg'))
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
+    min: KEEP,
+    idleTimeoutMillis: KEEP_IDLE,
     application_name: 'millpond',
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: Math.min(CONNECT, timeout),
     keepAlive: true,
+    keepAliveInitialDelayMillis: HEARTBEAT,
   })
   // A connection may be lost while nobody has it or before whoever got it can listen; the next call tells.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', () => {})
-  return new Pg(pool, true)
+  return new Pg(pool, true, timeout)
 }

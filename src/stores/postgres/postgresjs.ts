@@ -24,9 +24,14 @@ export class PostgresJs implements Database {
   async reserve(): Promise<Session> {
     const reserved = await this.#sql.reserve()
     const options = this.#options()
+    const query: Session['query'] = async (text, params = []) =>
+      rowsOf(await reserved.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], options))
     return {
-      query: async (text, params = []) =>
-        rowsOf(await reserved.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], options)),
+      query,
+      own: query,
+      begin: async () => {
+        await query('begin')
+      },
       script: async (text) => {
         await reserved.unsafe(text).simple()
       },

@@ -14,11 +14,15 @@ export interface Settings {
   listen: 'auto' | 'on' | 'off'
   /** Where it does not listen: ms between looks for what happened. */
   poll: number
+  /** Ms after which one of our connections is given up on which a call gets no answer. */
+  timeout: number
   /** An open client of the caller's: a postgres.js `sql`, or a `pg` Pool. */
   client: unknown
 }
 
-const KNOWN = ['schema', 'connections', 'listen', 'poll', 'pgbouncer'] as const
+export const TIMEOUT = 20_000
+
+const KNOWN = ['schema', 'connections', 'listen', 'poll', 'pgbouncer', 'timeout'] as const
 
 function invalid(message: string): never {
   throw new MillpondError('InvalidOption', message)
@@ -67,6 +71,7 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
     connections: integer('connections', option('connections'), 5, 3, 10),
     listen,
     poll: integer('poll', option('poll'), 100, 5, 1000),
+    timeout: integer('timeout', option('timeout'), TIMEOUT, 100, 600_000),
     client: options.client,
   }
   for (const name of KNOWN) url.searchParams.delete(name)

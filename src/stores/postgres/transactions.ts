@@ -70,7 +70,7 @@ class HandlerTransaction implements StoreTransaction {
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
     const session = await this.#begun()
-    const outcomes = await pushWith((text, params) => session.query(text, params), this.#caller, jobs)
+    const outcomes = await pushWith((text, params) => session.own(text, params), this.#caller, jobs)
     for (const { queue } of jobs) this.#pushed.add(queue)
     return outcomes
   }
@@ -92,9 +92,9 @@ class HandlerTransaction implements StoreTransaction {
       return this.#told(queue, completion.id, integersOrNull(row?.answer) === null)
     }
     return this.#finish(async (session) => {
-      const [row] = await session.query(`select * from ${schema}.${call}`, params)
+      const [row] = await session.own(`select * from ${schema}.${call}`, params)
       const ok = integersOrNull(row?.answer) === null
-      await session.query(ok ? 'commit' : 'rollback')
+      await session.own(ok ? 'commit' : 'rollback')
       return this.#told(queue, completion.id, ok)
     })
   }
@@ -102,7 +102,7 @@ class HandlerTransaction implements StoreTransaction {
   async rollback(): Promise<void> {
     if (this.#ended) return
     this.#ended = true
-    if (this.#session !== undefined) await this.#finish((session) => session.query('rollback'))
+    if (this.#session !== undefined) await this.#finish((session) => session.own('rollback'))
   }
 
   #told(queue: string, id: string, ok: boolean): HoldOutcome {
@@ -124,7 +124,7 @@ class HandlerTransaction implements StoreTransaction {
     let session: Session | undefined
     try {
       session = await this.#caller.database.reserve()
-      await session.query('begin')
+      await session.begin()
       return session
     } catch (error) {
       session?.release()
@@ -140,7 +140,7 @@ class HandlerTransaction implements StoreTransaction {
       return await this.#caller.track(last(session))
     } catch (error) {
       // Whatever state it is in, the connection must not go back with a transaction open.
-      await session.query('rollback').catch(() => {})
+      await session.own('rollback').catch(() => {})
       throw toMillpondError(error)
     } finally {
       session.release()

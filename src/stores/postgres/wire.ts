@@ -72,14 +72,6 @@ export function jobsText(jobs: readonly NewJob[]): string {
   return JSON.stringify(jobs.map((job) => ({ ...job, data: tagged(job.data) })))
 }
 
-/** @param pushed the ids that were stored; null: all */
-export function pushOutcomes(jobs: readonly NewJob[], pushed: readonly string[] | null): PushOutcome[] {
-  if (pushed === null) return jobs.map(({ id }) => ({ status: 'pushed', id }))
-  const stored = new Set(pushed)
-  // An id that comes twice in a batch is stored with its first job.
-  return jobs.map(({ id }) => ({ status: stored.delete(id) ? 'pushed' : 'existing', id }))
-}
-
 const STATUSES: readonly PushOutcome['status'][] = ['pushed', 'existing', 'full']
 
 /** From texts such as `pushed 019b…`. */

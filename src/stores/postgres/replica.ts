@@ -1,0 +1,196 @@
+/**
+ * Read replicas: asks one whether it shows a claimed job, and reads there as long as that answer holds.
+ *
+ * A physical replica replays commits in the order of the primary's log, and everything that the pusher committed lies before the
+ * job's row there, or in its very transaction. So a replica that shows the job shows all of it. A push that found a live job with its
+ * key stored no row; whatever its pusher had committed lies before the claim. So for a job with a key the replica must show the claim.
+ *
+ * Asking for the job is better than comparing log positions: a position taken after the claim includes the claim, whose commit is not
+ * flushed at once and so takes up to 0.6 s to get there; a job that has waited for longer than the lag would wait for it once more;
+ * and positions say nothing where the replica follows another server, or one that was deposed.
+ *
+ * After a restart a replica may show an older state than it did, until it has replayed as much again. So an answer holds only while
+ * no connection was lost since.
+ */
+import { MillpondError } from '../../errors.ts'
+import type { ClaimedJob, ReplicaQuery, StoreReplica, StoreReplicas } from '../../store.ts'
+import type { Database, Query, Row } from './database.ts'
+import { isAway, isLost, isUndone, stateOf, toMillpondError } from './errors.ts'
+import { Pg } from './pg.ts'
+import { openLink, openPool, type ReplicaLink } from './replica-link.ts'
+import type { Settings } from './settings.ts'
+
+/** Connections to the primary for reads that cannot go to the replica; the store's own calls must never wait for those. */
+const PRIMARY_CONNECTIONS = 2
+
+/** Workers with the same replica share its connections. */
+export class PostgresReplicas implements StoreReplicas {
+  readonly #database: Database
+  readonly #settings: Settings
+  readonly #open = new Map<unknown, { replica: PostgresReplica; users: number }>()
+
+  constructor(database: Database, settings: Settings) {
+    this.#database = database
+    this.#settings = settings
+  }
+
+  open(given: unknown): StoreReplica {
+    const key = given instanceof URL ? given.href : given
+    const shared = this.#open.get(key) ?? { replica: this.#make(key), users: 0 }
+    this.#open.set(key, shared)
+    shared.users++
+    const { replica } = shared
+    return {
+      primary: replica.primary,
+      shows: (claims) => replica.shows(claims),
+      drop: () => replica.drop(),
+      close: async () => {
+        shared.users--
+        if (shared.users > 0) return
+        this.#open.delete(key)
+        await replica.close()
+      },
+    }
+  }
+
+  #make(given: unknown): PostgresReplica {
+    const { client } = this.#settings
+    const primary =
+      client === undefined
+        ? async () => new Pg(await openPool(this.#settings.url, PRIMARY_CONNECTIONS), true)
+        : () => Promise.resolve(this.#database)
+    return new PostgresReplica(given, this.#settings.schema, new PrimaryReads(primary, client === undefined))
+  }
+}
+
+class PostgresReplica {
+  readonly primary: ReplicaQuery
+  readonly #schema: string
+  readonly #primary: PrimaryReads
+  readonly #link: ReplicaLink
+  /** What handlers get whose job is shown; another one whenever a connection was lost. */
+  #query: ReplicaQuery & { primary: boolean }
+  /** Reads under way on the replica: each is told when it is lost. */
+  readonly #reading = new Set<() => void>()
+
+  constructor(given: unknown, schema: string, primary: PrimaryReads) {
+    this.#schema = schema
+    this.#primary = primary
+    this.primary = Object.assign((text: string, params: readonly unknown[] = []) => primary.read(text, params), {
+      primary: true,
+    })
+    this.#query = this.#newQuery()
+    this.#link = openLink(given, () => this.#lost())
+  }
+
+  async shows(claims: readonly ClaimedJob[]): Promise<{ shown: boolean[]; query: ReplicaQuery }> {
+    // If a connection is lost while the answer is under way, it holds for nothing.
+    const query = this.#query
+    const text = `select pg_is_in_recovery() as standby, array_to_string(array(
+      select j.id || ' ' || j.fence from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[])), ',') as shown`
+    let rows: Row[]
+    try {
+      rows = await this.#link.ask(text, [`{${claims.map(({ id }) => id).join(',')}}`])
+    } catch (error) {
+      // The replica does not even show that the store was installed.
+      if (['3F000', '42P01'].includes(stateOf(error))) return { shown: [], query }
+      if (isLost(error)) this.#lost()
+      throw explained(error)
+    }
+    const [row] = rows
+    if (row?.standby !== true || typeof row.shown !== 'string') {
+      throw new MillpondError('StoreUnavailable', 'the server given as replica is not a streaming replica')
+    }
+    const fences = new Map<string, number>()
+    for (const each of row.shown.split(',')) {
+      const [id = '', fence] = each.split(' ')
+      fences.set(id, Number(fence))
+    }
+    const shown = claims.map(({ id, key, fence }) => {
+      const there = fences.get(id)
+      return there !== undefined && (key === null || there >= fence)
+    })
+    return { shown, query }
+  }
+
+  drop(): void {
+    this.#link.drop()
+    this.#lost()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#link.end(), this.#primary.end()])
+  }
+
+  #lost(): void {
+    this.#query.primary = true
+    this.#query = this.#newQuery()
+    for (const giveUp of [...this.#reading]) giveUp()
+  }
+
+  /** Rows of the replica, or undefined: it was lost before it had answered. */
+  async #read(text: string, params: readonly unknown[]): Promise<Row[] | undefined> {
+    const { promise: lost, resolve } = Promise.withResolvers<undefined>()
+    const giveUp = () => resolve(undefined)
+    this.#reading.add(giveUp)
+    const rows = this.#link.read(text, params)
+    rows.catch(() => {})
+    try {
+      return await Promise.race([lost, rows])
+    } catch (error) {
+      // A replica undoes reads that stand in the way of what it replays.
+      if (isUndone(error)) return undefined
+      if (!isAway(error)) throw error
+      this.#lost()
+      return undefined
+    } finally {
+      this.#reading.delete(giveUp)
+    }
+  }
+
+  #newQuery(): ReplicaQuery & { primary: boolean } {
+    const read = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
+      const rows = query.primary ? undefined : await this.#read(text, params)
+      return rows ?? this.#primary.read(text, params)
+    }
+    const query = Object.assign(read, { primary: false })
+    return query
+  }
+}
+
+/** Reads of handlers on the primary, each in a read-only transaction of its own: there, too, nothing can be written. */
+class PrimaryReads {
+  readonly #open: () => Promise<Database>
+  readonly #own: boolean
+  #database: Promise<Database> | undefined
+
+  constructor(open: () => Promise<Database>, own: boolean) {
+    this.#open = open
+    this.#own = own
+  }
+
+  readonly read: Query = async (text, params) => {
+    this.#database ??= this.#open()
+    const session = await (await this.#database).reserve()
+    try {
+      await session.begin()
+      await session.own('set transaction read only')
+      try {
+        return await session.query(text, params)
+      } finally {
+        await session.own('rollback').catch(() => {})
+      }
+    } finally {
+      session.release()
+    }
+  }
+
+  async end(): Promise<void> {
+    if (this.#own) await (await this.#database)?.end()
+  }
+}
+
+function explained(error: unknown): MillpondError {
+  const { code, message } = toMillpondError(error)
+  return new MillpondError(code, `the read replica cannot be asked: ${message}`, { cause: error })
+}

@@ -1,0 +1,94 @@
+/** The PostgreSQL store on a connection that swallows everything and never ends by itself: no call waits for ever. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { MillpondError } from '../../src/errors.ts'
+import type { Bell } from '../../src/store.ts'
+import { open } from '../../src/stores/postgres.ts'
+import { startProxy } from '../servers/proxy.ts'
+import { missingReason } from '../servers/shared.ts'
+import { claimAll, dropSchema, job, newSchema, server, until, urlOf } from './postgres-fixture.ts'
+
+const unavailable = (error: unknown): boolean => {
+  assert.ok(error instanceof MillpondError)
+  assert.equal(error.code, 'StoreUnavailable')
+  assert.equal(error.retryable, true)
+  return true
+}
+
+describe('a network that swallows everything', { skip: missingReason('postgres') }, () => {
+  for (const name of ['postgres', 'pgbouncer'] as const) {
+    test(`${name}: all calls are rejected, and work again when it is back`, { skip: missingReason(name) }, async () => {
+      const url = new URL(urlOf(name))
+      const proxy = await startProxy(Number(url.port))
+      url.host = `127.0.0.1:${proxy.port}`
+      const schema = newSchema()
+      const store = await open(url, { schema, timeout: 300 })
+      const other = await open(urlOf('postgres'), { schema })
+      try {
+        const heard: Bell[] = []
+        store.listen((bell) => heard.push(bell))
+        await store.push([job(), job()])
+        const [held] = await claimAll(store, 1)
+        assert.ok(held)
+        const transaction = store.transactions?.begin()
+        await transaction?.query('select 1')
+        await proxy.blackhole()
+        const completion = { id: held.id, fence: held.fence, result: null }
+        await Promise.all([
+          assert.rejects(async () => claimAll(store), unavailable),
+          assert.rejects(async () => store.push([job()]), unavailable),
+          assert.rejects(async () => store.complete('emails', [completion]), unavailable),
+          assert.rejects(async () => store.sweep(10), unavailable),
+          assert.rejects(async () => transaction?.query('select 2'), /Connection terminated/),
+        ])
+        await assert.rejects(async () => transaction?.complete('emails', completion), unavailable)
+        proxy.cut()
+        await proxy.allow()
+        await until('calls to be answered', () =>
+          claimAll(store).then(
+            () => true,
+            () => false,
+          ),
+        )
+        await store.complete('emails', [completion])
+        assert.equal((await store.find([held.id]))[0]?.state, 'done')
+        if (name === 'postgres') {
+          await until('the sleeper', async () => {
+            await claimAll(store)
+            return (await server(`select 1 from ${schema}.sleepers`)).length === 1
+          })
+        }
+        heard.length = 0
+        await other.push([job()])
+        await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
+      } finally {
+        await Promise.all([store.close(), other.close()])
+        await proxy.stop()
+        await dropSchema(schema)
+      }
+    })
+  }
+
+  test('LISTEN is taken up anew where only its connection is silent', async () => {
+    const url = new URL(urlOf('postgres'))
+    const proxy = await startProxy(Number(url.port))
+    url.host = `127.0.0.1:${proxy.port}`
+    const schema = newSchema()
+    const store = await open(url, { schema, timeout: 300 })
+    try {
+      store.listen(() => {})
+      const listening = () => server(`select pid from pg_stat_activity where query ilike $1`, [`listen%${schema}%`])
+      await until('LISTEN', async () => (await listening()).length === 1)
+      const [before] = await listening()
+      await proxy.blackhole()
+      // Each takes as long as a look at the listening connection does, which comes at half that rate.
+      for (let n = 0; n < 4; n++) await assert.rejects(claimAll(store), unavailable)
+      await proxy.allow()
+      await until('LISTEN anew', async () => (await listening()).some(({ pid }) => pid !== before?.pid))
+    } finally {
+      await store.close()
+      await proxy.stop()
+      await dropSchema(schema)
+    }
+  })
+})
