@@ -1,4 +1,6 @@
 -- @include common.lua
+-- @include jobs.lua
+-- @include endings.lua
 -- cancel: jobs are not wanted any more.
 -- KEYS: queue jobs states keys scheduled running returned cancelled results progress errors
 -- In:  [now, bell, ids]
@@ -16,7 +18,7 @@ local FINAL = { d = '\0', x = '\1', c = '\2' }
 local outcomes, ended, stopped, room = {}, {}, {}, false
 
 local function cancel(id)
-  local record = redis.call('HGET', K.jobs, id)
+  local record = record_of(K, id)
   if not record then return NIL end
   local state = redis.call('HGET', K.states, id)
   local letter, flags, fence, attempt, due, started, _, worker
@@ -25,7 +27,7 @@ local function cancel(id)
     letter, flags, fence, attempt, due, started, _, worker = decode(state)
   else
     letter, flags, fence, attempt, due, started, worker = 'w', HOLE, 0, 0, 0, 0, ''
-    if string.byte(record) == 0x96 then flags = HOLE + KEYED end
+    if is_keyed(record) then flags = HOLE + KEYED end
     redis.call('HINCRBY', K.queue, 'holes', 1)
   end
   if FINAL[letter] then return FINAL[letter] end

@@ -1,14 +1,16 @@
 -- @include common.lua
+-- @include jobs.lua
 -- claim: gives waiting jobs to a worker.
--- KEYS: queue jobs states running returned fresh
+-- KEYS: queue jobs states keys running returned fresh
 -- In:  [now, bell, again, limit, lease, worker as MessagePack, call: four bytes that no other call of the worker has]. `again`: the same call
 --      may have taken effect before; what it then got is given once more.
--- Out: [now, more, job…], each job [id, fence, attempt, due (0: when pushed), record]. `more`: fewer than asked for, because
---      there were too many holes to pass, or bytes to give, at once; ask again. With limit 0: whether a claim might find anything.
+-- Out: [now, more, job…], each job [fence, attempt, due (0: when pushed), name and record]: a byte string of the id's last 6 bytes and the
+--      record, with whose first 10 the id begins. `more`: fewer than asked for, because there were too many holes to pass, or bytes to
+--      give, at once; ask again. With limit 0: whether a claim might find anything.
 -- Invariant: the fence grows by one at every claim; a job is in one claim at a time; each hole is met once.
 
-local K = { queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], running = KEYS[4], returned = KEYS[5] }
-local function fresh(priority) return KEYS[6 + priority] end
+local K = { queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], keys = KEYS[4], running = KEYS[5], returned = KEYS[6] }
+local function fresh(priority) return KEYS[7 + priority] end
 
 local input = cmsgpack.unpack(ARGV[1])
 local now, bell, again, limit, lease = clock(input[1]), input[2], input[3], input[4], input[5]
@@ -25,13 +27,15 @@ end
 if settings[1] == '1' then return list_of(2) .. cmsgpack.pack(now) .. '\194' end
 
 if limit == 0 then
-  local any = redis.call('EXISTS', K.returned, unpack(KEYS, 6, 15)) > 0
+  local any = redis.call('EXISTS', K.returned, unpack(KEYS, 7, 16)) > 0
   if not any then mark_asleep() end
   return list_of(2) .. cmsgpack.pack(now) .. (any and '\195' or '\194')
 end
 
 local holes = tonumber(settings[2] or 0)
 local first = encode('r', 0, 1, 1, 0, now, 0, worker, this)
+-- Whether any live job has a key.
+local keyed = redis.call('EXISTS', K.keys) == 1
 local first_keyed = encode('r', KEYED, 1, 1, 0, now, 0, worker, this)
 -- As text: Redis would turn the number into text for every job.
 local till = string.format('%.17g', math.min(now + lease, SPAN - 1))
@@ -42,26 +46,35 @@ local STEP, LARGE = 100, 4194304
 local bytes = 0
 -- Of jobs given out that had waited before: where in `states`. Of those whose hole was passed: true.
 local placed, passed = {}, {}
+-- What stands before a job's record in the answer, at its first claim, by the record's length.
+local firsts = {}
 
-local function give(id, record, state)
-  local numbers, running = '\1\1\0', nil
-  if state then
-    local _, flags, fence, attempt, due = decode(state)
-    fence, attempt = fence + 1, attempt + 1
-    if passed[id] then flags = flags - HOLE end
-    running = encode('r', flags, fence, attempt, due, now, 0, worker, this)
-    numbers = cmsgpack.pack(fence) .. cmsgpack.pack(attempt) .. cmsgpack.pack(due)
-    placed[id] = got * 2 + 2
-  else
-    running = string.byte(record) == 0x96 and first_keyed or first
+local function give(id, name, record, running, numbers)
+  local at, length = got * 3, #record
+  numbers = numbers or firsts[length]
+  if not numbers then
+    numbers = '\148\1\1\0' .. bin_head(length + 6)
+    firsts[length] = numbers
   end
-  local at = got * 4
-  out[at + 1], out[at + 2], out[at + 3], out[at + 4] = '\149\196\16', id, numbers, record
+  out[at + 1], out[at + 2], out[at + 3] = numbers, name, record
   at = got * 2
   states[at + 1], states[at + 2] = id, running
   leases[at + 1], leases[at + 2] = till, id
   got = got + 1
-  bytes = bytes + #record
+  bytes = bytes + length
+end
+
+local function numbers_of(fence, attempt, due, record)
+  return '\148' .. cmsgpack.pack(fence) .. cmsgpack.pack(attempt) .. cmsgpack.pack(due) .. bin_head(#record + 6)
+end
+
+local function give_again(id, record, state)
+  local _, flags, fence, attempt, due = decode(state)
+  fence, attempt = fence + 1, attempt + 1
+  if passed[id] then flags = flags - HOLE end
+  placed[id] = got * 2 + 2
+  local running = encode('r', flags, fence, attempt, due, now, 0, worker, this)
+  give(id, name_of(id), record, running, numbers_of(fence, attempt, due, record))
 end
 
 -- The hole of this job leaves the list.
@@ -80,13 +93,14 @@ end
 -- From the head of the list, where nothing else waits at this priority.
 local function take(key)
   while got < limit and looks > 0 and bytes < LARGE do
-    local ids = redis.call('LPOP', key, math.min(limit - got, looks, STEP))
-    if not ids or #ids == 0 then return end
-    looks = looks - #ids
-    local records = hmget(K.jobs, ids)
+    local names = redis.call('LPOP', key, math.min(limit - got, looks, STEP))
+    if not names or #names == 0 then return end
+    looks = looks - #names
+    local ids, records = fresh_jobs(K, names)
     local found = holes > 0 and hmget(K.states, ids)
     for i = 1, #ids do
-      if found and found[i] then pass(ids[i], found[i]) else give(ids[i], records[i]) end
+      if found and found[i] then pass(ids[i], found[i])
+      else give(ids[i], names[i], records[i], keyed and is_keyed(records[i]) and first_keyed or first) end
     end
   end
 end
@@ -98,12 +112,12 @@ local function merge(key, priority)
     local want = math.min(limit - got, looks, STEP)
     local back = redis.call('ZRANGEBYSCORE', K.returned, from, to, 'WITHSCORES', 'LIMIT', 0, want)
     if #back == 0 then return take(key) end
-    local ids = redis.call('LRANGE', key, 0, want - 1)
-    local records = hmget(K.jobs, ids)
+    local names = redis.call('LRANGE', key, 0, want - 1)
+    local ids, records = fresh_jobs(K, names)
     local found = holes > 0 and hmget(K.states, ids)
     local back_ids, gone = {}, {}
     for i = 1, #back, 2 do back_ids[#back_ids + 1] = back[i] end
-    local back_records, back_states = hmget(K.jobs, back_ids), hmget(K.states, back_ids)
+    local back_records, back_states = records_of(K, back_ids), hmget(K.states, back_ids)
     local i, j = 1, 1
     while got < limit and looks > 0 do
       if ids[i] and found and found[i] then
@@ -115,10 +129,10 @@ local function merge(key, priority)
         -- At the end of what was read of one, what follows there may come before the other's.
         if not place and (#ids == want or not returned) or not returned and #back_ids == want then break end
         if place and (not returned or place < returned) then
-          give(ids[i], records[i])
+          give(ids[i], names[i], records[i], keyed and is_keyed(records[i]) and first_keyed or first)
           i = i + 1
         else
-          give(back_ids[j], back_records[j], back_states[j])
+          give_again(back_ids[j], back_records[j], back_states[j])
           gone[#gone + 1] = back_ids[j]
           j = j + 1
         end
@@ -143,11 +157,10 @@ local function repeated()
   for i = 1, #ids do
     local _, _, fence, attempt, due, _, _, who = decode(found[i])
     if who == worker and string.sub(found[i], -4) == this then
-      local record = redis.call('HGET', K.jobs, ids[i])
+      local record = record_of(K, ids[i])
       local place, _, priority = facts(record)
-      local numbers = cmsgpack.pack(fence) .. cmsgpack.pack(attempt) .. cmsgpack.pack(due)
       got = got + 1
-      out[got] = '\149\196\16' .. ids[i] .. numbers .. record
+      out[got] = numbers_of(fence, attempt, due, record) .. name_of(ids[i]) .. record
       order[out[got]] = score(priority, place)
     end
   end

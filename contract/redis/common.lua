@@ -1,32 +1,41 @@
--- What the scripts share. A script whose first line is `-- @include common.lua` is this text followed by its own.
+-- What the scripts share. A script that begins with lines `-- @include FILE` is those files' texts, in that order, followed by its own.
+-- There are several files because a script makes all that it includes anew at each call.
 --
 -- Every script is called with its keys, in the order of its line `-- KEYS:` (`fresh` stands for ten keys, `fresh:0` to
 -- `fresh:9`), and with one argument: MessagePack of a list. The first item of the list is the time in milliseconds since
 -- 1970, or false for the server's own; the second is the bell: [channel, origin and queue as MessagePack, origin].
 -- Replies are MessagePack too. Ids are 16 bytes, in calls as texts (Redis' reader of MessagePack takes those as they are, and
--- knows no byte strings), in replies as byte strings. "As MessagePack" is a text, too, which the script need not look into.
+-- knows no byte strings), in replies as byte strings, as records are. "As MessagePack" is a text, too, which the script need not look into.
 --
 -- What a queue partition keeps (all under one hash tag; see docs/redis.md):
---   jobs       HASH id → record, which never changes: MessagePack of [place, pushedAt, priority, attempts, job], or with a
---              key [place, pushedAt, priority, attempts, key, job]. pushedAt: six bytes, big-endian. `job` is the producer's: a
---              text of JSON, or [encoding, body], or [encoding, body, group, timeout, trace]; encoding 0 json, 1 msgpack, 2 bytes.
+--   jobs       HASH name → record, which never changes. A job's name is the last 6 bytes of its id, or, if another job or hole has that
+--              name already, the whole id: then the job is a twin. Most of what a waiting job takes is the price of separate
+--              pieces of memory, so names and records are made to fit small ones.
 --   states     HASH id → state, as `encode` writes it. A job without one waits in `fresh` since its push.
 --   keys       HASH key → id of the live job that has it
---   fresh:N    LIST of ids of priority N, by place: those that wait since their push
+--   fresh:N    LIST of names of priority N, by place: those that wait since their push. A twin waits in `returned` instead.
 --   returned   ZSET of those that wait again, in the order of claiming
 --   scheduled, running, dead, cancelled   ZSET of ids by time: due, end of lease, finished, finished
 --   done       LIST of ids in the order of finishing
 --   results, progress, errors             HASH id → MessagePack of the encoded value
---   queue      HASH of settings (capacity, keepDone, keepDead, paused) and marks: place, holes, asleep, asleepBy, room, watched
+--   queue      HASH of settings (capacity, keepDone, keepDead, paused) and marks: place, holes, twins, asleep, asleepBy, room, watched
 --
--- A fresh job that is cancelled leaves its id in the list, since taking it out would cost a walk: a hole. Its state has
--- the flag HOLE until a claim meets the hole; if the job goes before that, a state of letter `h` stays for the hole.
+-- A record, numbers big-endian:
+--   id's first 10 bytes | shape | place | pushedAt | attempts | key, if WITH_KEY | job
+-- shape: one byte, the priority and the flags below. place: 4 bytes, or 6 if WIDE. pushedAt: its last 2 bytes, where it is within
+-- 32768 ms of the time in the id's first 6 bytes, as it mostly is; or 6 bytes if APART. attempts, key: MessagePack. job: the text of
+-- JSON up to the end if PLAIN, else MessagePack of [encoding, body] or [encoding, body, group, timeout, trace]; encoding 0 json, 1 msgpack, 2 bytes.
+--
+-- A fresh job that is cancelled leaves its name in the list, since taking it out would cost a walk: a hole. Its state has the flag HOLE
+-- until a claim meets the hole; if the job goes before that, a state of letter `h` stays for the hole, under the name.
+-- So a name is in the lists once at most, and a job whose state has the flag is no twin.
 --
 -- The first write of every script but push, configure and record removes something. Redis refuses a script at its memory limit only
 -- on the first write, and only if that may take memory: so a full server can still be drained, and no script ends half-way.
 
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept
-local KEYED, HOLE = 1, 2
+local KEYED, HOLE = 1, 2 -- flags of a state
+local WITH_KEY, PLAIN, APART, WIDE = 16, 32, 64, 128 -- flags of a record's shape
 local RECENT = 5000 -- ms that a mark holds; whoever waits renews it once a second
 local NIL = '\192'
 local MANY = 4000 -- arguments in one command; Lua's stack ends at 8000
@@ -53,11 +62,12 @@ local function decode(state)
   return letter, flags, fence, attempt, due, started, finished, string.sub(state, at, letter == 'r' and -5 or -1)
 end
 
--- place, pushedAt, priority, attempts, key or nil
-local function facts(record)
-  local keyed = string.byte(record) == 0x96
-  local _, place, pushed, priority, attempts, key = cmsgpack.unpack_limit(record, keyed and 5 or 4, 1)
-  return place, (struct.unpack('>I6', pushed)), priority, attempts, key
+local function name_of(id)
+  return string.sub(id, 11)
+end
+
+local function owns(id, record)
+  return string.sub(id, 1, 10) == string.sub(record, 1, 10)
 end
 
 local function score(priority, place)
@@ -83,11 +93,14 @@ local function hmget(key, fields)
   return values
 end
 
+local function bin_head(length)
+  if length < 256 then return '\196' .. string.char(length) end
+  if length < 65536 then return '\197' .. struct.pack('>I2', length) end
+  return '\198' .. struct.pack('>I4', length)
+end
+
 local function bin(bytes)
-  local length = #bytes
-  if length < 256 then return '\196' .. string.char(length) .. bytes end
-  if length < 65536 then return '\197' .. struct.pack('>I2', length) .. bytes end
-  return '\198' .. struct.pack('>I4', length) .. bytes
+  return bin_head(#bytes) .. bytes
 end
 
 local function list_of(count)
@@ -118,67 +131,4 @@ local function roomy(K, bell, now)
   if not mark then return end
   redis.call('HDEL', K.queue, 'room')
   if recent(mark, now) then ring(bell, 'room') end
-end
-
--- Somebody looked for a job that is not finished.
-local function finished_bell(K, bell, now, ids)
-  if #ids > 0 and recent(redis.call('HGET', K.queue, 'watched'), now) then ring(bell, 'finished', ids) end
-end
-
-local function keep(K, letter)
-  if letter == 'd' then return tonumber(redis.call('HGET', K.queue, 'keepDone') or 3600000) end
-  return tonumber(redis.call('HGET', K.queue, 'keepDead') or 604800000)
-end
-
--- Jobs that are kept no longer, with their states (false: none).
-local function forget(K, ids, states)
-  if #ids == 0 then return end
-  local gone, holes = {}, {}
-  for i = 1, #ids do
-    if states[i] and string.byte(states[i], 2) >= HOLE then
-      holes[#holes + 1] = ids[i]
-      holes[#holes + 1] = encode('h', HOLE, 0, 0, 0, 0, 0, '')
-    else
-      gone[#gone + 1] = ids[i]
-    end
-  end
-  call('HDEL', K.jobs, ids)
-  call('HDEL', K.states, gone)
-  call('HSET', K.states, holes)
-  for _, key in ipairs({ K.results, K.progress, K.errors }) do
-    if redis.call('EXISTS', key) == 1 then call('HDEL', key, ids) end
-  end
-end
-
--- A live job that has a key gives it up.
-local function unkey(K, id, flags, record)
-  if flags % 2 == 0 then return end
-  local _, _, _, _, key = facts(record or redis.call('HGET', K.jobs, id))
-  redis.call('HDEL', K.keys, key)
-end
-
--- All there is to know: [id, letter, attempt, due, started, finished (of a running one: when its lease ends), worker, progress,
--- error, result, record].
-local function described(K, id, record, state, extras)
-  local letter, attempt, due, started, finished, worker = 'w', 0, 0, 0, 0, ''
-  if state then
-    local _
-    letter, _, _, attempt, due, started, finished, worker = decode(state)
-    if letter == 'r' then finished = tonumber(redis.call('ZSCORE', K.running, id)) end
-  end
-  local function extra(key)
-    return extras[key] and redis.call('HGET', key, id) or NIL
-  end
-  return table.concat({
-    '\155', bin(id), cmsgpack.pack(letter), cmsgpack.pack(attempt), cmsgpack.pack(due), cmsgpack.pack(started),
-    cmsgpack.pack(finished), worker == '' and NIL or worker, extra(K.progress), extra(K.errors), extra(K.results), record,
-  })
-end
-
-local function extras_of(K)
-  local extras = {}
-  for _, key in ipairs({ K.results, K.progress, K.errors }) do
-    extras[key] = redis.call('EXISTS', key) == 1
-  end
-  return extras
 end

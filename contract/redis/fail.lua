@@ -1,4 +1,6 @@
 -- @include common.lua
+-- @include jobs.lua
+-- @include endings.lua
 -- fail: claims' attempts failed.
 -- KEYS: queue jobs states keys scheduled running returned dead results progress errors
 -- In:  [now, bell, again, items], four items per claim: id, fence, error as MessagePack, delay (ms until the next attempt; false: none).
@@ -24,7 +26,7 @@ local function settle(id, fence, failure, delay)
     if not again then return '\1' end
     return letter == 'x' and '\2' or (letter == 'w' or letter == 's') and '\0' or '\1'
   end
-  local record = redis.call('HGET', K.jobs, id)
+  local record = record_of(K, id)
   local place, _, priority, attempts = facts(record)
   redis.call('ZREM', K.running, id)
   if not delay or attempt >= attempts then

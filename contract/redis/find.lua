@@ -1,4 +1,6 @@
 -- @include common.lua
+-- @include jobs.lua
+-- @include described.lua
 -- find: all there is to know about jobs.
 -- KEYS: queue jobs states running results progress errors
 -- In:  [now, bell, ids]
@@ -11,7 +13,7 @@ local K = {
 }
 local input = cmsgpack.unpack(ARGV[1])
 local now, ids = clock(input[1]), input[3]
-local records, states = hmget(K.jobs, ids), hmget(K.states, ids)
+local records, states = records_of(K, ids), hmget(K.states, ids)
 local extras, out, live = extras_of(K), {}, false
 
 for i = 1, #ids do

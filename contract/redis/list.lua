@@ -1,4 +1,6 @@
 -- @include common.lua
+-- @include jobs.lua
+-- @include described.lua
 -- list: one queue partition's jobs in one state, a page at a time.
 -- KEYS: queue jobs states scheduled running returned done dead cancelled results progress errors fresh
 -- In:  [now, bell, state's letter, limit, after]. after: false: from the first; else what the last job of the page before stands at, [id,
@@ -39,11 +41,11 @@ end
 -- Place and time of the first job from an index on that is no hole.
 local function solid(key, from, high)
   for start = from, high - 1, 64 do
-    local ids = redis.call('LRANGE', key, start, math.min(start + 63, high - 1))
+    local ids, records = fresh_jobs(K, redis.call('LRANGE', key, start, math.min(start + 63, high - 1)))
     local states = hmget(K.states, ids)
     for i = 1, #ids do
       if not states[i] then
-        local place, pushed = facts(redis.call('HGET', K.jobs, ids[i]))
+        local place, pushed = facts(records[i])
         return { place, pushed }, start + i - 1
       end
     end
@@ -64,10 +66,10 @@ local function list_waiting(priority, bounded)
   end
   local from = score(priority, bounded and after[3] and after[3] + 1 or 0)
   local to = '(' .. string.format('%.17g', score(priority - 1, 0))
-  local ids, i, back, j, seen = {}, 1, {}, 1, 0
+  local ids, records, i, back, j, seen = {}, {}, 1, {}, 1, 0
   while #out < limit do
     if i > #ids then
-      ids = redis.call('LRANGE', key, at, at + 63)
+      ids, records = fresh_jobs(K, redis.call('LRANGE', key, at, at + 63))
       at, i = at + #ids, 1
     end
     if j > #back then
@@ -76,7 +78,7 @@ local function list_waiting(priority, bounded)
     end
     local id, again = ids[i], back[j]
     if not id and not again then return end
-    local record = id and redis.call('HGET', K.jobs, id)
+    local record = records[i]
     local hole = id and redis.call('HEXISTS', K.states, id) == 1
     if hole then
       i = i + 1
@@ -84,7 +86,7 @@ local function list_waiting(priority, bounded)
       put(id, record, false)
       i = i + 1
     else
-      record = redis.call('HGET', K.jobs, again)
+      record = record_of(K, again)
       local place, pushed = facts(record)
       if not bounded or beyond(place, pushed) then put(again, record, redis.call('HGET', K.states, again)) end
       j = j + 2
@@ -93,7 +95,7 @@ local function list_waiting(priority, bounded)
 end
 
 local function put_all(ids)
-  local records, states = hmget(K.jobs, ids), hmget(K.states, ids)
+  local records, states = records_of(K, ids), hmget(K.states, ids)
   for i = 1, #ids do put(ids[i], records[i], states[i]) end
 end
 

@@ -1,4 +1,5 @@
 -- @include common.lua
+-- @include jobs.lua
 -- release: claims are given back unstarted.
 -- KEYS: queue jobs states running returned
 -- In:  [now, bell, again, items], two items per claim: id, fence. `again`: the same call may have taken effect before; a job
@@ -19,7 +20,7 @@ for i = 1, count do
   if state then
     local letter, flags, held, attempt, due = decode(state)
     if held == fence and letter == 'r' then
-      local place, _, priority = facts(redis.call('HGET', K.jobs, id))
+      local place, _, priority = facts(record_of(K, id))
       redis.call('ZREM', K.running, id)
       redis.call('HSET', K.states, id, encode('w', flags, fence, attempt - 1, due, 0, 0, ''))
       redis.call('ZADD', K.returned, score(priority, place), id)

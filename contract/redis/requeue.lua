@@ -1,4 +1,5 @@
 -- @include common.lua
+-- @include jobs.lua
 -- requeue: dead or cancelled jobs get another life.
 -- KEYS: queue jobs states keys returned dead cancelled
 -- In:  [now, bell, ids (or false), limit]: these, or up to `limit` dead ones, longest dead first.
@@ -17,7 +18,7 @@ local function requeue(id)
   local letter, flags, fence
   if state then letter, flags, fence = decode(state) end
   if letter ~= 'x' and letter ~= 'c' then return end
-  local place, _, priority, _, key = facts(redis.call('HGET', K.jobs, id))
+  local place, _, priority, _, key = facts(record_of(K, id))
   if key and redis.call('HEXISTS', K.keys, key) == 1 then return end
   redis.call('ZREM', letter == 'x' and K.dead or K.cancelled, id)
   if key then redis.call('HSET', K.keys, key, id) end

@@ -1,4 +1,5 @@
 -- @include common.lua
+-- @include jobs.lua
 -- stats: what people look at.
 -- KEYS: queue jobs states scheduled running returned done dead cancelled histograms fresh
 -- In:  [now, bell, minutes]
@@ -20,11 +21,11 @@ for priority = 0, 9 do
   local length = redis.call('LLEN', fresh(priority))
   waiting = waiting + length
   for start = 0, math.min(length, 100000) - 1, 64 do
-    local ids = redis.call('LRANGE', fresh(priority), start, start + 63)
+    local ids, records = fresh_jobs(K, redis.call('LRANGE', fresh(priority), start, start + 63))
     local states, found = hmget(K.states, ids), false
     for i = 1, #ids do
       if not states[i] and not found then
-        local _, pushed = facts(redis.call('HGET', K.jobs, ids[i]))
+        local _, pushed = facts(records[i])
         oldest = math.min(oldest, pushed)
         found = true
       end
@@ -35,7 +36,7 @@ for priority = 0, 9 do
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', RETURNED, score(priority, 0), to, 'LIMIT', 0, 64)) do
     local _, _, _, _, due = decode(redis.call('HGET', K.states, id))
     if due == 0 then
-      local _, pushed = facts(redis.call('HGET', K.jobs, id))
+      local _, pushed = facts(record_of(K, id))
       due = pushed
     end
     oldest = math.min(oldest, due)

@@ -1,4 +1,6 @@
 -- @include common.lua
+-- @include jobs.lua
+-- @include endings.lua
 -- sweep: what time alone brings about.
 -- KEYS: queue jobs states keys scheduled running returned done dead cancelled results progress errors
 -- In:  [now, bell, promote, lose, expire]: at most so many of each; all 0: only look.
@@ -31,7 +33,7 @@ end
 for _, id in ipairs(until_time(K.scheduled, now, promote)) do
   redis.call('ZREM', K.scheduled, id)
   local _, flags, fence, attempt, due, started, _, worker = decode(redis.call('HGET', K.states, id))
-  local place, _, priority = facts(redis.call('HGET', K.jobs, id))
+  local place, _, priority = facts(record_of(K, id))
   wait(id, place, priority, encode('w', flags, fence, attempt, due, started, 0, worker))
   promoted = promoted + 1
 end
@@ -52,7 +54,7 @@ for _, id in ipairs(until_time(K.running, now, lose)) do
   redis.call('ZREM', K.running, id)
   local state = redis.call('HGET', K.states, id)
   local _, flags, fence, attempt, due, started, _, worker = decode(state)
-  local record = redis.call('HGET', K.jobs, id)
+  local record = record_of(K, id)
   local place, _, priority, attempts = facts(record)
   local dead = attempt >= attempts
   lost[#lost + 1] = '\147' .. bin(id) .. cmsgpack.pack(attempt) .. (dead and '\195' or '\194')

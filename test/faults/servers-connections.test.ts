@@ -59,7 +59,6 @@ for (const mode of MODES) {
       await crew.settle()
       judge(t, `${name}, 16 processes`, crew, notesOf(crew, await server.effects()), {
         transaction,
-        claimsUndone: true,
       })
     } finally {
       watching.abort()

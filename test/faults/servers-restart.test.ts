@@ -32,13 +32,9 @@ for (const mode of MODES) {
       await crew.goOn()
     }
     await crew.settle()
-    // Commits of claims wait for no disk there. Who still works with such a claim and who got it anew have the same fence: the
-    // first of the two to end its job is believed, the other one is refused.
-    const claimsUndone = name !== 'redis'
     const notes = notesOf(crew, await server.effects())
     const figures = judge(t, `${name}, ${ROUNDS} crashes of the server, seed ${SEED}`, crew, notes, {
       transaction,
-      claimsUndone,
     })
     assert.ok(figures.acknowledged > ROUNDS * 10, 'this was no load')
   })

@@ -6,6 +6,8 @@ const DIGITS = new Uint8Array(128)
 for (let digit = 0; digit < 16; digit++) DIGITS[digit.toString(16).charCodeAt(0)] = digit
 
 export const ID_BYTES = 16
+/** The last of them, which name a job in Redis. */
+export const NAME_BYTES = 6
 
 /** `Buffer.write(…, 'hex')` would need the text without its dashes, and costs a call per piece. */
 export function writeId(buffer: Uint8Array, at: number, id: string): void {
@@ -18,6 +20,12 @@ export function writeId(buffer: Uint8Array, at: number, id: string): void {
 export function readId(buffer: Buffer, at: number): string {
   const hex = buffer.toString('hex', at, at + ID_BYTES)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/** Of an id whose last bytes, the name, stand before the others. */
+export function readNamedId(buffer: Buffer, at: number): string {
+  const hex = buffer.toString('hex', at, at + ID_BYTES)
+  return `${hex.slice(12, 20)}-${hex.slice(20, 24)}-${hex.slice(24, 28)}-${hex.slice(28)}-${hex.slice(0, 12)}`
 }
 
 /** Spreads ids and keys over partitions: FNV-1a over the UTF-16 units, the same in every process and language. */

@@ -10,7 +10,7 @@ import type {
   NewJob,
   QueueSettings,
 } from '../../store.ts'
-import { Packer } from './packer.ts'
+import { Packer, SHAPE } from './packer.ts'
 import type { Partition } from './partition.ts'
 
 /** One for all: a message is written in one go, and then taken. */
@@ -55,36 +55,61 @@ function textOrNil(text: string | null): void {
   else packer.text(text)
 }
 
+const isBare = ({ group, timeout, trace }: NewJob): boolean => group === null && timeout === null && trace === null
+
+function shapeOf(job: NewJob): number {
+  const plain = isBare(job) && typeof job.data.body === 'string'
+  return job.priority + (job.key === null ? 0 : SHAPE.withKey) + (plain ? SHAPE.plain : 0)
+}
+
 /** What follows pushedAt in a job's record. */
-function rest({ priority, attempts, key, group, timeout, trace, data }: NewJob): void {
-  packer.number(priority)
+function rest(job: NewJob): void {
+  const { attempts, key, group, timeout, trace, data } = job
   packer.number(attempts)
   if (key !== null) packer.text(key)
-  const plain = group === null && timeout === null && trace === null
-  if (plain && typeof data.body === 'string') {
-    packer.text(data.body)
+  const bare = isBare(job)
+  if (bare && typeof data.body === 'string') {
+    packer.rawText(data.body)
     return
   }
-  packer.list(plain ? 2 : 5)
+  packer.list(bare ? 2 : 5)
   packer.encoded(data)
-  if (plain) return
+  if (bare) return
   textOrNil(group)
   if (timeout === null) packer.nil()
   else packer.number(timeout)
   textOrNil(trace)
 }
 
+/** Added to the priority of a job with extras. */
+const EXTRA = 16
+const isSpecial = ({ key, delay, runAt }: NewJob): boolean => key !== null || delay !== 0 || runAt !== null
+
 export function pushInput(now: number | null, partition: Partition, jobs: readonly NewJob[]): Input {
-  begin(3, now, partition)
-  packer.list(jobs.length * 6)
+  begin(6, now, partition)
+  const times = packer.later(2)
+  let least = Number.POSITIVE_INFINITY
+  let most = 0
+  let specials = 0
+  packer.list(jobs.length * 4)
   for (const job of jobs) {
-    packer.id(job.id)
+    const { id, priority } = job
+    const time = packer.nameAndStart(id, shapeOf(job))
+    least = Math.min(least, time)
+    most = Math.max(most, time)
     packer.nested(() => rest(job))
-    packer.number(job.priority)
-    packer.number(job.delay)
-    packer.number(job.runAt)
+    const special = isSpecial(job)
+    if (special) specials++
+    packer.number(special ? priority + EXTRA : priority)
+  }
+  packer.fill(times, [least, most])
+  packer.list(specials * 3)
+  for (const job of specials === 0 ? [] : jobs) {
+    if (!isSpecial(job)) continue
     if (job.key === null) packer.boolean(false)
     else packer.text(job.key)
+    packer.number(job.delay)
+    packer.number(job.runAt)
   }
   return taken()
 }
@@ -112,11 +137,21 @@ export function completeInput(
   again: boolean,
   completions: readonly Completion[],
 ): Input {
-  const againAt = beginEnding(now, partition, again, completions.length * 3)
-  for (const { id, fence, result } of completions) {
-    packer.id(id)
-    packer.number(fence)
-    optional(result)
+  begin(6, now, partition)
+  const againAt = packer.length
+  packer.boolean(again)
+  packer.list(completions.length)
+  for (const { id } of completions) packer.id(id)
+  const fence = completions[0]?.fence ?? 0
+  if (completions.every((one) => one.fence === fence)) packer.number(fence)
+  else {
+    packer.list(completions.length)
+    for (const one of completions) packer.number(one.fence)
+  }
+  if (completions.every(({ result }) => result === null)) packer.boolean(false)
+  else {
+    packer.list(completions.length)
+    for (const { result } of completions) optional(result)
   }
   return taken(againAt)
 }

@@ -12,6 +12,7 @@ import type {
   PushOutcome,
   QueueStats,
 } from '../../store.ts'
+import { SHAPE } from './packer.ts'
 import { Reader } from './reader.ts'
 
 export function pushOutcomes(reply: Buffer, jobs: readonly NewJob[]): PushOutcome[] {
@@ -37,15 +38,25 @@ interface Immutable {
   trace: string | null
 }
 
-function immutable(reader: Reader): Immutable {
-  const keyed = reader.list() === 6
-  const place = reader.number()
-  const pushedAt = reader.sixBytes()
-  const priority = reader.number()
+/** The number nearest to another that ends with these two bytes. */
+function nearest(time: number, bytes: number): number {
+  const since = (bytes - (time % 65_536) + 98_304) % 65_536
+  return time + since - 32_768
+}
+
+/** A record: contract/redis/common.lua tells its layout. */
+function immutable(reader: Reader, end: number): Immutable {
+  const time = reader.rawNumber(6)
+  reader.skip(4)
+  const shape = reader.rawNumber(1)
+  const priority = shape & 15
+  const place = reader.rawNumber((shape & SHAPE.wide) === 0 ? 4 : 6)
+  const pushedAt = (shape & SHAPE.apart) === 0 ? nearest(time, reader.rawNumber(2)) : reader.rawNumber(6)
   const attempts = reader.number()
-  const key = keyed ? reader.text() : null
-  const values = reader.listOr()
-  const data: Encoded = values === null ? { encoding: 'json', body: reader.text() } : reader.encoded()
+  const key = (shape & SHAPE.withKey) === 0 ? null : reader.text()
+  const plain = (shape & SHAPE.plain) !== 0
+  const values = plain ? 0 : reader.list()
+  const data: Encoded = plain ? { encoding: 'json', body: reader.rawText(end) } : reader.encoded()
   if (values !== 5) return { place, pushedAt, priority, attempts, key, data, group: null, timeout: null, trace: null }
   const group = reader.textOrNull()
   const timeout = reader.numberOrNull()
@@ -68,11 +79,12 @@ export function claimReply(reply: Buffer): ClaimReply {
   const jobs: ClaimedJob[] = []
   for (let i = 0; i < count; i++) {
     reader.list()
-    const id = reader.id()
     const fence = reader.number()
     const attempt = reader.number()
     const due = reader.number()
-    const { attempts, priority, group, key, timeout, trace, pushedAt, data } = immutable(reader)
+    const end = reader.inside()
+    const id = reader.namedId()
+    const { attempts, priority, group, key, timeout, trace, pushedAt, data } = immutable(reader, end)
     const dueAt = due === 0 ? pushedAt : due
     jobs.push({ id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data })
   }
@@ -169,7 +181,7 @@ function found(reader: Reader, queue: string): Found {
   const progress = packedOrNull(reader)
   const error = reader.error()
   const result = packedOrNull(reader)
-  const { place, pushedAt, ...rest } = immutable(reader)
+  const { place, pushedAt, ...rest } = immutable(reader, reader.inside())
   const dueAt = due === 0 ? pushedAt : due
   const finishedAt = state === 'running' ? null : zeroToNull(finished)
   const record = {

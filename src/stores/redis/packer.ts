@@ -3,10 +3,13 @@
  * encoder would first need everything as lists, and cannot take in parts that are MessagePack already.
  */
 import type { Encoded, JobError } from '../../store.ts'
-import { ID_BYTES, isUuid, writeId } from './ids.ts'
+import { ID_BYTES, isUuid, NAME_BYTES, writeId } from './ids.ts'
 
 /** As stored: part of the layout. */
 export const ENCODINGS = ['json', 'msgpack', 'bytes'] as const
+
+/** Flags beside the priority, in a record's byte for its shape: part of the layout. */
+export const SHAPE = { withKey: 16, plain: 32, apart: 64, wide: 128 } as const
 
 const FIRST = 4096
 /** Texts up to this long are written first and measured then. */
@@ -97,6 +100,12 @@ export class Packer {
     this.#at += this.#buffer.write(value, this.#at)
   }
 
+  /** Without its head: its reader knows where it ends. */
+  rawText(value: string): void {
+    this.#room(value.length <= SHORT ? value.length * 3 : Buffer.byteLength(value))
+    this.#at += this.#buffer.write(value, this.#at)
+  }
+
   #head(bytes: number, head: number): void {
     if (head === 1) this.#byte(0xa0 | bytes)
     else if (head === 2) {
@@ -131,6 +140,36 @@ export class Packer {
     this.#byte(0xa0 | ID_BYTES)
     writeId(this.#buffer, this.#at, value)
     this.#at += ID_BYTES
+  }
+
+  /** What a job's record is found by, and its first 11 bytes, as two texts. @returns the time that the id begins with */
+  nameAndStart(id: string, shape: number): number {
+    this.#room(ID_BYTES + 8)
+    const buffer = this.#buffer
+    const name = this.#at
+    const start = name + NAME_BYTES + 1
+    const end = start + 1 + ID_BYTES - NAME_BYTES
+    writeId(buffer, start + 1, id)
+    buffer.copyWithin(name + 1, end, end + NAME_BYTES)
+    buffer[name] = 0xa0 | NAME_BYTES
+    buffer[start] = 0xa0 | (end - start)
+    buffer[end] = shape
+    this.#at = end + 1
+    return buffer.readUIntBE(start + 1, 6)
+  }
+
+  /** Leaves room for so many numbers. @returns where, for `fill` */
+  later(count: number): number {
+    this.#room(count * 9)
+    this.#at += count * 9
+    return this.#at - count * 9
+  }
+
+  fill(at: number, numbers: readonly number[]): void {
+    for (const [i, number] of numbers.entries()) {
+      this.#buffer[at + i * 9] = 0xcb
+      this.#buffer.writeDoubleBE(number, at + i * 9 + 1)
+    }
   }
 
   /** A number as four bytes, for a script as a text. */

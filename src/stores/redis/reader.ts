@@ -1,6 +1,6 @@
 /** Reads a reply, which is MessagePack, value by value: its shape is known, so no lists are made only to be taken apart. */
 import type { Encoded, JobError } from '../../store.ts'
-import { readId } from './ids.ts'
+import { NAME_BYTES, readId, readNamedId } from './ids.ts'
 import { ENCODINGS } from './packer.ts'
 
 function unexpected(head: number, wanted: string): never {
@@ -28,15 +28,33 @@ export class Reader {
     return unexpected(head, 'a list')
   }
 
-  /** A short list; null: something else is there, and still to be read. */
-  listOr(): number | null {
-    return ((this.#buffer[this.#at] ?? 0xc1) & 0xf0) === 0x90 ? this.list() : null
+  /** A number in so many bytes, without a head. */
+  rawNumber(bytes: number): number {
+    this.#at += bytes
+    return this.#buffer.readUIntBE(this.#at - bytes, bytes)
   }
 
-  /** A number in a text of six bytes. */
-  sixBytes(): number {
-    this.#at += 7
-    return this.#buffer.readUIntBE(this.#at - 6, 6)
+  /** The id of a name and the record behind it; the record is still to be read. */
+  namedId(): string {
+    this.#at += NAME_BYTES
+    return readNamedId(this.#buffer, this.#at - NAME_BYTES)
+  }
+
+  skip(bytes: number): void {
+    this.#at += bytes
+  }
+
+  /** Goes into a byte string, whose parts are then read. @returns where it ends, for `rawText` */
+  inside(): number {
+    const length = this.#length()
+    return this.#at + length
+  }
+
+  /** Text up to the end of the byte string that it stands in. */
+  rawText(end: number): string {
+    const from = this.#at
+    this.#at = end
+    return this.#buffer.toString('utf8', from, end)
   }
 
   #skip(bytes: number, value: number): number {

@@ -1,6 +1,6 @@
 /**
  * The scripts of `contract/redis/`: read once, known to the server by their SHA-1.
- * `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order, `fresh` standing for ten.
+ * A line `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order, `fresh` standing for ten.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ export interface Script {
 const read = (file: string): string => readFileSync(new URL(file, CONTRACT), 'utf8')
 
 function load(name: ScriptName): Script {
-  const text = read(`${name}.lua`).replace(/^-- @include (\S+)$/m, (_, file: string) => read(file))
+  const text = read(`${name}.lua`).replace(/^-- @include (\S+)$/gm, (_, file: string) => read(file))
   const named = /^-- KEYS: (?!`)(.*)$/m.exec(read(`${name}.lua`))?.[1] ?? ''
   const keys = named
     .split(' ')
