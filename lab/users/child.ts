@@ -29,6 +29,10 @@ export class Child {
     return new Child(child, message.port)
   }
 
+  get pid(): number | undefined {
+    return this.#process.pid
+  }
+
   /** What a server has accepted so far. */
   async tally(): Promise<Tally> {
     this.#process.send('tally')

@@ -1,33 +1,24 @@
 /** One insert for many names: those that come while an insert is under way go together in the next one. */
-import { Gather } from '../../src/gather.ts'
+import { type Batched, batch } from '../../src/index.ts'
 import { Users } from './users.ts'
 
-const LIMITS = { items: 500, bytes: 1_048_576 }
+/** Settled with the row's id. */
+export function groupedInserts(url: string): Batched<string, number> {
+  const users = new Users(url)
+  return batch((names: string[]) => users.insertMany(names))
+}
 
 /**
- * @param within how long a name may be held back for others to join it, in ms; 0: not at all
- * @returns an insert of one name, settled with its row's id
+ * The same for a consumer, whom nobody asks for the ids, and who has time.
+ * @param within how long a name may be held back for others to join it, in ms
  */
-export function groupedInserts(url: string, within = 0): (name: string) => Promise<number> {
+export function patientInserts(url: string, within: number): Batched<string, undefined> {
   const users = new Users(url)
-  const gather = new Gather((names: string[]) => users.insertMany(names), LIMITS)
-  const insert = (name: string) => gather.add(name, name.length)
-  if (within === 0) return insert
-  let held: (() => void)[] = []
-  let timer: NodeJS.Timeout | undefined
-  const release = () => {
-    clearTimeout(timer)
-    timer = undefined
-    const all = held
-    held = []
-    for (const go of all) go()
-  }
-  return async (name) => {
-    await new Promise<void>((resolve) => {
-      held.push(resolve)
-      if (held.length === LIMITS.items) release()
-      else timer ??= setTimeout(release, within)
-    })
-    return insert(name)
-  }
+  return batch(
+    async (names: string[]) => {
+      await users.addMany(names)
+      return names.map(() => undefined)
+    },
+    { within },
+  )
 }

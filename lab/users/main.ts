@@ -4,8 +4,8 @@ import { availableParallelism, cpus, loadavg } from 'node:os'
 import { postgresPlace, redisPlace } from '../rivals/place.ts'
 import { generator } from './load.ts'
 import { options, USAGE } from './options.ts'
-import { markdown, type Row, row } from './row.ts'
-import { type Outcome, run } from './run.ts'
+import { cpuMarkdown, markdown, type Row, row } from './row.ts'
+import { type Outcome, run, WARMING } from './run.ts'
 
 const chosen = options(process.argv.slice(2))
 if (chosen === 'help') {
@@ -21,7 +21,7 @@ const before = loadavg()[0] ?? 0
 const [redis, postgres] = await Promise.all([redisPlace(chosen.fsync), postgresPlace()])
 const rows: Row[] = []
 try {
-  console.log(`POST /users with a random name, ${seconds} s after 1 s of warming up, ${generator}, everything on ${availableParallelism()} cores of ${cpus()[0]?.model.trim()}.
+  console.log(`POST /users with a random name, ${seconds} s after ${WARMING} s of warming up, ${generator}, everything on ${availableParallelism()} cores of ${cpus()[0]?.model.trim()}.
 Node ${process.version}; ${redis.about}; ${postgres.about}. Load ${before.toFixed(1)} before the run.
 Medians of ${runs} runs, each on fresh servers, variants in turn; missing, twice and failed: the most of any run.\n`)
   for (const each of connections) rows.push(...(await measure(each)))
@@ -30,6 +30,8 @@ Medians of ${runs} runs, each on fresh servers, variants in turn; missing, twice
 }
 
 console.log(markdown(rows, patience))
+const cpu = cpuMarkdown(rows)
+if (cpu !== undefined) console.log(`\n${cpu}`)
 const bars = rows.flatMap((each) => each.bars)
 console.log(`\n${bars.filter(({ cleared }) => cleared).length} of ${bars.length} bars cleared.`)
 if (chosen.json !== undefined) {

@@ -1,13 +1,16 @@
 -- For wrk: each request is a POST with a name of its own, so that lost and doubled rows can be told.
-local headers = { ['content-type'] = 'application/json' }
-local random, format, build = math.random, string.format, wrk.format
+-- All of a request but the name is the same, and wrk.format would put it together anew each time.
+local random, format = math.random, string.format
+local head
 
 init = function()
   math.randomseed(os.time())
+  local body = format('{"name":"user %08x%08x"}', 0, 0)
+  head = wrk.format('POST', nil, { ['content-type'] = 'application/json' }, body):sub(1, -#body - 1)
 end
 
 request = function()
-  return build('POST', nil, headers, format('{"name":"user %08x%08x"}', random(0, 0x7fffffff), random(0, 0x7fffffff)))
+  return head .. format('{"name":"user %08x%08x"}', random(0, 0x7fffffff), random(0, 0x7fffffff))
 end
 
 -- What load.ts reads. Latencies in microseconds.

@@ -2,6 +2,7 @@
 import { atLeast, atMost, type Bar, compact } from '../bench/row.ts'
 import { median } from '../bench/statistics.ts'
 import type { Outcome } from './run.ts'
+import { PARTS } from './usage.ts'
 import { type VariantName, variant } from './variants.ts'
 
 /** The bars on the rate are for this many connections. */
@@ -31,7 +32,8 @@ export function row(name: VariantName, connections: number, runs: Outcome[], cei
   return { variant: name, connections, runs, shares, bars }
 }
 
-const most = (runs: readonly Outcome[], figure: keyof Outcome) => Math.max(...runs.map((run) => run[figure]))
+type Figure = Exclude<keyof Outcome, 'cpu'>
+const most = (runs: readonly Outcome[], figure: Figure) => Math.max(...runs.map((run) => run[figure]))
 
 const HEAD = [
   '',
@@ -53,7 +55,7 @@ const HEAD = [
 export function markdown(rows: readonly Row[], patience: number): string {
   const lines = rows.map(({ variant: name, connections, runs, shares, bars }) => {
     const { title, keepsNothing } = variant(name)
-    const middle = (figure: keyof Outcome) => median(runs.map((run) => run[figure]))
+    const middle = (figure: Figure) => median(runs.map((run) => run[figure]))
     const behind = middle('behind')
     const stored = keepsNothing
       ? ['', '', '', '']
@@ -78,6 +80,21 @@ export function markdown(rows: readonly Row[], patience: number): string {
         .join(', '),
     ]
   })
-  const rule = HEAD.map((_, column) => (column === 0 || column === HEAD.length - 1 ? '---' : '---:'))
-  return [HEAD, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  return table(HEAD, lines)
+}
+
+/** Where the cores' time went; undefined where nobody tells. */
+export function cpuMarkdown(rows: readonly Row[]): string | undefined {
+  if (rows.some(({ runs }) => runs.some(({ cpu }) => cpu === undefined))) return undefined
+  const lines = rows.map(({ variant: name, connections, runs }) => {
+    const parts = PARTS.map((part) => median(runs.map(({ cpu }) => cpu?.[part] ?? Number.NaN)))
+    const sum = median(runs.map(({ cpu }) => PARTS.reduce((all, part) => all + (cpu?.[part] ?? Number.NaN), 0)))
+    return [variant(name).title, String(connections), ...parts.map((part) => part.toFixed(1)), `**${sum.toFixed(1)}**`]
+  })
+  return table(['CPU µs per request', 'connections', ...PARTS, 'in all'], lines)
+}
+
+function table(head: readonly string[], lines: readonly string[][]): string {
+  const rule = head.map((_, column) => (column === 0 || head[column] === 'bars' ? '---' : '---:'))
+  return [head, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }

@@ -5,11 +5,12 @@ import { machineTime } from '../bench/contender.ts'
 import { Child } from './child.ts'
 import { type Load, load } from './load.ts'
 import type { Places } from './service.ts'
+import { perRequest, type Usage, usage } from './usage.ts'
 import { TABLE } from './users.ts'
 import { type VariantName, variant } from './variants.ts'
 
 /** Before what is measured, in seconds; what it sends counts as accepted. */
-const WARMING = 1
+export const WARMING = 3
 const POLL = 10
 
 export interface Outcome extends Load {
@@ -23,6 +24,8 @@ export interface Outcome extends Load {
   missing: number
   /** Names that are in the table more than once. */
   doubled: number
+  /** CPU of each process while it is loaded, in µs per request; undefined where nobody tells. */
+  cpu: Usage | undefined
 }
 
 /** @param patience how long to wait for the rows after the last request, in ms */
@@ -42,11 +45,14 @@ export async function run(
   try {
     const url = `http://127.0.0.1:${server.port}/users`
     const warm = await load(url, connections, WARMING)
+    const before = usage(server.pid, consumer?.pid)
     const loaded = await load(url, connections, seconds)
+    const after = usage(server.pid, consumer?.pid)
+    const cpu = before && after && perRequest(before, after, loaded.rate * seconds)
     const rowsAtEnd = keepsNothing ? 0 : await inserted(client)
     const { accepted, last } = await server.tally()
     const failed = warm.failed + loaded.failed
-    if (keepsNothing) return { ...loaded, failed, accepted, rowsAtEnd, behind: 0, missing: 0, doubled: 0 }
+    if (keepsNothing) return { ...loaded, failed, accepted, rowsAtEnd, behind: 0, missing: 0, doubled: 0, cpu }
     const end = last + patience
     while ((await inserted(client)) < accepted && machineTime() < end) await sleep(POLL)
     let rows = await counted(client)
@@ -64,6 +70,7 @@ export async function run(
       behind: missing > 0 ? Number.POSITIVE_INFINITY : Math.max(0, rows.at - last),
       missing,
       doubled: rows.all - rows.names,
+      cpu,
     }
   } finally {
     await server.stop()

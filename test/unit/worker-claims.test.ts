@@ -1,25 +1,26 @@
 /** How often a worker claims, by a store that counts. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { PondEmitter } from '../../src/events.ts'
 import type { Claimed } from '../../src/store.ts'
 import { Worker } from '../../src/worker.ts'
 import { claimedJob, storeOf, until } from './suite.ts'
 
-test('a busy worker whose claim came back short waits a moment before the next, an idle one does not', async (t) => {
+/** A worker whose every claim takes 3 ms, by a clock that stands still but for `pass`. Its handlers run until `finish`. */
+async function claiming(t: TestContext, concurrency: number) {
   let time = 1_000
   t.mock.method(performance, 'now', () => time)
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const asked: ((claimed: Claimed) => void)[] = []
   const store = storeOf({
     claim: () => new Promise((resolve) => asked.push(resolve)),
-    complete: async () => ['ok'],
+    complete: async (_, completions) => completions.map(() => 'ok' as const),
     release: async (_, holds) => holds.map(() => 'ok' as const),
     record: async () => {},
   })
   const { promise: end, resolve: finish } = Promise.withResolvers<void>()
-  const settings = { queue: 'q', concurrency: 10, lease: 30_000, window: 50, transaction: false, maxPayload: 1_000 }
+  const settings = { queue: 'q', concurrency, lease: 30_000, window: 50, transaction: false, maxPayload: 1_000 }
   const worker = new Worker(
     store,
     { ...settings, schema: undefined, backoff: () => 0 },
@@ -31,32 +32,65 @@ test('a busy worker whose claim came back short waits a moment before the next, 
   const turns = async () => {
     for (let i = 0; i < 5; i++) await turn()
   }
-  /** The claim under way took 3 ms. */
-  const answer = async (ids: string[]) => {
-    time += 3
-    asked.at(-1)?.({ now: 0, jobs: ids.map((id) => claimedJob(id)) })
+  t.after(async () => {
+    t.mock.timers.reset()
+    finish()
+    const closed = worker.close()
     await turns()
-  }
+    asked.at(-1)?.({ now: 0, jobs: [] })
+    await closed
+  })
   await until(() => asked.length === 1)
-  await answer([])
-  worker.wake()
-  await turns()
-  assert.equal(asked.length, 2, 'nothing runs: at once')
-  await answer(['a'])
-  for (let i = 0; i < 3; i++) {
-    worker.wake()
-    await turns()
+  return {
+    claims: () => asked.length,
+    answer: async (ids: string[]) => {
+      time += 3
+      asked.at(-1)?.({ now: 0, jobs: ids.map((id) => claimedJob(id)) })
+      await turns()
+    },
+    wake: async () => {
+      worker.wake()
+      await turns()
+    },
+    pass: async (ms: number) => {
+      time += ms
+      t.mock.timers.tick(ms)
+      await turns()
+    },
+    finish: async () => {
+      finish()
+      await turns()
+    },
   }
-  assert.equal(asked.length, 2, 'a handler runs')
-  time += 6
-  t.mock.timers.tick(6)
-  await turns()
-  assert.equal(asked.length, 3, 'twice as long as the claim took')
-  await answer(Array.from({ length: 9 }, (_, n) => `b${n}`))
-  finish()
-  await turns()
-  assert.equal(asked.length, 4, 'the last claim was not short: at once')
+}
+
+const ids = (count: number, letter: string) => Array.from({ length: count }, (_, n) => `${letter}${n}`)
+
+test('a busy worker whose claim came back short waits a moment before the next, an idle one does not', async (t) => {
+  const { claims, answer, wake, pass, finish } = await claiming(t, 10)
   await answer([])
-  t.mock.timers.reset()
-  await worker.close()
+  await wake()
+  assert.equal(claims(), 2, 'nothing runs: at once')
+  await answer(['a'])
+  for (let i = 0; i < 3; i++) await wake()
+  assert.equal(claims(), 2, 'a handler runs')
+  await pass(6)
+  assert.equal(claims(), 3, 'twice as long as the claim took')
+  await answer(ids(9, 'b'))
+  await finish()
+  assert.equal(claims(), 4, 'the last claim was not short: at once')
+})
+
+test('a short claim that brought many is followed by the longest pause, so that the next brings more', async (t) => {
+  const { claims, answer, wake, pass } = await claiming(t, 100)
+  await answer(ids(31, 'a'))
+  await wake()
+  await pass(6)
+  assert.equal(claims(), 2, 'not many yet')
+  await answer(ids(32, 'b'))
+  await wake()
+  await pass(9)
+  assert.equal(claims(), 2)
+  await pass(1)
+  assert.equal(claims(), 3)
 })

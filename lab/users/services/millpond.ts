@@ -1,22 +1,26 @@
-/** Millpond, with nothing tuned but the consumer's slots: its handlers that run together share one insert. */
+/**
+ * Millpond, with nothing tuned but the consumer's slots: its handlers that run together share one insert. As with the lists, nothing is
+ * kept of a message that was worked off.
+ */
 import { Millpond } from '../../../src/index.ts'
-import { groupedInserts } from '../grouped.ts'
+import { patientInserts } from '../grouped.ts'
 import type { Consume, Serve } from '../service.ts'
 
 interface User {
   name: string
 }
-const QUEUE = 'users'
 /** As many rows as one insert takes. */
 const SLOTS = 500
 /** How long a handler waits for others to share its insert, in ms. */
 const WITHIN = 20
 
+const queueOf = (pond: Millpond) => pond.queue<User>('users', { keep: { done: 0 } })
+
 const serve =
   (url: string): Serve =>
   async () => {
     const pond = await Millpond.open(url)
-    const users = pond.queue<User>(QUEUE)
+    const users = queueOf(pond)
     return { accept: async (name) => (await users.push({ name })).id }
   }
 
@@ -24,8 +28,8 @@ const consume =
   (url: string): Consume =>
   async ({ postgres }) => {
     const pond = await Millpond.open(url)
-    const insert = groupedInserts(postgres, WITHIN)
-    pond.queue<User>(QUEUE).work(
+    const insert = patientInserts(postgres, WITHIN)
+    queueOf(pond).work(
       async (job) => {
         await insert(job.data.name)
       },
