@@ -4,7 +4,7 @@ import { encode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import type { Linked, LinkedList } from './linked-list.ts'
 import { Outcome } from './outcome.ts'
-import type { ClaimedJob, Encoded, StoreTransaction, TransactionQuery } from './store.ts'
+import type { ClaimedJob, Encoded, ReplicaQuery, StoreTransaction, TransactionQuery } from './store.ts'
 
 /** Sends what handlers report. */
 export interface Reporter {
@@ -30,6 +30,9 @@ export class Attempt implements Context, Linked<Attempt> {
   /** Told by the handler, not yet by us. */
   unreported: Encoded | null = null
   transaction: StoreTransaction | undefined
+  /** It has a slot, but its handler is not called before the replica is ready for it. */
+  heldBack = false
+  reads: ReplicaQuery | undefined
   /** Its ending is on the way to the store. */
   settling = false
   #over: MillpondError | undefined
@@ -104,5 +107,12 @@ export class Attempt implements Context, Linked<Attempt> {
     }
     if (this.#over !== undefined) throw this.#over
     return transaction.query
+  }
+
+  get replica(): ReplicaQuery {
+    if (this.reads === undefined) {
+      throw new MillpondError('InvalidOption', 'ctx.replica needs a worker opened with replica')
+    }
+    return this.reads
   }
 }

@@ -1,6 +1,6 @@
 import type { Duration } from './duration.ts'
 import type { Outcome } from './outcome.ts'
-import type { TransactionQuery } from './store.ts'
+import type { ReplicaQuery, TransactionQuery } from './store.ts'
 
 /** What a handler can do besides returning. */
 export interface Context {
@@ -21,4 +21,10 @@ export interface Context {
    * @throws InvalidOption without `transaction: true`, StaleAttempt once the attempt is over
    */
   readonly tx: TransactionQuery
+  /**
+   * With `replica`: runs a reading statement on the replica, which shows everything that was committed before the job was pushed.
+   * Where it does not in time, or cannot be reached, the statement runs on the primary; `ctx.replica.primary` tells which.
+   * @throws InvalidOption without `replica`
+   */
+  readonly replica: ReplicaQuery
 }

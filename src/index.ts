@@ -29,5 +29,13 @@ export type { Pushed, Queue, QueueOptions, WorkOptions } from './queue.ts'
 export type { Handler } from './runner.ts'
 export type { StandardSchema } from './schema.ts'
 export type { Percentiles, QueueReport } from './stats.ts'
-export type { Capabilities, FinalState, JobError, JobState, LiveState, TransactionQuery } from './store.ts'
+export type {
+  Capabilities,
+  FinalState,
+  JobError,
+  JobState,
+  LiveState,
+  ReplicaQuery,
+  TransactionQuery,
+} from './store.ts'
 export type { CloseOptions, CloseReport, Worker } from './worker.ts'

@@ -7,6 +7,7 @@ import { type JobInfo, jobInfo } from './job.ts'
 import { checkQueueName } from './names.ts'
 import { checkOptions, isBoolean, isFunction, isInteger, type Rules } from './options.ts'
 import { batches, bytesOf, Preparer, type PushManyOptions, type PushOptions } from './push.ts'
+import { Replica } from './replica.ts'
 import type { Handler } from './runner.ts'
 import { isStandardSchema, type StandardSchema } from './schema.ts'
 import { type QueueReport, queueReport } from './stats.ts'
@@ -35,6 +36,13 @@ export interface WorkOptions {
   window?: Duration
   /** Run each handler in a transaction that commits with the job's completion; see `ctx.tx`. Needs a store that can. */
   transaction?: boolean
+  /**
+   * A streaming replica of the store's database: no handler starts before it shows what was committed before the job was pushed; see
+   * `ctx.replica`. A URL, or a client as the store's `client` takes. Needs a store that can.
+   */
+  replica?: unknown
+  /** How long a job waits for the replica; then its handler reads the primary. 5 s unless set. */
+  replicaTimeout?: Duration
 }
 
 /** What a push resolves to, once the store has the job. */
@@ -64,6 +72,9 @@ const WORK_RULES: Rules<WorkOptions> = {
   concurrency: isInteger(1, 100_000),
   window: (value) => milliseconds(value, 'window', 0, LONGEST_TIMER) >= 0,
   transaction: isBoolean,
+  // What it may be is for the store to say.
+  replica: () => true,
+  replicaTimeout: (value) => milliseconds(value, 'replicaTimeout', 0, LONGEST_TIMER) >= 0,
 }
 
 /** One queue of a pond. Cheap: make it wherever it is needed. */
@@ -158,6 +169,7 @@ export class Queue<Input = unknown, Output = Input> {
       lease: milliseconds(this.#options.lease ?? '30s', 'lease', 50),
       window: milliseconds(given.window ?? 50, 'window'),
       transaction: given.transaction ?? false,
+      replica: this.#replica(given),
       maxPayload: this.#core.maxPayload,
       schema: this.#options.schema,
       backoff: this.#backoff,
@@ -168,6 +180,20 @@ export class Queue<Input = unknown, Output = Input> {
     const worker = new Worker(store, settings, handler as Handler, events, ready, (w) => this.#core.removeWorker(w))
     this.#core.addWorker(worker)
     return worker
+  }
+
+  /** @throws InvalidOption, NotSupported */
+  #replica({ replica, replicaTimeout }: WorkOptions): Replica | undefined {
+    if (replica === undefined) {
+      if (replicaTimeout === undefined) return undefined
+      throw new MillpondError('InvalidOption', `work on ${this.name}: replicaTimeout goes with replica`)
+    }
+    const { store, events } = this.#core
+    if (store.replicas === undefined) {
+      throw new MillpondError('NotSupported', `replica needs a store with read replicas; ${store.name} has none`)
+    }
+    const limit = milliseconds(replicaTimeout ?? '5s', 'replicaTimeout')
+    return new Replica(store.replicas.open(replica), limit, (error) => events.trouble(error))
   }
 
   /** No claims until `resume`, in any process; pushes go on. */

@@ -6,6 +6,7 @@ import { decode, encode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { Job, jobError } from './job.ts'
 import { isOutcome, Outcome } from './outcome.ts'
+import type { Replica } from './replica.ts'
 import { type StandardSchema, validate } from './schema.ts'
 import { type Committed, completed, type Ending, failed } from './settler.ts'
 import type { Encoded, HoldOutcome, Store, StoreTransaction } from './store.ts'
@@ -17,6 +18,8 @@ export interface RunnerSettings {
   queue: string
   /** Complete in the handler's own transaction. */
   transaction: boolean
+  /** Handlers wait until it shows what their jobs' pushers committed. */
+  replica?: Replica | undefined
   /** Bytes of an encoded result or progress report. */
   maxPayload: number
   schema: StandardSchema<unknown, unknown> | undefined
@@ -50,6 +53,21 @@ export class Runner {
 
   /** Calls `ended` exactly once, some time later. */
   run(attempt: Attempt): void {
+    const { replica } = this.#settings
+    if (replica === undefined) this.#start(attempt)
+    else void this.#startWhenShown(attempt, replica)
+  }
+
+  async #startWhenShown(attempt: Attempt, replica: Replica): Promise<void> {
+    attempt.heldBack = true
+    attempt.reads = await replica.wait(attempt)
+    attempt.heldBack = false
+    if (attempt.over === undefined) this.#start(attempt)
+    else this.#ended(attempt, undefined)
+  }
+
+  /** The job's timeout begins here. */
+  #start(attempt: Attempt): void {
     const { timeout } = attempt.claimed
     if (timeout === null) this.#run(attempt, this.#ended)
     else this.#limited(attempt, timeout)

@@ -203,6 +203,8 @@ export interface Capabilities {
   shared: boolean
   /** `transactions` is there: the handler's writes and the completion commit together. */
   transactions: boolean
+  /** `replicas` is there: handlers can read a replica of the store's database. false unless set. */
+  replicas?: boolean
 }
 
 export interface Store {
@@ -211,6 +213,8 @@ export interface Store {
   readonly capabilities: Capabilities
   /** There when `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
+  /** There when `capabilities.replicas`. */
+  readonly replicas?: StoreReplicas
   /** What people and tools ask for; every store of ours has it. */
   readonly admin: StoreAdmin
 
@@ -266,6 +270,32 @@ export interface StoreTransactions {
   begin(): StoreTransaction
   /** Pushes inside a transaction of the caller, or a `query` of `begin`. Rejects with `TransactionMismatch` if it isn't one. */
   push(tx: unknown, jobs: readonly NewJob[]): Promise<PushOutcome[]>
+}
+
+/** Reads for a handler: on the replica as long as that is known to show enough, else on the primary. Nothing can be written on either. */
+export interface ReplicaQuery {
+  (text: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>
+  /** Reads go to the primary. May change from false to true, when the replica is lost. */
+  readonly primary: boolean
+}
+
+/** A replica of the store's database, which lags behind, for one worker. */
+export interface StoreReplica {
+  /**
+   * Per claim: whether the replica shows all that was committed before any push that led to it; `query` is for those that it does.
+   * Rejects where it cannot be asked. One call at a time.
+   */
+  shows(claims: readonly ClaimedJob[]): Promise<{ shown: boolean[]; query: ReplicaQuery }>
+  /** Reads on the primary, for the other claims. */
+  readonly primary: ReplicaQuery
+  /** Gives up a `shows` that was not answered, so that the next one need not wait behind it. */
+  drop(): void
+  close(): Promise<void>
+}
+
+export interface StoreReplicas {
+  /** Connects when first asked. @param replica a URL, or a client of the caller's @throws InvalidOption */
+  open(replica: unknown): StoreReplica
 }
 
 /** What a store is opened with, after the URL's and the caller's options are merged. */

@@ -36,13 +36,22 @@ export interface WorkerSettings extends RunnerSettings {
 
 /** Most jobs asked for in one claim. */
 const MOST_CLAIMED = 500
-/** After a claim that came back short, a busy worker waits for this many times as long as it took, and at most this many milliseconds. */
+/**
+ * After a claim that came back short, a busy worker waits for this many times as long as it took, and at most this many milliseconds;
+ * just as long if it brought many: more of them are coming, and a call costs a store as much as the first dozens of its jobs.
+ */
 const PAUSE = 2
 const LONGEST_PAUSE = 10
+const MANY = 32
 /** A missed bell delays a job by this much at the most, in milliseconds. */
 const POLL = 1000
 /** Handlers are started for this long without a break, in milliseconds, before timers and sockets get their turn. */
 const TURN = 5
+
+/** Milliseconds. @param took what the claim took */
+function pauseAfter(jobs: number, took: number): number {
+  return jobs >= MANY ? LONGEST_PAUSE : Math.min(PAUSE * took, LONGEST_PAUSE)
+}
 
 export interface CloseOptions {
   /** How long running handlers may go on; 30 s unless set. */
@@ -229,7 +238,7 @@ export class Worker implements AsyncDisposable {
         const arrived = performance.now()
         // A bell that rang meanwhile has cleared it already.
         if (claimed.jobs.length === limit) this.#empty = false
-        else this.#pausedUntil = arrived + Math.min(PAUSE * (arrived - now), LONGEST_PAUSE)
+        else this.#pausedUntil = arrived + pauseAfter(claimed.jobs.length, arrived - now)
         this.#arrived(claimed.jobs.map((job) => this.#hold(job, claimed.now, arrived, now + lease)))
       },
       (error: unknown) => this.#claimFailed(error),
@@ -415,6 +424,14 @@ export class Worker implements AsyncDisposable {
     this.#plan()
   }
 
+  /** It is given back, whatever its handler still does. */
+  #stop(attempt: Attempt): void {
+    this.#running.remove(attempt)
+    const { id } = attempt.claimed
+    attempt.end(new MillpondError('Closed', `the worker closed while job ${id} ran; it was given back`, { id }))
+    this.#end(released(attempt))
+  }
+
   #eventOf({ claimed }: Attempt) {
     const { id, attempt, priority } = claimed
     return { queue: this.queue, id, attempt, priority }
@@ -434,6 +451,7 @@ export class Worker implements AsyncDisposable {
     this.#draining = true
     clearTimeout(this.#windowTimer)
     this.#giveBack(this.#buffer.splice(0))
+    for (const attempt of [...this.#running]) if (attempt.heldBack) this.#stop(attempt)
     if (this.#running.size > 0 || this.#claiming) {
       const quiet = new Promise<void>((resolve) => {
         this.#onQuiet = resolve
@@ -445,12 +463,7 @@ export class Worker implements AsyncDisposable {
       await Promise.race([quiet, late])
       clearTimeout(timer)
     }
-    for (const attempt of [...this.#running]) {
-      this.#running.remove(attempt)
-      const { id } = attempt.claimed
-      attempt.end(new MillpondError('Closed', `the worker closed while job ${id} ran; it was given back`, { id }))
-      this.#end(released(attempt))
-    }
+    for (const attempt of [...this.#running]) this.#stop(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
     const told = this.#settler.flushed()
     const patience = setTimeout(() => this.#settler.abandon(), Math.max(until - performance.now(), 1000))
@@ -460,6 +473,7 @@ export class Worker implements AsyncDisposable {
     clearTimeout(this.#pauseTimer)
     this.#leases.close()
     this.#record()
+    await this.#settings.replica?.close()
     this.#onClosed(this)
     return { finished: this.#finished, givenBack: this.#givenBack }
   }

@@ -8,11 +8,9 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { after, describe, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { inState, until } from './suite.ts'
+import { inState, STORES, until } from './suite.ts'
 
 const INDEX = new URL('../../src/index.ts', import.meta.url).href
-const folder = mkdtempSync(join(tmpdir(), 'millpond-api-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
 
 interface Child {
   process: ChildProcessByStdio<null, Readable, Readable>
@@ -21,9 +19,6 @@ interface Child {
   /** Its exit code, or the signal that ended it; fails if it does not end. */
   end(): Promise<number | string>
 }
-
-let files = 0
-const fresh = () => `sqlite:${join(folder, `${++files}.db`)}?sync=normal`
 
 /** Runs the code in a process, with `Millpond` and the store's `url` at hand. */
 function run(url: string, code: string): Child {
@@ -47,11 +42,31 @@ function run(url: string, code: string): Child {
   }
 }
 
-for (const [name, url] of [
-  ['memory', () => 'memory:'],
-  ['sqlite', fresh],
-] as const) {
-  describe(`process: ${name}`, () => {
+/** Each test starts processes, which takes time. */
+const COVERED: Readonly<Record<string, string>> = {
+  'redis-cluster': 'the same client in the same process as redis',
+  pgbouncer: 'the same client in the same process as postgres',
+}
+
+for (const { name, shared, skip, server, place } of STORES) {
+  describe(`process: ${name}`, { skip: skip || (COVERED[name] ?? false) }, () => {
+    const held = server && 'open connections to a server hold the process until the pond is closed'
+
+    const removals: (() => Promise<void>)[] = []
+    after(async () => {
+      for (const remove of removals) await remove()
+    })
+    /** That of an empty place. */
+    function url(): string {
+      const folder = mkdtempSync(join(tmpdir(), 'millpond-api-'))
+      const { url, remove } = place(folder)
+      removals.push(async () => {
+        await remove?.()
+        rmSync(folder, { recursive: true, force: true })
+      })
+      return url
+    }
+
     test('ends by itself once the pond is closed', async () => {
       const child = run(
         url(),
@@ -68,7 +83,7 @@ for (const [name, url] of [
       assert.equal(child.text(), '40\nclosed\n')
     })
 
-    test('is not held by an open pond without workers', async () => {
+    test('is not held by an open pond without workers', { skip: held }, async () => {
       const child = run(
         url(),
         `const pond = await Millpond.open(url)
@@ -81,7 +96,7 @@ for (const [name, url] of [
       assert.equal(child.text(), 'idle\n')
     })
 
-    test('ends by itself once the last worker is closed', async () => {
+    test('ends by itself once the last worker is closed', { skip: held }, async () => {
       const child = run(
         url(),
         `const pond = await Millpond.open(url)
@@ -175,11 +190,13 @@ for (const [name, url] of [
       child.process.kill('SIGTERM')
       assert.equal(await child.end(), 'SIGTERM')
     })
+
+    sharedTests(url, shared ? false : 'the store is not shared')
   })
 }
 
-describe('process: sqlite', () => {
-  test('several processes share the work', async () => {
+function sharedTests(fresh: () => string, skip: string | false): void {
+  test('several processes share the work', { skip }, async () => {
     const url = fresh()
     const pond = await Millpond.open(url)
     const queue = pond.queue<number>('q')
@@ -202,7 +219,7 @@ describe('process: sqlite', () => {
     }
   })
 
-  test('a second signal ends the process without waiting', async () => {
+  test('a second signal ends the process without waiting', { skip }, async () => {
     const url = fresh()
     const child = run(
       url,
@@ -225,4 +242,4 @@ describe('process: sqlite', () => {
       await pond.close()
     }
   })
-})
+}

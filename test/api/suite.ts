@@ -15,6 +15,7 @@ import {
   type OpenOptions,
 } from '../../src/index.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
 
 /** A store's place, empty at first. Everything opened in it is closed, and the place removed, when the test ends. */
@@ -30,14 +31,19 @@ interface StoreUnderTest {
   name: string
   shared: boolean
   transactions: boolean
+  replicas: boolean
+  /** It is reached over connections. */
+  server: boolean
   /** One with a lock that a test can hold. Other stores' troubles are in their own tests. */
   file: boolean
   /** Why it cannot be tested here. */
   skip?: string | false
-  /** @param folder a fresh one */
-  url(folder: string): string
-  /** Removes what is not in the folder. */
-  remove?(folder: string): Promise<void>
+  /** An empty place. @param folder a fresh one, for its files */
+  place(folder: string): {
+    url: string
+    /** Removes what is not in the folder. */
+    remove?: () => Promise<void>
+  }
 }
 
 /** The prefix of a place's keys is the folder's name. */
@@ -45,40 +51,73 @@ const redis = (name: 'redis' | 'redis-cluster'): StoreUnderTest => ({
   name,
   shared: true,
   transactions: false,
+  replicas: false,
+  server: true,
   file: false,
   skip: missingReason(name),
-  url: (folder) => `${serverUrl(name)}?prefix=${basename(folder)}`,
-  remove: (folder) => removePrefix(serverUrl(name) ?? '', basename(folder)),
+  place: (folder) => ({
+    url: `${serverUrl(name)}?prefix=${basename(folder)}`,
+    remove: () => removePrefix(serverUrl(name) ?? '', basename(folder)),
+  }),
 })
 
-const STORES: readonly StoreUnderTest[] = [
-  { name: 'memory', shared: false, transactions: false, file: false, url: () => 'memory:' },
+const postgres = (name: 'postgres' | 'pgbouncer'): StoreUnderTest => ({
+  name,
+  shared: true,
+  transactions: true,
+  replicas: true,
+  server: true,
+  file: false,
+  skip: missingReason(name),
+  place() {
+    const schema = takeSchema()
+    return { url: `${serverUrl(name)}?schema=${schema}`, remove: () => giveBackSchema(schema) }
+  },
+})
+
+export const STORES: readonly StoreUnderTest[] = [
+  {
+    name: 'memory',
+    shared: false,
+    transactions: false,
+    replicas: false,
+    server: false,
+    file: false,
+    place: () => ({ url: 'memory:' }),
+  },
   {
     name: 'sqlite',
     shared: true,
     transactions: true,
+    replicas: false,
+    server: false,
     file: true,
-    url: (folder) => `sqlite:${join(folder, 'test.db')}?sync=normal`,
+    place: (folder) => ({ url: `sqlite:${join(folder, 'test.db')}?sync=normal` }),
   },
   redis('redis'),
   redis('redis-cluster'),
+  postgres('postgres'),
+  postgres('pgbouncer'),
 ]
 
 type Check = (place: Place) => Promise<void>
-type Trait = 'shared' | 'transactions' | 'file'
 
-const LACKING: Readonly<Record<Trait, string>> = {
-  shared: 'the store is not shared',
-  transactions: 'the store has no transactions',
-  file: 'the store is no file whose lock a test can hold',
+/** Why a store is not asked for what a check is about; false: it is. */
+const TRAITS = {
+  shared: (store: StoreUnderTest) => !store.shared && 'the store is not shared',
+  transactions: (store: StoreUnderTest) => !store.transactions && 'the store has no transactions',
+  'no transactions': (store: StoreUnderTest) => store.transactions && 'the store has transactions',
+  'no replicas': (store: StoreUnderTest) => store.replicas && 'the store has replicas, and tests of its own for them',
+  file: (store: StoreUnderTest) => !store.file && 'the store is no file whose lock a test can hold',
 }
+type Trait = keyof typeof TRAITS
 
 /** Runs each check at a fresh place of every store, or of those with the trait; the others are listed as skipped. */
 export function onEachStore(topic: string, checks: Record<string, Check>, trait?: Trait): void {
   for (const store of STORES) {
     describe(`${topic}: ${store.name}`, { skip: store.skip ?? false }, () => {
       for (const [title, check] of Object.entries(checks)) {
-        const skip = trait !== undefined && !store[trait] && LACKING[trait]
+        const skip = trait !== undefined && TRAITS[trait](store)
         test(title, { skip, timeout: 60_000 }, () => atPlace(store, check))
       }
     })
@@ -88,7 +127,7 @@ export function onEachStore(topic: string, checks: Record<string, Check>, trait?
 async function atPlace(store: StoreUnderTest, check: Check): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'millpond-api-'))
   const ponds: Millpond[] = []
-  const url = store.url(folder)
+  const { url, remove } = store.place(folder)
   const { shared, transactions } = store
   const open = async (options?: OpenOptions) => {
     const pond = await Millpond.open(url, options)
@@ -100,7 +139,7 @@ async function atPlace(store: StoreUnderTest, check: Check): Promise<void> {
   } finally {
     // A handler that a failed test left hanging must not hold the end up.
     await Promise.allSettled(ponds.map((pond) => pond.close({ timeout: 100 })))
-    await store.remove?.(folder)
+    await remove?.()
     rmSync(folder, { recursive: true, force: true })
   }
 }

@@ -1,64 +1,66 @@
 /** Effects and completions that commit together, and pushes inside transactions; refused where the store has none. */
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
-import { Millpond, type TransactionQuery } from '../../src/index.ts'
-import { aborted, diary, gate, inState, onEachStore, type Place, refused, until } from './suite.ts'
+import type { TransactionQuery } from '../../src/index.ts'
+import { effectsOf } from './effects.ts'
+import { aborted, diary, gate, inState, onEachStore, refused, until } from './suite.ts'
 
-/** A connection of the test's own, with a table for effects. */
-function database({ url }: Place): DatabaseSync & Disposable {
-  const db = new DatabaseSync(url.replace(/^sqlite:|\?.*$/g, ''))
-  db.exec('pragma busy_timeout = 5000; create table if not exists effects (text text) strict')
-  return db
-}
-
-const effects = (db: DatabaseSync) =>
-  db
-    .prepare('select text from effects order by rowid')
-    .all()
-    .map(({ text }) => text)
-
-onEachStore('transactions where there are none', {
-  'are refused': async (place) => {
-    if (place.transactions) return
-    const pond = await place.open()
-    const queue = pond.queue<number>('q')
-    await refused(() => queue.work(() => {}, { transaction: true }), 'NotSupported', /(memory|redis) has none/)
-    await refused(queue.push(1, { tx: {} }), 'NotSupported', /(memory|redis) has none/)
-    await refused(queue.pushMany([1], { tx: {} }), 'NotSupported')
-    assert.equal((await queue.stats()).counts.waiting, 0)
+onEachStore(
+  'transactions where there are none',
+  {
+    'are refused': async ({ open }) => {
+      const pond = await open()
+      const queue = pond.queue<number>('q')
+      await refused(() => queue.work(() => {}, { transaction: true }), 'NotSupported', /(memory|redis) has none/)
+      await refused(queue.push(1, { tx: {} }), 'NotSupported', /(memory|redis) has none/)
+      await refused(queue.pushMany([1], { tx: {} }), 'NotSupported')
+      assert.equal((await queue.stats()).counts.waiting, 0)
+    },
   },
-})
+  'no transactions',
+)
+
+onEachStore(
+  'replicas where there are none',
+  {
+    'are refused': async ({ open }) => {
+      const queue = (await open()).queue<number>('q')
+      const work = () => queue.work(() => {}, { replica: 'postgres://localhost' })
+      await refused(work, 'NotSupported', /(memory|sqlite|redis) has none/)
+    },
+  },
+  'no replicas',
+)
 
 onEachStore(
   'transactions',
   {
     'effects and completion commit together': async (place) => {
       const pond = await place.open()
-      using db = database(place)
+      await using db = await effectsOf(place)
       const entries = diary(pond)
       const queue = pond.queue<string>('q')
       queue.work(
         async (job, ctx) => {
-          await ctx.tx('insert into effects values (?)', [job.data])
-          const rows = await ctx.tx('select count(*) as count from effects')
-          assert.deepEqual(effects(db), [], 'nobody else sees it yet')
+          await ctx.tx(db.insert, [job.data])
+          const rows = await ctx.tx(db.count)
+          assert.deepEqual(await db.all(), [], 'nobody else sees it yet')
           return rows[0]?.count
         },
         { transaction: true, concurrency: 1 },
       )
       const { id } = await queue.push('one')
       assert.equal(await pond.result(id), 1)
-      assert.deepEqual(effects(db), ['one'])
+      assert.deepEqual(await db.all(), ['one'])
       assert.equal(entries.filter(({ name }) => name === 'completed').length, 1)
     },
 
     'a handler that throws leaves nothing behind': async (place) => {
       const pond = await place.open()
-      using db = database(place)
+      await using db = await effectsOf(place)
       const queue = pond.queue<string>('q', { retry: { attempts: 2, backoff: { type: 'fixed', base: 0 } } })
       queue.work(
         async (job, ctx) => {
-          await ctx.tx('insert into effects values (?)', [`${job.data} ${job.attempt}`])
+          await ctx.tx(db.insert, [`${job.data} ${job.attempt}`])
           if (job.data === 'throw') throw new Error('after the write')
           if (job.data === 'give up') return ctx.giveUp('after the write')
           if (job.data === 'too large') return 'x'.repeat(1_100_000)
@@ -71,10 +73,10 @@ onEachStore(
         const { id } = await queue.push(data)
         await inState(pond, id, 'dead')
       }
-      assert.deepEqual(effects(db), [])
+      assert.deepEqual(await db.all(), [])
       const { id } = await queue.push('retry')
       assert.equal(await pond.result(id), 'done')
-      assert.deepEqual(effects(db), ['retry 2'])
+      assert.deepEqual(await db.all(), ['retry 2'])
     },
 
     'a handler that never touches its transaction is completed as usual': async (place) => {
@@ -87,7 +89,7 @@ onEachStore(
 
     'a cancelled job takes its effects along': async (place) => {
       const pond = await place.open()
-      using db = database(place)
+      await using db = await effectsOf(place)
       const entries = diary(pond)
       const queue = pond.queue<string>('q')
       const going = gate()
@@ -99,7 +101,7 @@ onEachStore(
           await going.opened
           await aborted(ctx.signal)
           try {
-            await ctx.tx('insert into effects values (1)')
+            await ctx.tx(db.insert, ['1'])
           } catch (error) {
             late = error
           }
@@ -114,8 +116,8 @@ onEachStore(
       await until(() => late !== undefined)
       await refused(Promise.reject(late), 'JobCancelled')
       assert.ok(query)
-      await assert.rejects(query('insert into effects values (2)'))
-      assert.deepEqual(effects(db), [])
+      await assert.rejects(query(db.insert, ['2']))
+      assert.deepEqual(await db.all(), [])
       assert.equal((await pond.job(id))?.state, 'cancelled')
       assert.ok(entries.some(({ name }) => name === 'stale'))
     },
@@ -123,14 +125,14 @@ onEachStore(
     'an attempt that lost its lease commits nothing': async (place) => {
       let ahead = 0
       const pond = await place.open({ clock: () => Date.now() + ahead })
-      using db = database(place)
+      await using db = await effectsOf(place)
       const entries = diary(pond)
       const queue = pond.queue<string>('q', { lease: '30s' })
       const going = gate()
       queue.work(
         async (job, ctx) => {
           if (job.attempt === 1) await going.opened
-          await ctx.tx('insert into effects values (?)', [`attempt ${job.attempt}`])
+          await ctx.tx(db.insert, [`attempt ${job.attempt}`])
         },
         { transaction: true },
       )
@@ -141,16 +143,16 @@ onEachStore(
       await inState(pond, id, 'done')
       going.open()
       await until(() => entries.some(({ name }) => name === 'stale'))
-      assert.deepEqual(effects(db), ['attempt 2'])
+      assert.deepEqual(await db.all(), ['attempt 2'])
     },
 
     'a timeout rolls back': async (place) => {
       const pond = await place.open()
-      using db = database(place)
+      await using db = await effectsOf(place)
       const queue = pond.queue<string>('q', { retry: { attempts: 1 } })
       queue.work(
         async (_, ctx) => {
-          await ctx.tx('insert into effects values (1)')
+          await ctx.tx(db.insert, ['1'])
           await aborted(ctx.signal)
           return 'too late'
         },
@@ -159,7 +161,7 @@ onEachStore(
       const { id } = await queue.push('x', { timeout: 30 })
       const { error } = await inState(pond, id, 'dead')
       assert.equal(error?.code, 'TimedOut')
-      assert.deepEqual(effects(db), [])
+      assert.deepEqual(await db.all(), [])
     },
 
     'a push inside the handler’s transaction exists when that commits': async (place) => {
@@ -191,49 +193,47 @@ onEachStore(
 
     'a push inside the caller’s own transaction exists when that commits': async (place) => {
       const pond = await place.open()
-      using db = database(place)
+      await using db = await effectsOf(place)
       const queue = pond.queue<string>('q')
       const seen: string[] = []
       queue.work((job) => void seen.push(job.data))
-      db.exec('begin')
-      db.exec(`insert into effects values ('order')`)
-      const rolledBack = await queue.push('rolled back', { tx: db })
-      db.exec('rollback')
+      await db.run('begin')
+      await db.run(db.insert, ['order'])
+      const rolledBack = await queue.push('rolled back', { tx: db.tx })
+      await db.run('rollback')
       assert.equal(await pond.job(rolledBack.id), undefined)
-      db.exec('begin')
-      db.exec(`insert into effects values ('order')`)
-      const { id } = await queue.push('committed', { tx: db, priority: 8 })
+      await db.run('begin')
+      await db.run(db.insert, ['order'])
+      const { id } = await queue.push('committed', { tx: db.tx, priority: 8 })
       assert.equal(await pond.job(id), undefined, 'not before the commit')
-      db.exec('commit')
+      await db.run('commit')
       await inState(pond, id, 'done')
       assert.equal((await pond.job(id))?.priority, 8)
-      assert.deepEqual([seen, effects(db)], [['committed'], ['order']])
+      assert.deepEqual([seen, await db.all()], [['committed'], ['order']])
     },
 
     'a push inside a transaction knows of full queues and of keys': async (place) => {
       const pond = await place.open()
-      using db = database(place)
+      await using db = await effectsOf(place)
       const queue = pond.queue<number>('q', { capacity: 1 })
       const one = await queue.push(1, { key: 'k' })
-      db.exec('begin')
-      assert.deepEqual(await queue.push(2, { tx: db, key: 'k' }), { id: one.id, existing: true })
-      await refused(queue.push(3, { tx: db }), 'QueueFull')
-      db.exec('commit')
+      await db.run('begin')
+      assert.deepEqual(await queue.push(2, { tx: db.tx, key: 'k' }), { id: one.id, existing: true })
+      await refused(queue.push(3, { tx: db.tx }), 'QueueFull')
+      await db.run('commit')
       assert.equal((await queue.stats()).counts.waiting, 1)
     },
 
     'what is no open transaction on the same database is refused': async (place) => {
       const pond = await place.open()
-      using db = database(place)
-      using other = new DatabaseSync(':memory:')
-      other.exec('begin')
+      await using db = await effectsOf(place)
+      await using other = await db.elsewhere()
+      await other.run('begin')
       const queue = pond.queue<number>('q')
-      for (const tx of [{}, 'tx', 5, () => {}, db, other]) {
+      for (const tx of [{}, 'tx', 5, () => {}, db.tx, other.tx]) {
         await refused(queue.push(1, { tx }), 'TransactionMismatch')
         await refused(queue.pushMany([1], { tx }), 'TransactionMismatch')
       }
-      const elsewhere = await Millpond.open('memory:')
-      await elsewhere.close()
       assert.equal((await queue.stats()).counts.waiting, 0)
     },
   },

@@ -190,7 +190,7 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
         const text = `select pg_cancel_backend(pid) from pg_stat_activity where query like 'select pg_sleep%' and state = 'active'`
         return (await primary.query(text)) === 't'
       })
-      assert.deepEqual(await pond.result(id), [true, false])
+      assert.deepEqual(await pond.result(id, { timeout: '10s' }), [true, false])
       await untilRead(place, { replica: replica.url }, true)
       assert.ok(errors.some(({ code, message }) => code === 'StoreUnavailable' && /cannot be asked/.test(message)))
       await replica.restart()
@@ -311,7 +311,7 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
         { replica: url },
       )
       const { id } = await queue.push(1)
-      assert.deepEqual(await pond.result(id), [url === primary.url, [{ n: 7 }]])
+      assert.deepEqual(await pond.result(id, { timeout: '10s' }), [url === primary.url, [{ n: 7 }]])
       await worker.close()
     }
   },
