@@ -126,6 +126,7 @@ export class Link {
   async close(): Promise<void> {
     this.#closed = true
     if (this.#pending.size > 0 || this.#commands > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    clearTimeout(this.#timer)
   }
 
   #quiet(): void {
