@@ -14,7 +14,7 @@ const SLOTS = 500
 /** How long a handler waits for others to share its insert, in ms. */
 const WITHIN = 20
 
-const queueOf = (pond: Millpond) => pond.queue<User>('users', { keep: { done: 0 } })
+const queueOf = (pond: Millpond) => pond.queue<User>('users')
 
 const serve =
   (url: string): Serve =>
