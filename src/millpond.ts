@@ -75,7 +75,8 @@ export class Millpond implements AsyncDisposable {
     return pond
   }
 
-  private constructor(store: Store, maxPayload: number) {
+  /** @internal */
+  constructor(store: Store, maxPayload: number) {
     this.#store = store
     this.#keeper = new Keeper(store, this.#events)
     this.#results = new Results(store, (waiting) => this.#listen(waiting))

@@ -1,0 +1,195 @@
+/**
+ * Claims for workers that ask over HTTP, and wait where there is nothing to do.
+ *
+ * Those who wait for a queue stand in a line. A bell, or the second that may have hidden one, makes the first of the line ask the store; where
+ * that got something the next two ask, then four, and so on: a hundred who wait cost one call where one job came. What one asks
+ * and finds empty is empty for all, so those who do not wait are sent away then.
+ */
+import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
+
+/** A missed bell delays a job by this much at the most, in milliseconds. */
+const POLL = 1000
+/** Most claims under way at once for a queue. */
+const WAVE = 16
+/** Jobs asked for in a call, and bytes after which no more are: the answer is put together in memory. */
+const BITE = 10
+const BYTES = 4 * 1024 * 1024
+
+interface Waiter {
+  request: ClaimRequest
+  resolve: (claimed: Claimed) => void
+  reject: (error: unknown) => void
+  /** It is sent away as soon as there is nothing for it. */
+  impatient: boolean
+  asking: boolean
+  gone: boolean
+}
+
+interface Line {
+  waiters: Waiter[]
+  serving: boolean
+  again: boolean
+}
+
+export class Claims {
+  readonly #store: Store
+  readonly #lines = new Map<string, Line>()
+  #unlisten: (() => void) | undefined
+  #poll: NodeJS.Timeout | undefined
+  #stopping = false
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /**
+   * At most `limit` jobs; none if there were none for so long.
+   * @param wait in milliseconds
+   * @param signal the worker is gone: what was claimed for it is given back
+   * @throws `Store…`
+   */
+  async claim(request: ClaimRequest, wait: number, signal: AbortSignal): Promise<Claimed> {
+    const { promise, resolve, reject } = Promise.withResolvers<Claimed>()
+    const impatient = wait === 0 || this.#stopping || signal.aborted
+    const waiter: Waiter = { request, resolve, reject, impatient, asking: false, gone: signal.aborted }
+    const line = this.#join(request.queue, waiter)
+    const timer = impatient ? undefined : setTimeout(() => this.#dismiss(request.queue, waiter), wait)
+    const hangUp = () => {
+      waiter.gone = true
+      this.#dismiss(request.queue, waiter)
+    }
+    signal.addEventListener('abort', hangUp)
+    this.#serve(request.queue, line)
+    try {
+      const claimed = await promise
+      if (waiter.gone) await this.giveBack(request.queue, claimed.jobs)
+      return waiter.gone ? { ...claimed, jobs: [] } : claimed
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', hangUp)
+    }
+  }
+
+  /** As if they had never been claimed. Never rejects: if even this fails, the leases run out. */
+  async giveBack(queue: string, jobs: readonly ClaimedJob[]): Promise<void> {
+    if (jobs.length === 0) return
+    const holds = jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim }))
+    await this.#store.release(queue, holds).catch(() => {})
+  }
+
+  /** How many wait. */
+  get waiting(): number {
+    let count = 0
+    for (const { waiters } of this.#lines.values()) count += waiters.length
+    return count
+  }
+
+  /** From now on nobody waits. */
+  stop(): void {
+    this.#stopping = true
+    for (const [queue, { waiters }] of this.#lines) for (const waiter of [...waiters]) this.#dismiss(queue, waiter)
+  }
+
+  #join(queue: string, waiter: Waiter): Line {
+    const line = this.#lines.get(queue) ?? { waiters: [], serving: false, again: false }
+    line.waiters.push(waiter)
+    this.#lines.set(queue, line)
+    if (this.#poll === undefined) {
+      this.#unlisten = this.#store.listen((bell) => {
+        const rung = bell.kind === 'work' ? this.#lines.get(bell.queue) : undefined
+        if (rung !== undefined) this.#serve(bell.queue, rung)
+      })
+      this.#poll = setInterval(() => {
+        for (const [name, each] of this.#lines) this.#serve(name, each)
+      }, POLL)
+    }
+    return line
+  }
+
+  #leave(queue: string, waiter: Waiter): void {
+    const line = this.#lines.get(queue)
+    const place = line?.waiters.indexOf(waiter) ?? -1
+    if (line === undefined || place < 0) return
+    line.waiters.splice(place, 1)
+    this.#tidy(queue, line)
+  }
+
+  #tidy(queue: string, line: Line): void {
+    if (line.waiters.length > 0 || line.serving) return
+    this.#lines.delete(queue)
+    if (this.#lines.size > 0) return
+    clearInterval(this.#poll)
+    this.#poll = undefined
+    this.#unlisten?.()
+  }
+
+  /** One that is asking gets what it asked for. */
+  #dismiss(queue: string, waiter: Waiter): void {
+    waiter.impatient = true
+    if (waiter.asking) return
+    waiter.resolve({ now: Date.now(), jobs: [] })
+    this.#leave(queue, waiter)
+  }
+
+  #serve(queue: string, line: Line): void {
+    line.again = true
+    if (line.serving) return
+    line.serving = true
+    void this.#serveAll(queue, line)
+  }
+
+  /** Never rejects. */
+  async #serveAll(queue: string, line: Line): Promise<void> {
+    let size = 1
+    while (line.again && line.waiters.length > 0) {
+      line.again = false
+      const present = [...line.waiters]
+      const got = await Promise.all(present.slice(0, size).map((waiter) => this.#ask(queue, waiter)))
+      if (got.every((one) => one)) {
+        line.again = true
+        size = Math.min(size * 2, WAVE)
+      } else {
+        size = 1
+        for (const waiter of present) if (waiter.impatient) this.#dismiss(queue, waiter)
+      }
+    }
+    // In the same turn as the last look at the line: whoever joins from now on is served anew.
+    line.serving = false
+    this.#tidy(queue, line)
+  }
+
+  /** Whether it got something, be it an error. Never rejects. */
+  async #ask(queue: string, waiter: Waiter): Promise<boolean> {
+    waiter.asking = true
+    try {
+      const claimed = await this.#take(waiter.request)
+      waiter.asking = false
+      if (claimed.jobs.length === 0) return false
+      waiter.resolve(claimed)
+    } catch (error) {
+      waiter.asking = false
+      waiter.reject(error)
+    }
+    this.#leave(queue, waiter)
+    return true
+  }
+
+  async #take(request: ClaimRequest): Promise<Claimed> {
+    const jobs: ClaimedJob[] = []
+    let bytes = 0
+    for (;;) {
+      const limit = Math.min(BITE, request.limit - jobs.length)
+      let bite: Claimed
+      try {
+        bite = await this.#store.claim({ ...request, limit })
+      } catch (error) {
+        // What is claimed already is told; whoever asks again gets the error.
+        if (jobs.length > 0) return { now: Date.now(), jobs }
+        throw error
+      }
+      jobs.push(...bite.jobs)
+      bytes += bite.jobs.reduce((sum, { data }) => sum + data.body.length, 0)
+      if (bite.jobs.length < limit || jobs.length === request.limit || bytes > BYTES) return { now: bite.now, jobs }
+    }
+  }
+}

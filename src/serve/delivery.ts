@@ -1,0 +1,129 @@
+/**
+ * A queue delivered to a webhook: a worker that POSTs each job, signed (`signature.ts`).
+ *
+ *   2xx              done; a JSON answer is the job's result
+ *   410              given up: the job is dead
+ *   429, 503 …       another attempt, after Retry-After where the answer has one
+ *   all else         another attempt, after the backoff; so are redirects, no answer, and none in time
+ */
+import type { Context } from '../context.ts'
+import type { Job } from '../job.ts'
+import type { Millpond } from '../millpond.ts'
+import type { Outcome } from '../outcome.ts'
+import { jsonText } from '../web/answer.ts'
+import type { Worker } from '../worker.ts'
+import { signatureHeaders } from './signature.ts'
+import { version } from './version.ts'
+
+export interface Delivery {
+  queue: string
+  /** Where to; `https:`, or `http:` on this machine. */
+  url: URL
+  /** What to sign with, one signature each. */
+  keys: readonly Buffer[]
+  /** Jobs under way at once. */
+  concurrency: number
+  /** Milliseconds that a request may take. */
+  timeout: number
+  /** Tells of attempts that failed; neither secrets nor what the URL asks are in it. */
+  onFailure?: (job: { id: string; queue: string; attempt: number }, message: string) => void
+}
+
+/** Ten attempts, which is what jobs have unless they say otherwise, span two days, as the specification advises. */
+const BACKOFF = { type: 'exponential', base: '5s', factor: 4, max: '24h' } as const
+/** Bytes of an answer that may become a result. */
+const LONGEST_ANSWER = 64 * 1024
+const LONGEST_DELAY = 24 * 3_600_000
+
+/** @returns a worker, which runs until it is closed @throws InvalidName, Closed */
+export function deliver(pond: Millpond, delivery: Delivery): Worker {
+  const queue = pond.queue(delivery.queue, { retry: { backoff: BACKOFF } })
+  return queue.work((job, context) => attempt(delivery, job, context), { concurrency: delivery.concurrency })
+}
+
+/** What the answer holds, or what is to become of the job. @throws Error for another attempt by the backoff */
+async function attempt(delivery: Delivery, job: Job, context: Context): Promise<unknown> {
+  try {
+    const response = await post(delivery, job, context.signal)
+    const { status } = response
+    if (response.ok) return await resultOf(response)
+    await response.body?.cancel()
+    return refused(status, response.headers.get('retry-after'), context)
+  } catch (error) {
+    const known = error instanceof Refused ? error : new Refused(reason(error, delivery.timeout))
+    delivery.onFailure?.({ id: job.id, queue: job.queue, attempt: job.attempt }, known.message)
+    throw known.outcome ?? known
+  }
+}
+
+class Refused extends Error {
+  override readonly name = 'WebhookFailed'
+  readonly outcome: Outcome | undefined
+
+  constructor(message: string, outcome?: Outcome) {
+    super(message)
+    this.outcome = outcome
+    // Where it was made is of no use to those who read it, and none of their business.
+    delete this.stack
+  }
+}
+
+function post({ url, keys, timeout }: Delivery, job: Job, signal: AbortSignal): Promise<Response> {
+  const { id, queue, attempt, attempts, data, trace, pushedAt } = job
+  const body = jsonText({ type: queue, timestamp: pushedAt.toISOString(), data, id, attempt, attempts })
+  return fetch(url, {
+    method: 'POST',
+    redirect: 'manual',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, */*;q=0.1',
+      'user-agent': `millpond/${version()}`,
+      ...signatureHeaders(keys, id, Math.floor(Date.now() / 1000), body),
+      ...(trace === null ? {} : { traceparent: trace }),
+    },
+    body,
+  })
+}
+
+function refused(status: number, retryAfter: string | null, context: Context): never {
+  const message = `the webhook answered ${status}`
+  if (status === 410) throw new Refused(message, context.giveUp(message))
+  const delay = retryAfter === null ? undefined : delayOf(retryAfter, Date.now())
+  throw new Refused(message, delay === undefined ? undefined : context.retry(delay, message))
+}
+
+/** Milliseconds of a `Retry-After`, a day at most; undefined where it is neither seconds nor a date. */
+export function delayOf(retryAfter: string, now: number): number | undefined {
+  const text = retryAfter.trim()
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_DELAY)
+}
+
+/** The JSON of an answer; undefined where there is none, or too much of it. The work is done either way. */
+async function resultOf(response: Response): Promise<unknown> {
+  const isJson = /^application\/(?:[^;]+\+)?json\b/i.test(response.headers.get('content-type') ?? '')
+  const chunks: Uint8Array[] = []
+  let size = 0
+  if (!isJson || response.body === null) {
+    await response.body?.cancel()
+    return undefined
+  }
+  try {
+    for await (const chunk of response.body) {
+      size += chunk.byteLength
+      if (size > LONGEST_ANSWER) return undefined
+      chunks.push(chunk)
+    }
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+function reason(error: unknown, timeout: number): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `the webhook did not answer within ${timeout} ms`
+  const cause: unknown = error instanceof Error ? error.cause : undefined
+  if (!(cause instanceof Error)) return 'the webhook could not be reached'
+  return `the webhook could not be reached: ${'code' in cause ? String(cause.code) : cause.message}`
+}

@@ -1,0 +1,147 @@
+/** The OpenAPI document, made of the table of routes. */
+
+import type { Answer, Parameter, Route } from './route.ts'
+import type { Schema } from './schema.ts'
+import * as shapes from './shapes.ts'
+import { problem } from './shapes.ts'
+import { version } from './version.ts'
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'The request was not understood, or something in it is not valid.',
+  401: 'The token is missing or wrong.',
+  403: 'The request comes from a page of another origin, or for another host.',
+  404: 'There is no such job.',
+  406: 'Nothing that Accept names is on offer.',
+  408: 'The body did not come in time.',
+  409: 'The job, or the claim, is not in a state for this.',
+  413: 'The body or the payload is over the limit.',
+  415: 'The body is neither JSON nor MessagePack.',
+  422: 'The body is not of the shape that is asked for, or an Idempotency-Key was used with another payload.',
+  503: 'Come back later: the queue is full, the store is away, or the service is shutting down.',
+}
+const JSON_TYPE = 'application/json'
+const PACK_TYPE = 'application/msgpack'
+
+const PARAMS: Readonly<Record<string, Schema>> = { queue: shapes.queueName, id: shapes.id }
+
+export function openApi(routes: readonly Route[], withToken: boolean): Record<string, unknown> {
+  const components = new Map<string, unknown>()
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, withToken, components) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Millpond',
+      version: version(),
+      description: 'A work queue over HTTP. Bodies and answers are JSON or MessagePack, by Content-Type and Accept.',
+    },
+    paths,
+    components: {
+      schemas: Object.fromEntries(components),
+      ...(withToken ? { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } } : {}),
+    },
+  }
+}
+
+function operation(route: Route, withToken: boolean, components: Map<string, unknown>): Record<string, unknown> {
+  const { id, tag, summary, description, query, headers, body, answers, open } = route
+  const schema = (given: Schema) => referred(given, components)
+  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '')
+  const parameters = [
+    ...names.map((name) =>
+      parameter('path', name, { description: PARAMS[name]?.description ?? '', schema: PARAMS[name] ?? {} }),
+    ),
+    ...Object.entries(query ?? {}).map(([name, given]) => parameter('query', name, given)),
+    ...Object.entries(headers ?? {}).map(([name, given]) => parameter('header', name, given)),
+  ]
+  // Whatever the route: the token, the host and origin, and Accept.
+  const own = [
+    ...(withToken && open !== true ? [401] : []),
+    403,
+    406,
+    ...(body === undefined ? [] : [408]),
+    ...route.problems,
+  ]
+  const problems = [...new Set(own)].sort((a, b) => a - b)
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: body.required,
+            content: { [JSON_TYPE]: { schema: schema(body.schema) }, [PACK_TYPE]: {} },
+          },
+        }),
+    responses: {
+      ...Object.fromEntries(Object.entries(answers).map(([status, given]) => [status, response(given, schema)])),
+      ...Object.fromEntries(problems.map((status) => [status, refusal(status, schema)])),
+    },
+    ...(withToken ? { security: open === true ? [] : [{ token: [] }] } : {}),
+  }
+}
+
+function parameter(place: string, name: string, { description, schema }: Parameter): Record<string, unknown> {
+  return { name, in: place, required: place === 'path', description, schema }
+}
+
+function response(
+  { description, schema, events, headers }: Answer,
+  refer: (schema: Schema) => unknown,
+): Record<string, unknown> {
+  const content = {
+    ...(schema === undefined ? {} : { [JSON_TYPE]: { schema: refer(schema) }, [PACK_TYPE]: {} }),
+    ...(events === true ? { 'text/event-stream': { schema: { type: 'string' } } } : {}),
+  }
+  return {
+    description,
+    ...(Object.keys(content).length === 0 ? {} : { content }),
+    ...(headers === undefined ? {} : { headers: headersOf(headers) }),
+  }
+}
+
+function refusal(status: number, refer: (schema: Schema) => unknown): Record<string, unknown> {
+  return {
+    description: TITLES[status] ?? '',
+    content: { 'application/problem+json': { schema: refer(problem) } },
+    ...(status === 503 ? { headers: headersOf({ 'Retry-After': 'Seconds.' }) } : {}),
+  }
+}
+
+function headersOf(headers: Readonly<Record<string, string>>): Record<string, unknown> {
+  const entries = Object.entries(headers).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'string' } },
+  ])
+  return Object.fromEntries(entries)
+}
+
+/** The schema with those that have a title in their place among the components. */
+function referred(schema: Schema, components: Map<string, unknown>): unknown {
+  const { title } = schema
+  if (title === undefined) return inner(schema, components)
+  if (!components.has(title)) {
+    components.set(title, {})
+    components.set(title, inner(schema, components))
+  }
+  return { $ref: `#/components/schemas/${title}` }
+}
+
+function inner(schema: Schema, components: Map<string, unknown>): Record<string, unknown> {
+  const { properties, items, anyOf, ...rest } = schema
+  const refer = (given: Schema) => referred(given, components)
+  return {
+    ...rest,
+    ...(properties === undefined
+      ? {}
+      : { properties: Object.fromEntries(Object.entries(properties).map(([name, given]) => [name, refer(given)])) }),
+    ...(items === undefined ? {} : { items: refer(items) }),
+    ...(anyOf === undefined ? {} : { anyOf: anyOf.map(refer) }),
+  }
+}

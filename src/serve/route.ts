@@ -1,0 +1,111 @@
+/**
+ * A route: what it takes, what it answers, and what does the work. Requests are matched, checked and described (`openapi.ts`) by the same
+ * table, so that the description cannot differ from what is served.
+ */
+import type { Schema } from './schema.ts'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+export interface Parameter {
+  description: string
+  schema: Schema
+}
+
+export interface Answer {
+  description: string
+  /** Of the body; none where there is no body. */
+  schema?: Schema
+  /** Whether server-sent events are on offer, too. */
+  events?: boolean
+  headers?: Readonly<Record<string, string>>
+}
+
+/** What a handler gets; everything in it is checked. */
+export interface Call<Body, Query> {
+  request: Request
+  /** Of the path, decoded. */
+  params: Readonly<Record<string, string>>
+  query: Query
+  body: Body
+}
+
+export interface Route<Body = unknown, Query = unknown> {
+  method: Method
+  /** With `{name}` for what varies. A segment is matched by one segment. */
+  path: string
+  /** Its operationId. */
+  id: string
+  tag: 'jobs' | 'claims' | 'queues' | 'service'
+  summary: string
+  description?: string
+  query?: Readonly<Record<string, Parameter>>
+  /** Request headers that have a meaning here. */
+  headers?: Readonly<Record<string, Parameter>>
+  /** Without `required` no body at all stands for an empty object. */
+  body?: { schema: Schema; required: boolean }
+  answers: Readonly<Record<number, Answer>>
+  /** Statuses of problem documents besides those that any route may answer with. */
+  problems: readonly number[]
+  /** Answered without a token. */
+  open?: boolean
+  /** May throw Refusals and MillpondErrors. */
+  handle(call: Call<Body, Query>): Response | Promise<Response>
+}
+
+/** @param route whose `Body` and `Query` are what its schemas let through: those have been checked when `handle` is called */
+export function route<Body = unknown, Query = unknown>(route: Route<Body, Query>): Route {
+  return route as Route
+}
+
+export interface Matched {
+  /** Those of the path, by method; empty where no route has the path. */
+  routes: ReadonlyMap<string, Route>
+  params: Readonly<Record<string, string>>
+}
+
+const NOTHING: Matched = { routes: new Map(), params: {} }
+
+interface Template {
+  segments: readonly string[]
+  routes: Map<string, Route>
+}
+
+export class Router {
+  /** By the number of segments. */
+  readonly #templates = new Map<number, Template[]>()
+
+  constructor(routes: readonly Route[]) {
+    const byPath = Map.groupBy(routes, ({ path }) => path)
+    for (const [path, own] of byPath) {
+      const segments = path.slice(1).split('/')
+      const same = this.#templates.get(segments.length) ?? []
+      same.push({ segments, routes: new Map(own.map((one) => [one.method, one])) })
+      this.#templates.set(segments.length, same)
+    }
+  }
+
+  /** @returns undefined where the path is not percent-encoded UTF-8 */
+  match(pathname: string): Matched | undefined {
+    const given = decoded(pathname.slice(1).split('/'))
+    if (given === undefined) return undefined
+    for (const { segments, routes } of this.#templates.get(given.length) ?? []) {
+      const params: Record<string, string> = {}
+      const fits = segments.every((segment, index) => {
+        const text = given[index] ?? ''
+        if (!segment.startsWith('{')) return segment === text
+        params[segment.slice(1, -1)] = text
+        return text !== ''
+      })
+      if (fits) return { routes, params }
+    }
+    return NOTHING
+  }
+}
+
+function decoded(segments: readonly string[]): string[] | undefined {
+  try {
+    return segments.map(decodeURIComponent)
+  } catch {
+    return undefined
+  }
+}

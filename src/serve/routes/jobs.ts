@@ -1,0 +1,231 @@
+/** Pushing, following and cancelling. */
+import { isMillpondError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import type { PushOptions } from '../../push.ts'
+import { accept } from '../../web/accept.ts'
+import { answer } from '../../web/answer.ts'
+import { follow } from '../../web/follow.ts'
+import { acceptedFormat, idempotencyKey, preferredWait, traceParent } from '../../web/headers.ts'
+import { derivedId, scopeOf } from '../../web/idempotency.ts'
+import { Refusal, troubleOf } from '../../web/problem.ts'
+import { Slots } from '../../web/settings.ts'
+import { conflict, unknownJob } from '../refuse.ts'
+import { type Parameter, type Route, route } from '../route.ts'
+import { timeOf } from '../schema.ts'
+import * as shapes from '../shapes.ts'
+import { asksToWait, stoppedBy } from '../waits.ts'
+import { type Parts, PREFER } from './parts.ts'
+
+/** What `shapes.newJob` lets through. */
+interface NewJobBody {
+  data: unknown
+  id?: string
+  priority?: number
+  /** Milliseconds, and so is the timeout. */
+  delay?: number
+  runAt?: number | string
+  key?: string
+  group?: string
+  attempts?: number
+  timeout?: number
+}
+
+const IDEMPOTENCY_KEY: Parameter = {
+  description:
+    'Makes the request, sent again, the same job. 1 to 255 visible ASCII characters. Where a job has an id of its own, that counts instead.',
+  schema: { type: 'string', pattern: '^[!#-+\\-.-~]{1,255}$' },
+}
+const TRACE: Parameter = {
+  description: 'W3C trace context; kept with the job if it is valid.',
+  schema: { type: 'string' },
+}
+
+export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: Parts): Route[] {
+  const { maxWait, maxWaiting } = limits
+  const retryAfter = Math.max(1, limits.retryAfter)
+  const waiting = new Slots(maxWaiting)
+  const following = follow(pond, { maxWait, maxFollowers: maxWaiting, retryAfter, onError })
+
+  return [
+    route<NewJobBody>({
+      method: 'POST',
+      path: '/v1/queues/{queue}/jobs',
+      id: 'pushJob',
+      tag: 'jobs',
+      summary: 'Push a job',
+      description:
+        'The store has the job when the answer comes. With `Prefer: wait` the answer is 200 with the whole job if it is final in time, else 202.',
+      headers: { prefer: PREFER, 'idempotency-key': IDEMPOTENCY_KEY, traceparent: TRACE },
+      body: { schema: shapes.newJob, required: true },
+      answers: {
+        200: { description: 'The job is final.', schema: shapes.job },
+        202: {
+          description: 'The store has the job.',
+          schema: shapes.pushed,
+          headers: { location: 'Where it can be followed.' },
+        },
+      },
+      problems: [400, 413, 415, 422, 503],
+      handle: async ({ request, params, body }) => {
+        const options = pushOptions(body)
+        if (idempotencyKey(request) === null) throw badKey()
+        // Where too many wait already, the answer comes at once.
+        const slot = preferredWait(request) === undefined ? undefined : waiting.take()
+        const pushing = accept(pond.queue(params.queue ?? ''), {
+          pond,
+          data: () => body.data,
+          push: () => options,
+          location: '/v1/jobs/:id',
+          maxWait: slot === undefined ? 0 : maxWait,
+          retryAfter,
+          onError,
+          // A push with a known id of the client's own stores nothing, whatever it holds, as everywhere.
+          idempotency: { compare: body.id === undefined },
+        })
+        hint(body)
+        try {
+          const ready = slot === undefined ? bodiless(request) : stoppedBy(request, stopping)
+          // Where both are given, the id counts.
+          if (body.id !== undefined) ready.headers.delete('idempotency-key')
+          return await pushing(ready)
+        } finally {
+          slot?.()
+        }
+      },
+    }),
+    route<{ jobs: NewJobBody[] }>({
+      method: 'POST',
+      path: '/v1/queues/{queue}/batches',
+      id: 'pushJobs',
+      tag: 'jobs',
+      summary: 'Push many jobs, in order',
+      description:
+        'All are checked before any is stored. If the queue is full or the store fails midway, the problem tells with `pushed` how many, counted from the first, the store has, and with `ids` under which all are to be sent again.',
+      headers: { 'idempotency-key': IDEMPOTENCY_KEY, traceparent: TRACE },
+      body: { schema: shapes.newJobs, required: true },
+      answers: { 202: { description: 'The store has all jobs.', schema: shapes.pushedMany } },
+      problems: [400, 413, 415, 422, 503],
+      handle: async ({ request, params, body }) => pushMany(request, params.queue ?? '', body.jobs),
+    }),
+    route({
+      method: 'GET',
+      path: '/v1/jobs/{id}',
+      id: 'followJob',
+      tag: 'jobs',
+      summary: 'Tell of a job',
+      description:
+        'At once; when it changes (`Prefer: wait`: its state, or with `If-None-Match` anything); or as server-sent events `state`, `progress`, `done` and `gone`.',
+      headers: {
+        prefer: PREFER,
+        'if-none-match': { description: 'The ETag of what is known already.', schema: { type: 'string' } },
+      },
+      answers: {
+        200: { description: 'The job.', schema: shapes.job, events: true, headers: { etag: 'Changes with the job.' } },
+        204: { description: 'To `Last-Event-ID: last`: there will be no more events.' },
+        304: { description: 'It is what If-None-Match names.' },
+      },
+      problems: [404, 503],
+      handle: ({ request }) => following(asksToWait(request) ? stoppedBy(request, stopping) : request),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/v1/jobs/{id}',
+      id: 'cancelJob',
+      tag: 'jobs',
+      summary: 'Cancel a job',
+      description: 'Also a running one: its worker is told when it next speaks of its claim.',
+      answers: { 200: { description: 'It is cancelled.', schema: shapes.cancelled } },
+      problems: [404, 409, 503],
+      handle: ({ request }) => following(request),
+    }),
+    route({
+      method: 'POST',
+      path: '/v1/jobs/{id}/requeue',
+      id: 'requeueJob',
+      tag: 'jobs',
+      summary: 'Send a dead or cancelled job back to waiting',
+      description: 'With all its attempts.',
+      answers: { 200: { description: 'It waits.', schema: shapes.requeuedJob } },
+      problems: [404, 409, 503],
+      handle: async ({ request, params }) => {
+        const job = await pond.job(params.id ?? '').catch((error: unknown) => {
+          if (!isMillpondError(error, 'InvalidName')) throw error
+        })
+        if (job === undefined) throw unknownJob()
+        const { id, state } = job
+        if ((await store.admin.requeue({ ids: [id] })) === 0) {
+          const reason = state === 'dead' || state === 'cancelled' ? 'a live job has its key' : `it is ${state}`
+          throw conflict('InvalidOption', `The job stays as it is: ${reason}.`, { id, state })
+        }
+        return answer({ id, state: 'waiting' }, { status: 200, format: acceptedFormat(request, false) })
+      },
+    }),
+  ]
+
+  /** Due jobs become waiting on time. */
+  function hint({ delay, runAt }: NewJobBody): void {
+    if (delay !== undefined) sweeper.due(delay)
+    else if (runAt !== undefined) sweeper.due(Math.max(0, (msOf(runAt) ?? 0) - Date.now()))
+  }
+
+  async function pushMany(request: Request, name: string, jobs: readonly NewJobBody[]): Promise<Response> {
+    const queue = pond.queue(name)
+    const key = idempotencyKey(request)
+    if (key === null) throw badKey()
+    const scope = await scopeOf(request, undefined)
+    const trace = traceParent(request)
+    const ids = jobs.map(({ id }, index) => {
+      return id ?? (key === undefined ? newId() : derivedId(name, scope, JSON.stringify([key, index])))
+    })
+    for (const job of jobs) hint(job)
+    try {
+      const pushed = await queue.pushMany(
+        jobs.map(({ data }) => data),
+        {
+          each: (_, index) => ({
+            ...pushOptions(jobs[index]),
+            ...(trace === undefined ? {} : { trace }),
+            ...(ids[index] === undefined ? {} : { id: ids[index] }),
+          }),
+        },
+      )
+      return answer({ jobs: pushed }, { status: 202, format: acceptedFormat(request, false) })
+    } catch (error) {
+      if (!isMillpondError(error) || error.pushed === undefined) throw error
+      return partial(error, error.pushed, ids, request)
+    }
+  }
+
+  /** Some of them may be stored, which the client has to know. */
+  async function partial(error: unknown, pushed: number, ids: readonly string[], request: Request): Promise<Response> {
+    const { response, ours } = troubleOf(error, limits.retryAfter / 1000)
+    if (ours) onError(error, request)
+    const { status, headers } = response
+    const document: Record<string, unknown> = JSON.parse(await response.text())
+    const told = `The store has the first ${pushed} of ${ids.length} jobs. Send all again later, each with its id of \`ids\`.`
+    const detail = pushed === 0 ? document.detail : told
+    return new Response(JSON.stringify({ ...document, detail, pushed, ids }), { status, headers })
+  }
+}
+
+/** Of the envelope, as the queue takes them. */
+function pushOptions(job: NewJobBody | undefined): PushOptions {
+  if (job === undefined) return {}
+  const { data: _data, runAt, ...options } = job
+  const at = runAt === undefined ? undefined : msOf(runAt)
+  return at === undefined ? options : { ...options, runAt: Math.max(0, at) }
+}
+
+function msOf(runAt: number | string): number | undefined {
+  return typeof runAt === 'number' ? runAt : timeOf(runAt)
+}
+
+function badKey(): Refusal {
+  const detail = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.'
+  return new Refusal({ status: 400, code: 'InvalidOption', detail })
+}
+
+/** The body has been read; what is handed on must not look as if it could be read again. */
+function bodiless({ url, method, headers, signal }: Request): Request {
+  return new Request(url, { method, headers, signal })
+}

@@ -1,0 +1,51 @@
+/** What the service tells of itself. */
+import { answer, jsonText } from '../../web/answer.ts'
+import { acceptedFormat } from '../../web/headers.ts'
+import { type Route, route } from '../route.ts'
+import * as shapes from '../shapes.ts'
+import type { Parts } from './parts.ts'
+
+/** Milliseconds that a look at the store serves: anybody may ask, and must not keep the store busy with it. */
+const FRESH = 1000
+/** A queue that nobody has; stores answer for it without looking at any job. */
+const NOBODYS = 'healthz'
+
+export function serviceRoutes({ store }: Parts, document: () => Record<string, unknown>): Route[] {
+  let looked = Number.NEGATIVE_INFINITY
+  let look: Promise<unknown> = Promise.resolve()
+
+  return [
+    route({
+      method: 'GET',
+      path: '/healthz',
+      id: 'getHealth',
+      tag: 'service',
+      summary: 'Whether the service and its store can be reached',
+      open: true,
+      answers: { 200: { description: 'They can.', schema: shapes.health } },
+      problems: [503],
+      handle: async ({ request }) => {
+        const now = performance.now()
+        if (now - looked > FRESH) {
+          looked = now
+          look = store.stats({ queue: NOBODYS, minutes: 0 })
+        }
+        await look
+        return answer({ status: 'ok' }, { status: 200, format: acceptedFormat(request, false) })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      id: 'getOpenApi',
+      tag: 'service',
+      summary: 'This document',
+      answers: { 200: { description: 'OpenAPI 3.1.', schema: { type: 'object' } } },
+      problems: [],
+      handle: ({ request }) => {
+        const copy: Record<string, unknown> = JSON.parse(jsonText(document()))
+        return answer(copy, { status: 200, format: acceptedFormat(request, false) })
+      },
+    }),
+  ]
+}

@@ -1,0 +1,168 @@
+/**
+ * The part of JSON Schema (2020-12) that the routes need. One object both checks what comes in and stands in the OpenAPI document, so
+ * that the document says what is checked.
+ */
+export type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null'
+
+export interface Schema {
+  /** Schemas with a title become components of the OpenAPI document. */
+  readonly title?: string
+  readonly description?: string
+  readonly type?: SchemaType | readonly SchemaType[]
+  readonly enum?: readonly unknown[]
+  readonly default?: unknown
+  readonly examples?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly not?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean
+  readonly items?: Schema
+  readonly minItems?: number
+  readonly maxItems?: number
+  /** In code points. */
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly format?: 'uuid' | 'date-time' | 'uri'
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+export interface Issue {
+  /** Names and indices with dots between them; empty for the whole. */
+  path: string
+  message: string
+}
+
+/** Most issues that are gathered; a batch may have thousands. */
+const MOST = 20
+
+/** What is wrong with the value; nothing if it fits. */
+export function check(value: unknown, schema: Schema): Issue[] {
+  const issues: Issue[] = []
+  visit(value, schema, '', issues)
+  return issues
+}
+
+function visit(value: unknown, schema: Schema, path: string, issues: Issue[]): void {
+  if (issues.length >= MOST) return
+  const wrong = (message: string) => {
+    issues.push({ path, message })
+  }
+  const types = schema.type === undefined ? [] : typeof schema.type === 'string' ? [schema.type] : schema.type
+  if (types.length > 0 && !types.some((type) => isOf(value, type))) {
+    wrong(`must be ${types.map(named).join(' or ')}`)
+    return
+  }
+  if (schema.enum !== undefined && !schema.enum.includes(value)) {
+    wrong(`must be one of ${schema.enum.map((item) => JSON.stringify(item)).join(', ')}`)
+    return
+  }
+  if (schema.anyOf?.every((one) => check(value, one).length > 0)) {
+    wrong(`must be ${schema.description ?? 'of one of the kinds that the schema lists'}`)
+    return
+  }
+  if (schema.not !== undefined && check(value, schema.not).length === 0) wrong(schema.not.description ?? 'is excluded')
+  if (typeof value === 'string') text(value, schema, wrong)
+  else if (typeof value === 'number') number(value, schema, wrong)
+  else if (Array.isArray(value)) array(value, schema, path, issues, wrong)
+  else if (isObject(value)) object(value, schema, path, issues, wrong)
+}
+
+type Wrong = (message: string) => void
+
+function text(value: string, schema: Schema, wrong: Wrong): void {
+  const { minLength, maxLength, pattern, format } = schema
+  if (minLength !== undefined && value.length < minLength) wrong(`must have ${minLength} characters at least`)
+  // A code point takes two units at the most, so that short texts need no counting.
+  else if (
+    maxLength !== undefined &&
+    value.length > maxLength &&
+    [...value.slice(0, 2 * maxLength + 2)].length > maxLength
+  )
+    wrong(`must have ${maxLength} characters at most`)
+  else if (pattern !== undefined && !patternOf(pattern).test(value)) wrong(`must match ${pattern}`)
+  else if (format === 'uuid' && !UUID.test(value)) wrong('must be a UUID')
+  else if (format === 'date-time' && timeOf(value) === undefined) wrong('must be a time such as 2030-01-01T12:00:00Z')
+}
+
+function number(value: number, { minimum, maximum }: Schema, wrong: Wrong): void {
+  if (minimum !== undefined && value < minimum) wrong(`must be at least ${minimum}`)
+  else if (maximum !== undefined && value > maximum) wrong(`must be at most ${maximum}`)
+}
+
+function array(value: unknown[], schema: Schema, path: string, issues: Issue[], wrong: Wrong): void {
+  const { items, minItems, maxItems } = schema
+  if (minItems !== undefined && value.length < minItems) wrong(`must have ${minItems} items at least`)
+  else if (maxItems !== undefined && value.length > maxItems) wrong(`must have ${maxItems} items at most`)
+  else if (items !== undefined)
+    for (const [index, item] of value.entries()) visit(item, items, joined(path, index), issues)
+}
+
+function object(value: object, schema: Schema, path: string, issues: Issue[], wrong: Wrong): void {
+  const properties = schema.properties ?? {}
+  for (const name of schema.required ?? []) if (!Object.hasOwn(value, name)) wrong(`${name} is missing`)
+  for (const [name, item] of Object.entries(value)) {
+    const own = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (own !== undefined) visit(item, own, joined(path, name), issues)
+    else if (schema.additionalProperties === false) {
+      wrong(
+        `has an unknown member ${JSON.stringify(name.slice(0, 40))}; known are ${Object.keys(properties).join(', ')}`,
+      )
+      return
+    }
+  }
+}
+
+function isOf(value: unknown, type: SchemaType): boolean {
+  switch (type) {
+    case 'null':
+      return value === null
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isObject(value)
+    case 'integer':
+      return Number.isInteger(value)
+    case 'number':
+      return typeof value === 'number' && Number.isFinite(value)
+    default:
+      return typeof value === type
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
+}
+
+function named(type: SchemaType): string {
+  return type === 'null' ? 'null' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`
+}
+
+function joined(path: string, part: string | number): string {
+  return path === '' ? String(part) : `${path}.${part}`
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
+const TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
+
+/** Milliseconds since 1970 of a date-time (RFC 3339), a leap second being the second after it; undefined where it is none. */
+export function timeOf(text: string): number | undefined {
+  if (!TIME.test(text)) return undefined
+  const leap = text.slice(17, 19) === '60'
+  const ms = Date.parse((leap ? `${text.slice(0, 17)}59${text.slice(19)}` : text).toUpperCase())
+  return Number.isNaN(ms) ? undefined : ms + (leap ? 1000 : 0)
+}
+
+/** Of the tables' own patterns, so there are few. */
+const patterns = new Map<string, RegExp>()
+
+function patternOf(source: string): RegExp {
+  let pattern = patterns.get(source)
+  if (pattern === undefined) {
+    pattern = new RegExp(source, 'u')
+    patterns.set(source, pattern)
+  }
+  return pattern
+}

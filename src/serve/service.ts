@@ -1,0 +1,100 @@
+/**
+ * `millpond serve` as a function from Request to Response, for any server of web standards.
+ *
+ *   guard (guard.ts) ─► route (route.ts) ─► Accept, query, body (checked by the route's schemas) ─► handle (routes/)
+ */
+import type { Millpond } from '../millpond.ts'
+import type { Store } from '../store.ts'
+import { readBody } from '../web/body.ts'
+import { problem, Refusal, troubleOf } from '../web/problem.ts'
+import type { OnError } from '../web/report.ts'
+import { Claims } from './claims.ts'
+import { Guard } from './guard.ts'
+import type { Limits } from './limits.ts'
+import { checkAccept, checkContentType } from './negotiate.ts'
+import { openApi } from './openapi.ts'
+import { parseQuery } from './query.ts'
+import { invalid } from './refuse.ts'
+import { type Route, Router } from './route.ts'
+import { claimRoutes } from './routes/claims.ts'
+import { jobRoutes } from './routes/jobs.ts'
+import { queueRoutes } from './routes/queues.ts'
+import { serviceRoutes } from './routes/service.ts'
+import { check } from './schema.ts'
+import type { Sweeper } from './sweeper.ts'
+
+export interface ServiceParts {
+  store: Store
+  pond: Millpond
+  sweeper: Sweeper
+  limits: Limits
+  tokens: readonly string[]
+  /** Further names that Host may have where there is no token. */
+  hosts: readonly string[]
+  onError: OnError
+}
+
+export class Service {
+  readonly #router: Router
+  readonly #guard: Guard
+  readonly #limits: Limits
+  readonly #onError: OnError
+  readonly #claims: Claims
+  readonly #stop = new AbortController()
+
+  constructor({ store, pond, sweeper, limits, tokens, hosts, onError }: ServiceParts) {
+    this.#guard = new Guard(tokens, hosts)
+    this.#limits = limits
+    this.#onError = onError
+    this.#claims = new Claims(store)
+    const parts = { store, pond, sweeper, limits, onError, claims: this.#claims, stopping: this.#stop.signal }
+    const routes = [...jobRoutes(parts), ...claimRoutes(parts), ...queueRoutes(parts)]
+    const described = [...routes, ...serviceRoutes(parts, () => document)]
+    const document = openApi(described, tokens.length > 0)
+    this.#router = new Router(described)
+  }
+
+  /** Never rejects. */
+  readonly handle = async (request: Request): Promise<Response> => {
+    try {
+      return await this.#handle(request)
+    } catch (error) {
+      const { response, ours } = troubleOf(error, this.#limits.retryAfter / 1000)
+      if (ours) this.#onError(error, request)
+      return response
+    }
+  }
+
+  /** Ends all that waits, with what is known; from now on nothing waits. */
+  stop(): void {
+    this.#stop.abort()
+    this.#claims.stop()
+  }
+
+  async #handle(request: Request): Promise<Response> {
+    const url = new URL(request.url)
+    const matched = this.#router.match(url.pathname)
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const route = matched?.routes.get(method)
+    this.#guard.check(request, route?.open ?? false)
+    if (matched === undefined) throw new Refusal({ status: 400, detail: 'The path is not percent-encoded UTF-8.' })
+    if (route === undefined) {
+      if (matched.routes.size === 0)
+        throw new Refusal({ status: 404, detail: 'There is nothing at this path. See /openapi.json.' })
+      const allow = [...matched.routes.keys()].flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
+      return problem({ status: 405, detail: `At this path there is ${allow}.`, headers: { allow } })
+    }
+    checkAccept(request, route.answers[200]?.events ?? false)
+    const query = parseQuery(url.searchParams, route.query ?? {})
+    const body = await this.#body(request, route)
+    return route.handle({ request, params: matched.params, query, body })
+  }
+
+  async #body(request: Request, { body }: Route): Promise<unknown> {
+    if (body === undefined) return undefined
+    const value = checkContentType(request, body.required) ? await readBody(request, this.#limits) : {}
+    const issues = check(value, body.schema)
+    if (issues.length > 0) throw invalid(422, 'The body', issues)
+    return value
+  }
+}

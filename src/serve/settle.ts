@@ -1,0 +1,46 @@
+/** How workers over HTTP end their claims. All that is told here is told to the store in its own words. */
+import { backoff } from '../backoff.ts'
+import { encode } from '../encoding.ts'
+import { jobError } from '../job.ts'
+import type { Encoded, Failure, JobError, Store } from '../store.ts'
+
+export interface ToldError {
+  name?: string
+  message?: string
+  stack?: string
+}
+
+export interface ToldFailure {
+  id: string
+  fence: number
+  error?: ToldError
+  /** Milliseconds until the next attempt; false: no further one. */
+  retry?: false | number
+}
+
+const usual = backoff()
+
+/** Null and nothing are the same: no result. @throws PayloadTooLarge, PayloadNotEncodable */
+export function encodedResult(value: unknown, what: string, maxPayload: number): Encoded | null {
+  return value === undefined || value === null ? null : encode(value, what, maxPayload)
+}
+
+/** As the store takes them. Where no delay is told it is the usual backoff, which depends on the attempt. @throws `Store…` */
+export async function failuresOf(store: Store, told: readonly ToldFailure[]): Promise<Failure[]> {
+  const open = told.filter(({ retry }) => retry === undefined)
+  const records = open.length === 0 ? [] : await store.find(open.map(({ id }) => id))
+  const attempts = new Map(records.map((record) => [record?.id, record?.attempt]))
+  return told.map(({ id, fence, error, retry }) => {
+    const delay = retry === false ? null : (retry ?? usual(attempts.get(id) ?? 1, undefined))
+    return { id, fence, error: errorOf(error, delay === null), delay }
+  })
+}
+
+function errorOf({ name, message, stack }: ToldError = {}, gaveUp: boolean): JobError {
+  const error = new Error(message ?? (gaveUp ? 'the worker gave up' : 'the worker failed'))
+  error.name = name ?? 'Error'
+  // Ours would tell of this process.
+  if (stack === undefined) delete error.stack
+  else error.stack = stack
+  return { ...jobError(error), code: gaveUp ? 'GaveUp' : 'HandlerFailed' }
+}

@@ -1,0 +1,129 @@
+/** Claims that wait: in line, woken by bells, given back when the worker has gone. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../src/ids.ts'
+import { Claims } from '../../src/serve/claims.ts'
+import type { ClaimRequest, NewJob, Store } from '../../src/store.ts'
+import { openStore } from '../../src/stores.ts'
+import { until } from '../api/suite.ts'
+
+function job(data: unknown): NewJob {
+  const body = JSON.stringify(data)
+  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
+  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
+}
+
+const request = (limit = 1): ClaimRequest => ({ queue: 'q', worker: 'w', limit, lease: 60_000 })
+const never = () => new AbortController().signal
+
+/** A memory store that counts its claims. */
+async function atStore(
+  check: (claims: Claims, store: Store, counts: { claims: number }) => Promise<void>,
+): Promise<void> {
+  const store = await openStore('memory:', {})
+  const counts = { claims: 0 }
+  const { claim } = store
+  store.claim = (asked) => {
+    counts.claims++
+    return claim.call(store, asked)
+  }
+  const claims = new Claims(store)
+  try {
+    await check(claims, store, counts)
+    assert.equal(claims.waiting, 0)
+  } finally {
+    claims.stop()
+    await store.close()
+  }
+}
+
+const claimsTest = (title: string, check: Parameters<typeof atStore>[0]) =>
+  test(title, { timeout: 30_000 }, () => atStore(check))
+
+claimsTest('without a wait the answer comes at once, empty or not', async (claims, store) => {
+  assert.deepEqual((await claims.claim(request(), 0, never())).jobs, [])
+  await store.push([job(1)])
+  assert.equal((await claims.claim(request(), 0, never())).jobs.length, 1)
+})
+
+claimsTest(
+  'many who wait cost few calls when one job comes, and each job goes to one of them',
+  async (claims, store, counts) => {
+    const all = Array.from({ length: 100 }, () => claims.claim(request(), 20_000, never()))
+    await until(() => claims.waiting === 100 && counts.claims > 0)
+    const before = counts.claims
+    await store.push([job(0)])
+    await until(() => claims.waiting === 99)
+    assert.ok(counts.claims - before <= 10, String(counts.claims - before))
+    await store.push(Array.from({ length: 99 }, (_, index) => job(index)))
+    const ids = (await Promise.all(all)).flatMap(({ jobs }) => jobs.map(({ id }) => id))
+    assert.equal(new Set(ids).size, 100)
+  },
+)
+
+claimsTest('those who came first are served first', async (claims, store) => {
+  const order: number[] = []
+  const all = [1, 2, 3].map((place) => claims.claim(request(), 20_000, never()).then(() => order.push(place)))
+  for (const place of [1, 2, 3]) {
+    await store.push([job(place)])
+    await until(() => order.length === place)
+  }
+  await Promise.all(all)
+  assert.deepEqual(order, [1, 2, 3])
+})
+
+claimsTest('one who does not wait is not held up by those who do', async (claims, store) => {
+  const patient = claims.claim(request(), 20_000, never())
+  assert.deepEqual((await claims.claim(request(), 0, never())).jobs, [])
+  await store.push([job(1)])
+  assert.equal((await patient).jobs.length, 1)
+})
+
+claimsTest('a wait that is over, and one that is stopped, end empty', async (claims) => {
+  assert.deepEqual((await claims.claim(request(), 5, never())).jobs, [])
+  const waiting = claims.claim(request(), 20_000, never())
+  await until(() => claims.waiting === 1)
+  claims.stop()
+  assert.deepEqual((await waiting).jobs, [])
+  assert.deepEqual((await claims.claim(request(), 20_000, never())).jobs, [])
+})
+
+claimsTest(
+  'what is claimed for a worker that has gone meanwhile is given back, and counts as no attempt',
+  async (claims, store) => {
+    const { claim } = store
+    const hangUp = new AbortController()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    store.claim = async (asked) => {
+      const claimed = await claim.call(store, asked)
+      await promise
+      return claimed
+    }
+    await store.push([job(1)])
+    const lost = claims.claim(request(), 20_000, hangUp.signal)
+    await until(async () => (await store.stats({}))[0]?.counts.running === 1)
+    hangUp.abort()
+    resolve()
+    assert.deepEqual((await lost).jobs, [])
+    store.claim = claim
+    const [again] = (await claims.claim(request(), 0, never())).jobs
+    assert.deepEqual([again?.attempt, again?.fence], [1, 2])
+  },
+)
+
+claimsTest('an error of the store is told, and the next one is served', async (claims, store) => {
+  const { claim } = store
+  store.claim = () => Promise.reject(new Error('away'))
+  await assert.rejects(claims.claim(request(), 20_000, never()), /away/)
+  store.claim = claim
+  await store.push([job(1)])
+  assert.equal((await claims.claim(request(), 0, never())).jobs.length, 1)
+})
+
+claimsTest('large claims come in bites, and end at four million bytes', async (claims, store) => {
+  await store.push(Array.from({ length: 25 }, (_, index) => job(index)))
+  assert.equal((await claims.claim(request(25), 0, never())).jobs.length, 25)
+  await store.push(Array.from({ length: 30 }, () => job('x'.repeat(600_000))))
+  assert.equal((await claims.claim(request(30), 0, never())).jobs.length, 10)
+  assert.equal((await claims.claim(request(30), 0, never())).jobs.length, 10)
+})

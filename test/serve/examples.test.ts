@@ -1,0 +1,76 @@
+/** The producers and workers of other languages, run as they are, where their interpreter can be found. */
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { startServing } from '../../src/cli/serve.ts'
+import { serveSettings } from '../../src/cli/settings.ts'
+
+interface Language {
+  extension: string
+  /** Asked for its version, to see whether it is there. */
+  probe: readonly [program: string, ...args: string[]]
+  /** The command that runs a file. @param folder a fresh one */
+  command(file: string, folder: string): [program: string, args: string[]]
+}
+
+const LANGUAGES: Readonly<Record<string, Language>> = {
+  Python: { extension: 'py', probe: ['python3', '--version'], command: (file) => ['python3', [file]] },
+  PHP: { extension: 'php', probe: ['php', '--version'], command: (file) => ['php', [file]] },
+  Go: {
+    extension: 'go',
+    probe: ['go', 'version'],
+    // Built first: what `go run` starts would outlive it when it is ended.
+    command: (file, folder) => {
+      const program = join(folder, file.replaceAll(/\W/g, '-'))
+      const built = spawnSync('go', ['build', '-o', program, file], {
+        encoding: 'utf8',
+        env: { ...process.env, GOTOOLCHAIN: 'local', GO111MODULE: 'off' },
+      })
+      assert.equal(built.status, 0, built.stderr)
+      return [program, []]
+    },
+  },
+}
+
+function start(file: string, command: Language['command'], folder: string, env: NodeJS.ProcessEnv) {
+  assert.ok(readFileSync(file, 'utf8').trimEnd().split('\n').length <= 40, `${file} has more than 40 lines`)
+  const [program, args] = command(file, folder)
+  return spawn(program, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+}
+
+for (const [name, { extension, probe, command }] of Object.entries(LANGUAGES)) {
+  const [program, ...args] = probe
+  const skip = spawnSync(program, args).status === 0 ? false : `${program} is not installed`
+
+  test(`a producer and a worker in ${name}`, { skip, timeout: 300_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millpond-examples-'))
+    const token = 'a-token-of-sixteen'
+    const settings = await serveSettings(['--store', 'memory:', '--port', '0'], { MILLPOND_TOKEN: token })
+    assert.ok(settings)
+    const running = await startServing(settings, () => {})
+    const env = { ...process.env, MILLPOND_URL: running.origin, MILLPOND_TOKEN: token }
+    const started: ReturnType<typeof start>[] = []
+    const files = ['producer', 'worker'].map((role) => `../../examples/serve-${role}.${extension}`)
+    try {
+      for (const file of files) started.push(start(fileURLToPath(new URL(file, import.meta.url)), command, folder, env))
+      const [producer, worker] = started
+      assert.ok(producer && worker)
+      let printed = ''
+      producer.stdout.on('data', (chunk: Buffer) => {
+        printed += chunk.toString('utf8')
+      })
+      await once(producer, 'close')
+      assert.deepEqual([printed.trim(), producer.exitCode], ['done sent to ada@example.org', 0])
+      assert.equal(worker.exitCode, null, 'the worker goes on')
+    } finally {
+      for (const child of started) child.kill('SIGKILL')
+      await running.stop('the test is over')
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+}

@@ -1,0 +1,181 @@
+/**
+ * Thousands of hostile requests: no 5xx but 503, no crash, memory bounded, nothing stored that validation refuses.
+ * `MILLPOND_HOSTILE=100000` makes it longer, `MILLPOND_HOSTILE_SEED` another one.
+ */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { check } from '../../src/serve/schema.ts'
+import { listedJob } from '../../src/serve/shapes.ts'
+import { until } from '../api/suite.ts'
+import { type Client, onStores, serveTest } from './client.ts'
+import { Dice, type Hostile, hostile } from './hostile-requests.ts'
+
+const REQUESTS = Number(process.env.MILLPOND_HOSTILE ?? 3000)
+const SEED = Number(process.env.MILLPOND_HOSTILE_SEED ?? 20_261_121)
+/** Those that a Request cannot be made of. */
+const IMPOSSIBLE = Symbol('impossible')
+
+function requestOf({ method, path, headers, body }: Hostile): Request | typeof IMPOSSIBLE {
+  try {
+    return new Request(`http://localhost${path}`, { method, headers, ...(body === undefined ? {} : { body }) })
+  } catch {
+    return IMPOSSIBLE
+  }
+}
+
+/** Asserts that the answer is one that a client may get. @returns the ids of jobs that it tells to be stored */
+async function sane(response: Response, asked: Hostile): Promise<string[]> {
+  const about = `${asked.method} ${asked.path.slice(0, 200)} ${JSON.stringify(asked.headers).slice(0, 300)} ${response.status}`
+  assert.ok(response.status < 500 || response.status === 503, about)
+  const type = response.headers.get('content-type')
+  if (type === 'text/event-stream') {
+    await response.body?.cancel()
+    return []
+  }
+  const bytes = Buffer.from(await response.arrayBuffer())
+  if (response.status >= 400 && asked.method !== 'HEAD') {
+    assert.equal(type, 'application/problem+json', about)
+    const document = JSON.parse(bytes.toString('utf8'))
+    assert.equal(document.status, response.status, about)
+    assert.doesNotMatch(document.detail, /\bat .+:\d+|\/src\/|node:internal/, about)
+    assert.ok(bytes.length < 200_000, about)
+    if (response.status === 405) assert.ok(response.headers.get('allow'), about)
+    if (response.status === 503) assert.ok(response.headers.get('retry-after'), about)
+  }
+  if (response.status !== 202 || type !== 'application/json') return []
+  const { id, jobs } = JSON.parse(bytes.toString('utf8'))
+  return Array.isArray(jobs) ? jobs.map((job) => job.id) : [id]
+}
+
+async function barrage(client: Client, requests: number, seed: number): Promise<Map<number, number>> {
+  const dice = new Dice(seed)
+  const ids: string[] = []
+  const statuses = new Map<number, number>()
+  const before = process.memoryUsage().rss
+  for (let sent = 0; sent < requests; ) {
+    // Several at once, as they would come.
+    const asked = Array.from({ length: 20 }, () => hostile(dice, ids))
+    const stored = await Promise.all(
+      asked.map(async (one) => {
+        const request = requestOf(one)
+        if (request === IMPOSSIBLE) return []
+        const response = await client.served.handle(request)
+        statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
+        return sane(response, one)
+      }),
+    )
+    ids.push(...stored.flat())
+    if (ids.length > 500) ids.splice(0, 250)
+    sent += asked.length
+  }
+  const grown = process.memoryUsage().rss - before
+  assert.ok(grown < 400_000_000, `${grown} bytes more`)
+  return statuses
+}
+
+onStores(
+  'hostile requests',
+  {
+    'no 5xx but 503, and nothing stored that validation refuses': async ({ open, url }) => {
+      const client = await open({ maxWait: 5, maxBody: 200_000 })
+      const statuses = await barrage(client, url === 'memory:' ? REQUESTS : Math.ceil(REQUESTS / 5), SEED)
+      // It must have got through to everything that there is.
+      for (const status of [200, 202, 400, 404, 405, 406, 409, 413, 415, 422, 403]) {
+        assert.ok((statuses.get(status) ?? 0) > 0, `never ${status}: ${JSON.stringify([...statuses])}`)
+      }
+      assert.equal(Object.hasOwn(Object.prototype, 'x'), false)
+      const { body } = await client.get('/v1/queues')
+      assert.ok(Array.isArray(body.queues))
+      for (const { queue } of body.queues) {
+        assert.match(queue, /^[A-Za-z0-9][A-Za-z0-9_\-.:/]{0,127}$/)
+        for (const state of ['waiting', 'scheduled', 'running', 'done', 'dead', 'cancelled']) {
+          const page = await client.get(`/v1/queues/${encodeURIComponent(queue)}/jobs?state=${state}&limit=100`)
+          assert.ok(page.status === 200 && Array.isArray(page.body.jobs))
+          for (const job of page.body.jobs) {
+            assert.deepEqual(check(job, listedJob), [], JSON.stringify(job))
+            assert.ok(job.priority >= 0 && job.priority <= 9 && job.attempts >= 1)
+          }
+        }
+      }
+    },
+  },
+  60_000 + REQUESTS * 5,
+)
+
+serveTest('broken bytes over connections, slow bodies and hang-ups: the service goes on', async ({ open, listen }) => {
+  const client = await open({ maxWait: 5 })
+  const { origin } = await listen(client)
+  const dice = new Dice(SEED + 1)
+  const { hostname, port } = new URL(origin)
+  for (let sent = 0; sent < REQUESTS / 10; sent += 20) {
+    await Promise.all(
+      Array.from({ length: 20 }, () => {
+        const bytes = broken(dice)
+        const slow = dice.chance(4)
+        return new Promise<void>((resolve) => {
+          let heard = ''
+          const socket = connect(Number(port), hostname, () => {
+            if (!slow) socket.write(bytes)
+            else {
+              const cut = dice.below(bytes.length)
+              socket.write(bytes.subarray(0, cut))
+              setImmediate(() => socket.write(bytes.subarray(cut)))
+            }
+            // What is incomplete gets no answer; so nobody waits for one, and many hang up midway.
+            setTimeout(() => socket.destroy(), 5 + dice.below(20))
+          })
+          socket.on('data', (chunk: Buffer) => {
+            heard += chunk.toString('latin1')
+          })
+          socket.on('error', () => {})
+          socket.on('close', () => {
+            for (const [, status] of heard.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)) {
+              assert.ok(Number(status) < 500 || Number(status) === 503, heard.slice(0, 500))
+            }
+            resolve()
+          })
+        })
+      }),
+    )
+  }
+  const answer = await fetch(`${origin}/v1/queues`)
+  assert.equal(answer.status, 200)
+  await until(async () => (await fetch(`${origin}/healthz`)).ok)
+})
+
+function broken(dice: Dice): Buffer {
+  const { method, path, headers, body } = hostile(dice, [])
+  const lines = Object.entries({ host: 'localhost', connection: 'close', ...headers }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  const length =
+    dice.chance(3) || headers['content-length'] !== undefined ? '' : `content-length: ${body?.length ?? 0}\r\n`
+  const head = Buffer.from(
+    `${method} ${path.replaceAll(' ', '%20')} HTTP/1.1\r\n${lines.join('')}${length}\r\n`,
+    'latin1',
+  )
+  const bytes = Buffer.concat([head, body ?? Buffer.alloc(0)])
+  if (dice.chance(3)) bytes[dice.below(Math.min(bytes.length, 300))] = dice.below(256)
+  return bytes
+}
+
+serveTest('the payload that came is the payload that is stored, whatever it holds', async ({ open }) => {
+  const client = await open()
+  const odd = [
+    '\0',
+    '\ud800',
+    '🦆',
+    '</script>',
+    "'; drop table jobs",
+    { '': 1, toString: 2 },
+    [[]],
+    1e308,
+    -0.5,
+    2 ** 53 - 1,
+  ]
+  for (const data of odd) {
+    const id = await client.push('odd', data)
+    const [job] = await client.claim('odd')
+    assert.deepEqual([job?.id, job?.data], [id, data])
+  }
+})

@@ -1,0 +1,185 @@
+/** The document is valid, and each of its operations answers as it says: the status is listed, the body is of its schema. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { inspect } from 'node:util'
+import { check, type Schema } from '../../src/serve/schema.ts'
+import { type Answered, type Client, serveTest } from './client.ts'
+
+interface Operation {
+  operationId: string
+  parameters?: { name: string; in: string; schema: Schema }[]
+  requestBody?: { required: boolean; content: Record<string, { schema?: Schema }> }
+  responses: Record<string, { description: string; content?: Record<string, { schema?: Schema }> }>
+  security?: unknown[]
+}
+interface Document {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema>; securitySchemes?: unknown }
+}
+
+/** A schema with what it refers to in place. */
+function resolved(schema: unknown, document: Document): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => resolved(item, document))
+  if (typeof schema !== 'object' || schema === null) return schema
+  if ('$ref' in schema && typeof schema.$ref === 'string') {
+    const name = schema.$ref.replace('#/components/schemas/', '')
+    assert.ok(Object.hasOwn(document.components.schemas, name), schema.$ref)
+    return resolved(document.components.schemas[name], document)
+  }
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, resolved(value, document)]))
+}
+
+async function documentOf(client: Client): Promise<Document> {
+  const { status, body } = await client.get('/openapi.json')
+  assert.equal(status, 200)
+  return JSON.parse(JSON.stringify(body))
+}
+
+function operationsOf({ paths }: Document): { path: string; method: string; operation: Operation }[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  )
+}
+
+serveTest(
+  'the document is whole: ids are unique, parameters are those of the path, references lead somewhere',
+  async ({ open }) => {
+    const document = await documentOf(await open())
+    assert.equal(document.openapi, '3.1.0')
+    const operations = operationsOf(document)
+    assert.ok(operations.length >= 17)
+    assert.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, operations.length)
+    for (const { path, operation } of operations) {
+      const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      const inPath = operation.parameters?.filter((parameter) => parameter.in === 'path').map(({ name }) => name) ?? []
+      assert.deepEqual(inPath, names)
+      assert.ok(Object.keys(operation.responses).length >= 2)
+      for (const { description } of Object.values(operation.responses)) assert.ok(description !== '')
+      resolved(operation, document)
+    }
+    for (const schema of Object.values(document.components.schemas)) {
+      assert.ok(typeof schema.type === 'string' || schema.description !== undefined)
+    }
+  },
+)
+
+serveTest('with a token it says which operations ask for it', async ({ open }) => {
+  const document = await documentOf(await open({ tokens: ['0123456789abcdef'] }))
+  assert.ok(document.components.securitySchemes)
+  for (const { path, operation } of operationsOf(document)) {
+    assert.equal(operation.security?.length, path === '/healthz' ? 0 : 1)
+    assert.equal('401' in operation.responses, path !== '/healthz')
+  }
+})
+
+const UNKNOWN = '01932c0e-5b00-7abc-8def-0123456789ab'
+
+/** For each operation: what it is asked, in good ways and bad ones. `{id}` is a job that is in the state named. */
+const CALLS: Record<
+  string,
+  { state?: 'waiting' | 'running' | 'done' | 'dead'; bodies?: unknown[]; queries?: string[] }
+> = {
+  pushJob: { bodies: [{ data: 1 }, { data: { a: [null] }, key: 'k', delay: 5, timeout: 10 }, {}, 7] },
+  pushJobs: { bodies: [{ jobs: [{ data: 1 }, { data: 2, priority: 9 }] }, { jobs: [] }] },
+  followJob: { state: 'done' },
+  cancelJob: { state: 'waiting' },
+  requeueJob: { state: 'dead' },
+  claimJobs: { state: 'waiting', bodies: [undefined, { limit: 3, worker: 'w', lease: 5000 }, { limit: 'x' }] },
+  completeJob: { state: 'running', bodies: [{ fence: 1, result: { x: 1 } }, { fence: 9 }, {}] },
+  failJob: { state: 'running', bodies: [{ fence: 1, error: { message: 'm', name: 'n', stack: 's' } }, { fence: 9 }] },
+  releaseJob: { state: 'running', bodies: [{ fence: 1 }, { fence: 9 }, { fence: 1, result: 1 }] },
+  extendClaim: { state: 'running', bodies: [{ fence: 1, lease: 5000, progress: [1] }, { fence: 9 }] },
+  settleJobs: { state: 'running', bodies: [{ complete: [{ id: UNKNOWN, fence: 1 }] }, {}, { fail: [{}] }] },
+  listQueues: { queries: ['', '?minutes=1', '?minutes=99'] },
+  getQueue: { queries: ['', '?minutes=1', '?x=1'] },
+  changeQueue: { bodies: [{ paused: false, capacity: 1000, keepDone: 60_000, keepDead: 60_000 }, {}, { paused: 1 }] },
+  listJobs: { state: 'dead', queries: ['', '?state=done&limit=1', '?state=running', `?after=${UNKNOWN}`, '?limit=x'] },
+  requeueDead: { state: 'dead' },
+  getHealth: {},
+  getOpenApi: {},
+}
+
+serveTest('every operation answers as it says', async ({ open }) => {
+  const client = await open()
+  const document = await documentOf(client)
+  const statuses = new Set<string>()
+  for (const { path, method, operation } of operationsOf(document)) {
+    const { operationId: name } = operation
+    const calls = CALLS[name]
+    assert.ok(calls !== undefined, `${name} has no calls here`)
+    for (const body of calls.bodies ?? [undefined]) {
+      for (const query of calls.queries ?? ['']) {
+        const queue = `q${statuses.size}-${name}`
+        const id = await jobIn(client, queue, calls.state ?? 'waiting')
+        for (const one of [id, UNKNOWN]) {
+          const target = path.replace('{queue}', queue).replace('{id}', one)
+          for (const accept of ['application/json', 'text/html']) {
+            const answer = await client.ask(method, `${target}${query}`, body, { accept })
+            asItSays(document, operation, answer)
+            statuses.add(`${name} ${answer.status}`)
+          }
+        }
+      }
+    }
+  }
+  // Each was seen to do what it is for.
+  for (const name of Object.keys(CALLS)) assert.ok(statuses.has(`${name} 200`) || statuses.has(`${name} 202`), name)
+})
+
+async function jobIn(client: Client, queue: string, state: string): Promise<string> {
+  const id = await client.push(queue, 'data')
+  if (state === 'waiting') return id
+  await client.claim(queue)
+  if (state === 'done') await client.post(`/v1/queues/${queue}/jobs/${id}/complete`, { fence: 1, result: 1 })
+  if (state === 'dead') await client.post(`/v1/queues/${queue}/jobs/${id}/fail`, { fence: 1, retry: false })
+  return id
+}
+
+function asItSays(
+  document: Document,
+  { operationId, responses }: Operation,
+  { status, headers, body }: Answered,
+): void {
+  const said = responses[status]
+  assert.ok(said !== undefined, `${operationId} answered ${status}: ${JSON.stringify(body)}`)
+  const type = headers.get('content-type')
+  if (type === null) return
+  const content = said.content?.[type]
+  assert.ok(content !== undefined, `${operationId} ${status} ${type}`)
+  const schema = resolved(content.schema, document) as Schema
+  assert.deepEqual(check(body, schema), [], `${operationId} ${status}: ${JSON.stringify(body)}`)
+}
+
+test('the checker of schemas: what fits and what does not', () => {
+  const cases: [Schema, unknown[], unknown[]][] = [
+    [{ type: 'integer', minimum: 1, maximum: 3 }, [1, 3, 2.0], [0, 4, 1.5, '1', null, 1n, Number.NaN]],
+    [{ type: ['integer', 'null'] }, [null, 0], [undefined, 'x', {}]],
+    [{ type: 'string', minLength: 1, maxLength: 2 }, ['a', '🦆🦆'], ['', '🦆🦆🦆', 'abc', 1, new Uint8Array(1)]],
+    [{ type: 'string', pattern: '^[a-c]+$' }, ['abc'], ['abcd', '', 'a\n']],
+    [{ type: 'string', format: 'uuid' }, [UNKNOWN, UNKNOWN.toUpperCase()], ['', `${UNKNOWN}\n`, UNKNOWN.slice(1)]],
+    [
+      { type: 'string', format: 'date-time' },
+      ['2030-01-01T00:00:00Z', '2016-12-31t23:59:60.5+00:00'],
+      ['2030-01-01', '2030-01-01 00:00:00Z', '2030-13-01T00:00:00Z', '2030-01-01T25:00:00Z'],
+    ],
+    [{ type: 'array', items: { type: 'boolean' }, maxItems: 1 }, [[], [true]], [[1], [true, true], {}]],
+    [
+      { type: 'object', required: ['a'] },
+      [{ a: undefined }, { a: 1, b: 2 }],
+      [{}, [], null, { b: 1 }, new Uint8Array(1)],
+    ],
+    [
+      { type: 'object', properties: { a: {} }, additionalProperties: false },
+      [{}, { a: 1 }],
+      [{ b: 1 }, { toString: 1 }],
+    ],
+    [{ anyOf: [{ type: 'null' }, { enum: ['x'] }] }, [null, 'x'], ['y', 0]],
+    [{ not: { required: ['a', 'b'], type: 'object' } }, [{ a: 1 }, {}], [{ a: 1, b: 1 }]],
+  ]
+  for (const [schema, good, bad] of cases) {
+    for (const value of good) assert.deepEqual(check(value, schema), [], `${JSON.stringify(schema)} ${inspect(value)}`)
+    for (const value of bad)
+      assert.notDeepEqual(check(value, schema), [], `${JSON.stringify(schema)} ${inspect(value)}`)
+  }
+})
