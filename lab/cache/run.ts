@@ -1,0 +1,68 @@
+/** One variant with one size under load: an empty Redis, a fresh process. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
+import { items } from './items.ts'
+import { type Load, load } from './load.ts'
+import type { VariantName } from './variants.ts'
+
+/** Before what is measured, in seconds: the value is made, and the code gets hot. */
+const WARMING = 1
+const server = fileURLToPath(new URL('server.ts', import.meta.url))
+
+export interface Outcome extends Load {
+  /** What all keys take in Redis, in bytes, by MEMORY USAGE. */
+  redis: number
+  /** 1 where what it answers is not the value. */
+  wrong: number
+}
+
+export async function run(
+  name: VariantName,
+  count: number,
+  connections: number,
+  seconds: number,
+  url: string,
+): Promise<Outcome> {
+  const child = fork(server, [name, url, String(count)])
+  try {
+    const [message] = await once(child, 'message')
+    const address = `http://127.0.0.1:${(message as { port: number }).port}/`
+    // The first makes and stores it, the second gets what was stored.
+    const wrong = (await isRight(address, count)) && (await isRight(address, count)) ? 0 : 1
+    await load(address, connections, WARMING)
+    const loaded = await load(address, connections, seconds)
+    return { ...loaded, redis: await memoryOf(url), wrong }
+  } finally {
+    const gone = once(child, 'exit')
+    child.disconnect()
+    await gone
+  }
+}
+
+async function isRight(address: string, count: number): Promise<boolean> {
+  const response = await fetch(address, { method: 'POST' })
+  const got = JSON.parse(await response.text())
+  const wanted = items(count)
+  return (
+    Array.isArray(got) &&
+    got.length === count &&
+    [0, count >> 1, count - 1].every((at) => {
+      const { createdAt, ...rest } = got[at]
+      const { createdAt: _, ...same } = wanted[at] ?? { createdAt: 0 }
+      return typeof createdAt === 'number' && JSON.stringify(rest) === JSON.stringify(same)
+    })
+  )
+}
+
+async function memoryOf(url: string): Promise<number> {
+  const redis = new Redis(url)
+  try {
+    const keys = await redis.keys('*')
+    const sizes = await Promise.all(keys.map((key) => redis.memory('USAGE', key, 'SAMPLES', 0)))
+    return sizes.reduce<number>((all, size) => all + Number(size ?? 0), 0)
+  } finally {
+    redis.disconnect()
+  }
+}

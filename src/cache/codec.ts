@@ -1,0 +1,141 @@
+/** Values to bytes and back. Bytes stay what they are; all else is MessagePack, with shared structures where there is a table. */
+import { promisify } from 'node:util'
+import { constants, zstdCompress, zstdCompressSync, zstdDecompress, zstdDecompressSync } from 'node:zlib'
+import { Packr } from 'msgpackr'
+import { MillpondError } from '../errors.ts'
+import type { Encoded } from './stored.ts'
+import type { Structures } from './structures.ts'
+import { weigh } from './weigh.ts'
+
+/** Below it zstd's 25 µs to pack and 20 µs to unpack cost more than the bytes that it saves: see docs/cache.md. */
+const PAYS = 1024
+/** What zstd must leave at most. */
+const WORTH = 0.9
+/** From here on zstd runs in libuv's threads: a hop costs 50 µs, and the event loop would stand still for longer. */
+const ASIDE = 256 * 1024
+/** A body as large as this is only compressed if its beginning yields. */
+const LARGE = 4 * 1024 * 1024
+const SAMPLE = 256 * 1024
+
+/** Level 1: of records, whose numbers differ, the higher ones make no less for three times the work. */
+const params = { [constants.ZSTD_c_compressionLevel]: 1 }
+const compress = promisify<Buffer, { params: Record<number, number> }, Buffer>(zstdCompress)
+const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(zstdDecompress)
+
+/** Plain MessagePack that every language reads. */
+const plain = new Packr({ useRecords: false, variableMapSize: true, mapsAsObjects: true, int64AsType: 'bigint' })
+
+export class Codec {
+  readonly #structures: Structures | undefined
+  readonly #largest: number
+  readonly #onTable: (error: unknown) => void
+
+  /**
+   * @param structures none: plain MessagePack
+   * @param largest bytes of a body, uncompressed
+   * @param onTable told of a table that cannot be used: values are then written without
+   */
+  constructor(structures: Structures | undefined, largest: number, onTable: (error: unknown) => void) {
+    this.#structures = structures
+    this.#largest = largest
+    this.#onTable = onTable
+  }
+
+  /** @throws PayloadNotEncodable, PayloadTooLarge, and what the structures' list throws */
+  async encode(value: unknown): Promise<Encoded> {
+    const whole = await this.#whole(value)
+    const { length } = whole.body
+    if (length > this.#largest) {
+      const message = `the value takes ${length} bytes, over the limit of ${this.#largest}: raise maxValue`
+      throw new MillpondError('PayloadTooLarge', message)
+    }
+    const body = await squeezed(whole.body)
+    return body === undefined ? { ...whole, packed: false, length } : { ...whole, packed: true, length, body }
+  }
+
+  async #whole(value: unknown): Promise<Omit<Encoded, 'packed' | 'length'>> {
+    if (value instanceof Uint8Array) {
+      return {
+        kind: 'bytes',
+        table: 0,
+        structures: 0,
+        body: Buffer.from(value.buffer, value.byteOffset, value.byteLength),
+      }
+    }
+    if (this.#structures !== undefined && typeof value === 'object' && value !== null) {
+      try {
+        return { kind: 'records', ...(await this.#structures.pack(value)) }
+      } catch (error) {
+        if (!(error instanceof TypeError || error instanceof SyntaxError)) throw notEncodable(error)
+        this.#onTable(error)
+      }
+    }
+    try {
+      return { kind: 'msgpack', table: 0, structures: 0, body: plain.pack(value) }
+    } catch (error) {
+      throw notEncodable(error)
+    }
+  }
+
+  /** @throws PayloadNotDecodable, and what the structures' list throws */
+  async decode(encoded: Encoded): Promise<unknown> {
+    try {
+      const body = await this.#unpacked(encoded)
+      if (encoded.kind === 'bytes') return body
+      const value: unknown =
+        encoded.kind === 'msgpack' ? plain.unpack(body) : await this.#structures?.unpack({ ...encoded, body })
+      // Extensions and bytes that are not MessagePack's own come out as objects of classes.
+      weigh(value)
+      return value
+    } catch (cause) {
+      if (cause instanceof MillpondError && cause.code !== 'PayloadNotEncodable') throw cause
+      throw new MillpondError('PayloadNotDecodable', `the cached value cannot be read: ${String(cause)}`, { cause })
+    }
+  }
+
+  async #unpacked({ packed, length, body }: Encoded): Promise<Buffer> {
+    if (length > this.#largest) throw new RangeError(`it says that it takes ${length} bytes`)
+    if (!packed) {
+      if (body.length !== length) throw new RangeError(`it takes ${body.length} bytes instead of ${length}`)
+      return body
+    }
+    // One more than it says, so that an honest one is never at the limit, and a bomb goes no further.
+    const limit = { maxOutputLength: length + 1 }
+    const whole = length < ASIDE ? zstdDecompressSync(body, limit) : await decompress(body, limit)
+    if (whole.length !== length) throw new RangeError(`it takes ${whole.length} bytes instead of ${length}`)
+    return whole
+  }
+}
+
+/** undefined where it does not pay. */
+async function squeezed(body: Buffer): Promise<Buffer | undefined> {
+  const { length } = body
+  if (length < PAYS) return undefined
+  if (length >= LARGE && zstdCompressSync(body.subarray(0, SAMPLE), { params }).length > SAMPLE * WORTH)
+    return undefined
+  const packed = length < ASIDE ? zstdCompressSync(body, { params }) : await compress(body, { params })
+  return packed.length <= length * WORTH ? packed : undefined
+}
+
+function notEncodable(cause: unknown): MillpondError {
+  if (cause instanceof MillpondError) return cause
+  return new MillpondError('PayloadNotEncodable', `the value cannot be cached: ${String(cause)}`, { cause })
+}
+
+/** Plain MessagePack, for clients. @throws PayloadNotEncodable */
+export function toMessagePack(value: unknown): Buffer {
+  try {
+    return plain.pack(value)
+  } catch (error) {
+    throw notEncodable(error)
+  }
+}
+
+/** @throws PayloadNotEncodable: a bigint, or a text longer than a string can be */
+export function toJson(value: unknown): Buffer {
+  try {
+    return Buffer.from(JSON.stringify(value) ?? 'null')
+  } catch (error) {
+    throw notEncodable(error)
+  }
+}

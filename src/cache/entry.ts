@@ -1,0 +1,87 @@
+/**
+ * A value in the process: as it is stored, and whatever was made of it so far. What is made once stays, so that a hit neither decodes
+ * nor encodes anything.
+ */
+import type { Rendered } from './rendered.ts'
+import type { Encoded, Lives } from './stored.ts'
+import type { TagUse } from './tags.ts'
+import type { Seen } from './watch.ts'
+
+/** What an entry takes beside what it holds, with its place in the map. */
+const OVERHEAD = 400
+
+/** The forms that are made of a value when they are asked for. */
+export interface Forms {
+  value?: Promise<unknown>
+  json?: Promise<Rendered>
+  msgpack?: Promise<Rendered>
+}
+
+export interface EntryFacts extends Lives {
+  key: string
+  /** In Redis; empty: it is not there. */
+  version: string
+  /** Milliseconds since it was written. */
+  age: number
+  encoded: Encoded | undefined
+  uses: readonly TagUse[]
+  seenAt: number
+  epoch: number
+  suspect: boolean
+}
+
+export class Entry implements Seen {
+  readonly key: string
+  readonly version: string
+  readonly encoded: Encoded | undefined
+  readonly uses: readonly TagUse[]
+  readonly forms: Forms = {}
+  /** By `performance.now()`. */
+  readonly freshUntil: number
+  readonly staleUntil: number
+  readonly errorUntil: number
+  /** After the loader has failed: not asked again before. */
+  retryAt = 0
+  seenAt: number
+  epoch: number
+  suspect: boolean
+  /** Invalidated: never to be answered again. */
+  over = false
+  /** Its tags no longer count it. */
+  released = false
+  weight: number
+
+  constructor(facts: EntryFacts) {
+    this.key = facts.key
+    this.version = facts.version
+    this.encoded = facts.encoded && compact(facts.encoded)
+    this.uses = facts.uses
+    const written = facts.seenAt - facts.age
+    this.freshUntil = written + facts.fresh
+    this.staleUntil = this.freshUntil + facts.stale
+    this.errorUntil = this.freshUntil + Math.max(facts.stale, facts.error)
+    this.seenAt = facts.seenAt
+    this.epoch = facts.epoch
+    this.suspect = facts.suspect
+    this.weight = OVERHEAD + 2 * facts.key.length + (this.encoded?.body.length ?? 0) + 100 * facts.uses.length
+  }
+
+  /** Whether its tags' markers are still those that it was stored under; undefined: of one it is not known. */
+  tagged(isKnown: (use: TagUse) => boolean): boolean | undefined {
+    let known: boolean | undefined = true
+    for (const use of this.uses) {
+      if (!isKnown(use)) known = undefined
+      else if (use.tag.marker !== use.marker) return false
+    }
+    return known
+  }
+}
+
+/** What comes from a socket, a compressor or a packer is often a small part of a large piece of memory, which it would hold. */
+function compact(encoded: Encoded): Encoded {
+  const { body } = encoded
+  if (body.buffer.byteLength <= body.length * 1.25 + 64) return encoded
+  const copy = Buffer.allocUnsafeSlow(body.length)
+  body.copy(copy)
+  return { ...encoded, body: copy }
+}

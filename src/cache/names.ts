@@ -1,0 +1,99 @@
+/** The rules of a cache's keys and tags, and how they are written in Redis. */
+import { shown } from '../duration.ts'
+import { MillpondError } from '../errors.ts'
+
+const LONGEST_KEY = 1024
+const LONGEST_TAG = 255
+/** Most tags of a value: each is looked at with every read. */
+const MOST_TAGS = 32
+
+function isText(value: unknown, most: number): value is string {
+  return (
+    typeof value === 'string' &&
+    value.length > 0 &&
+    value.length <= most &&
+    value.isWellFormed() &&
+    (value.length * 3 <= most || Buffer.byteLength(value) <= most)
+  )
+}
+
+/** @throws InvalidName */
+export function checkKey(key: unknown): string {
+  if (isText(key, LONGEST_KEY)) return key
+  throw new MillpondError(
+    'InvalidName',
+    `a cache's key is a text of 1 to ${LONGEST_KEY} bytes in UTF-8, without lone surrogates; got ${shown(key)}`,
+  )
+}
+
+/** @throws InvalidName */
+export function checkTag(tag: unknown): string {
+  if (isText(tag, LONGEST_TAG)) return tag
+  throw new MillpondError(
+    'InvalidName',
+    `a tag is a text of 1 to ${LONGEST_TAG} bytes in UTF-8, without lone surrogates; got ${shown(tag)}`,
+  )
+}
+
+/** @throws InvalidName, InvalidOption */
+export function checkTags(tags: unknown): readonly string[] {
+  if (!Array.isArray(tags) || tags.length > MOST_TAGS) {
+    throw new MillpondError('InvalidOption', `tags must be an array of at most ${MOST_TAGS} texts; got ${shown(tags)}`)
+  }
+  return [...new Set(tags.map(checkTag))]
+}
+
+/**
+ * Where things are in Redis. All keys of one value have the same hash tag, and so the same slot of a cluster.
+ *
+ *   PREFIX:v:{KEY}            the value: a head and a body (`stored.ts`)
+ *   PREFIX:l:{KEY}            the lock of the flight that loads it: its token
+ *   PREFIX:c:{KEY}:VERSION:N  pieces of a body that is too large for one string
+ *   PREFIX:t:TAG              the tag's marker: eight random bytes, others after each invalidation
+ *   PREFIX:s                  the shared record structures: a list, the table's id first
+ *   PREFIX:f                  the channel on which flights hear that they are over
+ */
+export class Names {
+  readonly values: string
+  readonly tags: string
+  readonly structures: string
+  readonly channel: string
+  readonly #prefix: string
+
+  constructor(prefix: string) {
+    this.#prefix = prefix
+    this.values = `${prefix}:v:{`
+    this.tags = `${prefix}:t:`
+    this.structures = `${prefix}:s`
+    this.channel = `${prefix}:f`
+  }
+
+  value(key: string): string {
+    return `${this.values}${escaped(key)}}`
+  }
+
+  lock(key: string): string {
+    return `${this.#prefix}:l:{${escaped(key)}}`
+  }
+
+  /** To be followed by the version in hexadecimal, a colon and the number of the piece. */
+  pieces(key: string): string {
+    return `${this.#prefix}:c:{${escaped(key)}}:`
+  }
+
+  tag(tag: string): string {
+    return this.tags + tag
+  }
+
+  /** Whose name that is, undefined for any other. */
+  parse(name: string): { key: string; tag?: undefined } | { tag: string; key?: undefined } | undefined {
+    if (name.startsWith(this.tags)) return { tag: name.slice(this.tags.length) }
+    if (!name.startsWith(this.values) || !name.endsWith('}')) return undefined
+    return { key: name.slice(this.values.length, -1).replaceAll('%7D', '}').replaceAll('%25', '%') }
+  }
+}
+
+/** A hash tag ends at the first closing brace. */
+function escaped(key: string): string {
+  return key.includes('}') || key.includes('%') ? key.replaceAll('%', '%25').replaceAll('}', '%7D') : key
+}

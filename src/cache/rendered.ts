@@ -1,0 +1,99 @@
+/** Answers as ready bytes: made once of a value, sent many times. */
+import { createHash } from 'node:crypto'
+import { toJson, toMessagePack } from './codec.ts'
+
+export type Form = 'json' | 'msgpack'
+
+export interface Rendered {
+  /** 304: the client has these bytes already. 404: the value is null or undefined. */
+  readonly status: 200 | 304 | 404
+  /** Not to be changed: they are everybody's. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Shared by all who get it: not to be changed. Null with 304 and 404. */
+  readonly body: Buffer | null
+}
+
+/** What is read of a request: `IncomingMessage.headers`, and so Express' and Fastify's, or an object of Headers. */
+export interface RequestHeaders {
+  accept?: string | undefined
+  'if-none-match'?: string | undefined
+}
+
+const NOTHING: Rendered = {
+  status: 404,
+  headers: { 'content-type': 'application/json', 'content-length': '0', vary: 'accept' },
+  body: null,
+}
+
+/** Bytes stay bytes, whatever is accepted. @throws PayloadNotEncodable */
+export function render(value: unknown, form: Form): Rendered {
+  if (value === undefined || value === null) return NOTHING
+  if (value instanceof Uint8Array) {
+    return rendered('application/octet-stream', Buffer.from(value.buffer, value.byteOffset, value.byteLength))
+  }
+  if (form === 'json') return rendered('application/json; charset=utf-8', toJson(value))
+  return rendered('application/vnd.msgpack', toMessagePack(value))
+}
+
+function rendered(type: string, body: Buffer): Rendered {
+  // Of the content, so that a value that is loaded anew and is the same need not be sent again.
+  const etag = `"${createHash('sha1').update(body).digest('base64url').slice(0, 22)}"`
+  const headers = { 'content-type': type, 'content-length': String(body.length), etag, vary: 'accept' }
+  return { status: 200, headers, body }
+}
+
+const notModified = new WeakMap<Rendered, Rendered>()
+
+/** As the request's `If-None-Match` has it. */
+export function conditional(answer: Rendered, ifNoneMatch: string | null | undefined): Rendered {
+  const { etag } = answer.headers
+  if (ifNoneMatch === undefined || ifNoneMatch === null || etag === undefined) return answer
+  if (
+    ifNoneMatch.trim() !== '*' &&
+    !ifNoneMatch.split(',').some((given) => given.trim().replace(/^W\//, '') === etag)
+  ) {
+    return answer
+  }
+  let unchanged = notModified.get(answer)
+  if (unchanged === undefined) {
+    unchanged = { status: 304, headers: { etag, vary: 'accept' }, body: null }
+    notModified.set(answer, unchanged)
+  }
+  return unchanged
+}
+
+const MSGPACK = /^application\/(?:msgpack|vnd\.msgpack|x-msgpack)$/
+
+/** JSON where none is preferred: an answer in JSON helps more than a 406. */
+export function acceptedForm(accept: string | null | undefined): Form {
+  if (accept === undefined || accept === null || !accept.toLowerCase().includes('msgpack')) return 'json'
+  const quality = { json: 0, msgpack: 0 }
+  let first: Form = 'json'
+  // A longer one was made by nobody who wants an answer.
+  const ranges = accept.slice(0, 4096).toLowerCase().split(',')
+  for (const range of ranges.toReversed()) {
+    const [media = '', ...parameters] = range.split(';').map((part) => part.trim())
+    const given = parameters.find((parameter) => parameter.startsWith('q='))
+    const q = given === undefined ? 1 : Number(given.slice(2))
+    if (!(q >= 0 && q <= 1)) continue
+    const form = MSGPACK.test(media)
+      ? 'msgpack'
+      : /^(application\/json|application\/\*|\*\/\*)$/.test(media)
+        ? 'json'
+        : undefined
+    if (form === undefined) continue
+    quality[form] = Math.max(quality[form], q)
+    first = form
+  }
+  // Of equals the first named wins, as clients list what they like best first.
+  if (quality.json === quality.msgpack) return quality.json === 0 ? 'json' : first
+  return quality.json > quality.msgpack ? 'json' : 'msgpack'
+}
+
+/** A Response of these bytes, and of none for HEAD. Its headers are its own. */
+export function toResponse({ status, headers, body }: Rendered, method: string): Response {
+  // Buffers of ready answers are never of shared memory, which is all that the type leaves open.
+  const bytes =
+    body === null || method === 'HEAD' ? null : new Uint8Array(body.buffer as ArrayBuffer, body.byteOffset, body.length)
+  return new Response(bytes, { status, headers: { ...headers } })
+}

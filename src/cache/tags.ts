@@ -1,0 +1,47 @@
+/** The tags of what is in the process, with the marker that each had when it was last looked at. A tag that nothing here has is forgotten. */
+import type { Seen } from './watch.ts'
+
+export interface Tag extends Seen {
+  readonly name: string
+  /** undefined: not known at present. */
+  marker: string | undefined
+  uses: number
+}
+
+/** That a value has the tag, and was stored under this marker. It is over when the tag has another one. */
+export interface TagUse {
+  readonly tag: Tag
+  readonly marker: string
+}
+
+export class Tags {
+  readonly #tags = new Map<string, Tag>()
+
+  get size(): number {
+    return this.#tags.size
+  }
+
+  /** To be given back. */
+  take(name: string): Tag {
+    let tag = this.#tags.get(name)
+    if (tag === undefined) {
+      tag = { name, marker: undefined, uses: 0, seenAt: 0, epoch: -1, suspect: false }
+      this.#tags.set(name, tag)
+    }
+    tag.uses++
+    return tag
+  }
+
+  giveBack(tag: Tag): void {
+    tag.uses--
+    if (tag.uses === 0 && this.#tags.get(tag.name) === tag) this.#tags.delete(tag.name)
+  }
+
+  get(name: string): Tag | undefined {
+    return this.#tags.get(name)
+  }
+
+  suspectAll(): void {
+    for (const tag of this.#tags.values()) tag.suspect = true
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * Hears what others change: Redis' own client tracking, broadcast for the cache's prefixes, on connections of its own. In a cluster each
+ * master has a pair of them.
+ *
+ *   off ──pairs to all masters──► on (a new epoch) ──a connection lost, or other masters──► off
+ *
+ * Two connections to a node, since the client's RESP3 does not hand out what is pushed: one subscribes, the other tracks and
+ * redirects to it. A beat goes through both; whatever was changed before it has been heard once it is answered. So what is in the process may be
+ * trusted up to `drift` after the last beat that was answered, whatever happens to the connection.
+ */
+import type { Redis } from 'ioredis'
+import type { Client } from '../stores/redis/link.ts'
+
+export interface Heard {
+  /** Of a key under one of the prefixes. */
+  changed(name: string): void
+  /** Every key may have changed. */
+  flushed(): void
+  /** A flight is over. */
+  landed(message: string): void
+}
+
+export interface TrackerSettings {
+  prefixes: readonly string[]
+  channel: string
+  /** Milliseconds. */
+  drift: number
+}
+
+const INVALIDATE = '__redis__:invalidate'
+/** Milliseconds after which a pair that was lost is made again. */
+const AGAIN = 200
+
+class Pair {
+  readonly #listening: Redis
+  readonly #tracking: Redis
+  readonly #settings: TrackerSettings
+  readonly #heard: Heard
+  readonly #inCluster: boolean
+  /** When the last beat was sent that was answered, by `performance.now()`. */
+  aliveAt = Number.NEGATIVE_INFINITY
+  lost = false
+  ready = false
+  /** Of the cluster: another one after each change of who has which slot. */
+  clusterEpoch: string | undefined
+
+  constructor(node: Redis, inCluster: boolean, settings: TrackerSettings, heard: Heard) {
+    const options = {
+      protocol: 2,
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      retryStrategy: null,
+      autoResubscribe: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: settings.drift,
+      readOnly: false,
+    } as const
+    this.#listening = node.duplicate({ ...options, connectionName: 'millpond-cache-heard' })
+    this.#tracking = node.duplicate({ ...options, connectionName: 'millpond-cache-tracking' })
+    this.#inCluster = inCluster
+    this.#settings = settings
+    this.#heard = heard
+  }
+
+  /** Rejects where it cannot be had. */
+  async open(): Promise<void> {
+    for (const connection of [this.#listening, this.#tracking]) {
+      connection.on('error', () => undefined)
+      connection.once('close', () => this.close())
+    }
+    await Promise.all([this.#listening.connect(), this.#tracking.connect()])
+    const id = await this.#listening.client('ID')
+    this.#listening.on('messageBuffer', this.#message)
+    await this.#listening.subscribe(INVALIDATE, this.#settings.channel)
+    const prefixes = this.#settings.prefixes.flatMap((prefix) => ['PREFIX', prefix])
+    await this.#tracking.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', ...prefixes)
+    await this.beat()
+    this.ready = !this.lost
+  }
+
+  /** Resolves in any case; a pair that does not answer within half the drift is lost. */
+  async beat(): Promise<void> {
+    const sent = performance.now()
+    const timer = setTimeout(() => this.close(), this.#settings.drift / 2)
+    try {
+      const facts = this.#inCluster ? this.#tracking.cluster('INFO') : this.#tracking.ping()
+      const [, info] = await Promise.all([this.#listening.ping(), facts])
+      if (this.#inCluster) {
+        // A master that the others have given up is told of nothing.
+        if (!info.includes('cluster_state:ok')) throw new Error('the cluster is not ok')
+        this.clusterEpoch = /cluster_current_epoch:(\d+)/.exec(info)?.[1]
+      }
+      this.aliveAt = sent
+    } catch {
+      this.close()
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  close(): void {
+    this.lost = true
+    this.ready = false
+    this.#listening.off('messageBuffer', this.#message)
+    this.#listening.disconnect()
+    this.#tracking.disconnect()
+  }
+
+  // An invalidation brings an array of names, or null where all was flushed; the types know only of a message.
+  readonly #message = (channel: Buffer, message: unknown): void => {
+    if (channel.toString() !== INVALIDATE) this.#heard.landed(String(message))
+    else if (Array.isArray(message)) for (const name of message) this.#heard.changed(String(name))
+    else this.#heard.flushed()
+  }
+}
+
+export class Tracker {
+  readonly #client: Client
+  readonly #settings: TrackerSettings
+  readonly #heard: Heard
+  readonly #pairs = new Map<string, Pair>()
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+  #on = false
+  #clusterEpoch: string | undefined
+  /** Another one each time that something may have been missed. */
+  epoch = 0
+  /** Everything that changed before this has been heard, by `performance.now()`, as long as the epoch is the same. */
+  aliveAt = Number.NEGATIVE_INFINITY
+
+  constructor(client: Client, settings: TrackerSettings, heard: Heard) {
+    this.#client = client
+    this.#settings = settings
+    this.#heard = heard
+  }
+
+  get on(): boolean {
+    return this.#on
+  }
+
+  /** Resolves after the first attempt; from then on it goes by itself. */
+  start(): Promise<void> {
+    return this.#turn()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#on = false
+    clearTimeout(this.#timer)
+    for (const pair of this.#pairs.values()) pair.close()
+    this.#pairs.clear()
+  }
+
+  async #turn(): Promise<void> {
+    const masters = this.#masters()
+    await Promise.all([...this.#pairs.values()].map((pair) => pair.beat()))
+    if (this.#closed) return
+    let changed = false
+    for (const [name, pair] of this.#pairs) {
+      if (!pair.lost && masters.has(name)) continue
+      pair.close()
+      this.#pairs.delete(name)
+      changed = true
+    }
+    await Promise.all(
+      [...masters].map(async ([name, node]) => {
+        if (this.#pairs.has(name)) return
+        const pair = new Pair(node, 'nodes' in this.#client, this.#settings, this.#heard)
+        this.#pairs.set(name, pair)
+        changed = true
+        await pair.open().catch(() => pair.close())
+      }),
+    )
+    if (this.#closed) {
+      this.close()
+      return
+    }
+    this.#noteCluster()
+    const pairs = [...this.#pairs.values()]
+    const on = pairs.length > 0 && pairs.every((pair) => pair.ready)
+    if (on && (changed || !this.#on)) this.epoch++
+    this.#on = on
+    if (on) this.aliveAt = Math.min(...pairs.map((pair) => pair.aliveAt))
+    // Not unref'd: the connections hold the process as well, until the cache is closed.
+    this.#timer = setTimeout(
+      () => void this.#turn(),
+      on ? this.#settings.drift / 4 : Math.min(AGAIN, this.#settings.drift / 4),
+    )
+  }
+
+  #masters(): Map<string, Redis> {
+    const nodes: readonly Redis[] = 'nodes' in this.#client ? this.#client.nodes('master') : [this.#client]
+    return new Map(nodes.map((node) => [`${node.options.host}:${node.options.port}`, node]))
+  }
+
+  /** Slots have gone elsewhere: the client finds out where, and until then nothing is sure. */
+  #noteCluster(): void {
+    if (!('refreshSlotsCache' in this.#client)) return
+    const [pair] = this.#pairs.values()
+    const seen = pair?.clusterEpoch
+    if (seen === undefined || seen === this.#clusterEpoch) return
+    if (this.#clusterEpoch !== undefined) {
+      this.epoch++
+      this.#client.refreshSlotsCache()
+    }
+    this.#clusterEpoch = seen
+  }
+}

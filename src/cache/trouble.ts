@@ -1,0 +1,30 @@
+/** Who is told of what goes wrong where no caller can be. */
+import type { MillpondError } from '../errors.ts'
+
+export type OnTrouble = (error: MillpondError, key: string) => void
+
+/** Between warnings of the process, in ms: a server that is gone fails every call. */
+const QUIET = 60_000
+
+/** @param onError unless given, a warning of the process, at most once a minute */
+export function trouble(onError: OnTrouble | undefined): OnTrouble {
+  let warnedAt = Number.NEGATIVE_INFINITY
+  const warn = (text: string) => {
+    const now = performance.now()
+    if (now - warnedAt < QUIET) return
+    warnedAt = now
+    process.emitWarning(`${text} (give onError to see all)`, { type: 'MillpondWarning' })
+  }
+  return (error, key) => {
+    if (onError === undefined) {
+      warn(`cache, key ${JSON.stringify(key)}: ${error.code}: ${error.message}`)
+      return
+    }
+    try {
+      onError(error, key)
+    } catch (broken) {
+      // A broken hook must not become an error of whoever happened to ask.
+      warn(`onError of the cache threw ${String(broken)}`)
+    }
+  }
+}
