@@ -60,6 +60,8 @@ for (const mode of MODES) {
       const jobs = await Promise.all(held.map(({ id }) => pond.job(id)))
       return jobs.filter((job) => job?.state === 'done').length
     }
+    /** Rounds in which the store had heard of all that it held before it stopped: there was nothing to take over. */
+    let told = 0
     for (let round = 0; round < ROUNDS; round++) {
       await sleep(random() * 100)
       const stopped = crew.workers[Math.floor(random() * crew.workers.length)]
@@ -71,8 +73,11 @@ for (const mode of MODES) {
         crew.workers.filter((other) => other !== stopped),
         held,
       )
-      if (round % 2 === 0) await until('others have begun what it held', () => begun() > 0)
-      else {
+      if (round % 2 === 0) {
+        const all = async () => (await done(held)) === held.length
+        await until('others have begun what it held', async () => begun() > 0 || (await all()))
+        if (begun() === 0) told++
+      } else {
         // One whose commit was just being made stays with its transaction; it is the others' as soon as that ends.
         const committing = transaction ? 3 : 0
         await until('others have done what it held', async () => (await done(held)) >= held.length - committing)
@@ -93,7 +98,8 @@ for (const mode of MODES) {
       late.filter(({ id, attempt }) => !ended.has(`${id} ${attempt}`)),
       [],
     )
-    assert.ok(late.length >= ROUNDS && figures['stale refused'] >= ROUNDS, 'too little was taken over')
+    assert.ok(late.length >= ROUNDS - told && figures['stale refused'] >= ROUNDS - told, 'too little was taken over')
+    assert.ok(told < ROUNDS / 4, 'too seldom was there anything to take over')
     assert.ok(figures.acknowledged > ROUNDS * 10, 'this was no load')
   })
 }
