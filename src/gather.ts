@@ -23,7 +23,16 @@ export interface GatherLimits {
   calls?: number
   /** How long, in ms, an item may wait for others to fill the call. 0 unless given: not at all. */
   within?: number
+  /**
+   * Whoever is called works while we prepare the next call, and keeps the order of calls: then one more call may be made while the
+   * others are under way, once enough wait for it, and what could go in one large call goes in two, a turn of the event loop apart.
+   * Else both sides would take turns in waiting for each other.
+   */
+  overlap?: boolean
 }
+
+/** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
+const OVERLAPPING = 16
 
 export class Gather<In, Out> {
   readonly #send: (items: In[]) => Promise<readonly (Out | Error)[]>
@@ -31,6 +40,7 @@ export class Gather<In, Out> {
   readonly #bytes: number
   readonly #calls: number
   readonly #within: number
+  readonly #overlap: boolean
   #waiting: Entry<In, Out>[] = []
   /** Of those waiting: how many have left, and the bytes of the others. */
   #left = 0
@@ -47,6 +57,7 @@ export class Gather<In, Out> {
     this.#bytes = limits.bytes
     this.#calls = limits.calls ?? 1
     this.#within = limits.within ?? 0
+    this.#overlap = limits.overlap ?? false
   }
 
   /** How many items wait for their call. */
@@ -70,7 +81,7 @@ export class Gather<In, Out> {
       if (signal !== undefined) this.#mayLeave(entry, signal)
       this.#waiting.push(entry)
       this.#waitingBytes += bytes
-      if (!this.#planned && this.#underWay < this.#calls) this.#plan()
+      if (!this.#planned && this.#mayCall()) this.#plan()
     })
   }
 
@@ -78,6 +89,12 @@ export class Gather<In, Out> {
   flushed(): Promise<void> {
     if (this.#underWay === 0 && this.waiting === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  #mayCall(): boolean {
+    return (
+      this.#underWay < this.#calls || (this.#overlap && this.#underWay === this.#calls && this.waiting >= OVERLAPPING)
+    )
   }
 
   /** Makes sure that the next call is made: at the end of this turn, or when `within` is over. */
@@ -89,7 +106,7 @@ export class Gather<In, Out> {
       if (rest > 0) {
         this.#timer = setTimeout(() => {
           this.#timer = undefined
-          if (!this.#planned && this.#underWay < this.#calls) this.#planNow()
+          if (!this.#planned && this.#mayCall()) this.#planNow()
         }, rest)
         return
       }
@@ -102,6 +119,12 @@ export class Gather<In, Out> {
     atEndOfTurn(() => this.#write())
   }
 
+  /** When what was just sent is on its way. */
+  #planLater(): void {
+    this.#planned = true
+    setImmediate(() => this.#write())
+  }
+
   #full(): boolean {
     return this.waiting >= this.#items || this.#waitingBytes >= this.#bytes
   }
@@ -111,7 +134,10 @@ export class Gather<In, Out> {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#call(this.#take())
-    if (this.#underWay < this.#calls && this.waiting > 0) this.#plan()
+    if (this.waiting > 0 && this.#mayCall()) {
+      if (this.#overlap) this.#planLater()
+      else this.#plan()
+    }
     if (this.#underWay === 0 && this.waiting === 0) for (const resolve of this.#idle.splice(0)) resolve()
   }
 
@@ -139,16 +165,18 @@ export class Gather<In, Out> {
   #next(): void {
     // Those who were just answered often have more at once, so the next call waits for the end of the turn as well.
     if (this.#planned) return
-    if (this.waiting > 0) this.#plan()
-    else if (this.#idle.length > 0) this.#planNow()
+    if (this.waiting > 0 && this.#mayCall()) this.#plan()
+    else if (this.waiting === 0 && this.#idle.length > 0) this.#planNow()
   }
 
   #take(): Entry<In, Out>[] {
     this.#forgetLeft()
     const waiting = this.#waiting
+    const inTwo = this.#overlap && this.#underWay === 0 && waiting.length >= 2 * OVERLAPPING
+    const most = Math.min(this.#items, inTwo ? Math.ceil(waiting.length / 2) : waiting.length)
     let count = 0
     let bytes = 0
-    for (; count < waiting.length && count < this.#items; count++) {
+    for (; count < most; count++) {
       const entry = waiting[count]
       if (entry === undefined) break
       if (count > 0 && bytes + entry.bytes > this.#bytes) break

@@ -89,7 +89,7 @@ export class Millpond implements AsyncDisposable {
       store,
       events: this.#events,
       maxPayload,
-      pusher: new Gather((jobs) => this.#push(jobs), GROUP),
+      pusher: new Gather((jobs) => this.#push(jobs), { ...GROUP, overlap: store.pipelined === true }),
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()

@@ -211,6 +211,8 @@ export interface Store {
   /** As in the URL's scheme. */
   readonly name: string
   readonly capabilities: Capabilities
+  /** Calls made one after another are carried out in that order, and a second push may well be sent while one is under way. false unless set. */
+  readonly pipelined?: boolean
   /** There when `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
   /** There when `capabilities.replicas`. */

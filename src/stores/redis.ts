@@ -72,6 +72,7 @@ export const open: OpenStore = async (url, options) => {
 
 export class RedisStore implements Store {
   readonly name = 'redis'
+  readonly pipelined = true
   readonly capabilities: Capabilities = { durable: true, shared: true, transactions: false }
   readonly admin: StoreAdmin
   /** What the server's persistence settings mean for acknowledged jobs, in words; and its version. */

@@ -149,4 +149,63 @@ describe('gather', () => {
     await outs
     await gather.flushed()
   })
+
+  describe('overlapping calls', () => {
+    const overlapping = () => gathered({ items: 500, bytes: 1_000_000, overlap: true })
+    const from = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
+    const endOfTurn = () => new Promise<void>((resolve) => atEndOfTurn(resolve))
+
+    test('many go in two calls, a turn apart, in their order', async () => {
+      const { gather, items, answer } = overlapping()
+      const outs = Promise.all(from(0, 41).map((item) => gather.add(item, 1)))
+      await endOfTurn()
+      assert.deepEqual(items(), [from(0, 21)])
+      await setImmediate()
+      assert.deepEqual(items(), [from(0, 21), from(21, 20)])
+      answer(1)
+      answer(0)
+      assert.deepEqual(
+        await outs,
+        from(0, 41).map((item) => `out ${item}`),
+      )
+      await gather.flushed()
+    })
+
+    test('a few go in one call, and a few wait for its end', async () => {
+      const { gather, items, answer } = overlapping()
+      const outs = from(0, 31).map((item) => gather.add(item, 1))
+      await setImmediate()
+      assert.deepEqual(items(), [from(0, 31)])
+      outs.push(...from(31, 15).map((item) => gather.add(item, 1)))
+      await setImmediate()
+      assert.equal(items().length, 1)
+      answer(0)
+      await outs[0]
+      await setImmediate()
+      assert.deepEqual(items(), [from(0, 31), from(31, 15)])
+      answer(1)
+      await Promise.all(outs)
+    })
+
+    test('enough go beside the call that is under way, and never more than one such call', async () => {
+      const { gather, items, answer } = overlapping()
+      const outs = [gather.add(0, 1)]
+      await setImmediate()
+      outs.push(...from(1, 16).map((item) => gather.add(item, 1)))
+      await setImmediate()
+      assert.deepEqual(items(), [[0], from(1, 16)])
+      outs.push(...from(17, 100).map((item) => gather.add(item, 1)))
+      await setImmediate()
+      assert.equal(items().length, 2)
+      const flushed = gather.flushed()
+      answer(0)
+      await outs[0]
+      await setImmediate()
+      assert.deepEqual(items()[2], from(17, 100))
+      answer(1)
+      answer(2)
+      await Promise.all(outs)
+      await flushed
+    })
+  })
 })
