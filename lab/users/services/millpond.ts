@@ -1,6 +1,5 @@
 /**
- * Millpond, with nothing tuned but the consumer's slots: its handlers that run together share one insert. As with the lists, nothing is
- * kept of a message that was worked off.
+ * Millpond, with nothing tuned but the consumer’s slots: its handlers that run together share one insert.
  */
 import { Millpond } from '../../../src/index.ts'
 import { patientInserts } from '../grouped.ts'
