@@ -41,6 +41,7 @@ await globalSetup()
 const stream = run({ files, concurrency: 1 })
 stream.on('test:pass', ended(true))
 stream.on('test:fail', ended(false))
+stream.on('test:fail', ({ name, file, details }) => console.error(`failed: ${name} in ${file}`, details.error))
 for await (const _ of stream);
 await globalTeardown()
 
