@@ -59,7 +59,7 @@ export class Millpond implements AsyncDisposable {
   #signals: (() => void) | undefined
 
   /**
-   * Opens the store that the URL names: `memory:`, or `sqlite:PATH`.
+   * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, or `postgres://…`.
    * @throws InvalidOption, UnknownScheme, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion
    */
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
