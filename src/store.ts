@@ -121,7 +121,7 @@ export type ExtendOutcome = 'ok' | 'stale' | 'cancelled'
 export interface Swept {
   /** Claims whose lease ran out: back to waiting, or dead. */
   lost: { id: string; queue: string; attempt: number; state: 'waiting' | 'dead' }[]
-  /** How many scheduled jobs became waiting, and how many finished ones were removed. */
+  /** How many scheduled jobs became waiting, and how many finished ones were removed: more than the limit where many go in one stroke. */
   promoted: number
   expired: number
   /** A limit was hit: sweep again at once. */
