@@ -1,9 +1,13 @@
 /** Many identical calls in flight become one, whose answer everyone gets. The flights are in `coalesce/`. */
 import { type FlightCounts, Flights } from './coalesce/flights.ts'
 import { Kept } from './coalesce/kept.ts'
+import { SharedFlights } from './coalesce/shared.ts'
 import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
+import { Millpond } from './millpond.ts'
 import { checkOptions, isFunction, isInteger, isSignal } from './options.ts'
+
+const NAME = /^[A-Za-z0-9_\-.:/]{1,100}$/
 
 export interface CoalesceOptions<In, Out> {
   /** Which calls are identical: those of the same text. It must hold all that the answer depends on, the user too if that is so. */
@@ -16,6 +20,13 @@ export interface CoalesceOptions<In, Out> {
   maxEntries?: number
   /** Makes each caller's own copy of the answer, `structuredClone` say. Without it all callers get the same object. */
   copy?: (value: Out) => Out
+  /**
+   * Processes that share this pond's store make one call between them. Input and answer then travel through the store, as
+   * payloads and results do. Any of the processes may make the call, until its pond closes.
+   */
+  shared?: Millpond
+  /** With `shared`: what tells this function from others, the same in every process. 1–100 characters of a queue's name. */
+  name?: string
 }
 
 export interface CoalesceCallOptions {
@@ -25,11 +36,16 @@ export interface CoalesceCallOptions {
 
 /** What the function gets beside its input. */
 export interface FlightContext {
-  /** Aborted when everyone who waited has left (`AbortError`), or the time limit is over (`TimedOut`). */
+  /**
+   * Aborted when everyone who waited has left (`AbortError`), or the time limit is over (`TimedOut`). With `shared`, when everyone
+   * has left the process where the flight began, or the call was lost to another process: the reason is then that of a job.
+   */
   signal: AbortSignal
 }
 
 export interface CoalesceStats extends FlightCounts {
+  /** Calls of the function that this process has made. With `shared` another process may have made the call of a flight, or this one for others. */
+  calls: number
   /** Callers who got an answer that was kept. */
   reused: number
   /** Flights under way. */
@@ -65,13 +81,14 @@ export function coalesce<In = void, Out = unknown>(
   fn: CoalesceFunction<In, Out>,
   options: CoalesceOptions<In, Out>,
 ): Coalesced<In, Out> {
-  const { key: keyOf, copy, timeout, ttl, maxEntries } = checked(fn, options)
+  const { key: keyOf, copy, timeout, ttl, maxEntries, shared } = checked(fn, options)
   // A promise that is there is handed out as it is, so that a hit makes none.
   const kept = ttl === 0 ? undefined : new Kept<Promise<Out>>({ ttl, entries: maxEntries })
   const flights = new Flights<Out>(
     timeout,
     kept && ((key, value) => kept.put(key, Promise.resolve<Promise<Out> | Out>(value))),
   )
+  const elsewhere = shared && new SharedFlights<In, Out>(shared.pond, { name: shared.name, timeout, fn })
   let reused = 0
 
   // Not async: callers who cannot leave share the flight's own promise, a thousand as cheaply as one.
@@ -82,6 +99,7 @@ export function coalesce<In = void, Out = unknown>(
       const key = checkKey(keyOf(input))
       let answer = kept?.get(key)
       if (answer !== undefined) reused++
+      else if (elsewhere !== undefined) answer = flights.board(key, (left) => elsewhere.fly(key, input, left), signal)
       else answer = flights.board(key, (aborted) => fn(input, { signal: aborted }), signal)
       return copy === undefined ? answer : answer.then(copy)
     } catch (error) {
@@ -97,14 +115,20 @@ export function coalesce<In = void, Out = unknown>(
       kept?.clear()
       flights.clearAll()
     },
-    stats: () => ({ ...flights.counts, reused, underWay: flights.size, kept: kept?.size ?? 0 }),
+    stats: () => ({
+      ...flights.counts,
+      calls: elsewhere?.calls ?? flights.counts.flights,
+      reused,
+      underWay: flights.size,
+      kept: kept?.size ?? 0,
+    }),
   })
 }
 
 function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOptions<In, Out>) {
   const verdict = isFunction(fn)
   if (verdict !== true) throw new MillpondError('InvalidOption', `coalesce takes ${verdict} first; got ${shown(fn)}`)
-  const { key, copy, timeout, ttl, maxEntries } = checkOptions<CoalesceOptions<In, Out>>(
+  const { key, copy, timeout, ttl, maxEntries, shared, name } = checkOptions<CoalesceOptions<In, Out>>(
     options,
     {
       key: isFunction,
@@ -112,13 +136,23 @@ function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOption
       ttl: (value) => milliseconds(value, 'ttl', 0, LONGEST_TIMER) >= 0,
       maxEntries: isInteger(1, 10_000_000),
       copy: isFunction,
+      shared: (value) => value instanceof Millpond || 'a pond, as Millpond.open resolves to',
+      name: (value) =>
+        (typeof value === 'string' && NAME.test(value)) || 'made of 1 to 100 of the characters A–Z a–z 0–9 _ - . : /',
     },
     'coalesce',
     ['key'],
   )
+  if ((shared === undefined) !== (name === undefined)) {
+    throw new MillpondError(
+      'InvalidOption',
+      'coalesce: `shared` and `name` come together: a name tells shared functions apart',
+    )
+  }
   return {
     key,
     copy,
+    shared: shared !== undefined && name !== undefined ? { pond: shared, name } : undefined,
     timeout: milliseconds(timeout ?? '30s', 'timeout'),
     ttl: milliseconds(ttl ?? 0, 'ttl'),
     maxEntries: maxEntries ?? 1000,

@@ -58,6 +58,7 @@ describe('coalesce: one flight per key', () => {
     assert.equal(answers[0], answers[2], 'the same object')
     assert.deepEqual(get.stats(), {
       flights: 2,
+      calls: 2,
       joined: 2,
       failed: 0,
       timedOut: 0,
@@ -164,7 +165,8 @@ describe('coalesce: one flight per key', () => {
       [{ key, ttl: 'soon' }, /ttl/],
       [{ key, maxEntries: 0 }, /maxEntries/],
       [{ key, copy: true }, /copy must be a function/],
-      [{ key, shared: 'pond' }, /unknown option "shared"/],
+      [{ key, shared: 'pond' }, /shared must be a pond/],
+      [{ key, share: true }, /unknown option "share"/],
     ]
     for (const [options, message] of refused) {
       assert.throws(() => coalesce(fn, Object.assign({ key }, { key: undefined }, options)), {

@@ -1,0 +1,111 @@
+/**
+ * Flights that processes share: each is a job of a queue, so whatever holds for jobs holds for them.
+ *
+ *   the first caller of a key pushes ──► one live job per key ──► a worker, in whichever process, makes the call
+ *   callers of other processes push too and get the id of that job; all wait for its result
+ *
+ * Who makes the call may die: its lease ends, and another process makes it. A call that fails is not made again: its error is the result.
+ */
+import { createHash } from 'node:crypto'
+import { MillpondError } from '../errors.ts'
+import type { Millpond } from '../millpond.ts'
+import type { Queue } from '../queue.ts'
+import { Flights } from './flights.ts'
+
+/** How often a call is begun: again only after the death of whoever made it. */
+const ATTEMPTS = 3
+/** Calls that one process makes at once. */
+const CONCURRENCY = 1000
+/** How long answers stay in the store, for those who have yet to look. */
+const KEEP = '10s'
+/** A dead holder is noticed within a third of the time limit, so that there is time for another call; ms. */
+const LEASE = { least: 500, most: 10_000 }
+const LONGEST_KEY = 255
+
+/** The input as it travels; `undefined` by being absent. */
+interface Boarding<In> {
+  input?: In
+}
+
+export interface SharedFlightsOptions<In, Out> {
+  /** The same in every process, of one function only. */
+  name: string
+  /** Of each call, in ms. */
+  timeout: number
+  fn: (input: In, context: { signal: AbortSignal }) => Out | PromiseLike<Out>
+}
+
+export class SharedFlights<In, Out> {
+  readonly #pond: Millpond
+  readonly #queue: Queue<Boarding<In>>
+  /** The calls that this process makes, by job; their time limit is here, since a job that is late would be tried again. */
+  readonly #calls: Flights<Out>
+
+  constructor(pond: Millpond, { name, timeout, fn }: SharedFlightsOptions<In, Out>) {
+    this.#pond = pond
+    const lease = Math.min(LEASE.most, Math.max(LEASE.least, Math.ceil(timeout / 3)))
+    this.#queue = pond.queue<Boarding<In>>(`coalesce/${name}`, {
+      lease,
+      keep: { done: KEEP, dead: KEEP },
+      retry: { attempts: ATTEMPTS },
+    })
+    this.#calls = new Flights(timeout)
+    this.#queue.work(
+      async ({ id, data }, { signal, giveUp }) => {
+        try {
+          return await this.#calls.board(id, (aborted) => fn(data.input as In, { signal: aborted }), signal)
+        } catch (error) {
+          return giveUp(error)
+        }
+      },
+      { concurrency: CONCURRENCY, window: 0 },
+    )
+  }
+
+  /** Calls of the function that this process has made. */
+  get calls(): number {
+    return this.#calls.counts.flights
+  }
+
+  /**
+   * The answer to the key's flight, which is begun if no process has one under way.
+   * @param signal aborted when nobody in this process waits any more. A flight that this process began is then cancelled; whoever
+   * waits for it elsewhere begins another
+   * @throws what the function threw, as a copy; TimedOut; and what `push` and `result` of a pond throw
+   */
+  async fly(key: string, input: In, signal: AbortSignal): Promise<Out> {
+    for (;;) {
+      signal.throwIfAborted()
+      const boarding = input === undefined ? {} : { input }
+      const { id, existing } = await this.#queue.push(boarding, { key: jobKey(key) })
+      try {
+        return (await this.#pond.result(id, { signal })) as Out
+      } catch (error) {
+        if (signal.aborted) {
+          // If the store cannot be reached, the call goes on, and its answer is dropped.
+          if (!existing) this.#pond.cancel(id).catch(() => {})
+          throw error
+        }
+        if (!isOver(error)) throw thrown(error)
+      }
+    }
+  }
+}
+
+/** The flight has gone without an answer: whoever began it has left, or its answer was kept no longer. */
+function isOver(error: unknown): boolean {
+  return error instanceof MillpondError && (error.code === 'JobCancelled' || error.code === 'JobUnknown')
+}
+
+/** What the function threw, from what the job says. */
+function thrown(error: unknown): unknown {
+  return error instanceof MillpondError && error.code === 'JobFailed' && error.cause instanceof Error
+    ? error.cause
+    : error
+}
+
+/** Keys of flights may be of any length and hold anything. */
+function jobKey(key: string): string {
+  const plain = key.length > 0 && Buffer.byteLength(key) < LONGEST_KEY && key.isWellFormed() && !key.includes('\0')
+  return plain ? `=${key}` : createHash('sha256').update(key, 'utf16le').digest('hex')
+}
