@@ -30,8 +30,7 @@ export interface BacklogTask {
 }
 export interface PinnedTask {
   measure: 'pinned'
-  /** An old transaction keeps vacuum from removing anything. */
-  pinned: boolean
+  /** Of load on each of two databases. */
   seconds: number
   /** Jobs pushed, then drained, again and again. */
   cycle: number

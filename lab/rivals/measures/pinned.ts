@@ -1,15 +1,16 @@
 /**
- * What an old transaction does to a queue in PostgreSQL: while it is open, vacuum can remove nothing that died since. Jobs are
- * pushed and drained in cycles, as fast as it goes, for minutes. The last fifth of the time counts, when the most has piled up.
+ * What an old transaction does to a queue in PostgreSQL: while it is open in a database, vacuum can remove nothing there that died
+ * since. Jobs are pushed and drained in cycles, as fast as it goes, for minutes, in such a database and in one without, in turn: so
+ * both meet the same machine. The last fifth of the time counts, when the most has piled up.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { fill } from '../../bench/measures/push.ts'
 import { rate } from '../../bench/measures/rounds.ts'
 import { median } from '../../bench/statistics.ts'
-import { openContender } from '../contender.ts'
+import { type ContenderName, openContender } from '../contender.ts'
 import { Tally } from '../tally.ts'
-import type { Measure, PinnedTask } from '../task.ts'
+import type { Measure, Outcome, PinnedTask } from '../task.ts'
 import { SLOTS } from './drain.ts'
 
 const LAST = 0.8
@@ -21,59 +22,100 @@ const REPORTED = 1500
 const MIB = 1024 ** 2
 
 interface Cycle {
-  /** Since the load began, in ms. */
-  at: number
   push: number
   drain: number
 }
 
-export const pinned: Measure<PinnedTask> = async ({ contender: name, url, pinned: pin, seconds, cycle: size }) => {
-  const contender = await openContender(name, { url, concurrency: SLOTS, forget: false })
-  const client = new pg.Client(url)
-  await client.connect()
-  if (pin) {
-    await client.query('begin isolation level repeatable read')
-    await client.query('select 1') // the snapshot is taken by its first query
-  }
-  const handled = new Tally()
-  const edge = Math.ceil(size * EDGE)
-  let at = 0
-  let first = 0
-  let last = 0
-  const line = contender.line('pinned', async () => {
-    at++
-    if (at === edge) first = performance.now()
-    if (at === size - edge) last = performance.now()
-    handled.add()
-  })
-  const cycles: Cycle[] = []
-  const began = performance.now()
-  while (performance.now() - began < seconds * 1000) {
-    const pushed = await rate(size, () => fill(line, size))
-    at = 0
-    line.work()
-    await handled.reaches((cycles.length + 1) * size)
-    await line.stop()
-    cycles.push({
-      at: performance.now() - began,
-      push: pushed.perSecond,
-      drain: ((size - 2 * edge) / (last - first)) * 1000,
-    })
+export const pinned: Measure<PinnedTask> = async ({ contender, url, seconds, cycle }) => {
+  const held = await Side.open(contender, url, cycle)
+  const free = await Side.open(contender, await besides(url), cycle)
+  const old = new pg.Client(url)
+  await old.connect()
+  await old.query('begin isolation level repeatable read')
+  await old.query('select 1') // the snapshot is taken by its first query
+  while (held.load + free.load < 2000 * seconds) {
+    await held.turn()
+    await free.turn()
   }
   await sleep(REPORTED)
-  const watcher = new pg.Client(url)
-  await watcher.connect()
-  const { rows } = await watcher.query<{ dead: string; bytes: string }>(
-    `select coalesce(sum(n_dead_tup), 0) as dead, coalesce(sum(pg_total_relation_size(relid)), 0) as bytes from pg_stat_user_tables`,
-  )
-  const tail = cycles.filter((cycle) => cycle.at > LAST * seconds * 1000)
-  const head = cycles.filter((cycle) => cycle.at <= FIRST * seconds * 1000)
-  return {
-    push: median(tail.map(({ push }) => push)),
-    drain: median(tail.map(({ drain }) => drain)),
-    'drain at first': median(head.map(({ drain }) => drain)),
-    jobs: cycles.length * size,
-    dead: Number(rows[0]?.dead),
-    size: Number(rows[0]?.bytes) / MIB,
+  return { ...(await held.figures('with it')), ...(await free.figures('without it')) }
+}
+
+/** Another database on the same server, with nothing in it. */
+async function besides(url: string): Promise<string> {
+  const client = new pg.Client(url)
+  await client.connect()
+  const other = new URL(url)
+  other.pathname += '_free'
+  const name = pg.escapeIdentifier(other.pathname.slice(1))
+  await client.query(`drop database if exists ${name} with (force)`)
+  await client.query(`create database ${name}`)
+  await client.end()
+  return other.href
+}
+
+/** The queue in one of the databases. */
+class Side {
+  readonly #url: string
+  readonly #size: number
+  readonly #handled = new Tally()
+  readonly #line
+  readonly #cycles: Cycle[] = []
+  /** Milliseconds of load until now. */
+  load = 0
+  #at = 0
+  #first = 0
+  #last = 0
+
+  static async open(name: ContenderName, url: string, size: number): Promise<Side> {
+    return new Side(await openContender(name, { url, concurrency: SLOTS, forget: false }), url, size)
+  }
+
+  constructor(contender: Awaited<ReturnType<typeof openContender>>, url: string, size: number) {
+    this.#url = url
+    this.#size = size
+    const edge = Math.ceil(size * EDGE)
+    this.#line = contender.line('pinned', async () => {
+      this.#at++
+      if (this.#at === edge) this.#first = performance.now()
+      if (this.#at === size - edge) this.#last = performance.now()
+      this.#handled.add()
+    })
+  }
+
+  /** One cycle. */
+  async turn(): Promise<void> {
+    const began = performance.now()
+    const size = this.#size
+    const pushed = await rate(size, () => fill(this.#line, size))
+    this.#at = 0
+    this.#line.work()
+    await this.#handled.reaches((this.#cycles.length + 1) * size)
+    await this.#line.stop()
+    const drained = size - 2 * Math.ceil(size * EDGE)
+    this.#cycles.push({ push: pushed.perSecond, drain: (drained / (this.#last - this.#first)) * 1000 })
+    this.load += performance.now() - began
+  }
+
+  async figures(which: string): Promise<Outcome> {
+    const watcher = new pg.Client(this.#url)
+    await watcher.connect()
+    const { rows } = await watcher.query<{ dead: string; bytes: string }>(
+      `select coalesce(sum(n_dead_tup), 0) as dead, coalesce(sum(pg_total_relation_size(relid)), 0) as bytes from pg_stat_user_tables`,
+    )
+    const cycles = this.#cycles
+    // Both sides have made as many.
+    const tail = cycles.slice(Math.floor(LAST * cycles.length))
+    const head = cycles.slice(0, Math.ceil(FIRST * cycles.length))
+    const figures = {
+      push: median(tail.map(({ push }) => push)),
+      drain: median(tail.map(({ drain }) => drain)),
+      'drain at first': median(head.map(({ drain }) => drain)),
+      'push at first': median(head.map(({ push }) => push)),
+      jobs: cycles.length * this.#size,
+      dead: Number(rows[0]?.dead),
+      size: Number(rows[0]?.bytes) / MIB,
+    }
+    return Object.fromEntries(Object.entries(figures).map(([figure, value]) => [`${figure}, ${which}`, value]))
   }
 }

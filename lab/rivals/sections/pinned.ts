@@ -1,5 +1,5 @@
 import { atLeast, type Row } from '../../bench/row.ts'
-import { MISSING } from '../../bench/statistics.ts'
+import { MISSING, type Summary } from '../../bench/statistics.ts'
 import type { ContenderName } from '../contender.ts'
 import { type Figures, inTurn } from '../runner.ts'
 import type { Section } from '../section.ts'
@@ -17,6 +17,7 @@ const FIGURES: { name: string; figure: string; unit: Row['unit']; judged?: true 
   { name: 'drain in the last fifth', figure: 'drain', unit: 'jobs/s', judged: true },
   { name: 'push, bulk of 500, in the last fifth', figure: 'push', unit: 'jobs/s', judged: true },
   { name: 'drain in the first fifth', figure: 'drain at first', unit: 'jobs/s' },
+  { name: 'push in the first fifth', figure: 'push at first', unit: 'jobs/s' },
   { name: 'jobs done', figure: 'jobs', unit: 'jobs' },
   { name: 'dead rows at the end', figure: 'dead', unit: 'rows' },
   { name: 'tables and indexes at the end', figure: 'size', unit: 'MiB' },
@@ -27,21 +28,14 @@ export const pinned: Section = async function* (stage) {
   const place = await stage.postgres()
   for (const [contender, cycle] of Object.entries(CYCLES) as [keyof typeof CYCLES, number][]) {
     const task = { measure: 'pinned', contender, seconds: minutes * 60, cycle } as const
-    const [held, free] = await inTurn(
-      [
-        { ...task, pinned: true },
-        { ...task, pinned: false },
-      ],
-      1,
-      place,
-      stage.tell,
-      stage.fail,
-    )
+    const [figures] = await inTurn([task], 1, place, stage.tell, stage.fail)
     yield {
       title: `${contender}: ${minutes} min of load while an old transaction is open`,
       own: 'with it',
-      rows: FIGURES.map((figure) => row(figure, contender === OURS, held, free)),
-      notes: [`${cycle.toLocaleString('en')} jobs are pushed, then drained with 50 slots, again and again; one run`],
+      rows: FIGURES.map((figure) => row(figure, contender === OURS, figures)),
+      notes: [
+        `${cycle.toLocaleString('en')} jobs are pushed, then drained with 50 slots, again and again, in turn with a database without such a transaction; one run`,
+      ],
     }
   }
 }
@@ -49,10 +43,12 @@ export const pinned: Section = async function* (stage) {
 function row(
   { name, figure, unit, judged }: (typeof FIGURES)[number],
   ours: boolean,
-  held: Figures | undefined,
-  free: Figures | undefined,
+  figures: Figures | undefined,
 ): Row {
-  const [own, beside] = [held?.(figure) ?? MISSING, free?.(figure) ?? MISSING]
+  const [own, beside] = ['with it', 'without it'].map((which) => figures?.(`${figure}, ${which}`) ?? MISSING) as [
+    Summary,
+    Summary,
+  ]
   const bar = ours && judged ? atLeast(own.median / beside.median, 0.8, ' ×') : undefined
   return { name, unit, ours: own, rivals: [{ name: 'without it', figure: beside }], bar }
 }
