@@ -10,8 +10,6 @@
 -- A call of a library's is not to wait for a lock until its caller gives up, and then be stored after all.
 create or replace function millpond.enter(p_own boolean) returns void
 language plpgsql as $$
-declare
-  v_place bigint;
 begin
   if not p_own then
     -- The first push of a transaction covers all the later ones.
@@ -20,33 +18,39 @@ begin
   elsif current_setting('lock_timeout') = '0' then
     perform set_config('lock_timeout', '15s', true);
   end if;
-  select last_value into v_place from millpond.place;
-  perform pg_advisory_xact_lock_shared(hashtext('millpond'), (v_place >> 12)::integer);
+  perform pg_advisory_xact_lock_shared(hashtext('millpond'), (last_value >> 12)::integer) from millpond.place;
 end $$;
 
--- Of these ids, those that jobs beyond `waiting` have. A job moves in one commit, so whoever looks after storing the id misses none.
+-- Of these ids, those that jobs beyond `waiting` have; null: none. A job moves in one commit, so whoever looks after storing the id
+-- misses none. Ids rise with time, so those of a call mostly lie within 16 ms: one look between the least and the greatest hardly ever
+-- finds anything, and only where it does each id is looked up. Not so between ids that lie apart, where many dead rows may be.
 create or replace function millpond.known_ids(p_ids uuid[]) returns uuid[]
 language plpgsql stable as $$
 declare
-  v_slot  smallint;
-  v_known uuid[];
+  v_least    uuid := p_ids[1];
+  v_greatest uuid := v_least;
+  v_apart    boolean := false;
+  v_slot     smallint;
+  v_known    uuid[];
 begin
-  if exists (select from millpond.running where id = any (p_ids)) then
+  if cardinality(p_ids) > 1 then
+    select given.id into v_least from unnest(p_ids) as given(id) order by 1 limit 1;
+    select given.id into v_greatest from unnest(p_ids) as given(id) order by 1 desc limit 1;
+    v_apart := left(v_least::text, 12) <> left(v_greatest::text, 12);
+  end if;
+  if v_apart or exists (select from millpond.running where id between v_least and v_greatest) then
     v_known := array(select id from millpond.running where id = any (p_ids));
   end if;
-  if exists (select from millpond.retired where id = any (p_ids)) then
+  if v_apart or exists (select from millpond.retired where id between v_least and v_greatest) then
     v_known := v_known || array(select id from millpond.retired where id = any (p_ids));
   end if;
   -- One slot at a time, so that no other is even opened.
-  for v_slot in
-    select slot from millpond.slots
-    where used and (greatest is null or exists (select from unnest(p_ids) as given(id) where given.id <= greatest))
-  loop
-    if exists (select from millpond.done where slot = v_slot and id = any (p_ids)) then
+  for v_slot in select slot from millpond.slots where used and (greatest is null or v_least <= greatest) loop
+    if v_apart or exists (select from millpond.done where slot = v_slot and id between v_least and v_greatest) then
       v_known := v_known || array(select id from millpond.done where slot = v_slot and id = any (p_ids));
     end if;
   end loop;
-  return v_known;
+  return nullif(v_known, '{}');
 end $$;
 
 -- data: JSON texts, joined by U+001F, which no JSON text holds.
@@ -56,8 +60,7 @@ create or replace function millpond.push_list(
   own boolean default true, now bigint default null
 ) returns text[]
 language plpgsql security definer
-set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+set search_path = millpond, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 #variable_conflict use_column
 declare
