@@ -9,7 +9,7 @@ const emails = pond.queue<{ to: string }>('emails', { capacity: 100_000 })
 emails.work((job) => `sent to ${job.data.to}`)
 
 const app = express()
-app.post('/emails', toNode(accept(emails, { pond })))
+app.post('/emails', toNode(accept(emails)))
 app.all('/jobs/:id', toNode(follow(pond)))
 
 // curl -i localhost:3000/emails -H 'content-type: application/json' -H 'prefer: wait=10' -d '{"to":"ada@example.org"}'

@@ -8,7 +8,7 @@ const emails = pond.queue<{ to: string }>('emails', { capacity: 100_000 })
 emails.work((job) => `sent to ${job.data.to}`)
 
 const app = fastify()
-app.register(toFastify(accept(emails, { pond })), { prefix: '/emails' })
+app.register(toFastify(accept(emails)), { prefix: '/emails' })
 app.register(toFastify(follow(pond)), { prefix: '/jobs' })
 
 // curl -i localhost:3000/emails -H 'content-type: application/json' -H 'prefer: wait=10' -d '{"to":"ada@example.org"}'

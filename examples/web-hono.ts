@@ -7,7 +7,7 @@ const pond = await Millpond.open(process.env.STORE ?? 'sqlite:app.db', { signals
 const emails = pond.queue<{ to: string }>('emails', { capacity: 100_000 })
 emails.work((job) => `sent to ${job.data.to}`)
 
-const postEmail = accept(emails, { pond })
+const postEmail = accept(emails)
 const followJob = follow(pond)
 
 // On Deno: Deno.serve(app.fetch); on Bun: export default app.

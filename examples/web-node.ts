@@ -8,7 +8,7 @@ const pond = await Millpond.open(process.env.STORE ?? 'sqlite:app.db', { signals
 const emails = pond.queue<{ to: string }>('emails', { capacity: 100_000 })
 emails.work((job) => `sent to ${job.data.to}`)
 
-const postEmail = accept(emails, { pond })
+const postEmail = accept(emails)
 const followJob = follow(pond)
 
 // curl -i localhost:3000/emails -H 'content-type: application/json' -H 'prefer: wait=10' -d '{"to":"ada@example.org"}'

@@ -1,11 +1,20 @@
+import type { Duration } from './duration.ts'
 import type { PondEmitter } from './events.ts'
 import type { Gather } from './gather.ts'
+import type { JobInfo } from './job.ts'
 import type { Rooms } from './rooms.ts'
 import type { NewJob, PushOutcome, Store } from './store.ts'
 import type { Worker } from './worker.ts'
 
+/** A pond, as far as jobs are looked at there. */
+export interface JobReader {
+  job(id: string): Promise<JobInfo | undefined>
+  result(id: string, options?: { timeout?: Duration; signal?: AbortSignal }): Promise<unknown>
+}
+
 /** What queues and workers need of their pond. */
 export interface PondCore {
+  readonly pond: JobReader
   readonly store: Store
   readonly events: PondEmitter
   readonly maxPayload: number

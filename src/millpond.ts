@@ -86,6 +86,7 @@ export class Millpond implements AsyncDisposable {
       (queue) => this.#events.emit('full', { queue }),
     )
     this.#core = {
+      pond: this,
       store,
       events: this.#events,
       maxPayload,

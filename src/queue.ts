@@ -1,5 +1,5 @@
 import { type Backoff, backoff } from './backoff.ts'
-import type { PondCore } from './core.ts'
+import type { JobReader, PondCore } from './core.ts'
 import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkId } from './ids.ts'
@@ -101,6 +101,11 @@ export class Queue<Input = unknown, Output = Input> {
     // Whoever pushes or works awaits it and gets the error; until then it must not count as unhandled.
     this.#ready()?.catch(() => {})
     if (this.#options.whenFull === 'wait') core.rooms.watch()
+  }
+
+  /** Where the queue's jobs and their results are found: the pond that it is of. */
+  get pond(): JobReader {
+    return this.#core.pond
   }
 
   /**

@@ -1,11 +1,11 @@
 /** A function with a cache in front of it. */
-
+import { preferredFormat } from '../web/headers.ts'
 import type { Entry } from './entry.ts'
 import type { Layers, Wanted } from './layers.ts'
 import type { Loader } from './loader.ts'
 import { checkKey } from './names.ts'
 import { type CallOptions, signalOf } from './options.ts'
-import { acceptedForm, conditional, type Form, type Rendered, type RequestHeaders, toResponse } from './rendered.ts'
+import { conditional, type Form, type Rendered, type RequestHeaders, toResponse } from './rendered.ts'
 
 export interface Cached<In, Out> {
   /**
@@ -69,7 +69,7 @@ export function cached<In, Out>(
   const rendered = (headers: RequestHeaders, input: In, options?: CallOptions): Promise<Rendered> => {
     try {
       options?.signal?.throwIfAborted()
-      const form = acceptedForm(headers.accept)
+      const form = preferredFormat(headers.accept)
       const key = keyOf(input)
       const entry = loader.hit(key, input, form)
       if (entry === undefined) return slowly(key, input, form, headers, options)

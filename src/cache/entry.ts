@@ -47,6 +47,8 @@ export class Entry implements Seen {
   suspect: boolean
   /** Invalidated: never to be answered again. */
   over = false
+  /** Asked for since its memory last needed room. */
+  used = false
   /** Its tags no longer count it. */
   released = false
   weight: number

@@ -1,8 +1,17 @@
-/** The layer in the process: bounded by bytes; what was not asked for longest goes first. */
+/**
+ * The layer in the process, bounded by bytes. A hit only marks the entry; when room is needed, what was marked since the last time is
+ * passed over once and goes to the end (second chance, also known as clock): near enough to what was not asked for longest, and a hit
+ * costs a third of moving the entry each time.
+ *
+ * Our own, since entries grow where they are as further forms are made of them, which `lru-cache` has no way to say.
+ */
 import type { Entry } from './entry.ts'
 
+/** Most that are passed over for one that goes: all at once would take tens of milliseconds. */
+const MOST_PASSED = 64
+
 export class Memory {
-  /** In the order of the last use: a Map keeps the order in which its keys came. */
+  /** In the order in which they came or were passed over. */
   readonly #entries = new Map<string, Entry>()
   readonly #limit: number
   readonly #onGone: (entry: Entry) => void
@@ -22,12 +31,10 @@ export class Memory {
     return this.#bytes
   }
 
-  /** Makes it the last to go. */
+  /** A use. */
   get(key: string): Entry | undefined {
     const entry = this.#entries.get(key)
-    if (entry === undefined) return undefined
-    this.#entries.delete(key)
-    this.#entries.set(key, entry)
+    if (entry !== undefined) entry.used = true
     return entry
   }
 
@@ -36,11 +43,12 @@ export class Memory {
     return this.#entries.get(key)
   }
 
+  /** One that is too large for all that may be kept leaves at once, and no other one for it. */
   put(entry: Entry): void {
     this.delete(entry.key)
     this.#entries.set(entry.key, entry)
     this.#bytes += entry.weight
-    this.#shrink()
+    this.#bound(entry)
   }
 
   /** A form was made of it, or given up. An entry that was dropped meanwhile weighs nothing here. */
@@ -48,7 +56,7 @@ export class Memory {
     entry.weight += bytes
     if (this.#entries.get(entry.key) !== entry) return
     this.#bytes += bytes
-    this.#shrink()
+    this.#bound(entry)
   }
 
   delete(key: string): void {
@@ -67,10 +75,23 @@ export class Memory {
     for (const key of [...this.#entries.keys()]) this.delete(key)
   }
 
-  #shrink(): void {
-    for (const key of this.#entries.keys()) {
+  /** @param grown what has become heavier; if it fits, it stays */
+  #bound(grown: Entry): void {
+    if (grown.weight > this.#limit) this.delete(grown.key)
+    let passed = 0
+    // What is passed over comes again at the end of this very loop, unmarked.
+    for (const [key, entry] of this.#entries) {
       if (this.#bytes <= this.#limit) return
-      this.delete(key)
+      if (entry === grown) continue
+      if (entry.used && passed < MOST_PASSED) {
+        passed++
+        entry.used = false
+        this.#entries.delete(key)
+        this.#entries.set(key, entry)
+      } else {
+        passed = 0
+        this.delete(key)
+      }
     }
   }
 }

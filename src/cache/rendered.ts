@@ -1,8 +1,9 @@
 /** Answers as ready bytes: made once of a value, sent many times. */
 import { createHash } from 'node:crypto'
+import type { Format } from '../web/headers.ts'
 import { toJson, toMessagePack } from './codec.ts'
 
-export type Form = 'json' | 'msgpack'
+export type Form = Format
 
 export interface Rendered {
   /** 304: the client has these bytes already. 404: the value is null or undefined. */
@@ -60,34 +61,6 @@ export function conditional(answer: Rendered, ifNoneMatch: string | null | undef
     notModified.set(answer, unchanged)
   }
   return unchanged
-}
-
-const MSGPACK = /^application\/(?:msgpack|vnd\.msgpack|x-msgpack)$/
-
-/** JSON where none is preferred: an answer in JSON helps more than a 406. */
-export function acceptedForm(accept: string | null | undefined): Form {
-  if (accept === undefined || accept === null || !accept.toLowerCase().includes('msgpack')) return 'json'
-  const quality = { json: 0, msgpack: 0 }
-  let first: Form = 'json'
-  // A longer one was made by nobody who wants an answer.
-  const ranges = accept.slice(0, 4096).toLowerCase().split(',')
-  for (const range of ranges.toReversed()) {
-    const [media = '', ...parameters] = range.split(';').map((part) => part.trim())
-    const given = parameters.find((parameter) => parameter.startsWith('q='))
-    const q = given === undefined ? 1 : Number(given.slice(2))
-    if (!(q >= 0 && q <= 1)) continue
-    const form = MSGPACK.test(media)
-      ? 'msgpack'
-      : /^(application\/json|application\/\*|\*\/\*)$/.test(media)
-        ? 'json'
-        : undefined
-    if (form === undefined) continue
-    quality[form] = Math.max(quality[form], q)
-    first = form
-  }
-  // Of equals the first named wins, as clients list what they like best first.
-  if (quality.json === quality.msgpack) return quality.json === 0 ? 'json' : first
-  return quality.json > quality.msgpack ? 'json' : 'msgpack'
 }
 
 /** A Response of these bytes, and of none for HEAD. Its headers are its own. */

@@ -8,13 +8,12 @@ export function unauthorized(): Refusal {
     status: 401,
     detail: 'Send the token: Authorization: Bearer TOKEN.',
     headers: { 'www-authenticate': 'Bearer realm="millpond"' },
-    members: { title: 'Unauthorized' },
   })
 }
 
 export function notAcceptable(offered: string): Refusal {
   const detail = `Nothing that Accept names is on offer here; on offer are ${offered}.`
-  return new Refusal({ status: 406, detail, members: { title: 'Not Acceptable' } })
+  return new Refusal({ status: 406, detail })
 }
 
 export function invalid(status: 400 | 422, what: string, issues: readonly Issue[]): Refusal {

@@ -3,7 +3,7 @@
  *
  * Stopping: no new connections; what waits is answered with what is known; what is under way may finish; then connections are cut.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIPv6, type Socket } from 'node:net'
 import { toNode } from '../web/node.ts'
 import { problem } from '../web/problem.ts'
@@ -28,10 +28,7 @@ const KEEP_ALIVE = 10_000
 /** How often the two are looked after. */
 const CHECK = 2000
 
-const BROKEN: Readonly<Record<string, [status: number, reason: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
-}
+const BROKEN: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
 
 export class HttpServer {
   readonly #server: Server
@@ -52,8 +49,6 @@ export class HttpServer {
       },
       (incoming, outgoing) => {
         this.#note(incoming, outgoing)
-        // No Request can have these methods. As one that is nowhere taken, they are answered with those that are.
-        if (incoming.method === 'TRACE' || incoming.method === 'TRACK') incoming.method = 'OPTIONS'
         listener(incoming, outgoing)
       },
     )
@@ -119,12 +114,12 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     socket.destroy()
     return
   }
-  const [status, reason] = BROKEN[error.code ?? ''] ?? [400, 'Bad Request']
+  const status = BROKEN[error.code ?? ''] ?? 400
   const detail = 'The request was not understood, was too long, or did not come in time.'
-  void problem({ status, detail, members: { title: reason } })
+  void problem({ status, detail })
     .text()
     .then((body) => {
-      const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/problem+json\r\nconnection: close\r\n`
+      const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/problem+json\r\nconnection: close\r\n`
       socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
     })
 }

@@ -59,9 +59,9 @@ export class Service {
     try {
       return await this.#handle(request)
     } catch (error) {
-      const { response, ours } = troubleOf(error, this.#limits.retryAfter / 1000)
-      if (ours) this.#onError(error, request)
-      return response
+      const trouble = troubleOf(error, this.#limits.retryAfter / 1000)
+      if (trouble.ours) this.#onError(error, request)
+      return problem(trouble.problem)
     }
   }
 

@@ -1,8 +1,8 @@
-import { acceptedFormat, preferredWait } from '../web/headers.ts'
+import { preferredWait, prefersEvents } from '../web/headers.ts'
 
 /** Whether the request asks to wait, or for a stream. */
 export function asksToWait(request: Request): boolean {
-  return preferredWait(request) !== undefined || acceptedFormat(request, true) === 'events'
+  return preferredWait(request) !== undefined || prefersEvents(request)
 }
 
 /** The same request, without its body, whose signal is also aborted by the other one: an answer that waits then comes at once. */

@@ -8,14 +8,13 @@ import type { Duration } from '../duration.ts'
 import { MAX_PAYLOAD } from '../encoding.ts'
 import { isMillpondError } from '../errors.ts'
 import type { JobInfo } from '../job.ts'
-import type { Millpond } from '../millpond.ts'
 import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
 import type { PushOptions } from '../push.ts'
 import type { Pushed, Queue } from '../queue.ts'
 import { answer } from './answer.ts'
 import { type BodyLimits, readBody } from './body.ts'
-import { acceptedFormat, idempotencyKey, preferredWait, traceParent } from './headers.ts'
-import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, sameData, scopeOf } from './idempotency.ts'
+import { preferredWait, traceParent } from './headers.ts'
+import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, keyOf, sameData, scopeOf } from './idempotency.ts'
 import { problem, Refusal, troubleOf } from './problem.ts'
 import { type OnError, reporter } from './report.ts'
 import { isDuration, isResponse, millisecondsOr, Slots } from './settings.ts'
@@ -24,8 +23,6 @@ import { isFinal, jobView } from './view.ts'
 type MaybePromise<T> = T | Promise<T>
 
 export interface AcceptOptions<Input = unknown> {
-  /** The queue's pond. Without it `Prefer: wait` has no effect, and a payload sent with a used `Idempotency-Key` is not compared. */
-  pond?: Pick<Millpond, 'job' | 'result'>
   /** Whether the request may push: undefined or true lets it pass, false is a 403, a Response is the answer. Asked before the body is read. */
   guard?: (request: Request) => MaybePromise<Response | boolean | undefined>
   /**
@@ -33,8 +30,8 @@ export interface AcceptOptions<Input = unknown> {
    * payload. It should give the same for the same request, or else say `compare: false` (see `idempotency`).
    */
   data?: (request: Request, body: () => Promise<unknown>) => MaybePromise<Input | Response>
-  /** Options of the push, such as priority, delay, key or group. */
-  push?: (request: Request, data: Input) => MaybePromise<Omit<PushOptions, 'id' | 'tx'>>
+  /** Options of the push, such as priority, delay, key or group. Where they have an `id`, that counts, and an `Idempotency-Key` means nothing. */
+  push?: (request: Request, data: Input) => MaybePromise<Omit<PushOptions, 'tx'>>
   /** How `Idempotency-Key` is understood. */
   idempotency?: IdempotencyOptions
   /** Where the job can be followed: a path or URL with `:id` in it, `/jobs/:id` unless given. */
@@ -54,7 +51,6 @@ export interface AcceptOptions<Input = unknown> {
 }
 
 const RULES: Rules<AcceptOptions> = {
-  pond: (value) => (typeof value === 'object' && value !== null && 'result' in value && 'job' in value) || 'a pond',
   guard: isFunction,
   data: isFunction,
   push: isFunction,
@@ -74,7 +70,7 @@ const RULES: Rules<AcceptOptions> = {
  * @throws InvalidOption
  */
 export function accept<Input>(
-  queue: Pick<Queue<Input>, 'name' | 'push'>,
+  queue: Pick<Queue<Input>, 'name' | 'push' | 'pond'>,
   options?: AcceptOptions<Input>,
 ): (request: Request) => Promise<Response> {
   const given = checkOptions<AcceptOptions<Input>>(options, RULES, `accept ${queue.name}`)
@@ -87,15 +83,15 @@ export function accept<Input>(
   const location = given.location ?? '/jobs/:id'
   const waiting = new Slots(given.maxWaiting ?? 1000)
   const report = reporter(given.onError)
-  const { pond } = given
+  const { pond } = queue
 
   return async (request) => {
     try {
       return await handle(request)
     } catch (error) {
-      const { response, ours } = troubleOf(error, retryAfter)
-      if (ours) report(error, request)
-      return response
+      const trouble = troubleOf(error, retryAfter)
+      if (trouble.ours) report(error, request)
+      return problem(trouble.problem)
     }
   }
 
@@ -106,23 +102,19 @@ export function accept<Input>(
     const verdict = await given.guard?.(request)
     if (isResponse(verdict)) return verdict
     if (verdict !== undefined && verdict !== true) throw new Refusal({ status: 403, detail: 'This is not allowed.' })
-    const key = idempotencyKey(request)
-    if (key === null) {
-      const detail = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.'
-      throw new Refusal({ status: 400, code: 'InvalidOption', detail })
-    }
+    const key = keyOf(request)
     const data = await payload(request)
     if (isResponse(data)) return data
     const trace = traceParent(request)
-    const push = {
-      ...(trace === undefined ? {} : { trace }),
-      ...(await given.push?.(request, data)),
-      ...(key === undefined ? {} : { id: derivedId(queue.name, await scopeOf(request, given.idempotency), key) }),
-    }
+    const own = await given.push?.(request, data)
+    const id =
+      key === undefined || own?.id !== undefined
+        ? undefined
+        : derivedId(queue.name, await scopeOf(request, given.idempotency), key)
+    const push = { ...(trace === undefined ? {} : { trace }), ...own, ...(id === undefined ? {} : { id }) }
     const pushed = await queue.push(data, push)
-    const repeated = pushed.existing && pushed.id === push.id
-    const job = pushed.existing ? await pond?.job(pushed.id) : undefined
-    if (repeated && job && given.idempotency?.compare !== false && !sameData(job.data, data)) {
+    const job = pushed.existing ? await pond.job(pushed.id) : undefined
+    if (job && pushed.id === id && given.idempotency?.compare !== false && !sameData(job.data, data)) {
       const detail = 'This Idempotency-Key was used with another payload. Nothing was stored.'
       throw new Refusal({ status: 422, code: 'InvalidOption', detail })
     }
@@ -150,9 +142,8 @@ export function accept<Input>(
     const state = job?.state ?? (existing || waited !== undefined ? undefined : later ? 'scheduled' : 'waiting')
     const final = waited !== undefined && job !== undefined && isFinal(job)
     const body = final ? { ...jobView(job) } : { id, state }
-    return answer(body, {
+    return answer(request, body, {
       status: final ? 200 : 202,
-      format: acceptedFormat(request, false),
       headers: {
         location: location.replace(':id', id),
         ...(waited === undefined ? {} : { 'preference-applied': `wait=${waited.seconds}` }),
@@ -166,7 +157,7 @@ export function accept<Input>(
     id: string,
   ): Promise<{ seconds: number; job: JobInfo | undefined } | undefined> {
     const asked = preferredWait(request)
-    if (pond === undefined || asked === undefined || maxWait === 0) return undefined
+    if (asked === undefined || maxWait === 0) return undefined
     const free = waiting.take()
     if (free === undefined) return undefined
     const seconds = Math.min(asked, Math.ceil(maxWait / 1000))

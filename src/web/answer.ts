@@ -1,17 +1,22 @@
-/** Answers other than problems, in JSON or MessagePack. */
-import type { Format } from './headers.ts'
+/** Answers other than problems, in JSON or MessagePack, as the request prefers. */
+import { preferredFormat } from './headers.ts'
 import { pack } from './msgpack.ts'
 
 export interface AnswerOptions {
-  status: number
-  format: Format
+  /** 200 unless given. */
+  status?: number
   headers?: Record<string, string>
 }
 
 /** The members that are undefined are left out. Never stored by caches: what it tells is true for a moment. */
-export function answer(body: Record<string, unknown>, { status, format, headers }: AnswerOptions): Response {
-  const type = format === 'msgpack' ? 'application/msgpack' : 'application/json'
-  const bytes = format === 'msgpack' ? new Uint8Array(pack(defined(body))) : Buffer.from(jsonText(body))
+export function answer(
+  request: Request,
+  body: Record<string, unknown>,
+  { status = 200, headers }: AnswerOptions = {},
+): Response {
+  const packed = preferredFormat(request.headers.get('accept')) === 'msgpack'
+  const bytes = packed ? new Uint8Array(pack(defined(body))) : Buffer.from(jsonText(body))
+  const type = packed ? 'application/msgpack' : 'application/json'
   const always = { 'content-type': type, 'content-length': String(bytes.length), 'cache-control': 'no-store' }
   return new Response(bytes, { status, headers: { ...always, vary: 'accept, prefer', ...headers } })
 }

@@ -1,20 +1,17 @@
 /** When a waiting job will start, about: told from the figures of its queue, which are asked for every few seconds at the most. */
+import { Kept } from '../coalesce/kept.ts'
 import type { JobInfo } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
 import type { QueueReport } from '../stats.ts'
 
 /** Milliseconds that figures serve, however many follow jobs of the queue. */
 const FRESH = 5000
-
-interface Figures {
-  at: number
-  report: Promise<QueueReport | undefined>
-}
+/** Most queues whose figures are kept: where clients name queues, there may be any number. */
+const QUEUES = 1000
 
 export class Expected {
   readonly #pond: Pick<Millpond, 'queue'>
-  /** Per queue. As many as there are queues whose jobs are followed, which the service's own code names. */
-  readonly #figures = new Map<string, Figures>()
+  readonly #figures = new Kept<Promise<QueueReport | undefined>>({ ttl: FRESH, entries: QUEUES })
 
   constructor(pond: Pick<Millpond, 'queue'>) {
     this.#pond = pond
@@ -29,14 +26,12 @@ export class Expected {
   }
 
   #report(queue: string): Promise<QueueReport | undefined> {
-    const now = performance.now()
-    let figures = this.#figures.get(queue)
-    if (figures === undefined || now - figures.at > FRESH) {
-      // An answer without the expected start is better than none.
-      figures = { at: now, report: this.#ask(queue).catch(() => undefined) }
-      this.#figures.set(queue, figures)
-    }
-    return figures.report
+    const known = this.#figures.get(queue)
+    if (known !== undefined) return known
+    // An answer without the expected start is better than none.
+    const report = this.#ask(queue).catch(() => undefined)
+    this.#figures.put(queue, report)
+    return report
   }
 
   async #ask(queue: string): Promise<QueueReport> {

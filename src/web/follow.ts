@@ -10,7 +10,7 @@ import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
 import { answer } from './answer.ts'
 import { eventStream, LAST } from './event-stream.ts'
 import { Expected } from './expected.ts'
-import { acceptedFormat, header, preferredWait } from './headers.ts'
+import { header, preferredWait, prefersEvents } from './headers.ts'
 import { later, problem, Refusal, troubleOf } from './problem.ts'
 import { type OnError, reporter } from './report.ts'
 import { isDuration, millisecondsOr, Slots } from './settings.ts'
@@ -77,9 +77,9 @@ export function follow(
       const headers = { allow: 'GET, HEAD, DELETE' }
       return problem({ status: 405, detail: 'A job can be read with GET and cancelled with DELETE.', headers })
     } catch (error) {
-      const { response, ours } = troubleOf(error, retryAfter)
-      if (ours) report(error, request)
-      return response
+      const trouble = troubleOf(error, retryAfter)
+      if (trouble.ours) report(error, request)
+      return problem(trouble.problem)
     }
   }
 
@@ -96,8 +96,7 @@ export function follow(
   }
 
   async function show(request: Request, job: JobInfo): Promise<Response> {
-    const format = acceptedFormat(request, request.method === 'GET')
-    if (format === 'events') return stream(request, job)
+    if (request.method === 'GET' && prefersEvents(request)) return stream(request, job)
     const known = header(request, 'if-none-match')
     const polled = await poll(request, job, known)
     const now = polled?.job ?? job
@@ -108,7 +107,7 @@ export function follow(
     }
     if (matches(known, tag))
       return new Response(null, { status: 304, headers: { ...headers, 'cache-control': 'no-store' } })
-    return answer({ ...(await view(now)) }, { status: 200, format, headers })
+    return answer(request, { ...(await view(now)) }, { headers })
   }
 
   /** Waits until the job is another than the client knows, or has another state than now if it did not say what it knows. */
@@ -177,7 +176,7 @@ export function follow(
   async function cancel(request: Request, { id }: JobInfo): Promise<Response> {
     const state = await pond.cancel(id)
     if (state === undefined) throw notFound()
-    if (state === 'cancelled') return answer({ id, state }, { status: 200, format: acceptedFormat(request, false) })
+    if (state === 'cancelled') return answer(request, { id, state })
     const detail = `The job is ${state} already and cannot be cancelled any more.`
     return problem({ status: 409, detail, members: { id, state } })
   }

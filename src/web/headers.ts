@@ -32,16 +32,29 @@ export const isMessagePack = (media: string): boolean =>
   media === 'application/msgpack' || media === 'application/vnd.msgpack' || media === 'application/x-msgpack'
 
 /** What an answer may be laid down as. */
-export type Format = 'json' | 'msgpack' | 'events'
+export type Format = 'json' | 'msgpack'
 
 /**
- * The format that `Accept` prefers; JSON where it prefers none, for an answer in JSON helps more than a 406.
- * @param events whether server-sent events are on offer
+ * The format that an `Accept` prefers; JSON where it prefers none, for an answer in JSON helps more than a 406.
+ * @param accept the header's value; as good as absent if it is too long to be worth a look
  */
-export function acceptedFormat(request: Request, events: boolean): Format {
-  let best: Format = 'json'
+export function preferredFormat(accept: string | null | undefined): Format {
+  return preferred(accept, false) === 'msgpack' ? 'msgpack' : 'json'
+}
+
+/** Whether server-sent events are what `Accept` prefers. */
+export function prefersEvents(request: Request): boolean {
+  return preferred(request.headers.get('accept'), true) === 'events'
+}
+
+function preferred(accept: string | null | undefined, events: boolean): Format | 'events' {
+  if (accept === null || accept === undefined || accept.length > LONGEST) return 'json'
+  const text = accept.toLowerCase()
+  // Most ask for nothing in particular, and a cache's hit has no time to lose.
+  if (!text.includes('msgpack') && !(events && text.includes('event-stream'))) return 'json'
+  let best: Format | 'events' = 'json'
   let quality = 0
-  for (const range of (header(request, 'accept') ?? '').toLowerCase().split(',')) {
+  for (const range of text.split(',')) {
     const [media = '', ...parameters] = range.split(';').map((part) => part.trim())
     const format = formatOf(media)
     if (format === undefined || (format === 'events' && !events)) continue
@@ -56,7 +69,7 @@ export function acceptedFormat(request: Request, events: boolean): Format {
   return best
 }
 
-function formatOf(media: string): Format | undefined {
+function formatOf(media: string): Format | 'events' | undefined {
   if (media === 'application/json' || media === 'application/*' || media === '*/*') return 'json'
   if (media === 'text/event-stream') return 'events'
   return isMessagePack(media) ? 'msgpack' : undefined

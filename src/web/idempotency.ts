@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { decode, encode } from '../encoding.ts'
 import { isBoolean, isFunction, type Rules } from '../options.ts'
+import { idempotencyKey } from './headers.ts'
+import { Refusal } from './problem.ts'
 
 export interface IdempotencyOptions {
   /**
@@ -15,6 +17,14 @@ export interface IdempotencyOptions {
 }
 
 export const IDEMPOTENCY_RULES: Rules<IdempotencyOptions> = { scope: isFunction, compare: isBoolean }
+
+/** The request's key, if it has one. @throws Refusal where it has one that is none */
+export function keyOf(request: Request): string | undefined {
+  const key = idempotencyKey(request)
+  if (key !== null) return key
+  const detail = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.'
+  throw new Refusal({ status: 400, code: 'InvalidOption', detail })
+}
 
 export async function scopeOf(request: Request, options: IdempotencyOptions | undefined): Promise<string> {
   if (options?.scope) return options.scope(request)

@@ -5,7 +5,10 @@ import { Refusal } from './problem.ts'
 /** Milliseconds that a client may go on sending a body which nobody wants, so that it gets to read the answer; then it is cut off. */
 const LINGER = 2000
 
-/** Those that no Request can have. */
+/**
+ * Those that no Request can have. Such a request gets one that no handler knows, `X-TRACE`, and so the very answer that is right: 405 with
+ * what `Allow` lists.
+ */
 const FORBIDDEN: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK'])
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 /** A name or address with or without a port; what else a Host header may hold would change the meaning of the URL. */
@@ -13,8 +16,8 @@ const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 
 /** @throws Refusal where it is no request that can be handled */
 export function requestOf(incoming: IncomingMessage, outgoing: ServerResponse): Request {
-  const method = incoming.method ?? 'GET'
-  if (FORBIDDEN.has(method)) throw new Refusal({ status: 405, detail: `${method} is not taken.` })
+  const asked = incoming.method ?? 'GET'
+  const method = FORBIDDEN.has(asked) ? `X-${asked}` : asked
   const hangUp = new AbortController()
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) hangUp.abort()

@@ -7,7 +7,7 @@ import type { Duration } from '../duration.ts'
 import { checkOptions, type Rules } from '../options.ts'
 import { requestOf } from './incoming.ts'
 import { send } from './outgoing.ts'
-import { troubleOf } from './problem.ts'
+import { problem, troubleOf } from './problem.ts'
 import { reporter } from './report.ts'
 import { isDuration, millisecondsOr } from './settings.ts'
 
@@ -50,13 +50,13 @@ export function toNode(
         outgoing.destroy()
         return
       }
-      const { response, ours } = troubleOf(error, 1)
-      if (ours && next !== undefined) {
+      const trouble = troubleOf(error, 1)
+      if (trouble.ours && next !== undefined) {
         next(error)
         return
       }
-      if (ours) report(error, request)
-      await send(response, outgoing, stall).catch(() => outgoing.destroy())
+      if (trouble.ours) report(error, request)
+      await send(problem(trouble.problem), outgoing, stall).catch(() => outgoing.destroy())
     }
   }
 }

@@ -1,4 +1,5 @@
 /** Problem documents (RFC 9457), and how an error becomes one. What is the server's own affair stays out of them. */
+import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, isMillpondError } from '../errors.ts'
 
 export interface Problem {
@@ -12,18 +13,11 @@ export interface Problem {
   members?: Record<string, unknown>
 }
 
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  409: 'Conflict',
+/** By status. Node has the names of an older HTTP for two of them (RFC 9110, section 15.5). */
+const TITLES: Readonly<Record<number, string | undefined>> = {
+  ...STATUS_CODES,
   413: 'Content Too Large',
-  415: 'Unsupported Media Type',
   422: 'Unprocessable Content',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
 }
 
 /** An answer with a problem document. Its `type` is `about:blank` where the status says it all, else `urn:millpond:error:CODE`. */
@@ -36,10 +30,9 @@ export function problem({ status, detail, code, headers, members }: Problem): Re
     ...(code === undefined ? {} : { code }),
     ...members,
   }
-  return new Response(JSON.stringify(document), {
-    status,
-    headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
-  })
+  const bytes = Buffer.from(JSON.stringify(document))
+  const always = { 'content-type': 'application/problem+json', 'content-length': String(bytes.length) }
+  return new Response(bytes, { status, headers: { ...always, 'cache-control': 'no-store', ...headers } })
 }
 
 /** Thrown where a request cannot be gone on with; becomes its problem document. */
@@ -77,28 +70,28 @@ const PASSING: Partial<Record<ErrorCode, string>> = {
 }
 
 export interface Trouble {
-  response: Response
+  problem: Problem
   /** Whether the service's own people should hear of it. */
   ours: boolean
 }
 
 /** @param retryAfter seconds, for what passes; up to twice as many are told, so that those refused together do not come back together */
 export function troubleOf(error: unknown, retryAfter: number): Trouble {
-  if (error instanceof Refusal) return { response: problem(error.problem), ours: false }
+  if (error instanceof Refusal) return { problem: error.problem, ours: false }
   if (isMillpondError(error)) {
     const { code, message, issues } = error
     const status = CLIENT[code]
     if (status !== undefined) {
       const members = issues === undefined ? undefined : { issues: issues.slice(0, ISSUES) }
-      return { response: problem({ status, code, detail: message, ...(members ? { members } : {}) }), ours: false }
+      return { problem: { status, code, detail: message, ...(members ? { members } : {}) }, ours: false }
     }
     const detail = PASSING[code]
     if (detail !== undefined) {
-      const response = problem({ status: 503, code, detail, headers: later(retryAfter) })
-      return { response, ours: code !== 'QueueFull' && code !== 'Closed' }
+      const passing = { status: 503, code, detail, headers: later(retryAfter) }
+      return { problem: passing, ours: code !== 'QueueFull' && code !== 'Closed' }
     }
   }
-  return { response: problem({ status: 500, detail: 'The service could not handle the request.' }), ours: true }
+  return { problem: { status: 500, detail: 'The service could not handle the request.' }, ours: true }
 }
 
 /** `Retry-After`, spread over one to two times the seconds. */

@@ -1,4 +1,6 @@
 /** An answer as bytes, made once and given to many. */
+import { joined } from './bytes.ts'
+
 export interface Rendered {
   readonly status: number
   readonly statusText: string
@@ -39,16 +41,6 @@ function rendered(response: Response, chunks: readonly Uint8Array[] | null, leng
   let bytes = length
   for (const [name, value] of Object.entries(headers)) bytes += name.length + value.length
   return { status, statusText, headers, body: chunks === null ? null : joined(chunks, length), bytes }
-}
-
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
-  const body = new Uint8Array(length)
-  let at = 0
-  for (const chunk of chunks) {
-    body.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return body
 }
 
 function resumed(

@@ -7,7 +7,6 @@ import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Packr } from 'msgpackr'
-import { acceptedForm } from '../../src/cache/rendered.ts'
 import { coded } from '../unit/suite.ts'
 import { openCache, PLACES } from './fixture.ts'
 
@@ -75,24 +74,6 @@ for (const place of PLACES) {
     })
   })
 }
-
-test('Accept is understood', () => {
-  const cases: [string | undefined, 'json' | 'msgpack'][] = [
-    [undefined, 'json'],
-    ['', 'json'],
-    ['*/*', 'json'],
-    ['text/html', 'json'],
-    ['application/msgpack', 'msgpack'],
-    ['application/x-msgpack, */*;q=0.1', 'msgpack'],
-    ['application/json, application/msgpack', 'json'],
-    ['application/msgpack, application/json', 'msgpack'],
-    ['application/msgpack;q=0.5, application/json', 'json'],
-    ['application/msgpack;q=0, text/html', 'json'],
-    ['application/vnd.msgpack;q=2', 'json'],
-    [`${'x,'.repeat(100_000)}application/msgpack`, 'json'],
-  ]
-  for (const [accept, form] of cases) assert.equal(acceptedForm(accept), form, accept?.slice(0, 60))
-})
 
 test('examples/cache.ts', { timeout: 60_000 }, async () => {
   const file = fileURLToPath(new URL('../../examples/cache.ts', import.meta.url))

@@ -18,6 +18,7 @@ export function millpond(args: readonly string[], env: Record<string, string> = 
 }
 
 export interface Process {
+  pid: number | undefined
   origin: string
   /** What it has told so far. */
   lines: string[]
@@ -25,9 +26,13 @@ export interface Process {
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts it, and waits until it listens. */
-export async function startMillpond(args: readonly string[], env: Record<string, string> = {}): Promise<Process> {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: environment(env), stdio: ['ignore', 'ignore', 'pipe'] })
+/** Starts it, and waits until it listens. @param main the program, from the sources unless given */
+export async function startMillpond(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  main = MAIN,
+): Promise<Process> {
+  const child = spawn(process.execPath, [main, ...args], { env: environment(env), stdio: ['ignore', 'ignore', 'pipe'] })
   const lines: string[] = []
   const listening = Promise.withResolvers<string>()
   const reader = createInterface(child.stderr)
@@ -39,6 +44,7 @@ export async function startMillpond(args: readonly string[], env: Record<string,
   child.once('exit', () => listening.reject(new Error(`it ended: ${lines.join('\n')}`)))
   const closed = once(child, 'close')
   return {
+    pid: child.pid,
     origin: await listening.promise,
     lines,
     end: async (signal = 'SIGTERM') => {

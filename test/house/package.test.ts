@@ -1,11 +1,12 @@
 /** What `npm pack` yields is installed in an empty project and used there, as a user would: compiled, in plain JavaScript. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { startMillpond } from '../cli/fixture.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const project = mkdtempSync(join(tmpdir(), 'millpond-package-'))
@@ -21,14 +22,24 @@ before(() => {
     }),
   )
   files = packed.files.map(({ path }: { path: string }) => path)
-  const installed = join(project, 'node_modules/millpond')
-  mkdirSync(installed, { recursive: true })
-  execFileSync('tar', ['xzf', join(project, packed.filename), '-C', installed, '--strip-components=1'])
-  // Its dependencies, as npm would lay them beside it; taken from here, so that the test needs no network.
-  for (const name of ['msgpackr'])
-    cpSync(join(root, 'node_modules', name), join(project, 'node_modules', name), { recursive: true })
-  writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+  // Its dependencies come from where they are installed already, so that the test needs no registry.
+  const names = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies)
+  const near = Object.fromEntries(names.map((name) => [name, `file:${join(root, 'node_modules', name)}`]))
+  const manifest = {
+    type: 'module',
+    dependencies: { millpond: `file:${packed.filename}`, ...near },
+    overrides: Object.fromEntries(names.map((name) => [name, `$${name}`])),
+  }
+  writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
+  const offline = ['--offline', '--cache', join(project, 'cache'), '--no-audit', '--no-fund']
+  npm('npm', 'install', '--install-links', '--ignore-scripts', ...offline)
 })
+
+/** In the project, on the Node that runs this test. */
+function npm(program: 'npm' | 'npx', ...args: string[]): string {
+  const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` }
+  return execFileSync(program, args, { cwd: project, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+}
 
 const run = (code: string) => {
   writeFileSync(join(project, 'main.js'), code)
@@ -78,6 +89,23 @@ test('importing the library loads no store, and a memory pond no SQLite', () => 
     console.log(JSON.stringify({ store, sqlite: loaded.filter((url) => url.includes('sqlite')) }))
   `)
   assert.deepEqual(JSON.parse(printed), { store: 0, sqlite: [] })
+})
+
+test('npx millpond --help and --version', () => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  assert.match(npm('npx', '--offline', 'millpond', '--help'), /^millpond: [\s\S]*millpond serve/)
+  assert.equal(npm('npx', '--offline', 'millpond', '--version'), `${version}\n`)
+})
+
+test('the installed program serves, and ends with 0 when it is told to', { timeout: 60_000 }, async () => {
+  const program = join(project, 'node_modules/.bin/millpond')
+  const running = await startMillpond(['serve', '--store', 'memory:', '--port', '0'], {}, program)
+  const response = await fetch(`${running.origin}/openapi.json`)
+  const document = JSON.parse(await response.text())
+  assert.deepEqual([response.status, document.openapi], [200, '3.1.0'])
+  assert.ok(Object.hasOwn(document.paths, '/v1/queues/{queue}/jobs'))
+  assert.equal(await running.end('SIGTERM'), 0)
+  assert.match(running.lines.at(-1) ?? '', / stopped$/)
 })
 
 test('its subpaths resolve, types beside them', () => {

@@ -9,18 +9,26 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startServing } from '../../src/cli/serve.ts'
 import { serveSettings } from '../../src/cli/settings.ts'
+import { install, mayInstall } from '../servers/install.ts'
 
 interface Language {
   extension: string
   /** Asked for its version, to see whether it is there. */
   probe: readonly [program: string, ...args: string[]]
+  /** The Debian package that has it, installed where that is allowed; none: too large for that. */
+  debian?: string
   /** The command that runs a file. @param folder a fresh one */
   command(file: string, folder: string): [program: string, args: string[]]
 }
 
 const LANGUAGES: Readonly<Record<string, Language>> = {
-  Python: { extension: 'py', probe: ['python3', '--version'], command: (file) => ['python3', [file]] },
-  PHP: { extension: 'php', probe: ['php', '--version'], command: (file) => ['php', [file]] },
+  Python: {
+    extension: 'py',
+    probe: ['python3', '--version'],
+    debian: 'python3',
+    command: (file) => ['python3', [file]],
+  },
+  PHP: { extension: 'php', probe: ['php', '--version'], debian: 'php-cli', command: (file) => ['php', [file]] },
   Go: {
     extension: 'go',
     probe: ['go', 'version'],
@@ -43,9 +51,17 @@ function start(file: string, command: Language['command'], folder: string, env: 
   return spawn(program, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
 }
 
-for (const [name, { extension, probe, command }] of Object.entries(LANGUAGES)) {
-  const [program, ...args] = probe
-  const skip = spawnSync(program, args).status === 0 ? false : `${program} is not installed`
+/** Why the language cannot be had; false: it is there. */
+async function missing({ probe: [program, ...args], debian }: Language): Promise<string | false> {
+  const isThere = () => spawnSync(program, args).status === 0
+  if (isThere()) return false
+  const trouble = debian !== undefined && mayInstall() ? await install(debian) : ''
+  return isThere() ? false : `${program} is not installed.${trouble}`
+}
+
+for (const [name, language] of Object.entries(LANGUAGES)) {
+  const { extension, command } = language
+  const skip = await missing(language)
 
   test(`a producer and a worker in ${name}`, { skip, timeout: 300_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millpond-examples-'))

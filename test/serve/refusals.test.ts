@@ -218,3 +218,13 @@ serveTest('a service that is closed: 503 with Retry-After', async ({ open }) => 
     assert.ok(Number(refused.headers.get('retry-after')) >= 1)
   }
 })
+
+serveTest('a push that is refused holds no place among those that wait', async ({ open }) => {
+  const client = await open({ maxWaiting: 1 })
+  const push = (queue: string, data: unknown) =>
+    client.post(`/v1/queues/${queue}/jobs`, { data }, { prefer: 'wait=1', 'idempotency-key': 'k' })
+  isProblem(await push('-bad-', 1), 400, 'InvalidName')
+  assert.equal((await push('q', 1)).headers.get('preference-applied'), 'wait=1')
+  isProblem(await push('q', 2), 422, 'InvalidOption')
+  assert.equal((await push('q', 1)).headers.get('preference-applied'), 'wait=1')
+})

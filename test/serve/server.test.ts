@@ -125,7 +125,11 @@ serveTest('what is no HTTP, and headers over 16 KiB, are refused with a problem 
   for (const [sent, status] of broken) {
     const heard = await exchange(origin, sent)
     assert.match(heard, new RegExp(`^HTTP/1\\.1 ${status} `), sent.slice(0, 60))
-    if (sent.length < 60 && !sent.includes('9.9') && sent.startsWith('nonsense')) assert.match(heard, /problem\+json/)
+    // Node itself refuses what has no Host, without a body.
+    if (sent === 'GET /healthz HTTP/1.1\r\n\r\n') continue
+    const document = JSON.parse(heard.slice(heard.indexOf('\r\n\r\n')))
+    const title = status === 431 ? 'Request Header Fields Too Large' : 'Bad Request'
+    assert.deepEqual([document.status, document.title], [status, title], sent.slice(0, 60))
   }
   const traced = await exchange(origin, 'TRACE /v1/queues HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   assert.match(traced, /^HTTP\/1\.1 405 [\s\S]*\r\nallow: GET, HEAD\r\n/i)

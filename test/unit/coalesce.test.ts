@@ -1,8 +1,9 @@
 /** `coalesce`: by a function of the test's own, whose calls the test answers. */
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { type CoalesceOptions, coalesce, isMillpondError } from '../../src/index.ts'
+import { mockTime } from './mock-time.ts'
 
 interface Answer {
   text: string
@@ -29,17 +30,6 @@ function shared(options: Partial<CoalesceOptions<string, Answer>> = {}) {
     call,
     answer: (index: number, text = 'answer') => call(index).resolve({ text }),
     inputs: () => calls.map(({ input }) => input),
-  }
-}
-
-/** The timers and the monotonic clock, moved on together. */
-function mockTime(t: TestContext) {
-  let now = 1000
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  t.mock.method(performance, 'now', () => now)
-  return (ms: number) => {
-    now += ms
-    t.mock.timers.tick(ms)
   }
 }
 

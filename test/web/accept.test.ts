@@ -6,7 +6,7 @@ import { Millpond, MillpondError } from '../../src/index.ts'
 import { accept } from '../../src/web/index.ts'
 import { until } from '../api/suite.ts'
 import { coded } from '../unit/suite.ts'
-import { acceptedId, bodyOf, isProblem, posted, raw, webTest } from './serving.ts'
+import { acceptedId, bodyOf, isProblem, lookedAt, posted, raw, webTest } from './serving.ts'
 
 const pack = (value: unknown) => new Uint8Array(new Packr({ useRecords: false }).pack(value))
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
@@ -197,11 +197,11 @@ webTest('a closed pond: 503', async () => {
   assert.deepEqual(errors, [])
 })
 
-webTest("the store's troubles: 503 without particulars, and onError hears of them", async () => {
+webTest("the store's troubles: 503 without particulars, and onError hears of them", async ({ pond }) => {
   for (const code of ['StoreUnavailable', 'StoreBusy', 'StoreFull', 'StoreFailed'] as const) {
     const error = new MillpondError(code, 'cannot open /var/lib/secret.db on db-7.internal')
     const errors: unknown[] = []
-    const queue = { name: 'q', push: () => Promise.reject(error) }
+    const queue = { name: 'q', pond, push: () => Promise.reject(error) }
     const document = await isProblem(
       await accept(queue, { onError: (heard) => errors.push(heard) })(posted(1)),
       503,
@@ -268,7 +268,7 @@ webTest('its own options are checked when it is made', async ({ pond }) => {
     [{ maxWait: '25d' }, /maxWait/],
     [{ bodyTimeout: 0 }, /bodyTimeout/],
     [{ guard: true }, /guard/],
-    [{ pond: {} }, /pond/],
+    [{ pond }, /unknown option "pond"/],
     [{ idempotency: { key: 1 } }, /unknown option "key"/],
   ]
   for (const [options, message] of bad) {
@@ -279,7 +279,7 @@ webTest('its own options are checked when it is made', async ({ pond }) => {
 webTest('Prefer: wait gives the result if it comes in time', async ({ pond }) => {
   const queue = pond.queue<number>('q')
   const worker = queue.work((job) => ({ twice: job.data * 2, bytes: new Uint8Array([1, 2]) }))
-  const handler = accept(queue, { pond })
+  const handler = accept(queue)
   const response = await handler(posted(21, { prefer: 'respond-async, wait="10"; x=y' }))
   assert.equal(response.status, 200)
   assert.equal(response.headers.get('preference-applied'), 'wait=10')
@@ -293,7 +293,7 @@ webTest('Prefer: wait gives the result if it comes in time', async ({ pond }) =>
 
 webTest('Prefer: wait is over before the job: 202, and the job goes on', async ({ pond }) => {
   const queue = pond.queue('q')
-  const handler = accept(queue, { pond, maxWait: 20 })
+  const handler = accept(queue, { maxWait: 20 })
   for (const prefer of ['wait=0', 'wait=99999', 'wait=1, wait=7']) {
     const response = await handler(posted(1, { prefer }))
     assert.equal(response.headers.get('preference-applied'), prefer === 'wait=0' ? 'wait=0' : 'wait=1')
@@ -320,7 +320,7 @@ webTest('Prefer: wait on a job that dies, is cancelled or not kept', async ({ po
   queue.work(() => {
     throw new RangeError('no such address')
   })
-  const handler = accept(queue, { pond })
+  const handler = accept(queue)
   const dead = await bodyOf(await handler(posted('x', { prefer: 'wait=10' })))
   assert.deepEqual(
     [dead.state, dead.error],
@@ -328,17 +328,17 @@ webTest('Prefer: wait on a job that dies, is cancelled or not kept', async ({ po
   )
   const fleeting = pond.queue<string>('fleeting', { keep: { done: 0 } })
   fleeting.work(() => 'gone')
-  const gone = await accept(fleeting, { pond })(posted('x', { prefer: 'wait=10' }))
+  const gone = await accept(fleeting)(posted('x', { prefer: 'wait=10' }))
   const { id, ...rest } = await bodyOf(gone)
   assert.deepEqual([gone.status, rest], [202, {}])
   assert.equal(await pond.job(String(id)), undefined)
 })
 
-webTest('Prefer: wait without a pond, or with all places taken, waits for nothing', async ({ pond }) => {
+webTest('Prefer: wait where no wait is allowed, or with all places taken, waits for nothing', async ({ pond }) => {
   const queue = pond.queue('q')
-  const alone = await accept(queue)(posted(1, { prefer: 'wait=60' }))
+  const alone = await accept(queue, { maxWait: 0 })(posted(1, { prefer: 'wait=60' }))
   assert.deepEqual([alone.status, alone.headers.get('preference-applied')], [202, null])
-  const handler = accept(queue, { pond, maxWaiting: 1 })
+  const handler = accept(queue, { maxWaiting: 1 })
   const leaving = new AbortController()
   const first = handler(new Request(posted(1, { prefer: 'wait=60' }), { signal: leaving.signal }))
   await until(async () => (await queue.stats()).counts.waiting === 2)
@@ -354,7 +354,7 @@ webTest('a client that hangs up ends its wait, and its job stays', async ({ pond
   const queue = pond.queue('q')
   let over = 0
   const result: Millpond['result'] = (id, options) => pond.result(id, options).finally(() => over++)
-  const origin = await serve(accept(queue, { pond: { job: (id) => pond.job(id), result } }))
+  const origin = await serve(accept(lookedAt(queue, { result })))
   const leaving = new AbortController()
   const headers = { 'content-type': 'application/json', prefer: 'wait=60' }
   const answer = fetch(origin, { method: 'POST', headers, body: '1', signal: leaving.signal })
@@ -372,7 +372,7 @@ webTest('a wait that fails does not undo the push: 202', async ({ pond }) => {
     result: () => Promise.reject(new Error('lost')),
     job: () => Promise.reject(new MillpondError('StoreUnavailable', 'gone')),
   }
-  const handler = accept(pond.queue('q'), { pond: failing, onError: (error) => errors.push(error) })
+  const handler = accept(lookedAt(pond.queue('q'), failing), { onError: (error) => errors.push(error) })
   await acceptedId(await handler(posted(1, { prefer: 'wait=5' })))
   assert.deepEqual(errors.map(String), ['Error: lost', 'MillpondError: gone'])
 })

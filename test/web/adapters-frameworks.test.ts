@@ -10,7 +10,7 @@ import { toFastify } from '../../src/web/fastify.ts'
 import { accept, follow } from '../../src/web/index.ts'
 import { toNode } from '../../src/web/node.ts'
 import { until } from '../api/suite.ts'
-import { acceptedId, bodyOf, exchange, isProblem, type WebHandler, webTest } from './serving.ts'
+import { acceptedId, bodyOf, exchange, isProblem, lookedAt, type WebHandler, webTest } from './serving.ts'
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void
 
@@ -40,7 +40,7 @@ const SERVICES: Record<string, (post: WebHandler, jobs: WebHandler) => Promise<L
 for (const [name, service] of Object.entries(SERVICES)) {
   const serviceOf = async (pond: Millpond, bodyTimeout = '30s' as const) => {
     const queue = pond.queue('emails')
-    return { queue, listener: await service(accept(queue, { pond, bodyTimeout, maxBody: 1000 }), follow(pond)) }
+    return { queue, listener: await service(accept(queue, { bodyTimeout, maxBody: 1000 }), follow(pond)) }
   }
   const post = (origin: string, body: unknown, headers: Record<string, string> = {}) =>
     fetch(`${origin}/api/emails`, {
@@ -103,7 +103,7 @@ for (const [name, service] of Object.entries(SERVICES)) {
       results++
       return pond.result(id, options).finally(() => results--)
     }
-    const handler = accept(queue, { pond: { job: pond.job.bind(pond), result } })
+    const handler = accept(lookedAt(queue, { result }))
     const origin = await serve(handler, await service(handler, follow(pond)))
     const leaving = new AbortController()
     const headers = { 'content-type': 'application/json', prefer: 'wait=60' }

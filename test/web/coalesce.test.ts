@@ -1,18 +1,8 @@
 /** `coalesceResponses`: what is shared, and how. What must not be is in `coalesce-apart.test.ts`. */
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
+import { mockTime } from '../unit/mock-time.ts'
 import { served, settle, texts } from './coalesce-fixture.ts'
-
-/** The timers and the monotonic clock, moved on together. */
-function mockTime(t: TestContext) {
-  let now = 1000
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  t.mock.method(performance, 'now', () => now)
-  return (ms: number) => {
-    now += ms
-    t.mock.timers.tick(ms)
-  }
-}
 
 describe('identical requests', () => {
   test('share one run; each gets a response of its own with the status, the headers and the bytes', async () => {

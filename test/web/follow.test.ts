@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Packr } from 'msgpackr'
 import { Millpond, MillpondError } from '../../src/index.ts'
-import { expectedWait } from '../../src/web/expected.ts'
+import { Expected, expectedWait } from '../../src/web/expected.ts'
 import { follow } from '../../src/web/index.ts'
 import { gate, inState, until } from '../api/suite.ts'
 import { coded } from '../unit/suite.ts'
@@ -388,6 +388,22 @@ webTest('figures are asked for once, however many follow', async ({ pond }) => {
   )
   assert.equal(asks, 1)
   assert.ok(starts.every((start) => start >= Date.now() - 10_000))
+})
+
+webTest('figures are kept of no more than a thousand queues', async ({ pond }) => {
+  const { id } = await pond.queue('q').push(1)
+  const job = await pond.job(id)
+  assert.ok(job)
+  const asks: string[] = []
+  const expected = new Expected({
+    queue: (name: string) => {
+      asks.push(name)
+      return pond.queue(name)
+    },
+  })
+  const names = Array.from({ length: 1001 }, (_, index) => `q${index}`)
+  for (const queue of [...names, 'q1000', 'q0']) await expected.start({ ...job, queue })
+  assert.deepEqual(asks, [...names, 'q0'])
 })
 
 webTest('its options are checked when it is made', async ({ pond }) => {

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { test } from 'node:test'
 import { Packr } from 'msgpackr'
-import { Millpond } from '../../src/index.ts'
+import { Millpond, type Queue } from '../../src/index.ts'
 import { toNode } from '../../src/web/node.ts'
 
 export type WebHandler = (request: Request) => Response | Promise<Response>
@@ -40,6 +40,13 @@ export function webTest(title: string, check: (bench: Bench) => Promise<void>): 
 export async function listening(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** The queue for `accept`, with a part of its pond replaced. */
+export function lookedAt<Input>(queue: Queue<Input>, part: Partial<Queue['pond']>) {
+  const { name, pond } = queue
+  const push: Queue<Input>['push'] = (data, options) => queue.push(data, options)
+  return { name, push, pond: { job: pond.job.bind(pond), result: pond.result.bind(pond), ...part } }
 }
 
 /** A POST of JSON. */

@@ -8,7 +8,7 @@ import { jobError } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
 import type { Claimed } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
-import { acceptedFormat, preferredWait } from '../../web/headers.ts'
+import { preferredWait } from '../../web/headers.ts'
 import { Slots } from '../../web/settings.ts'
 import { conflict, unknownJob } from '../refuse.ts'
 import { type Route, route } from '../route.ts'
@@ -65,7 +65,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
           // Aborted from now on, it says that the answer could not be sent.
           request.signal.addEventListener('abort', () => void claims.giveBack(queue, claimed.jobs), { once: true })
           const applied = wait === 0 ? {} : { headers: { 'preference-applied': `wait=${Math.ceil(wait / 1000)}` } }
-          return answer({ jobs }, { status: 200, format: acceptedFormat(request, false), ...applied })
+          return answer(request, { jobs }, applied)
         } finally {
           free?.()
         }
@@ -85,7 +85,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         const result = encodedResult(body.result, 'result', maxPayload)
         const [outcome] = await store.complete(queue, [{ id, fence: body.fence, result }])
         if (outcome !== 'ok') throw stale(id)
-        return answer({ id, outcome: 'done' }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { id, outcome: 'done' })
       },
     }),
     route<ToldFailure>({
@@ -105,7 +105,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         const [outcome] = await store.fail(queue, failures)
         if (outcome === 'stale' || outcome === undefined) throw stale(id)
         for (const { delay } of failures) if (delay !== null) sweeper.due(delay)
-        return answer({ id, outcome }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { id, outcome })
       },
     }),
     route<Told>({
@@ -121,7 +121,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         const { queue, id } = claimOf(params)
         const [outcome] = await store.release(queue, [{ id, fence: body.fence }])
         if (outcome !== 'ok') throw stale(id)
-        return answer({ id, outcome: 'waiting' }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { id, outcome: 'waiting' })
       },
     }),
     route<Told & { lease?: number; progress?: unknown }>({
@@ -143,7 +143,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         if (outcome === 'cancelled')
           throw conflict('JobCancelled', 'The job was cancelled. Stop working on it.', { id })
         if (outcome !== 'ok') throw stale(id)
-        return answer({ id }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { id })
       },
     }),
     route<Settlement>({
@@ -174,7 +174,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
           releases.length === 0 ? [] : store.release(queue, releases),
         ])
         for (const { delay } of failures) if (delay !== null) sweeper.due(delay)
-        return answer({ complete, fail, release }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { complete, fail, release })
       },
     }),
   ]

@@ -5,9 +5,9 @@ import type { PushOptions } from '../../push.ts'
 import { accept } from '../../web/accept.ts'
 import { answer } from '../../web/answer.ts'
 import { follow } from '../../web/follow.ts'
-import { acceptedFormat, idempotencyKey, preferredWait, traceParent } from '../../web/headers.ts'
-import { derivedId, scopeOf } from '../../web/idempotency.ts'
-import { Refusal, troubleOf } from '../../web/problem.ts'
+import { preferredWait, traceParent } from '../../web/headers.ts'
+import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
+import { problem, troubleOf } from '../../web/problem.ts'
 import { Slots } from '../../web/settings.ts'
 import { conflict, unknownJob } from '../refuse.ts'
 import { type Parameter, type Route, route } from '../route.ts'
@@ -68,26 +68,20 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
       problems: [400, 413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
-        if (idempotencyKey(request) === null) throw badKey()
+        const queue = pond.queue(params.queue ?? '')
         // Where too many wait already, the answer comes at once.
         const slot = preferredWait(request) === undefined ? undefined : waiting.take()
-        const pushing = accept(pond.queue(params.queue ?? ''), {
-          pond,
+        const pushing = accept(queue, {
           data: () => body.data,
           push: () => options,
           location: '/v1/jobs/:id',
           maxWait: slot === undefined ? 0 : maxWait,
           retryAfter,
           onError,
-          // A push with a known id of the client's own stores nothing, whatever it holds, as everywhere.
-          idempotency: { compare: body.id === undefined },
         })
         hint(body)
         try {
-          const ready = slot === undefined ? bodiless(request) : stoppedBy(request, stopping)
-          // Where both are given, the id counts.
-          if (body.id !== undefined) ready.headers.delete('idempotency-key')
-          return await pushing(ready)
+          return await pushing(slot === undefined ? bodiless(request) : stoppedBy(request, stopping))
         } finally {
           slot?.()
         }
@@ -157,7 +151,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
           const reason = state === 'dead' || state === 'cancelled' ? 'a live job has its key' : `it is ${state}`
           throw conflict('InvalidOption', `The job stays as it is: ${reason}.`, { id, state })
         }
-        return answer({ id, state: 'waiting' }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { id, state: 'waiting' })
       },
     }),
   ]
@@ -170,8 +164,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
 
   async function pushMany(request: Request, name: string, jobs: readonly NewJobBody[]): Promise<Response> {
     const queue = pond.queue(name)
-    const key = idempotencyKey(request)
-    if (key === null) throw badKey()
+    const key = keyOf(request)
     const scope = await scopeOf(request, undefined)
     const trace = traceParent(request)
     const ids = jobs.map(({ id }, index) => {
@@ -189,7 +182,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
           }),
         },
       )
-      return answer({ jobs: pushed }, { status: 202, format: acceptedFormat(request, false) })
+      return answer(request, { jobs: pushed }, { status: 202 })
     } catch (error) {
       if (!isMillpondError(error) || error.pushed === undefined) throw error
       return partial(error, error.pushed, ids, request)
@@ -197,14 +190,11 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
   }
 
   /** Some of them may be stored, which the client has to know. */
-  async function partial(error: unknown, pushed: number, ids: readonly string[], request: Request): Promise<Response> {
-    const { response, ours } = troubleOf(error, limits.retryAfter / 1000)
+  function partial(error: unknown, pushed: number, ids: readonly string[], request: Request): Response {
+    const { problem: told, ours } = troubleOf(error, limits.retryAfter / 1000)
     if (ours) onError(error, request)
-    const { status, headers } = response
-    const document: Record<string, unknown> = JSON.parse(await response.text())
-    const told = `The store has the first ${pushed} of ${ids.length} jobs. Send all again later, each with its id of \`ids\`.`
-    const detail = pushed === 0 ? document.detail : told
-    return new Response(JSON.stringify({ ...document, detail, pushed, ids }), { status, headers })
+    const some = `The store has the first ${pushed} of ${ids.length} jobs. Send all again later, each with its id of \`ids\`.`
+    return problem({ ...told, detail: pushed === 0 ? told.detail : some, members: { ...told.members, pushed, ids } })
   }
 }
 
@@ -218,11 +208,6 @@ function pushOptions(job: NewJobBody | undefined): PushOptions {
 
 function msOf(runAt: number | string): number | undefined {
   return typeof runAt === 'number' ? runAt : timeOf(runAt)
-}
-
-function badKey(): Refusal {
-  const detail = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.'
-  return new Refusal({ status: 400, code: 'InvalidOption', detail })
 }
 
 /** The body has been read; what is handed on must not look as if it could be read again. */

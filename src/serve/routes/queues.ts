@@ -3,7 +3,6 @@ import type { JobInfo } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
 import { JOB_STATES, type JobState, type QueueSettings } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
-import { acceptedFormat } from '../../web/headers.ts'
 import { type Parameter, type Route, route } from '../route.ts'
 import * as shapes from '../shapes.ts'
 import { listView, reportView } from '../views.ts'
@@ -43,7 +42,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       problems: [400, 503],
       handle: async ({ request, query }) => {
         const queues = (await pond.stats(query)).map(reportView)
-        return answer({ queues }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { queues })
       },
     }),
     route<undefined, { minutes?: number }>({
@@ -58,7 +57,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       problems: [400, 503],
       handle: async ({ request, params, query }) => {
         const report = await pond.queue(params.queue ?? '').stats(query)
-        return answer(reportView(report), { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, reportView(report))
       },
     }),
     route<QueueChange>({
@@ -74,10 +73,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         await store.configure(settingsOf(queue, body))
-        return answer(reportView(await pond.queue(queue).stats()), {
-          status: 200,
-          format: acceptedFormat(request, false),
-        })
+        return answer(request, reportView(await pond.queue(queue).stats()))
       },
     }),
     route<undefined, ListQuery>({
@@ -100,7 +96,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       problems: [400, 503],
       handle: async ({ request, params, query }) => {
         const { jobs, next } = await page(params.queue ?? '', query)
-        return answer({ jobs: jobs.map(listView), next }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { jobs: jobs.map(listView), next })
       },
     }),
     route({
@@ -114,7 +110,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       problems: [400, 503],
       handle: async ({ request, params }) => {
         const requeued = await pond.queue(params.queue ?? '').requeue()
-        return answer({ requeued }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { requeued })
       },
     }),
   ]

@@ -1,6 +1,5 @@
 /** What the service tells of itself. */
 import { answer, jsonText } from '../../web/answer.ts'
-import { acceptedFormat } from '../../web/headers.ts'
 import { type Route, route } from '../route.ts'
 import * as shapes from '../shapes.ts'
 import type { Parts } from './parts.ts'
@@ -31,7 +30,7 @@ export function serviceRoutes({ store }: Parts, document: () => Record<string, u
           look = store.stats({ queue: NOBODYS, minutes: 0 })
         }
         await look
-        return answer({ status: 'ok' }, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, { status: 'ok' })
       },
     }),
     route({
@@ -44,7 +43,7 @@ export function serviceRoutes({ store }: Parts, document: () => Record<string, u
       problems: [],
       handle: ({ request }) => {
         const copy: Record<string, unknown> = JSON.parse(jsonText(document()))
-        return answer(copy, { status: 200, format: acceptedFormat(request, false) })
+        return answer(request, copy)
       },
     }),
   ]

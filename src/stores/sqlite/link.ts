@@ -14,6 +14,13 @@ interface Pending {
 /** Run unbuilt this file is `.ts`, published it is `.js`; so is the thread's. */
 const THREAD = new URL(`./thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
 
+/**
+ * Flags of the main thread, such as --input-type, can keep a thread from starting; ours needs none but this, so that Node
+ * does not warn that its SQLite is new. Deno knows no such flag, and starts no thread with it.
+ */
+const QUIET = '--disable-warning'
+const FLAGS = process.allowedNodeEnvironmentFlags.has(QUIET) ? [`${QUIET}=ExperimentalWarning`] : []
+
 export class Link {
   readonly #worker: Worker
   readonly #path: string
@@ -38,12 +45,7 @@ export class Link {
 
   static async open(settings: Settings, clock: (() => number) | undefined): Promise<Link> {
     const data: ThreadData = { settings }
-    // Flags of the main thread, such as --input-type, can keep a thread from starting; ours needs none.
-    const worker = new Worker(THREAD, {
-      workerData: data,
-      execArgv: ['--disable-warning=ExperimentalWarning'],
-      name: 'millpond-sqlite',
-    })
+    const worker = new Worker(THREAD, { workerData: data, execArgv: FLAGS, name: 'millpond-sqlite' })
     await new Promise<void>((resolve, reject) => {
       const fail = (cause: unknown): void =>
         reject(new MillpondError('StoreFailed', `the thread for ${settings.path} could not start`, { cause }))

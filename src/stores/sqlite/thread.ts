@@ -2,7 +2,7 @@
  * The thread that owns the connection, so that no wait for the disk or for a lock ever stops the event loop of the
  * service. It takes all messages that are there, has them run in as few commits as possible, and posts what became of them.
  */
-import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { Committer } from './committer.ts'
 import { connect } from './connection.ts'
 import { Engine } from './engine.ts'
@@ -11,8 +11,14 @@ import { Log } from './log.ts'
 import type { Request, ThreadData, ThreadMessage } from './protocol.ts'
 import { Watcher } from './watcher.ts'
 
+/** Deno's has no `close` and cannot be asked for messages: there each message is a commit of its own. */
+const WHOLE: boolean = parentPort instanceof MessagePort
+
 function serve(port: MessagePort, { settings }: ThreadData): void {
   const post = (message: ThreadMessage): void => port.postMessage(message)
+  const next = (): Request[] | undefined => (WHOLE ? receiveMessageOnPort(port)?.message : undefined)
+  // Once nothing keeps it alive any more, the thread ends.
+  const leave = (): void => (WHOLE ? port.close() : port.unref())
   let db: ReturnType<typeof connect>
   let log: Log | null
   try {
@@ -20,7 +26,7 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
     log = settings.sync === 'full' ? new Log(settings.path) : null
   } catch (error) {
     post({ kind: 'failed', error: toWire(error, settings.path) })
-    port.close()
+    leave()
     return
   }
   const engine = new Engine(db)
@@ -44,13 +50,13 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
     db.close()
     log?.close()
     post({ kind: 'answers', answers: [{ seq, output: null }], bells: [] })
-    port.close()
+    leave()
   }
 
   port.on('message', (first: Request[]) => {
     let closing: number | null = null
     // What came while the last commit was made goes into the next one together.
-    for (let requests: Request[] | undefined = first; requests; requests = receiveMessageOnPort(port)?.message) {
+    for (let requests: Request[] | undefined = first; requests; requests = next()) {
       for (const request of requests) {
         if (request.op === 'close') closing = request.seq
         else if (request.op !== 'listen') committer.add(request)
