@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { COMMON, names, whole } from '../options.ts'
 
 export const SECTIONS = ['memory', 'sqlite', 'idle', 'http', 'backlog', 'prefetch'] as const
 export type SectionName = (typeof SECTIONS)[number]
@@ -24,33 +25,17 @@ export function options(argv: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      only: { type: 'string' },
-      runs: { type: 'string' },
-      quick: { type: 'boolean', default: false },
+      ...COMMON,
       backlog: { type: 'string' },
-      json: { type: 'string' },
-      help: { type: 'boolean', short: 'h', default: false },
     },
   })
   if (values.help) return 'help'
   const { quick } = values
   return {
-    only: values.only === undefined ? SECTIONS : values.only.split(',').map(sectionName),
-    runs: whole('runs', values.runs, quick ? 2 : 5),
+    only: names('only', values.only, SECTIONS),
+    runs: whole('runs', values.runs ?? (quick ? '2' : '5')),
     quick,
-    backlog: whole('backlog', values.backlog, quick ? 200_000 : 10_000_000),
+    backlog: whole('backlog', values.backlog ?? (quick ? '200000' : '10000000')),
     json: values.json,
   }
-}
-
-function sectionName(text: string): SectionName {
-  const name = SECTIONS.find((section) => section === text)
-  if (name === undefined) throw new Error(`--only takes ${SECTIONS.join(', ')}; got ${text}`)
-  return name
-}
-
-function whole(name: string, text: string | undefined, fallback: number): number {
-  const value = text === undefined ? fallback : Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1; got ${text}`)
-  return value
 }

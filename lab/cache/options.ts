@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { isVariant, NAMES, type VariantName } from './variants.ts'
+import { COMMON, names, whole } from '../options.ts'
+import { NAMES, type VariantName } from './variants.ts'
 
 export interface Options {
   only: readonly VariantName[]
@@ -28,23 +29,19 @@ export function options(argv: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      only: { type: 'string' },
+      ...COMMON,
       items: { type: 'string' },
-      runs: { type: 'string' },
       seconds: { type: 'string' },
       connections: { type: 'string' },
-      quick: { type: 'boolean', default: false },
       full: { type: 'boolean', default: false },
       large: { type: 'boolean', default: false },
-      json: { type: 'string' },
-      help: { type: 'boolean', short: 'h', default: false },
     },
   })
   if (values.help) return 'help'
   const { quick, full, large } = values
   const usual = quick ? '1,100,1000,10000' : `1,10,100,1000,10000,100000${full ? ',1000000' : ''}`
   return {
-    only: values.only === undefined ? NAMES : values.only.split(',').map(variantName),
+    only: names('only', values.only, NAMES),
     counts: large ? [] : (values.items ?? usual).split(',').map((text) => whole('items', text)),
     runs: whole('runs', values.runs ?? (quick ? '1' : '3')),
     seconds: whole('seconds', values.seconds ?? (quick ? '1' : '10')),
@@ -52,15 +49,4 @@ export function options(argv: readonly string[]): Options | 'help' {
     large: large || full,
     json: values.json,
   }
-}
-
-function variantName(text: string): VariantName {
-  if (!isVariant(text)) throw new Error(`--only takes ${NAMES.join(', ')}; got ${text}`)
-  return text
-}
-
-function whole(name: string, text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes whole numbers from 1; got ${text}`)
-  return value
 }

@@ -1,6 +1,7 @@
 /** A variant's runs with one size, summed up, and what Millpond promises of them. */
 import { atLeast, atMost, type Bar, compact } from '../bench/row.ts'
 import { median } from '../bench/statistics.ts'
+import { markdown as table, verdicts } from '../markdown.ts'
 import type { Outcome } from './run.ts'
 import { type VariantName, variant } from './variants.ts'
 
@@ -49,13 +50,9 @@ export function markdown(all: readonly Row[]): string {
       compact(middle('p99')),
       variant(name).ceiling ? '' : compact(middle('redis')),
       compact(Math.max(...runs.map((run) => run.failed))),
-      promised
-        .filter(({ text, cleared }) => !cleared || !text.startsWith('≤ 0 '))
-        .map(({ text, got, cleared }) => `${cleared ? '✓' : '✗'} ${text} (${got})`)
-        .join(', '),
+      verdicts(promised),
     ]
   })
   const head = ['items', '', 'req/s', 'p50 ms', 'p99 ms', 'Redis bytes', 'failed', 'bars']
-  const rule = ['---:', '---', '---:', '---:', '---:', '---:', '---:', '---']
-  return [head, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  return table(head, lines)
 }

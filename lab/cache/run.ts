@@ -1,15 +1,13 @@
 /** One variant with one size under load: an empty Redis, a fresh process. */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
+import { Child } from '../child.ts'
+import { type Load, load } from '../load/load.ts'
 import { items } from './items.ts'
-import { type Load, load } from './load.ts'
 import type { VariantName } from './variants.ts'
 
 /** Before what is measured, in seconds: the value is made, and the code gets hot. */
 const WARMING = 1
-const server = fileURLToPath(new URL('server.ts', import.meta.url))
+const SERVER = new URL('server.ts', import.meta.url)
 
 export interface Outcome extends Load {
   /** What all keys take in Redis, in bytes, by MEMORY USAGE. */
@@ -25,19 +23,16 @@ export async function run(
   seconds: number,
   url: string,
 ): Promise<Outcome> {
-  const child = fork(server, [name, url, String(count)])
+  const server = await Child.start(SERVER, [name, url, String(count)])
   try {
-    const [message] = await once(child, 'message')
-    const address = `http://127.0.0.1:${(message as { port: number }).port}/`
+    const address = `http://127.0.0.1:${server.port}/`
     // The first makes and stores it, the second gets what was stored.
     const wrong = (await isRight(address, count)) && (await isRight(address, count)) ? 0 : 1
-    await load(address, connections, WARMING)
-    const loaded = await load(address, connections, seconds)
+    await load(address, { method: 'POST', connections, seconds: WARMING })
+    const loaded = await load(address, { method: 'POST', connections, seconds })
     return { ...loaded, redis: await memoryOf(url), wrong }
   } finally {
-    const gone = once(child, 'exit')
-    child.disconnect()
-    await gone
+    await server.stop()
   }
 }
 

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { Packr } from 'msgpackr'
 import { flattened, unflattened } from '../../src/cache/plain.ts'
-import { Cache } from '../../src/cache.ts'
+import { Cache, type CacheOptions } from '../../src/cache.ts'
 import { type Item, items } from './items.ts'
 
 export type Answer = string | Buffer
@@ -36,6 +36,14 @@ function stored<Kept>(
       await write(redis, value)
       return JSON.stringify(value)
     }
+  }
+}
+
+function millpond(options: CacheOptions): Serve {
+  return async (url, count) => {
+    const cache = await Cache.open(url, options)
+    const value = cache.wrap((size: number) => items(size), { key: (size) => `items:${size}`, ttl: '1h', stale: '1h' })
+    return async () => (await value.rendered({}, count)).body ?? ''
   }
 }
 
@@ -122,36 +130,8 @@ export const VARIANTS = {
       (bytes) => JSON.stringify(packr.unpack(bytes)),
     ),
   },
-  millpond: {
-    title: 'Millpond',
-    serve: async (url, count) => {
-      const cache = await Cache.open(url, { memory: '512mb' })
-      const value = cache.wrap((size: number) => items(size), {
-        key: (size) => `items:${size}`,
-        ttl: '1h',
-        stale: '1h',
-      })
-      return async () => {
-        const { body } = await value.rendered({}, count)
-        return body ?? ''
-      }
-    },
-  },
-  distant: {
-    title: 'Millpond, nothing kept in the process',
-    serve: async (url, count) => {
-      const cache = await Cache.open(url, { memory: 0 })
-      const value = cache.wrap((size: number) => items(size), {
-        key: (size) => `items:${size}`,
-        ttl: '1h',
-        stale: '1h',
-      })
-      return async () => {
-        const { body } = await value.rendered({}, count)
-        return body ?? ''
-      }
-    },
-  },
+  millpond: { title: 'Millpond', serve: millpond({ memory: '512mb' }) },
+  distant: { title: 'Millpond, nothing kept in the process', serve: millpond({ memory: 0 }) },
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS

@@ -1,18 +1,10 @@
 /** What the processes tell each other. */
 import { isVariant, type VariantName } from './variants.ts'
 
-/** From a server: the port that it listens on; from a consumer: 0. */
-export interface Ready {
-  port: number
-}
 /** From a server, when asked: how many it has answered with `202`, and when the last, in ms of the machine's clock. */
 export interface Tally {
   accepted: number
   last: number
-}
-
-export function isReady(message: unknown): message is Ready {
-  return typeof message === 'object' && message !== null && 'port' in message
 }
 
 export function isTally(message: unknown): message is Tally {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { isVariant, VARIANTS, type VariantName } from './variants.ts'
+import { COMMON, names, whole } from '../options.ts'
+import { NAMES, type VariantName } from './variants.ts'
 
 export interface Options {
   only: readonly VariantName[]
@@ -12,8 +13,6 @@ export interface Options {
   fsync: boolean
   json: string | undefined
 }
-
-const NAMES = Object.keys(VARIANTS).filter(isVariant)
 
 export const USAGE = `node lab/users/main.ts [options]
   --only LIST         of ${NAMES.join(',')}; all unless given
@@ -29,21 +28,17 @@ export function options(argv: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      only: { type: 'string' },
-      runs: { type: 'string' },
+      ...COMMON,
       seconds: { type: 'string' },
       connections: { type: 'string' },
       patience: { type: 'string' },
-      quick: { type: 'boolean', default: false },
       fsync: { type: 'boolean', default: false },
-      json: { type: 'string' },
-      help: { type: 'boolean', short: 'h', default: false },
     },
   })
   if (values.help) return 'help'
   const { quick, fsync } = values
   return {
-    only: values.only === undefined ? NAMES : values.only.split(',').map(variantName),
+    only: names('only', values.only, NAMES),
     runs: whole('runs', values.runs ?? (quick ? '1' : '3')),
     seconds: whole('seconds', values.seconds ?? (quick ? '2' : '10')),
     connections: (values.connections ?? '5,64').split(',').map((text) => whole('connections', text)),
@@ -51,15 +46,4 @@ export function options(argv: readonly string[]): Options | 'help' {
     fsync,
     json: values.json,
   }
-}
-
-function variantName(text: string): VariantName {
-  if (!isVariant(text)) throw new Error(`--only takes ${NAMES.join(', ')}; got ${text}`)
-  return text
-}
-
-function whole(name: string, text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes whole numbers from 1; got ${text}`)
-  return value
 }

@@ -1,6 +1,7 @@
 /** A variant's runs at one number of connections, summed up, and what it promised. */
 import { atLeast, atMost, type Bar, compact } from '../bench/row.ts'
 import { median } from '../bench/statistics.ts'
+import { markdown as table, verdicts } from '../markdown.ts'
 import type { Outcome } from './run.ts'
 import { PARTS } from './usage.ts'
 import { type VariantName, variant } from './variants.ts'
@@ -74,10 +75,7 @@ export function markdown(rows: readonly Row[], patience: number): string {
       compact(middle('accepted')),
       ...stored,
       compact(most(runs, 'failed')),
-      bars
-        .filter(({ text, cleared }) => !cleared || !text.startsWith('≤ 0 '))
-        .map(({ text, got, cleared }) => `${cleared ? '✓' : '✗'} ${text} (${got})`)
-        .join(', '),
+      verdicts(bars),
     ]
   })
   return table(HEAD, lines)
@@ -91,10 +89,6 @@ export function cpuMarkdown(rows: readonly Row[]): string | undefined {
     const sum = median(runs.map(({ cpu }) => PARTS.reduce((all, part) => all + (cpu?.[part] ?? Number.NaN), 0)))
     return [variant(name).title, String(connections), ...parts.map((part) => part.toFixed(1)), `**${sum.toFixed(1)}**`]
   })
-  return table(['CPU µs per request', 'connections', ...PARTS, 'in all'], lines)
-}
-
-function table(head: readonly string[], lines: readonly string[][]): string {
-  const rule = head.map((_, column) => (column === 0 || head[column] === 'bars' ? '---' : '---:'))
-  return [head, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  const title = 'CPU µs per request'
+  return table([title, 'connections', ...PARTS, 'in all'], lines, [title])
 }

@@ -2,8 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { machineTime } from '../bench/contender.ts'
-import { Child } from './child.ts'
-import { type Load, load } from './load.ts'
+import { Child } from '../child.ts'
+import { ID, type Load, load } from '../load/load.ts'
+import { isTally } from './messages.ts'
 import type { Places } from './service.ts'
 import { perRequest, type Usage, usage } from './usage.ts'
 import { TABLE } from './users.ts'
@@ -12,6 +13,13 @@ import { type VariantName, variant } from './variants.ts'
 /** Before what is measured, in seconds; what it sends counts as accepted. */
 export const WARMING = 3
 const POLL = 10
+
+/** Names of their own, so that lost and doubled rows can be told. */
+const POST = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ name: `user ${ID}` }),
+}
 
 export interface Outcome extends Load {
   /** By the server's own count, the warming included. */
@@ -40,17 +48,18 @@ export async function run(
   await client.connect()
   await client.query(TABLE)
   const { consume, keepsNothing } = variant(name)
-  const consumer = consume === undefined ? undefined : await Child.start('consumer', name, places)
-  const server = await Child.start('server', name, places)
+  const args = [name, places.postgres, places.redis]
+  const consumer = consume && (await Child.start(new URL('consumer.ts', import.meta.url), args))
+  const server = await Child.start(new URL('server.ts', import.meta.url), args)
   try {
     const url = `http://127.0.0.1:${server.port}/users`
-    const warm = await load(url, connections, WARMING)
+    const warm = await load(url, { ...POST, connections, seconds: WARMING })
     const before = usage(server.pid, consumer?.pid)
-    const loaded = await load(url, connections, seconds)
+    const loaded = await load(url, { ...POST, connections, seconds })
     const after = usage(server.pid, consumer?.pid)
     const cpu = before && after && perRequest(before, after, loaded.rate * seconds)
     const rowsAtEnd = keepsNothing ? 0 : await inserted(client)
-    const { accepted, last } = await server.tally()
+    const { accepted, last } = await server.tell(isTally)
     const failed = warm.failed + loaded.failed
     if (keepsNothing) return { ...loaded, failed, accepted, rowsAtEnd, behind: 0, missing: 0, doubled: 0, cpu }
     const end = last + patience

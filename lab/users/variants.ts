@@ -63,3 +63,5 @@ export function variant(name: VariantName): Variant {
 export function isVariant(name: string): name is VariantName {
   return Object.hasOwn(VARIANTS, name)
 }
+
+export const NAMES = Object.keys(VARIANTS).filter(isVariant)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { generator, load } from '../http/load.ts'
+import { generator, load } from '../../load/load.ts'
 import { type Mode, startServer } from '../http/start.ts'
 import type { Outcome } from '../measure.ts'
 import { atLeast, type Row } from '../row.ts'
@@ -9,6 +9,12 @@ import { MISSING, median, type Summary } from '../statistics.ts'
 
 const CONNECTIONS = 64
 const LEAST = 0.6
+const POST = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: '{"to":"someone@example.org"}',
+  connections: CONNECTIONS,
+}
 
 export const http: Section = async function* ({ runs, quick }, tell) {
   const seconds = quick ? 2 : 5
@@ -39,7 +45,7 @@ export const http: Section = async function* ({ runs, quick }, tell) {
       row('pushed, and worked off, p99', work, 'p99', 'ms'),
     ],
     notes: [
-      `${generator().name}, ${seconds} s a run after 1 s of warming up; server and generator are a process each, a fresh server per run`,
+      `${generator}, ${seconds} s a run after 1 s of warming up; server and generator are a process each, a fresh server per run`,
       'the bar is on the median of the ratios of each run; with 2 cores the generator and the store thread share one',
     ],
   }
@@ -48,9 +54,11 @@ export const http: Section = async function* ({ runs, quick }, tell) {
 async function once(mode: Mode, seconds: number): Promise<Outcome> {
   const server = await startServer(mode)
   try {
-    await load(server.url, CONNECTIONS, 1)
+    await load(server.url, { ...POST, seconds: 1 })
     await sleep(100)
-    return await load(server.url, CONNECTIONS, seconds)
+    const { failed, ...outcome } = await load(server.url, { ...POST, seconds })
+    if (failed > 0 || outcome.rate === 0) throw new Error(`http: ${failed} requests failed, ${outcome.rate} requests/s`)
+    return outcome
   } finally {
     await server.stop()
   }
