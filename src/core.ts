@@ -4,7 +4,7 @@ import type { Gather } from './gather.ts'
 import type { JobInfo } from './job.ts'
 import type { Rooms } from './rooms.ts'
 import type { NewJob, PushOutcome, Store } from './store.ts'
-import type { Worker } from './worker.ts'
+import type { Worker, WorkerOwner } from './worker.ts'
 
 /** A pond, as far as jobs are looked at there. */
 export interface JobReader {
@@ -13,7 +13,7 @@ export interface JobReader {
 }
 
 /** What queues and workers need of their pond. */
-export interface PondCore {
+export interface PondCore extends WorkerOwner {
   readonly pond: JobReader
   readonly store: Store
   readonly events: PondEmitter
@@ -28,5 +28,4 @@ export interface PondCore {
   pending<T>(push: Promise<T>): Promise<T>
   pushed(job: NewJob, id: string, existing: boolean): void
   addWorker(worker: Worker): void
-  removeWorker(worker: Worker): void
 }

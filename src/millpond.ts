@@ -98,6 +98,7 @@ export class Millpond implements AsyncDisposable {
       pending: (push) => this.#pending(push),
       pushed: (job, id, existing) => this.#pushed(job, id, existing),
       rooms: this.#rooms,
+      completed: (id, result) => this.#results.completed(id, result),
       addWorker: (worker) => {
         this.#workers.add(worker)
         this.#listen(true)

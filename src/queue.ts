@@ -182,7 +182,7 @@ export class Queue<Input = unknown, Output = Input> {
     const { events } = this.#core
     const ready = () => this.#ready()
     // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
-    const worker = new Worker(store, settings, handler as Handler, events, ready, (w) => this.#core.removeWorker(w))
+    const worker = new Worker(store, settings, handler as Handler, events, ready, this.#core)
     this.#core.addWorker(worker)
     return worker
   }

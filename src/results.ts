@@ -4,14 +4,15 @@
  */
 import { decode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
+import { atEndOfTurn } from './gather.ts'
 import { errorFrom } from './job.ts'
-import type { JobRecord, Store } from './store.ts'
+import type { Encoded, JobRecord, Store } from './store.ts'
 
 const POLL = 1000
 
 interface Waiter {
   queue: string | undefined
-  resolve: (record: JobRecord | null) => void
+  resolve: (result: Encoded | null) => void
   reject: (error: unknown) => void
 }
 
@@ -33,7 +34,7 @@ export class Results {
   /** @throws JobUnknown, JobFailed, JobCancelled, ResultTimeout, PayloadNotDecodable, Closed, and what the signal holds */
   async wait(id: string, timeout: number | undefined, signal: AbortSignal | undefined): Promise<unknown> {
     signal?.throwIfAborted()
-    const waiter = Promise.withResolvers<JobRecord | null>()
+    const waiter = Promise.withResolvers<Encoded | null>()
     const entry: Waiter = { queue: undefined, resolve: waiter.resolve, reject: waiter.reject }
     this.#add(id, entry)
     let timer: NodeJS.Timeout | undefined
@@ -48,12 +49,18 @@ export class Results {
     signal?.addEventListener('abort', abort)
     this.#look([id])
     try {
-      return outcome(id, await waiter.promise)
+      const result = await waiter.promise
+      return result === null ? undefined : decode(result, `result of job ${id}`)
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
       this.#remove(id, entry)
     }
+  }
+
+  /** A worker of this process has completed the job, and the store has it: nobody here needs to look. */
+  completed(id: string, result: Encoded | null): void {
+    for (const waiter of this.#waiters.get(id) ?? []) waiter.resolve(result)
   }
 
   /** A bell: these jobs, or any of the queue, may have finished. */
@@ -101,13 +108,22 @@ export class Results {
     }
   }
 
-  /** Looks the jobs up, with all that are asked for meanwhile in the next call. */
+  /** Looks the jobs up, with all that are asked for in the same turn, or while a look is under way. */
   #look(ids: readonly string[]): void {
     for (const id of ids) this.#rung.add(id)
     if (this.#looking || this.#rung.size === 0) return
     this.#looking = true
-    const asked = [...this.#rung]
+    atEndOfTurn(() => this.#ask())
+  }
+
+  #ask(): void {
+    // Some have been told meanwhile, or have left.
+    const asked = [...this.#rung].filter((id) => this.#waiters.has(id))
     this.#rung = new Set()
+    if (asked.length === 0) {
+      this.#looking = false
+      return
+    }
     this.#store.find(asked).then(
       (records) => {
         this.#looking = false
@@ -125,25 +141,30 @@ export class Results {
   }
 
   #found(id: string, record: JobRecord | null): void {
-    const final = record === null || record.state === 'done' || record.state === 'dead' || record.state === 'cancelled'
+    const failure = failureOf(id, record)
     for (const waiter of this.#waiters.get(id) ?? []) {
-      if (final) waiter.resolve(record)
-      else waiter.queue = record.queue
+      if (failure !== undefined) waiter.reject(failure)
+      else if (record?.state === 'done') waiter.resolve(record.result)
+      else waiter.queue = record?.queue
     }
   }
 }
 
-function outcome(id: string, record: JobRecord | null): unknown {
+/** Why there is no result, nor ever will be. */
+function failureOf(id: string, record: JobRecord | null): MillpondError | undefined {
   if (record === null) {
-    throw new MillpondError('JobUnknown', `the store has no job ${id}: it never had, or its queue's \`keep\` is over`, {
-      id,
-    })
+    const message = `the store has no job ${id}: it never had, or its queue's \`keep\` is over`
+    return new MillpondError('JobUnknown', message, { id })
   }
-  const { queue, state, result, error } = record
-  if (state === 'cancelled') throw new MillpondError('JobCancelled', `job ${id} was cancelled`, { id, queue })
+  const { queue, state, error } = record
+  if (state === 'cancelled') return new MillpondError('JobCancelled', `job ${id} was cancelled`, { id, queue })
   if (state === 'dead') {
     const message = `job ${id} is dead after ${record.attempt} of ${record.attempts} attempts: ${error?.message ?? 'no error kept'}`
-    throw new MillpondError('JobFailed', message, { id, queue, ...(error === null ? {} : { cause: errorFrom(error) }) })
+    return new MillpondError('JobFailed', message, {
+      id,
+      queue,
+      ...(error === null ? {} : { cause: errorFrom(error) }),
+    })
   }
-  return result === null ? undefined : decode(result, `result of job ${id}`)
+  return undefined
 }

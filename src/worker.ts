@@ -25,7 +25,7 @@ import { checkOptions } from './options.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 import { type Committed, type Ending, released, Settler } from './settler.ts'
-import type { ClaimedJob, FailOutcome, HoldOutcome, Store } from './store.ts'
+import type { ClaimedJob, Encoded, FailOutcome, HoldOutcome, Store } from './store.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */
 export interface WorkerSettings extends RunnerSettings {
@@ -51,6 +51,13 @@ const TURN = 5
 /** Milliseconds. @param took what the claim took */
 function pauseAfter(jobs: number, took: number): number {
   return jobs >= MANY ? LONGEST_PAUSE : Math.min(PAUSE * took, LONGEST_PAUSE)
+}
+
+/** Who a worker belongs to. */
+export interface WorkerOwner {
+  removeWorker(worker: Worker): void
+  /** The store has the completion. */
+  completed(id: string, result: Encoded | null): void
 }
 
 export interface CloseOptions {
@@ -79,7 +86,7 @@ export class Worker implements AsyncDisposable {
   readonly #runner: Runner
   readonly #events: PondEmitter
   readonly #ready: () => Promise<void> | undefined
-  readonly #onClosed: (worker: Worker) => void
+  readonly #owner: WorkerOwner
   readonly #prefetch: Prefetch
   readonly #recorder: Recorder
   readonly #settler: Settler
@@ -112,7 +119,7 @@ export class Worker implements AsyncDisposable {
     handler: Handler,
     events: PondEmitter,
     ready: () => Promise<void> | undefined,
-    onClosed: (worker: Worker) => void,
+    owner: WorkerOwner,
   ) {
     this.#store = store
     this.#settings = settings
@@ -120,7 +127,7 @@ export class Worker implements AsyncDisposable {
     this.#runner = new Runner(store, settings, handler, (attempt, ending) => this.#ended(attempt, ending), trouble)
     this.#events = events
     this.#ready = ready
-    this.#onClosed = onClosed
+    this.#owner = owner
     this.#prefetch = new Prefetch(settings.window)
     this.#recorder = new Recorder(settings.queue)
     this.#settler = new Settler(store, settings.queue, (ending, outcome) => this.#settled(ending, outcome), trouble)
@@ -400,6 +407,7 @@ export class Worker implements AsyncDisposable {
     if (outcome === 'stale') {
       if (ending.kind !== 'release') events.emit('stale', this.#eventOf(attempt))
     } else if (ending.kind === 'complete' || ending.kind === 'committed') {
+      if (ending.kind === 'complete') this.#owner.completed(ending.id, ending.result)
       if (events.has('completed')) {
         events.emit('completed', { ...this.#timingsOf(attempt), result: ending.value })
       }
@@ -474,7 +482,7 @@ export class Worker implements AsyncDisposable {
     this.#leases.close()
     this.#record()
     await this.#settings.replica?.close()
-    this.#onClosed(this)
+    this.#owner.removeWorker(this)
     return { finished: this.#finished, givenBack: this.#givenBack }
   }
 }

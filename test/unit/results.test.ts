@@ -51,6 +51,26 @@ function looking() {
 }
 
 describe('results', () => {
+  test('all who begin to wait in one turn are looked up in one call', async () => {
+    const { results, records, asked } = looking()
+    for (const id of ['a', 'b', 'c']) records.set(id, done(id))
+    const all = ['a', 'b', 'c', 'a'].map((id) => results.wait(id, undefined, undefined))
+    assert.deepEqual(await Promise.all(all), ['a', 'b', 'c', 'a'])
+    assert.deepEqual(asked, [['a', 'b', 'c']])
+  })
+
+  test('what a worker of this process has completed is not looked up again', async () => {
+    const { results, records, asked } = looking()
+    records.set('a', recordOf('a'))
+    const all = [results.wait('a', undefined, undefined), results.wait('a', undefined, undefined)]
+    await setImmediate()
+    results.finished('q', ['a'])
+    results.completed('a', { encoding: 'json', body: '"here"' })
+    assert.deepEqual(await Promise.all(all), ['here', 'here'])
+    await setImmediate()
+    assert.deepEqual(asked, [['a']])
+  })
+
   test('without any bell, the job is found within a second', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const { results, records, asked, listening } = looking()

@@ -27,7 +27,7 @@ async function claiming(t: TestContext, concurrency: number) {
     () => end,
     new PondEmitter(),
     () => undefined,
-    () => {},
+    { removeWorker() {}, completed() {} },
   )
   const turns = async () => {
     for (let i = 0; i < 5; i++) await turn()
