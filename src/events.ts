@@ -17,7 +17,10 @@ export interface Timings {
   run: number
 }
 
-/** What a pond tells while it works, of the jobs that pass through this process. */
+/**
+ * What a pond tells while it works, of the jobs that pass through this process. Events of one attempt come in their order; the
+ * next attempt may be told to have `started` before the last one is told to have `failed`, since the store knew it first.
+ */
 export interface PondEvents {
   /** The store has it. `existing`: a live job had the key, or the id was known. */
   pushed: [event: JobEvent & { existing: boolean }]

@@ -62,7 +62,9 @@ onEachStore('events', {
     })
     await finished(pond, id)
     await worker.close()
-    assert.deepEqual(names(entries), ['pushed', 'started', 'failed', 'started', 'dead'])
+    // The store may give the next attempt out before this process has heard of the failure that it told.
+    assert.deepEqual(names(entries).sort(), ['dead', 'failed', 'pushed', 'started', 'started'])
+    assert.deepEqual([names(entries)[0], names(entries).at(-1)], ['pushed', 'dead'])
     const { error, wait, run, ...failed } = eventOf(entries, 'failed')
     assert.deepEqual(failed, { queue: 'q', id, attempt: 1, priority: 4 })
     assert.ok(isTime(wait) && isTime(run))

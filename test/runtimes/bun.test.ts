@@ -1,0 +1,4 @@
+/** The tests that matter, on Bun. */
+import { onRuntime } from './runtime.ts'
+
+onRuntime('bun')

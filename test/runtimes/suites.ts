@@ -1,0 +1,88 @@
+/** Which of the tests run on the other runtimes, and what is known to differ there. docs/runtimes.md says it in words. */
+
+import { readdirSync } from 'node:fs'
+
+export type RuntimeName = 'deno' | 'bun'
+
+/** Reasons, by file and by the end of the test's name. */
+export type Reasons = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+interface Differences {
+  /** Why a file is not run. */
+  files: Readonly<Record<string, string>>
+  /** Why a test cannot pass. Each must fail, lest the list outlive its reasons. */
+  failing: Reasons
+}
+
+const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache']
+
+/** Not for what they test, but for the time they take; all are about things that no runtime has a part in. */
+const NODE_ALONE: Readonly<Record<string, string>> = {
+  'test/api/prefetch.test.ts': 'half a minute of waiting for slow handlers',
+  'test/cache/cluster.test.ts': 'a cluster with nodes that die',
+  'test/cache/network.test.ts': 'a network with faults',
+  'test/cache/outage.test.ts': 'a server that is away',
+  'test/cache/processes.test.ts': 'half a minute of processes that are killed and stopped',
+}
+
+const HOOKS = 'the examples import the package by its name, which a hook of Node’s module loader leads to src/'
+
+/** Why a test may pass or fail, wherever it runs. */
+export const UNSURE: Reasons = {
+  // They pass where the package happens to be built.
+  'test/cache/rendered.test.ts': { 'examples/cache.ts': HOOKS },
+}
+
+export const DIFFERENCES: Readonly<Record<RuntimeName, Differences>> = {
+  deno: {
+    files: {
+      'test/api/process.test.ts': 'it starts its processes with flags of Node’s; user.js ends by itself, too',
+      'test/web/adapters-examples.test.ts': HOOKS,
+      'test/unit/worker-claims.test.ts': 'mocked timers stop those that the test itself waits with, too',
+    },
+    failing: {
+      'test/web/accept-hostile.test.ts': {
+        'a body over the limit: 413, whether it says so or not':
+          'its fetch reports the connection’s end and not the answer before it, where it still streams a body',
+      },
+      'test/web/adapters.test.ts': {
+        'status, headers, cookies and body go out as they are': 'its node:http answers with the usual status text',
+      },
+    },
+  },
+  bun: {
+    files: {
+      'test/web/adapters-examples.test.ts': HOOKS,
+    },
+    failing: {
+      'test/api/handler.test.ts': {
+        'whatever is thrown, the job fails and the worker goes on':
+          'it cannot make the error that the test wants to throw, one with a symbol as its name',
+      },
+      'test/cache/bounds.test.ts': { 'weights are near what V8 takes': 'it has no V8' },
+      'test/unit/batch.test.ts': {
+        'what they left behind is not held on to while a group hangs': 'the test asks V8 to collect garbage',
+      },
+      'test/unit/ids.test.ts': {
+        'at the first moment of all, as under a mocked clock, they are well-formed':
+          'a module that is imported again with a query is the same module',
+      },
+    },
+  },
+}
+
+/** The test files for a runtime, each with the reason why it is not run, or undefined. */
+export function filesFor(runtime: RuntimeName): Map<string, string | undefined> {
+  const root = new URL('../../', import.meta.url)
+  const files = FOLDERS.flatMap((folder) =>
+    readdirSync(new URL(`test/${folder}/`, root))
+      .filter((name) => name.endsWith('.test.ts'))
+      .sort()
+      .map((name) => `test/${folder}/${name}`),
+  )
+  const skipped = { ...NODE_ALONE, ...DIFFERENCES[runtime].files }
+  for (const file of Object.keys(skipped)) {
+    if (!files.includes(file)) throw new Error(`${file} is to be skipped on ${runtime}, and does not exist`)
+  }
+  return new Map(files.map((file) => [file, skipped[file]]))
+}

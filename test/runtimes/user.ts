@@ -1,0 +1,63 @@
+/** The package as it is published, compiled and used in plain JavaScript, on each store. */
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { dropSchema, newSchema } from '../stores/postgres-fixture.ts'
+import { removePrefix } from '../stores/redis-fixture.ts'
+import type { RuntimeName } from './suites.ts'
+
+const execute = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const RUN: Readonly<Record<RuntimeName, string[]>> = { deno: ['run', '--allow-all'], bun: ['run'] }
+
+/** A project with the package and its dependencies in node_modules, as npm lays them. */
+async function install(project: string): Promise<void> {
+  const own = join(project, 'node_modules/millpond')
+  mkdirSync(own, { recursive: true })
+  // Not by npm pack, which would build in the folder that another test may pack from at the same time.
+  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
+  await execute(process.execPath, [compiler, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', join(own, 'dist')])
+  cpSync(join(ROOT, 'contract'), join(own, 'contract'), { recursive: true })
+  copyFileSync(join(ROOT, 'package.json'), join(own, 'package.json'))
+  const dependencies = ['msgpackr', 'ioredis', 'pg']
+  for (const name of dependencies) symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
+  const listed = Object.fromEntries(['millpond', ...dependencies].map((name) => [name, '*']))
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', dependencies: listed }))
+  copyFileSync(fileURLToPath(new URL('user.js', import.meta.url)), join(project, 'user.js'))
+}
+
+export function testPackage(runtime: RuntimeName, program: string, env: NodeJS.ProcessEnv): void {
+  describe('the published package', () => {
+    const project = mkdtempSync(join(tmpdir(), 'millpond-user-'))
+    const prefix = basename(project)
+    const schema = newSchema()
+    before(() => install(project))
+    after(async () => {
+      rmSync(project, { recursive: true, force: true })
+      if (missingReason('postgres') === false) await dropSchema(schema)
+      if (missingReason('redis') === false) await removePrefix(serverUrl('redis') ?? '', prefix)
+    })
+    const urls = {
+      memory: 'memory:',
+      sqlite: `sqlite:${join(project, 'jobs.db')}`,
+      redis: `${serverUrl('redis')}?prefix=${prefix}`,
+      postgres: `${serverUrl('postgres')}?schema=${schema}`,
+    }
+    for (const [store, url] of Object.entries(urls)) {
+      const skip = store === 'redis' || store === 'postgres' ? missingReason(store) : false
+      test(`answers over HTTP, follows and ends by itself: ${store}`, { skip }, async () => {
+        const options = { cwd: project, env, timeout: 60_000, killSignal: 'SIGKILL' } as const
+        const { stdout } = await execute(program, [...RUN[runtime], 'user.js', url], options)
+        assert.match(stdout, /^200 .*"ada@example\.org, attempt 2"/m)
+        assert.match(stdout, /^200 (event|id|:).*"bob@example\.org, attempt 2"/ms)
+      })
+    }
+  })
+}
