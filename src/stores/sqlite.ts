@@ -37,7 +37,7 @@ import type {
   StoreTransactions,
   Swept,
 } from '../store.ts'
-import { claimedFrom, copied, flattenHolds, packCompletions, packJobs } from './sqlite/flat.ts'
+import { claimedFrom, copied, flattenCompletions, flattenHolds, packCompletions, packJobs } from './sqlite/flat.ts'
 import { Link } from './sqlite/link.ts'
 import { holdOutcomes, pushOutcomes } from './sqlite/outcomes.ts'
 import { settingsOf } from './sqlite/settings.ts'
@@ -71,13 +71,16 @@ class SqliteStore implements Store {
   }
 
   async claim(request: ClaimRequest): Promise<Claimed> {
-    const { now, flat } = await this.#link.call('claim', request)
-    return { now, jobs: claimedFrom(flat) }
+    const { now, jobs } = await this.#link.call('claim', request)
+    return { now, jobs: claimedFrom(jobs) }
   }
 
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
-    const stale = await this.#link.call('complete', { queue, packed: packCompletions(completions) })
-    return holdOutcomes(completions.length, stale)
+    const packed = packCompletions(completions)
+    let stale = await this.#link.call('complete', { queue, packed })
+    if (stale === null) stale = await this.#link.call('complete', { queue, packed: flattenCompletions(completions) })
+    else if (!Array.isArray(packed)) this.#link.ringFinished(queue, completions)
+    return holdOutcomes(completions.length, stale ?? [])
   }
 
   fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {

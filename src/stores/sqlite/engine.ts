@@ -20,10 +20,9 @@ import {
   type AlikeJobs,
   COMPLETION_FIELDS,
   flattenAlike,
-  flattenClaimed,
   HOLD_FIELDS,
-  heldFrom,
   JOB_FIELDS,
+  type PackedClaim,
   type PackedCompletions,
   type PackedJobs,
   pairsOf,
@@ -163,34 +162,36 @@ export class Engine {
     return this.statements.get('claim/probe').get({ queue }) !== undefined
   }
 
-  claim({ queue, worker, limit, lease }: ClaimRequest, now: number): { now: number; flat: Value[] } {
+  claim({ queue, worker, limit, lease }: ClaimRequest, now: number): PackedClaim {
     const account = this.ledger.find(queue)
-    if (account === null || account.paused) return { now, flat: [] }
-    const rows = this.statements.get('claim/claim').lists({ queue, worker, limit, now, lease_until: now + lease })
-    rows.sort((a, b) => integer(b[0]) - integer(a[0]) || integer(a[1]) - integer(b[1]))
+    if (account === null || account.paused) return { now, jobs: [] }
+    const found = this.statements.get('claim/look').get({ queue, limit })
+    const parameters = { queue, worker, limit, now, lease_until: now + lease }
+    if (found !== undefined && integer(found.other) === 0) {
+      const taken = this.statements.get('claim/take').run(parameters)
+      if (taken !== found.count) throw new Error(`millpond: ${found.count} jobs were found and ${taken} claimed`)
+      account.move('waiting', 'running', taken)
+      return { now, jobs: text(found.jobs) }
+    }
+    const rows = this.statements.get('claim/claim').lists(parameters)
     account.move('waiting', 'running', rows.length)
-    return { now, flat: flattenClaimed(rows) }
+    return { now, jobs: rows }
   }
 
-  /** `packed`: of `packCompletions`. */
-  complete(queue: string, packed: PackedCompletions, now: number): Stale {
+  /** `packed`: of `packCompletions`. Null: nothing was done, since some are stale, and which ones is only seen one by one. */
+  complete(queue: string, packed: PackedCompletions, now: number): Stale | null {
     if (Array.isArray(packed)) return this.#completeEach(queue, packed, now)
     const { count, held } = packed
     const account = this.ledger.find(queue)
-    const parameters = { queue, held, ...(account?.keeps('done') ? { now } : {}) }
-    const all = this.statements.get(account?.keeps('done') ? 'complete/keep_all' : 'complete/remove_all')
-    const ids = heldFrom(held)
+    const keeps = account?.keeps('done') === true
+    const all = this.statements.get(keeps ? 'complete/keep_all' : 'complete/remove_all')
     this.statements.get('complete/savepoint').run()
-    if (all.run(parameters) === count) {
-      this.statements.get('complete/release').run()
-      for (const [id] of ids) account?.finish(id, 'running', 'done')
-      return []
-    }
-    // Some are stale, and which ones is only seen one by one.
-    this.statements.get('complete/undo').run()
+    const changed = all.run(keeps ? { queue, held, now } : { queue, held })
+    if (changed !== count) this.statements.get('complete/undo').run()
     this.statements.get('complete/release').run()
-    const flat = ids.flatMap(([id, fence]): Value[] => [id, fence, null, null])
-    return this.#completeEach(queue, flat, now)
+    if (changed !== count) return null
+    account?.finishAll(count, 'done')
+    return []
   }
 
   #completeEach(queue: string, flat: readonly Value[], now: number): Stale {

@@ -81,6 +81,12 @@ export class Account {
     this.cancelled.push(id)
   }
 
+  /** Running jobs reached it; the bell for these is rung by their own process, which knows their ids. */
+  finishAll(count: number, to: FinalState): void {
+    this.move('running', this.keeps(to) ? to : null, count)
+    this.changes.finished_total += count
+  }
+
   bells(): Bell[] {
     const { name: queue, changes, finished, cancelled } = this
     const bells: Bell[] = []

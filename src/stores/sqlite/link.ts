@@ -1,7 +1,7 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
 import { MillpondError } from '../../errors.ts'
-import type { Bell } from '../../store.ts'
+import type { Bell, Hold } from '../../store.ts'
 import { fromWire } from './errors.ts'
 import type { Input, Operation, Output, RequestOf, ThreadData, ThreadMessage } from './protocol.ts'
 import type { Settings } from './settings.ts'
@@ -116,7 +116,16 @@ export class Link {
       if ('error' in answer) pending?.reject(fromWire(answer.error))
       else pending?.resolve(answer.output)
     }
-    for (const bell of message.bells) for (const listener of this.#listeners) listener(bell)
+    for (const bell of message.bells) this.#ring(bell)
+  }
+
+  /** Jobs of this process are done, as the thread has answered: it need not send their ids back. */
+  ringFinished(queue: string, jobs: readonly Hold[]): void {
+    if (this.#listeners.size > 0) this.#ring({ kind: 'finished', queue, ids: jobs.map(({ id }) => id) })
+  }
+
+  #ring(bell: Bell): void {
+    for (const listener of this.#listeners) listener(bell)
   }
 
   #take(seq: number): Pending | undefined {

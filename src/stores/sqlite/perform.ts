@@ -72,7 +72,7 @@ export function read(engine: Engine, request: JobRequest): unknown {
     case 'stats':
       return stats(engine.statements, request.input, now)
     case 'claim':
-      return engine.hasWork(request.input.queue) ? undefined : { now, flat: [] }
+      return engine.hasWork(request.input.queue) ? undefined : { now, jobs: [] }
     case 'sweep':
       return idleSweep(engine, now) ?? undefined
     default:

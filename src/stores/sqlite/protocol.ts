@@ -21,7 +21,7 @@ import type {
   Swept,
 } from '../../store.ts'
 import type { WireError } from './errors.ts'
-import type { PackedCompletions, PackedJobs } from './flat.ts'
+import type { PackedClaim, PackedCompletions, PackedJobs } from './flat.ts'
 import type { Settings } from './settings.ts'
 import type { Row, Value } from './values.ts'
 
@@ -33,8 +33,8 @@ export type Stale = number[]
 export interface Operations {
   configure: { input: QueueSettings; output: null }
   push: { input: PackedJobs; output: NotPushed }
-  claim: { input: ClaimRequest; output: { now: number; flat: Value[] } }
-  complete: { input: { queue: string; packed: PackedCompletions }; output: Stale }
+  claim: { input: ClaimRequest; output: PackedClaim }
+  complete: { input: { queue: string; packed: PackedCompletions }; output: Stale | null }
   fail: { input: { queue: string; failures: readonly Failure[] }; output: FailOutcome[] }
   release: { input: { queue: string; flat: Value[] }; output: Stale }
   extend: { input: { queue: string; lease: number; extensions: readonly Extension[] }; output: ExtendOutcome[] }

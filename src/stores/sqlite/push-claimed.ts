@@ -3,16 +3,12 @@
  * idle worker meets, and it saves the row a second write and the index of waiting jobs two.
  */
 import type { Engine } from './engine.ts'
-import { JOB_FIELDS } from './flat.ts'
+import { JOB_FIELDS, type PackedClaim } from './flat.ts'
 import type { RequestOf } from './protocol.ts'
-import { bindable, integer, text, type Value } from './values.ts'
+import { bindable, integer, text } from './values.ts'
 
 /** What the claim answers; null: nothing was done, and both have to go the usual way. */
-export function pushClaimed(
-  engine: Engine,
-  push: RequestOf<'push'>,
-  claim: RequestOf<'claim'>,
-): { now: number; flat: Value[] } | null {
+export function pushClaimed(engine: Engine, push: RequestOf<'push'>, claim: RequestOf<'claim'>): PackedClaim | null {
   const flat = push.input
   const { queue, worker, limit, lease } = claim.input
   if (!Array.isArray(flat) || flat.length !== JOB_FIELDS || flat[1] !== queue || limit < 1) return null
@@ -43,5 +39,5 @@ export function pushClaimed(
   account.move(null, 'running')
   account.changes.pushed_total++
   // In the order of `claimedFrom`; fence and attempt are 1.
-  return { now, flat: [priority, id, 1, 1, attempts, group, key, timeout, trace, now, now, encoding, data] }
+  return { now, jobs: [[priority, 0, id, 1, 1, attempts, group, key, timeout, trace, now, now, encoding, data]] }
 }

@@ -78,7 +78,7 @@ class HandlerTransaction implements StoreTransaction {
     if (used) return this.#link.call('commitWith', { transaction: this.#number, queue, completion: sent })
     const packed = [id, fence, sent.result?.encoding ?? null, sent.result?.body ?? null]
     const stale = await this.#link.call('complete', { queue, packed })
-    return stale.length === 0 ? 'ok' : 'stale'
+    return stale?.length === 0 ? 'ok' : 'stale'
   }
 
   async rollback(): Promise<void> {
