@@ -14,10 +14,41 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import type { NewJob } from '../../src/store.ts'
 import { settingsOf } from '../../src/stores/sqlite/settings.ts'
 import { CONTRACT } from '../../src/stores/sqlite/statements.ts'
 import { open } from '../../src/stores/sqlite.ts'
 import { connectTo, job, newPath, openAt, program } from './sqlite-fixture.ts'
+
+test('sqlite: a claim of JSON, of bytes and of long data, together and apart, in order of priority', async () => {
+  const long = JSON.stringify('x'.repeat(70_000))
+  const bodies: NewJob['data'][] = [
+    { encoding: 'json', body: '{"n":"a\\u0000\\"\ud83d\ude00"}' },
+    { encoding: 'json', body: long },
+    { encoding: 'msgpack', body: new Uint8Array([0x93, 1, 2, 3]) },
+    { encoding: 'bytes', body: new Uint8Array() },
+  ]
+  for (const chosen of [
+    [0, 0],
+    [0, 1],
+    [2, 3],
+    [0, 1, 2, 3],
+  ]) {
+    const store = await openAt(newPath())
+    const jobs = chosen.map((at, index) => job({ priority: 9 - index, data: bodies[at] ?? job().data, group: 'g"' }))
+    await store.push(jobs.toReversed())
+    const claimed = await store.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 1000 })
+    assert.deepEqual(
+      claimed.jobs.map(({ id, priority, fence, attempt, attempts, group, key, timeout, data }) => {
+        const body = typeof data.body === 'string' ? data.body : new Uint8Array(data.body)
+        return { id, priority, fence, attempt, attempts, group, key, timeout, data: { ...data, body } }
+      }),
+      jobs.map(({ id, priority, attempts, group, data }) => ({
+        ...{ id, priority, fence: 1, attempt: 1, attempts, group, key: null, timeout: null, data },
+      })),
+    )
+  }
+})
 
 describe('sqlite: URL and options', () => {
   test('every form names the file that it should', () => {
