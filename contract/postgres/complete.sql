@@ -26,7 +26,7 @@ begin
     select slot into v_slot from slots where current;
     with ended as (
       delete from running using unnest(complete.ids, complete.fences, string_to_array(complete.results, E'\x1f')) with ordinality as held(id, fence, result, nth)
-      where running.id = held.id and running.fence = held.fence and running.queue + 0 = v_queue
+      where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
       returning running.*, held.result, held.nth
     ), kept as (
       insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, lane, key, "group",
@@ -41,7 +41,7 @@ begin
   else
     with ended as (
       delete from running using unnest(complete.ids, complete.fences) with ordinality as held(id, fence, nth)
-      where running.id = held.id and running.fence = held.fence and running.queue + 0 = v_queue
+      where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
       returning running.key, held.nth
     )
     select array_agg(nth::integer), array_agg(key) filter (where key is not null) into v_done, v_keys from ended;

@@ -18,7 +18,7 @@ begin
   select id into v_queue from queues where name = release.queue;
   with given as (
     delete from running using unnest(release.ids, release.fences) with ordinality as held(id, fence, nth)
-    where running.id = held.id and running.fence = held.fence and running.queue + 0 = v_queue
+    where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
     returning running.*, held.nth
   ), back as (
     insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, lane, key, "group", trace,

@@ -1,7 +1,8 @@
 -- shared: what the operations have in common. Installed before them.
 -- Each function runs with its owner's rights, on its own search path, and with plans that use indexes whatever the statistics say:
--- a table that was empty when last analyzed may hold millions of rows now. `queue + 0` is for that, too: it keeps the planner off the
--- index that begins with the queue where the id's is meant.
+-- a table that was empty when last analyzed may hold millions of rows now, live or dead. `queue + 0` is for that, too: it keeps the planner
+-- off the index that begins with the queue where the id's is meant. So is `id between held.id and held.id` in joins with a list of ids: for
+-- an equality the planner may walk the whole index in its order instead, and step over each dead entry of a table that it takes for empty.
 
 create or replace view millpond.jobs as
 select q.name as queue, case when j.scheduled then 'scheduled' else 'waiting' end as state,

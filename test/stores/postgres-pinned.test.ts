@@ -1,0 +1,70 @@
+/** While an old transaction is open, vacuum removes nothing: operations must not step over what has died since. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import type { Store } from '../../src/store.ts'
+import { open } from '../../src/stores/postgres.ts'
+import { missingReason } from '../servers/shared.ts'
+import { dropSchema, job, newSchema, server, until, urlOf } from './postgres-fixture.ts'
+
+const skip = missingReason('postgres')
+const DEAD = 6000
+const BATCH = 100
+
+async function push(store: Store): Promise<void> {
+  await store.push(Array.from({ length: BATCH }, () => job()))
+}
+
+async function claim(store: Store) {
+  const { jobs } = await store.claim({ queue: 'emails', worker: 'w', limit: BATCH, lease: 60_000 })
+  assert.equal(jobs.length, BATCH)
+  return jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim, result: null }))
+}
+
+test('what ends claims looks each of them up, however the planner takes the table to be', { skip }, async () => {
+  const url = urlOf('postgres')
+  const schema = newSchema()
+  /** Closing it makes the server's processes report what they have counted. */
+  const withSchema = async (body: (store: Store) => Promise<void>): Promise<void> => {
+    const store = await open(url, { schema })
+    await body(store).finally(() => store.close())
+  }
+  const counted = async (figure: string, view: string): Promise<number> => {
+    const [row] = await server(
+      `select sum(${figure}) as sum from ${view} where schemaname = $1 and relname = 'running'`,
+      [schema],
+    )
+    return Number(row?.sum)
+  }
+  const gone = (count: number) =>
+    until(`${count} deletions are reported`, async () => (await counted('n_tup_del', 'pg_stat_user_tables')) === count)
+  const read = () => counted('idx_tup_read', 'pg_stat_user_indexes')
+  const old = new pg.Client(url)
+  await old.connect()
+  try {
+    await old.query('begin isolation level repeatable read')
+    await old.query('select 1')
+    await withSchema(async (store) => {
+      for (let died = 0; died < DEAD; died += BATCH) {
+        await push(store)
+        await store.complete('emails', await claim(store))
+      }
+    })
+    await gone(DEAD)
+    // Of thousands of rows all are dead: to the planner there are none, and any way through the index looks cheap.
+    await server(`analyze ${schema}.running`)
+    const before = await read()
+    await withSchema(async (store) => {
+      await push(store)
+      await push(store)
+      await store.complete('emails', await claim(store))
+      await store.release('emails', await claim(store))
+    })
+    await gone(DEAD + 2 * BATCH)
+    const entries = (await read()) - before
+    assert.ok(entries < DEAD, `${entries} entries of the index were read for ${2 * BATCH} jobs`)
+  } finally {
+    await old.end()
+    await dropSchema(schema)
+  }
+})
