@@ -14,7 +14,10 @@ export interface CoalesceOptions<In, Out> {
   key: (input: In) => string
   /** How long a flight may take. `'30s'` unless given; at least 1 ms. */
   timeout?: Duration
-  /** For how long an answer is reused after its flight. 0 unless given: not at all. Errors are never reused. */
+  /**
+   * For how long an answer is reused after its flight. 0 unless given: not at all. Errors are never reused. An answer that is asked
+   * for late in that time is renewed ahead, so that a steady stream of callers never waits.
+   */
   ttl?: Duration
   /** Most answers kept for reuse; beyond it the oldest goes. 1,000 unless given. */
   maxEntries?: number
@@ -70,6 +73,13 @@ export interface Coalesced<In, Out> {
 
 export type CoalesceFunction<In, Out> = (input: In, context: FlightContext) => Out | PromiseLike<Out>
 
+/** An answer that is kept. The promise is handed out as it is, so that a hit makes none. */
+interface Answer<Out> {
+  promise: Promise<Out>
+  /** From when on whoever asks has it renewed, by `performance.now()`: about two flights before it is over, at most half its time. */
+  renewAt: number
+}
+
 /**
  * Makes one call of all that come with the same key while it is under way. An error goes to everyone who waits and is never kept.
  * @throws InvalidOption
@@ -82,14 +92,26 @@ export function coalesce<In = void, Out = unknown>(
   options: CoalesceOptions<In, Out>,
 ): Coalesced<In, Out> {
   const { key: keyOf, copy, timeout, ttl, maxEntries, shared } = checked(fn, options)
-  // A promise that is there is handed out as it is, so that a hit makes none.
-  const kept = ttl === 0 ? undefined : new Kept<Promise<Out>>({ ttl, entries: maxEntries })
-  const flights = new Flights<Out>(
-    timeout,
-    kept && ((key, value) => kept.put(key, Promise.resolve<Promise<Out> | Out>(value))),
-  )
+  const kept = ttl === 0 ? undefined : new Kept<Answer<Out>>({ ttl, entries: maxEntries })
+  const keep = (key: string, value: Out, took: number): void => {
+    const promise = Promise.resolve<Promise<Out> | Out>(value)
+    kept?.put(key, { promise, renewAt: performance.now() + Math.max(ttl / 2, ttl - 2 * took) })
+  }
+  const flights = new Flights<Out>(timeout, kept && keep)
   const elsewhere = shared && new SharedFlights<In, Out>(shared.pond, { name: shared.name, timeout, fn })
   let reused = 0
+
+  const board = (key: string, input: In, signal?: AbortSignal): Promise<Out> =>
+    flights.board(
+      key,
+      (aborted) => (elsewhere === undefined ? fn(input, { signal: aborted }) : elsewhere.fly(key, input, aborted)),
+      signal,
+    )
+  const renew = (key: string, input: In, answer: Answer<Out>): void => {
+    // Once: if it fails, the next call is made when the answer is over, as without renewing.
+    answer.renewAt = Number.POSITIVE_INFINITY
+    board(key, input).catch(() => {})
+  }
 
   // Not async: callers who cannot leave share the flight's own promise, a thousand as cheaply as one.
   const call = (input: In, callOptions?: CoalesceCallOptions): Promise<Out> => {
@@ -97,10 +119,12 @@ export function coalesce<In = void, Out = unknown>(
       const signal = callOptions === undefined ? undefined : signalOf(callOptions)
       signal?.throwIfAborted()
       const key = checkKey(keyOf(input))
-      let answer = kept?.get(key)
-      if (answer !== undefined) reused++
-      else if (elsewhere !== undefined) answer = flights.board(key, (left) => elsewhere.fly(key, input, left), signal)
-      else answer = flights.board(key, (aborted) => fn(input, { signal: aborted }), signal)
+      const there = kept?.get(key)
+      if (there !== undefined) {
+        reused++
+        if (there.renewAt <= performance.now()) renew(key, input, there)
+      }
+      const answer = there?.promise ?? board(key, input, signal)
       return copy === undefined ? answer : answer.then(copy)
     } catch (error) {
       return Promise.reject(error)

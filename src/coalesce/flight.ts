@@ -5,9 +5,13 @@
  *       │ ├──── time limit ──────► landed     everyone gets TimedOut, the call is aborted
  *       │ └──── the last has left ► landed    nobody is left to be told, the call is aborted
  *
- * What the call does after it has landed is heard by nobody.
+ * What the call does after it has landed is heard by nobody. Many who wait are told in stretches, a turn of the event loop apart:
+ * what a thousand of them do with the answer would else hold up everything else, and above all those who ask anew.
  */
 import { MillpondError } from '../errors.ts'
+
+/** Most who are told in one turn. */
+const STRETCH = 50
 
 interface Waiter<Out> {
   resolve: (out: Out) => void
@@ -23,9 +27,11 @@ export type Landing<Out> =
 export class Flight<Out> {
   readonly #call = new AbortController()
   readonly #onLanded: (landing: Landing<Out>) => void
-  /** Those who cannot leave share one promise, however many they are. */
-  #together: PromiseWithResolvers<Out> | undefined
-  #leavers: Set<Waiter<Out>> | undefined
+  /** Those who cannot leave share promises, one for each stretch of them. */
+  readonly #together: PromiseWithResolvers<Out>[] = []
+  /** How many share the last one. */
+  #last = STRETCH
+  readonly #leavers = new Set<Waiter<Out>>()
   #landed = false
   readonly #timer: NodeJS.Timeout | undefined
 
@@ -56,22 +62,30 @@ export class Flight<Out> {
 
   /** @param signal lets this one leave; it must not be aborted yet */
   join(signal: AbortSignal | undefined): Promise<Out> {
-    if (signal === undefined) {
-      this.#together ??= Promise.withResolvers()
-      return this.#together.promise
-    }
+    if (signal === undefined) return this.#joinTogether()
     return new Promise((resolve, reject) => {
       const waiter: Waiter<Out> = { resolve, reject, signal, leave: () => this.#leave(waiter) }
       signal.addEventListener('abort', waiter.leave, { once: true })
-      this.#leavers ??= new Set()
       this.#leavers.add(waiter)
     })
   }
 
+  #joinTogether(): Promise<Out> {
+    const shared = this.#last < STRETCH ? this.#together.at(-1) : undefined
+    if (shared !== undefined) {
+      this.#last++
+      return shared.promise
+    }
+    const another = Promise.withResolvers<Out>()
+    this.#together.push(another)
+    this.#last = 1
+    return another.promise
+  }
+
   #leave(waiter: Waiter<Out>): void {
-    this.#leavers?.delete(waiter)
+    this.#leavers.delete(waiter)
     waiter.reject(waiter.signal.reason)
-    if (this.#together !== undefined || this.#leavers?.size !== 0) return
+    if (this.#together.length > 0 || this.#leavers.size > 0) return
     const error = new DOMException('Everyone who waited for this call has left', 'AbortError')
     this.#land({ end: 'abandoned', error })
     this.#call.abort(error)
@@ -82,12 +96,29 @@ export class Flight<Out> {
     this.#landed = true
     clearTimeout(this.#timer)
     this.#onLanded(landing)
-    if (landing.end === 'answered') this.#together?.resolve(landing.value)
-    else this.#together?.reject(landing.error)
-    for (const waiter of this.#leavers ?? []) {
+    this.#tell(landing)
+  }
+
+  /** The next of those aboard; the others in the turns that follow. */
+  #tell(landing: Landing<Out>): void {
+    const shared = this.#together.shift()
+    if (shared !== undefined) settle(shared, landing)
+    else this.#tellLeavers(landing)
+    if (this.#together.length > 0 || this.#leavers.size > 0) setImmediate(() => this.#tell(landing))
+  }
+
+  #tellLeavers(landing: Landing<Out>): void {
+    let told = 0
+    for (const waiter of this.#leavers) {
+      if (told++ === STRETCH) return
+      this.#leavers.delete(waiter)
       waiter.signal.removeEventListener('abort', waiter.leave)
-      if (landing.end === 'answered') waiter.resolve(landing.value)
-      else waiter.reject(landing.error)
+      settle(waiter, landing)
     }
   }
+}
+
+function settle<Out>({ resolve, reject }: Pick<Waiter<Out>, 'resolve' | 'reject'>, landing: Landing<Out>): void {
+  if (landing.end === 'answered') resolve(landing.value)
+  else reject(landing.error)
 }

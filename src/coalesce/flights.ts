@@ -17,14 +17,14 @@ export interface FlightCounts {
 export class Flights<Out> {
   readonly #flights = new Map<string, Flight<Out>>()
   readonly #timeout: number
-  readonly #onAnswer: ((key: string, value: Out) => void) | undefined
+  readonly #onAnswer: ((key: string, value: Out, took: number) => void) | undefined
   readonly counts: FlightCounts = { flights: 0, joined: 0, failed: 0, timedOut: 0, aborted: 0 }
 
   /**
    * @param timeout of each flight, in ms
-   * @param onAnswer told of each answer, before those who wait for it; not of one whose key was cleared meanwhile
+   * @param onAnswer told of each answer and of how many ms it took, before those who wait for it; not of one whose key was cleared meanwhile
    */
-  constructor(timeout: number, onAnswer?: (key: string, value: Out) => void) {
+  constructor(timeout: number, onAnswer?: (key: string, value: Out, took: number) => void) {
     this.#timeout = timeout
     this.#onAnswer = onAnswer
   }
@@ -52,7 +52,8 @@ export class Flights<Out> {
       return underWay.join(signal)
     }
     this.counts.flights++
-    const flight: Flight<Out> = new Flight(this.#timeout, (landing) => this.#landed(key, flight, landing))
+    const began = performance.now()
+    const flight: Flight<Out> = new Flight(this.#timeout, (landing) => this.#landed(key, flight, landing, began))
     // In the map before the call is made, so that a call that asks for its own key waits for itself and does not recur.
     this.#flights.set(key, flight)
     const answer = flight.join(signal)
@@ -69,13 +70,13 @@ export class Flights<Out> {
     this.#flights.clear()
   }
 
-  #landed(key: string, flight: Flight<Out>, landing: Landing<Out>): void {
+  #landed(key: string, flight: Flight<Out>, landing: Landing<Out>, began: number): void {
     if (landing.end === 'failed') this.counts.failed++
     else if (landing.end === 'timedOut') this.counts.timedOut++
     else if (landing.end === 'abandoned') this.counts.aborted++
     // Another flight may have the key by now, if it was cleared.
     if (this.#flights.get(key) !== flight) return
     this.#flights.delete(key)
-    if (landing.end === 'answered') this.#onAnswer?.(key, landing.value)
+    if (landing.end === 'answered') this.#onAnswer?.(key, landing.value, performance.now() - began)
   }
 }
