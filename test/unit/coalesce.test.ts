@@ -70,17 +70,40 @@ describe('coalesce: one flight per key', () => {
     assert.equal((await second).text, 'anew')
   })
 
-  test('a thousand who cannot leave share one promise; each who can has one', async () => {
+  test('a thousand who cannot leave share twenty promises; each who can has one', async () => {
     const { get, answer, inputs } = shared()
     const { signal } = new AbortController()
     const all = Array.from({ length: 1000 }, () => get('a'))
     const leavable = Array.from({ length: 100 }, () => get('a', { signal }))
-    assert.equal(new Set(all).size, 1)
+    assert.equal(new Set(all).size, 20)
     assert.equal(new Set(leavable).size, 100)
     answer(0)
     assert.equal(new Set(await Promise.all([...all, ...leavable])).size, 1)
     assert.equal(inputs().length, 1)
     assert.equal(get.stats().joined, 1099)
+  })
+
+  test('many are told in stretches, so that whoever asks anew is not behind all of them; leaving is possible until then', async () => {
+    const { get, call, answer, inputs } = shared()
+    const leaving = new AbortController()
+    const { signal } = new AbortController()
+    const told: number[] = []
+    const all = Array.from({ length: 175 }, async (_, index) => {
+      await get('a', index < 120 ? undefined : { signal: index === 174 ? leaving.signal : signal })
+      told.push(index)
+    })
+    answer(0)
+    await setImmediate()
+    assert.ok(told.length >= 50 && told.length < 175, `${told.length} were told in the first turn`)
+    const anew = get('a')
+    assert.equal(inputs().length, 2)
+    leaving.abort(new Error('gone'))
+    await assert.rejects(all.pop() ?? Promise.resolve(), /gone/)
+    await Promise.all(all)
+    assert.deepEqual(told, [...all.keys()], 'those who cannot leave first, each in the order in which they came')
+    assert.equal(call(0).signal.aborted, false)
+    answer(1, 'anew')
+    assert.equal((await anew).text, 'anew')
   })
 
   test('an error, thrown at once or later, goes to everyone who waits and is not kept', async (t) => {
@@ -301,6 +324,58 @@ describe('coalesce: ttl', () => {
     assert.equal(inputs().length, 2)
     answer(1, 'anew')
     assert.equal((await second).text, 'anew')
+  })
+
+  test('whoever asks late in that time has it renewed, once, and waits for nothing', async (t) => {
+    const tick = mockTime(t)
+    const { get, answer, call, inputs } = shared({ ttl: '1s' })
+    const first = get('a')
+    tick(100)
+    answer(0, 'first')
+    await first
+    tick(799)
+    await get('a')
+    assert.equal(inputs().length, 1, 'two flights of 100 ms before the end')
+    tick(1)
+    assert.equal((await get('a')).text, 'first')
+    assert.equal((await get('a')).text, 'first')
+    assert.equal(inputs().length, 2)
+    tick(100)
+    answer(1, 'second')
+    await call(1).promise
+    assert.equal((await get('a')).text, 'second')
+    tick(999)
+    assert.equal((await get('a')).text, 'second', 'for as long again')
+    assert.deepEqual([get.stats().reused, get.stats().flights, get.stats().joined], [5, 3, 0])
+  })
+
+  test('a renewal that fails is told to nobody, keeps the old answer for its time, and is not tried again in it', async (t) => {
+    const tick = mockTime(t)
+    const { get, answer, call, inputs } = shared({ ttl: '1s' })
+    const first = get('a')
+    answer(0, 'first')
+    await first
+    tick(999)
+    await get('a')
+    tick(0.5)
+    assert.equal(inputs().length, 1, 'a call that takes no time is renewed as late')
+    const slow = get('b')
+    tick(600)
+    answer(1, 'slow')
+    await slow
+    tick(500)
+    await get('b')
+    assert.deepEqual(inputs(), ['a', 'b', 'b'], 'never before half of the time')
+    call(2).reject(new Error('upstream'))
+    await assert.rejects(call(2).promise)
+    await setImmediate()
+    assert.equal((await get('b')).text, 'slow')
+    assert.equal(inputs().length, 3)
+    tick(500)
+    const after = get('b')
+    assert.equal(inputs().length, 4)
+    answer(3, 'after')
+    assert.equal((await after).text, 'after')
   })
 
   test('it is over when the clock says so, though the timer be late', async (t) => {
