@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { Millpond } from '../../src/index.ts'
-import { aborted, diary, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { aborted, atWork, diary, gate, numbers, onEachStore, refused, until } from './suite.ts'
 
 onEachStore('close', {
   'lets what runs finish': async ({ open }) => {
@@ -11,9 +11,9 @@ onEachStore('close', {
     const entries = diary(pond)
     const queue = pond.queue<number>('q')
     const going = gate()
-    queue.work(() => going.opened, { concurrency: 3 })
-    const pushed = await queue.pushMany([1, 2, 3])
-    await Promise.all(pushed.map(({ id }) => inState(pond, id, 'running')))
+    const worker = queue.work(() => going.opened, { concurrency: 3 })
+    await queue.pushMany([1, 2, 3])
+    await atWork(worker, 3)
     // Not that long: no longer than what runs does.
     const closing = pond.close({ timeout: '24d' })
     going.open()
@@ -144,12 +144,12 @@ onEachStore('close', {
     const pond = await open()
     const queue = pond.queue<number>('q')
     let reason: unknown
-    queue.work(async (_, ctx) => {
+    const worker = queue.work(async (_, ctx) => {
       reason = await aborted(ctx.signal)
       return 'late'
     })
-    const { id } = await queue.push(1)
-    await inState(pond, id, 'running')
+    await queue.push(1)
+    await atWork(worker)
     const report = await pond.close({ timeout: 20 })
     assert.deepEqual(report, { finished: 0, givenBack: 1, dropped: pond.store.capabilities.durable ? 0 : 1 })
     await until(() => reason !== undefined)
@@ -160,9 +160,9 @@ onEachStore('close', {
     const pond = await open()
     const queue = pond.queue<number>('q')
     const never = gate()
-    queue.work(() => never.opened)
-    const { id } = await queue.push(1)
-    await inState(pond, id, 'running')
+    const worker = queue.work(() => never.opened)
+    await queue.push(1)
+    await atWork(worker)
     assert.equal((await pond.close({ timeout: 0 })).givenBack, 1)
     never.open()
   },
@@ -214,9 +214,9 @@ onEachStore(
     'past its time, the job waits as if it had never been claimed': async ({ open }) => {
       const [here, there] = [await open(), await open()]
       const queue = here.queue<number>('q')
-      queue.work((_, ctx) => aborted(ctx.signal))
+      const worker = queue.work((_, ctx) => aborted(ctx.signal))
       const { id } = await queue.push(1)
-      await inState(there, id, 'running')
+      await atWork(worker)
       await here.close({ timeout: 10 })
       const info = await there.job(id)
       assert.deepEqual([info?.state, info?.attempt], ['waiting', 0])

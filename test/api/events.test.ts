@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import type { Millpond } from '../../src/index.ts'
-import { aborted, diary, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { aborted, atWork, diary, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
 
 type Entries = ReturnType<typeof diary>
 
@@ -81,7 +81,7 @@ onEachStore('events', {
     const queue = pond.queue<number>('q')
     const worker = queue.work((_, ctx) => aborted(ctx.signal))
     const { id } = await queue.push(1)
-    await inState(pond, id, 'running')
+    await atWork(worker)
     await pond.cancel(id.toUpperCase())
     await until(() => names(entries).includes('stale') && names(entries).includes('cancelled'))
     await worker.close()
@@ -148,7 +148,7 @@ onEachStore('events', {
       return 'first'
     })
     const { id } = await queue.push(1)
-    await inState(pond, id, 'running')
+    await atWork(worker)
     ahead = 31_000
     await until(() => names(entries).includes('lost'))
     assert.equal(await pond.result(id), 'second')
@@ -171,7 +171,7 @@ onEachStore('events', {
     const going = gate()
     const worker = queue.work(() => going.opened.then(() => 'too late'))
     const { id } = await queue.push(1, { attempts: 1 })
-    await inState(pond, id, 'running')
+    await atWork(worker)
     ahead = 31_000
     const info = await inState(pond, id, 'dead')
     assert.equal(info.error?.code, 'LeaseLost')
@@ -202,9 +202,9 @@ onEachStore(
       const entries = diary(pond)
       const queue = pond.queue<number>('q')
       const going = gate()
-      queue.work(() => going.opened.then(() => 'done'))
+      const worker = queue.work(() => going.opened.then(() => 'done'))
       const { id } = await queue.push(1)
-      await inState(pond, id, 'running')
+      await atWork(worker)
       await locked(url, async () => {
         going.open()
         await until(() => names(entries).includes('error'))
@@ -220,9 +220,9 @@ onEachStore(
       const pond = await open({ busyTimeout: 20 })
       const queue = pond.queue<number>('q')
       const going = gate()
-      queue.work(() => going.opened.then(() => 'done'))
+      const worker = queue.work(() => going.opened.then(() => 'done'))
       const { id } = await queue.push(1)
-      await inState(pond, id, 'running')
+      await atWork(worker)
       const warnings: (Error & { code?: unknown })[] = []
       const hear = (warning: Error) => void warnings.push(warning)
       process.on('warning', hear)

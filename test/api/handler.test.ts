@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import { type Context, type Job, type Millpond, MillpondError, Outcome, type QueueOptions } from '../../src/index.ts'
-import { aborted, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { aborted, atWork, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
 
 /** Another attempt at once, so that no test waits for one. */
 const AT_ONCE: QueueOptions = { retry: { attempts: 3, backoff: { type: 'fixed', base: 0 } } }
@@ -370,12 +370,12 @@ onEachStore('handler', {
     const pond = await open()
     const queue = pond.queue<string>('q')
     let reason: unknown
-    queue.work(async (_, ctx) => {
+    const worker = queue.work(async (_, ctx) => {
       reason = await aborted(ctx.signal)
       return 'ignored'
     })
     const { id } = await queue.push('x')
-    await inState(pond, id, 'running')
+    await atWork(worker)
     assert.equal(await pond.cancel(id), 'cancelled')
     await until(() => reason !== undefined)
     await refused(Promise.reject(reason), 'JobCancelled')

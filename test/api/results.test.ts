@@ -1,6 +1,6 @@
 /** Waiting for what a job comes to, from wherever. */
 import assert from 'node:assert/strict'
-import { aborted, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { aborted, atWork, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
 
 const UNKNOWN = '01932c0e-5b00-7abc-8def-0123456789ab'
 
@@ -107,9 +107,9 @@ onEachStore('result', {
     const pond = await open()
     const queue = pond.queue<number>('q')
     const done = gate()
-    queue.work(() => done.opened.then(() => 'drained'))
+    const worker = queue.work(() => done.opened.then(() => 'drained'))
     const { id } = await queue.push(1)
-    await inState(pond, id, 'running')
+    await atWork(worker)
     const result = pond.result(id)
     const closed = pond.close()
     done.open()
@@ -144,11 +144,11 @@ onEachStore(
     'a job cancelled elsewhere aborts the handler here': async ({ open }) => {
       const [here, there] = [await open(), await open()]
       let reason: unknown
-      here.queue<number>('q').work(async (_, ctx) => {
+      const worker = here.queue<number>('q').work(async (_, ctx) => {
         reason = await aborted(ctx.signal)
       })
       const { id } = await there.queue<number>('q').push(1)
-      await inState(there, id, 'running')
+      await atWork(worker)
       assert.equal(await there.cancel(id), 'cancelled')
       await until(() => reason !== undefined)
       await refused(Promise.reject(reason), 'JobCancelled')

@@ -13,6 +13,7 @@ import {
   Millpond,
   type MillpondError,
   type OpenOptions,
+  type Worker,
 } from '../../src/index.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
@@ -162,6 +163,11 @@ export async function inState(pond: Millpond, id: string, state: JobState): Prom
   }, `job ${id} to be ${state}`)
   assert.ok(info)
   return info
+}
+
+/** Waits until so many handlers of the worker have begun: a store says `running` before its answer has reached the worker. */
+export async function atWork(worker: Worker, jobs = 1): Promise<void> {
+  await until(() => worker.load.running === jobs, `${jobs} handlers to run`)
 }
 
 /** Asserts that the call is refused with the code, and with a message that says what to do about it. */

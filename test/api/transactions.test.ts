@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TransactionQuery } from '../../src/index.ts'
 import { effectsOf } from './effects.ts'
-import { aborted, diary, gate, inState, onEachStore, refused, until } from './suite.ts'
+import { aborted, atWork, diary, gate, inState, onEachStore, refused, until } from './suite.ts'
 
 onEachStore(
   'transactions where there are none',
@@ -95,7 +95,7 @@ onEachStore(
       const going = gate()
       let late: unknown
       let query: TransactionQuery | undefined
-      queue.work(
+      const worker = queue.work(
         async (_, ctx) => {
           query = ctx.tx
           await going.opened
@@ -110,7 +110,7 @@ onEachStore(
         { transaction: true },
       )
       const { id } = await queue.push('x')
-      await inState(pond, id, 'running')
+      await atWork(worker)
       await pond.cancel(id)
       going.open()
       await until(() => late !== undefined)
@@ -129,7 +129,7 @@ onEachStore(
       const entries = diary(pond)
       const queue = pond.queue<string>('q', { lease: '30s' })
       const going = gate()
-      queue.work(
+      const worker = queue.work(
         async (job, ctx) => {
           if (job.attempt === 1) await going.opened
           await ctx.tx(db.insert, [`attempt ${job.attempt}`])
@@ -137,7 +137,7 @@ onEachStore(
         { transaction: true },
       )
       const { id } = await queue.push('x')
-      await inState(pond, id, 'running')
+      await atWork(worker)
       ahead = 31_000
       await until(() => entries.some(({ name }) => name === 'lost'))
       await inState(pond, id, 'done')
