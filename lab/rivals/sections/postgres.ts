@@ -13,7 +13,7 @@ const NOTIFIED = 'pg-boss with NOTIFY'
 const PUSHES = { [OURS]: 50_000, [GRAPHILE]: 3000, [BOSS]: 5000 }
 const DRAINS = { [OURS]: 100_000, [LOCAL]: 50_000, [GRAPHILE]: 5000, [BOSS]: 30_000 }
 /** pg-boss without NOTIFY takes half a second for each. */
-const WAITS = { [OURS]: 300, [LOCAL]: 300, [GRAPHILE]: 300, [NOTIFIED]: 300, [BOSS]: 20 }
+const WAITS = { [OURS]: 1000, [LOCAL]: 1000, [GRAPHILE]: 1000, [NOTIFIED]: 1000, [BOSS]: 20 }
 
 export const postgres: Section = async function* (stage) {
   const { runs, quick } = stage.options
@@ -68,7 +68,7 @@ export const postgres: Section = async function* (stage) {
     notes: [
       `jobs a round: ${bulk.toLocaleString('en')} in bulk and of ours drained, of the rivals down to a twentieth of that where they are slow; medians of warm rounds`,
       'the drain with 50 slots and a handler that does nothing; Graphile Worker deletes what is done, pg-boss keeps it, in both rows',
-      'wait: one job at a time, pushed by another process than the worker’s; from the call of push to the handler’s start; 300 a run, of pg-boss without NOTIFY 20',
+      'wait: one job at a time, pushed by another process than the worker’s; from the call of push to the handler’s start; 1,000 a run, of pg-boss without NOTIFY 20',
     ],
   }
 }

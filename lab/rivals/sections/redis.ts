@@ -30,7 +30,7 @@ export const redis: Section = async function* (stage) {
       ...(await drain('drain, done kept for 1 h', false)),
       ...(await drain('drain, done not kept', true)),
       ...(await rows(
-        { measure: 'wait', samples: quick ? 50 : 300 },
+        { measure: 'wait', samples: quick ? 50 : 1000 },
         { row: 'wait when idle, p50', figure: 'p50', unit: 'ms', bar: shareOfLeast(1) },
         { row: 'wait when idle, p99', figure: 'p99', unit: 'ms', bar: shareOfLeast(1) },
       )),
@@ -41,7 +41,7 @@ export const redis: Section = async function* (stage) {
     ],
     notes: [
       `${count.toLocaleString('en')} jobs a round, a tenth of that one by one; the drain with 50 slots and a handler that does nothing; medians of warm rounds`,
-      `wait: ${quick ? 50 : 300} jobs a run, one at a time, pushed by another process than the worker's; from the call of push to the handler's start`,
+      `wait: ${quick ? 50 : '1,000'} jobs a run, one at a time, pushed by another process than the worker's; from the call of push to the handler's start`,
       'memory: the difference in used_memory, with bodies like {"n":12345}',
     ],
   }
