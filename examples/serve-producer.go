@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -13,12 +14,11 @@ import (
 type job struct{ ID, State, Detail, Result string }
 
 func call(method, path, body, name, value string) (answer job) {
-	request, err := http.NewRequest(method, os.Getenv("MILLPOND_URL")+path, strings.NewReader(body))
+	request, err := http.NewRequest(method, cmp.Or(os.Getenv("MILLPOND_URL"), "http://127.0.0.1:8080")+path, strings.NewReader(body))
 	if err != nil {
 		log.Fatal(err)
 	}
-	request.Header.Set(name, value)
-	request.Header.Set("Content-Type", "application/json")
+	request.Header = http.Header{name: {value}, "Content-Type": {"application/json"}}
 	request.Header.Set("Authorization", "Bearer "+os.Getenv("MILLPOND_TOKEN"))
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -3,22 +3,22 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"log"
 	"net/http"
 	"os"
 )
 
-type claims struct{ Jobs []job }
 type job struct {
 	ID    string
 	Fence int
 	Data  struct{ To string }
 }
 
-func post(path string, body map[string]any, prefer string) (answer claims) {
+func post(path string, body map[string]any, prefer string) (answer struct{ Jobs []job }) {
 	text, _ := json.Marshal(body)
-	request, _ := http.NewRequest("POST", os.Getenv("MILLPOND_URL")+path, bytes.NewReader(text))
+	request, _ := http.NewRequest("POST", cmp.Or(os.Getenv("MILLPOND_URL"), "http://127.0.0.1:8080")+path, bytes.NewReader(text))
 	request.Header = http.Header{"Content-Type": {"application/json"}, "Prefer": {prefer}, "Authorization": {"Bearer " + os.Getenv("MILLPOND_TOKEN")}}
 	response, err := http.DefaultClient.Do(request)
 	if err == nil {

@@ -26,7 +26,7 @@ export interface CacheOptions {
 }
 
 export interface CheckedCacheOptions {
-  redis: { prefix: string; timeout: number; cluster?: boolean; client?: Client }
+  redis: { prefix?: string; timeout?: number; cluster?: boolean; client?: Client }
   memory: number
   drift: number
   maxValue: number
@@ -113,8 +113,8 @@ export function checkCacheOptions(options: CacheOptions): CheckedCacheOptions {
   )
   return {
     redis: {
-      prefix: given.prefix ?? 'cache',
-      timeout: milliseconds(given.timeout ?? '2s', 'timeout'),
+      ...(given.prefix === undefined ? {} : { prefix: given.prefix }),
+      ...(given.timeout === undefined ? {} : { timeout: milliseconds(given.timeout, 'timeout') }),
       ...(given.cluster === undefined ? {} : { cluster: given.cluster }),
       ...(given.client === undefined ? {} : { client: given.client }),
     },

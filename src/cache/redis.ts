@@ -4,7 +4,7 @@ import { MillpondError } from '../errors.ts'
 import { clientFor, connected } from '../stores/redis/client.ts'
 import { closed, isNoScript, isPassing, toMillpondError } from '../stores/redis/errors.ts'
 import type { Client } from '../stores/redis/link.ts'
-import { type Settings, settingsOf } from '../stores/redis/settings.ts'
+import { type Kind, type Settings, settingsOf } from '../stores/redis/settings.ts'
 import { Names } from './names.ts'
 import type { CheckedCacheOptions } from './options.ts'
 import { fetchPieces, PIECE, removePieces, storePieces } from './pieces.ts'
@@ -14,6 +14,13 @@ import type { StructureList } from './structures.ts'
 
 /** A marker outlives every value that was stored under it: those live for 24 days at most. */
 const MARKER_LIFE = 50 * 24 * 3_600_000
+/** What its URL may hold; the other options of a cache are no options of Redis. */
+const CACHE: Kind = {
+  name: 'the URL of a cache',
+  known: ['prefix', 'timeout', 'cluster', 'client', 'db'],
+  prefix: 'cache',
+  timeout: 2000,
+}
 /** How long calls fail at once after one that was not answered in time. */
 const PAUSE = 1000
 /** How often a cluster is asked at most who has which slots. */
@@ -53,7 +60,7 @@ export class RedisSide implements StructureList {
 
   /** @throws InvalidOption, StoreUnavailable */
   static async open(url: string, options: CheckedCacheOptions['redis']): Promise<RedisSide> {
-    const settings = settingsOf(url, options)
+    const settings = settingsOf(url, options, CACHE)
     const client = await clientFor(settings)
     try {
       await connected(client, settings)

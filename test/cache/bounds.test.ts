@@ -108,6 +108,8 @@ test('options are checked, unknown ones refused', async () => {
     const options: CacheOptions = { [name]: given }
     await assert.rejects(Cache.open('redis://127.0.0.1:1', options), coded('InvalidOption'), `${name} ${String(given)}`)
   }
+  for (const query of ['prefix=a{b}', 'timeout=soon', 'wait=1', 'partitions=2', 'memory=1mb'])
+    await assert.rejects(Cache.open(`redis://127.0.0.1:1?${query}`), coded('InvalidOption'), query)
   await assert.rejects(Cache.open('postgres://x'), coded('UnknownScheme'))
   await using cache = await Cache.open('memory:')
   const good = { key: () => 'k', ttl: '1m' } as const
@@ -169,6 +171,17 @@ test('objects are flattened and nested again', () => {
 })
 
 for (const place of onServers) {
+  test(`a prefix in the URL, ${place.name}`, { skip: place.skip }, async (t) => {
+    const prefix = freshPrefix()
+    const cache = await openCache(t, place, { prefix })
+    await cache.set('k', 'shared', { ttl: '1m' })
+    const [address, query] = place.url.split('?')
+    await using other = await Cache.open(`${address}?${[query, `prefix=${prefix}`].filter(Boolean).join('&')}`)
+    assert.equal(await other.get('k'), 'shared')
+    await using elsewhere = await Cache.open(place.url)
+    assert.equal(await elsewhere.get('k'), undefined)
+  })
+
   test(`plain encodings, ${place.name}`, { skip: place.skip }, async (t) => {
     const prefix = freshPrefix()
     const cache = await openCache(t, place, { prefix })

@@ -46,10 +46,10 @@ const run = (code: string) => {
   return execFileSync(process.execPath, ['main.js'], { cwd: project, encoding: 'utf8', timeout: 30_000 })
 }
 
-test('it holds the library and the contract, and nothing of the lab, the tests or the examples', () => {
+test('it holds the library, its documentation and the contract, and nothing of the lab, the tests or the examples', () => {
   assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'))
   assert.ok(files.includes('dist/stores/sqlite/thread.js') && files.includes('contract/sqlite/push.sql'))
-  const allowed = /^(dist|contract)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+  const allowed = /^(dist|contract|docs)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
   assert.deepEqual(
     files.filter((file) => !allowed.test(file)),
     [],

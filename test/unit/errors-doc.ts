@@ -42,6 +42,8 @@ Where they apply, \`id\` and \`queue\` name the job and queue, \`issues\` lists 
 of a \`pushMany\`, counted from the first, the store has.
 
 \`\`\`ts
+import { isMillpondError } from 'millpond'
+
 try {
   await emails.push(data)
 } catch (error) {

@@ -1,5 +1,6 @@
 /** What SQLSTATEs and the clients' own codes mean for our caller. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 import { type ErrorCode, MillpondError } from '../../errors.ts'
+import { isTlsError } from '../tls.ts'
 
 /** By SQLSTATE, or by its class. */
 const STATES: Readonly<Record<string, ErrorCode>> = {
@@ -60,6 +61,12 @@ function isCrowded(error: unknown): boolean {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 }
 
+/** That the server has no TLS at all `pg` says in words alone. */
+const WITHOUT_TLS = 'The server does not support SSL connections'
+
+const TLS_ADVICE =
+  'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for the host of the URL; sslmode=disable goes without'
+
 /** Whether the server is away for now, so that it is worth another try. */
 export function isAway(error: unknown): boolean {
   const code = codeIn(error)
@@ -75,6 +82,8 @@ export function toMillpondError(error: unknown): MillpondError {
   if (error instanceof MillpondError) return error
   const state = codeIn(error)
   const message = error instanceof Error ? error.message : String(error)
+  if (isTlsError(error) || message === WITHOUT_TLS)
+    return new MillpondError('StoreUnavailable', `${TLS_ADVICE} (${message})`, { cause: error })
   const code = codeOf(state, error)
   return new MillpondError(code, `${ADVICE[code] ?? 'PostgreSQL refused an operation'} (${message})`, { cause: error })
 }

@@ -1,5 +1,6 @@
 /** Makes the client, and checks that the server is one that keeps what it is given. */
 import { MillpondError } from '../../errors.ts'
+import { isTlsError } from '../tls.ts'
 import { toMillpondError } from './errors.ts'
 import type { Client } from './link.ts'
 import type { Settings } from './settings.ts'
@@ -68,8 +69,8 @@ export async function connected(client: Client, { timeout, where }: Settings): P
   let last: unknown = new Error(`no connection within ${timeout} ms`)
   const failed = (error: unknown) => {
     last = error
-    // Nothing but another password or user will help.
-    if (/NOAUTH|WRONGPASS|NOPERM|invalid password/i.test(String(error))) reject(error)
+    // Nothing but another password, user or certificate will help.
+    if (/NOAUTH|WRONGPASS|NOPERM|invalid password/i.test(String(error)) || isTlsError(error)) reject(error)
   }
   const timer = setTimeout(() => reject(last), timeout)
   const ended = () => reject(last)
@@ -79,7 +80,10 @@ export async function connected(client: Client, { timeout, where }: Settings): P
   try {
     await promise
   } catch (error) {
-    const message = `cannot reach Redis at ${where}: ${String(error)}`
+    const advice = isTlsError(error)
+      ? ': its certificate must be trusted (NODE_EXTRA_CA_CERTS) and be for that host'
+      : ''
+    const message = `cannot reach Redis at ${where}${advice}: ${String(error)}`
     throw new MillpondError('StoreUnavailable', message, { cause: error })
   } finally {
     clearTimeout(timer)

@@ -26,8 +26,21 @@ export interface Settings {
   where: string
 }
 
-const KNOWN = ['prefix', 'partitions', 'wait', 'timeout', 'cluster', 'client', 'db'] as const
-type Known = (typeof KNOWN)[number]
+type Known = 'prefix' | 'partitions' | 'wait' | 'timeout' | 'cluster' | 'client' | 'db'
+
+/** For whom the settings are, and what holds where neither the URL nor the options say. */
+export interface Kind {
+  name: string
+  known: readonly Known[]
+  prefix: string
+  timeout: number
+}
+const STORE: Kind = {
+  name: 'the Redis store',
+  known: ['prefix', 'partitions', 'wait', 'timeout', 'cluster', 'client', 'db'],
+  prefix: 'millpond',
+  timeout: 5000,
+}
 
 function invalid(message: string): never {
   throw new MillpondError('InvalidOption', message)
@@ -84,18 +97,18 @@ function databaseOf(url: URL, option: unknown): number {
   return whole('db', option ?? (path === '' ? undefined : path), 0, 0, 2 ** 31 - 1)
 }
 
-export function settingsOf(url: URL | string, options: StoreOptions): Settings {
+export function settingsOf(url: URL | string, options: StoreOptions, kind = STORE): Settings {
   const given = String(url)
   const address = addressOf(given)
   const query = address.searchParams
   for (const name of [...query.keys(), ...Object.keys(options)]) {
-    if (name !== 'clock' && !KNOWN.some((known) => known === name)) {
-      invalid(`unknown option "${name}": the Redis store takes ${KNOWN.join(', ')}`)
+    if (name !== 'clock' && !kind.known.some((known) => known === name)) {
+      invalid(`unknown option "${name}": ${kind.name} takes ${kind.known.join(', ')}`)
     }
   }
   // What the code says beats what the URL says: the URL is often shared between programs.
   const option = (name: Known): unknown => options[name] ?? query.get(name) ?? undefined
-  const prefix = option('prefix') ?? 'millpond'
+  const prefix = option('prefix') ?? kind.prefix
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(prefix)) {
     invalid(`prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , not ${JSON.stringify(prefix)}`)
   }
@@ -117,7 +130,7 @@ export function settingsOf(url: URL | string, options: StoreOptions): Settings {
     prefix,
     partitions: whole('partitions', option('partitions'), 1, 1, 256),
     wait: whole('wait', option('wait'), 0, 0, 100),
-    timeout: whole('timeout', option('timeout'), 5000, 100, 600_000),
+    timeout: whole('timeout', option('timeout'), kind.timeout, 100, 600_000),
     cluster: isCluster,
     client,
     nodes,
