@@ -81,7 +81,7 @@ function cancelled({ claimed: { id } }: Attempt, queue: string): MillpondError {
   return new MillpondError('JobCancelled', `job ${id} was cancelled while it ran`, { id, queue })
 }
 
-export function staleAttempt({ claimed: { id, attempt } }: Attempt, queue: string): MillpondError {
+function staleAttempt({ claimed: { id, attempt } }: Attempt, queue: string): MillpondError {
   const message = `attempt ${attempt} of job ${id} is over: its lease was lost or it was finished elsewhere`
   return new MillpondError('StaleAttempt', message, { id, queue })
 }

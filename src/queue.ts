@@ -274,9 +274,9 @@ export class Queue<Input = unknown, Output = Input> {
     return ready === undefined ? this.#add(job) : this.#core.pending(ready.then(() => this.#add(job)))
   }
 
-  #add(job: NewJob): Promise<Pushed> {
+  #add(job: NewJob, call?: object): Promise<Pushed> {
     const { rooms, pusher } = this.#core
-    const added = this.#options.whenFull === 'wait' ? rooms.push(job) : pusher.add(job, bytesOf(job))
+    const added = this.#options.whenFull === 'wait' ? rooms.push(job, call) : pusher.add(job, bytesOf(job))
     return added.then((outcome) => this.#settle(job, outcome))
   }
 
@@ -294,7 +294,7 @@ export class Queue<Input = unknown, Output = Input> {
   /** @param pushed gets what the store has, up to the first job that it has not */
   async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
     if (this.#options.whenFull === 'wait') {
-      const added = await Promise.allSettled(batch.map((job) => this.#add(job)))
+      const added = await Promise.allSettled(batch.map((job) => this.#add(job, batch)))
       for (const each of added) {
         if (each.status === 'rejected') throw each.reason
         pushed.push(each.value)

@@ -36,7 +36,6 @@ export class Results {
     signal?.throwIfAborted()
     const waiter = Promise.withResolvers<Encoded | null>()
     const entry: Waiter = { queue: undefined, resolve: waiter.resolve, reject: waiter.reject }
-    this.#add(id, entry)
     let timer: NodeJS.Timeout | undefined
     if (timeout !== undefined) {
       const late = () =>
@@ -47,8 +46,9 @@ export class Results {
     }
     const abort = () => waiter.reject(signal?.reason)
     signal?.addEventListener('abort', abort)
-    this.#look([id])
     try {
+      this.#add(id, entry)
+      this.#look([id])
       const result = await waiter.promise
       return result === null ? undefined : decode(result, `result of job ${id}`)
     } finally {

@@ -19,6 +19,7 @@ const FEW = 16
 
 interface Entry extends PromiseWithResolvers<PushOutcome> {
   job: NewJob
+  call: object | undefined
 }
 
 interface Line {
@@ -58,14 +59,18 @@ export class Rooms {
     this.#listen()
   }
 
-  /** Resolves once it is stored, never to `full`. @throws Closed once it would have to wait, and the store's own */
-  push(job: NewJob): Promise<PushOutcome> {
+  /**
+   * Resolves once it is stored, never to `full`.
+   * @param call the same for all jobs of one call: once one of them has failed, none after it is stored
+   * @throws Closed once it would have to wait, and the store's own
+   */
+  push(job: NewJob, call?: object): Promise<PushOutcome> {
     let line = this.#lines.get(job.queue)
     if (line === undefined) {
       line = { entries: [], trying: false, told: 0, bells: 0 }
       this.#lines.set(job.queue, line)
     }
-    const entry: Entry = { job, ...Promise.withResolvers<PushOutcome>() }
+    const entry: Entry = { job, call, ...Promise.withResolvers<PushOutcome>() }
     line.entries.push(entry)
     // A line that is not being tried and had somebody in it is blocked.
     if (!line.trying && line.entries.length === 1) this.#try(job.queue, line, GROUP.items)
@@ -111,8 +116,12 @@ export class Rooms {
       else if (line.entries.length > 0) this.#try(queue, line, full.length > 0 ? FEW : most * 2)
       else this.#leave(queue, line)
     } catch (error) {
-      for (const entry of line.entries.splice(0, head.length)) entry.reject(error)
-      line.told = Math.max(0, line.told - head.length)
+      const calls = new Set(head.map(({ call }) => call))
+      const failed = (entry: Entry, at: number) =>
+        at < head.length || (entry.call !== undefined && calls.has(entry.call))
+      for (const entry of line.entries.filter(failed)) entry.reject(error)
+      line.told = line.entries.slice(0, line.told).filter((entry, at) => !failed(entry, at)).length
+      line.entries = line.entries.filter((entry, at) => !failed(entry, at))
       if (line.entries.length > 0) this.#try(queue, line, most)
       else this.#leave(queue, line)
     }

@@ -162,6 +162,8 @@ export class Runner {
       attempt.end(error)
       this.#ended(attempt, ending)
     }, timeout)
+    // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
+    timer.unref()
     void this.#run(attempt, (_, ending) => {
       clearTimeout(timer)
       if (ending !== undefined || attempt.over?.code !== 'TimedOut') this.#ended(attempt, ending)

@@ -19,7 +19,7 @@ import type { PondEmitter } from './events.ts'
 import { atEndOfTurn } from './gather.ts'
 import { Recorder } from './histogram.ts'
 import { newId } from './ids.ts'
-import { Leases, staleAttempt } from './leases.ts'
+import { Leases } from './leases.ts'
 import { LinkedList } from './linked-list.ts'
 import { checkOptions } from './options.ts'
 import { Prefetch } from './prefetch.ts'
@@ -95,6 +95,8 @@ export class Worker implements AsyncDisposable {
   readonly #running = new LinkedList<Attempt>()
   #buffer: Attempt[] = []
   #claiming = false
+  /** Bells that rang during a claim. */
+  #cancelled: (readonly string[] | undefined)[] = []
   #empty = false
   #planned = false
   #yielding = false
@@ -185,8 +187,10 @@ export class Worker implements AsyncDisposable {
 
   /** @internal These jobs, or any of the queue, may have been cancelled. */
   checkCancelled(ids: readonly string[] | undefined): void {
-    const concerned = [...this.#running].filter((attempt) => ids?.includes(attempt.claimed.id) ?? true)
+    const concerned = [...this.#buffer, ...this.#running].filter(({ claimed }) => ids?.includes(claimed.id) ?? true)
     void this.#leases.extend(concerned)
+    // The bell may have overtaken the answer of the claim.
+    if (this.#claiming) this.#cancelled.push(ids)
   }
 
   #tick(): void {
@@ -237,7 +241,11 @@ export class Worker implements AsyncDisposable {
     this.#claiming = true
     this.#empty = true
     const ready = this.#ready()
-    const claim = () => this.#store.claim({ queue, worker: this.id, limit, lease })
+    let sent = now
+    const claim = () => {
+      sent = performance.now()
+      return this.#store.claim({ queue, worker: this.id, limit, lease })
+    }
     const answer = ready === undefined ? claim() : ready.then(claim)
     answer.then(
       (claimed) => {
@@ -245,8 +253,8 @@ export class Worker implements AsyncDisposable {
         const arrived = performance.now()
         // A bell that rang meanwhile has cleared it already.
         if (claimed.jobs.length === limit) this.#empty = false
-        else this.#pausedUntil = arrived + pauseAfter(claimed.jobs.length, arrived - now)
-        this.#arrived(claimed.jobs.map((job) => this.#hold(job, claimed.now, arrived, now + lease)))
+        else this.#pausedUntil = arrived + pauseAfter(claimed.jobs.length, arrived - sent)
+        this.#arrived(claimed.jobs.map((job) => this.#hold(job, claimed.now, arrived, sent + lease)))
       },
       (error: unknown) => this.#claimFailed(error),
     )
@@ -308,6 +316,7 @@ export class Worker implements AsyncDisposable {
     this.#turnBegan = performance.now()
     this.#pump(this.#turnBegan)
     this.#watchWindow()
+    for (const ids of this.#cancelled.splice(0)) this.checkCancelled(ids)
   }
 
   /** @param now `performance.now()`, which costs enough to be handed on */
@@ -320,9 +329,9 @@ export class Worker implements AsyncDisposable {
       }
       const attempt = this.#buffer.shift()
       if (attempt === undefined) return
-      // This process was stopped, or its event loop held up, for longer than the lease: someone else has the job by now.
+      // This process was stopped, or its event loop held up, for longer than the lease: someone else may have the job by now.
       if (time <= attempt.heldUntil) this.#start(attempt, time)
-      else attempt.end(staleAttempt(attempt, this.queue))
+      else this.#end(released(attempt))
       time = performance.now()
     }
   }

@@ -5,6 +5,7 @@
 --      pushes are under way that did not see it yet, so what they store would go unnoticed: claim once more; bounded: the queue has a capacity.
 --      Lines are joined by U+001E, their fields by U+001F: seq id fence attempt attempts priority pushed_at due_at, then JSON of
 --      what few jobs have (group key timeout trace, and data that is not JSON) or nothing, then data.
+--      Fewer than asked for also where the data of what was found comes to 16 MiB: ask for the rest.
 -- Invariant: fence and attempt grow by one, after a crash the fence by more; a job is in one claim at a time; none from a paused queue.
 --      Needs no fsync: what is undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
 
@@ -77,6 +78,8 @@ declare
   v_marks  bigint[];
   v_from   bigint[];
   v_ctids  tid[];
+  v_bytes  bigint;
+  v_large  constant bigint := 16777216;
   v_left   integer := claim."limit";
   v_lines  text;
   v_count  integer;
@@ -122,30 +125,42 @@ begin
              where queue = v_queue and lane = 1 and not scheduled order by priority desc, seq limit v_left)
           ) as merged order by priority desc, seq limit v_left);
         v_found := cardinality(v_ctids);
-        v_ctids := array(select ctid from waiting where ctid = any (v_ctids) for update skip locked);
+        select coalesce(array_agg(ctid order by priority desc, seq), '{}'), sum(bytes) into v_ctids, v_bytes from (
+          select ctid, priority, seq, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
+          where ctid = any (v_ctids) for update skip locked
+        ) as locked;
       elsif v_alone then
         -- Whoever is alone with the queue need not lock what he takes. What another beside him takes is then missing from the
         -- deletion below, and the next pass looks for more.
-        v_ctids := array(
-          select found.ctid
+        select coalesce(array_agg(ctid), '{}'), sum(bytes) into v_ctids, v_bytes from (
+          select found.ctid, found.bytes
           from unnest(v_from) with ordinality as source(seq, nth) cross join lateral (
-            select ctid from waiting
+            select ctid, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
             where queue = v_queue and lane = 0 and not scheduled and priority = (10 - source.nth)::smallint and seq >= source.seq
             order by seq limit v_left
           ) as found
-          limit v_left);
+          limit v_left) as alone;
         v_found := cardinality(v_ctids);
       else
-        v_ctids := array(
-          select found.ctid
+        select coalesce(array_agg(ctid), '{}'), sum(bytes) into v_ctids, v_bytes from (
+          select found.ctid, found.bytes
           from unnest(v_from) with ordinality as source(seq, nth) cross join lateral (
-            select ctid from waiting
+            select ctid, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
             where queue = v_queue and lane = 0 and not scheduled and priority = (10 - source.nth)::smallint and seq >= source.seq
             order by seq limit v_left
             for update skip locked
           ) as found
-          limit v_left);
+          limit v_left) as locked;
         v_found := cardinality(v_ctids);
+      end if;
+      if v_bytes > v_large then
+        v_ctids := array(
+          select ctid from (
+            select given.ctid, given.nth,
+              sum(coalesce(octet_length(data), octet_length(data_bytes), 0)) over (order by given.nth rows between unbounded preceding and 1 preceding) as before
+            from unnest(v_ctids) with ordinality as given(ctid, nth) join waiting on waiting.ctid = given.ctid
+          ) as sized
+          where before is null or before < v_large order by nth);
       end if;
       v_count := 0;
       if cardinality(v_ctids) > 0 then
@@ -176,7 +191,7 @@ begin
           insert into counts (queue, waiting, running, room) values (v_queue, -v_count, v_count, v_count);
         end if;
       end if;
-      exit when v_left <= 0;
+      exit when v_left <= 0 or v_bytes > v_large;
       if v_from <> v_marks then v_from := v_marks;
       else exit when v_found = 0 or not (v_merge or v_alone and v_count < v_found);
       end if;
@@ -186,7 +201,7 @@ begin
     end if;
     if v_from = v_marks and v_gap > 5000 then perform advance(v_queue); end if;
   end if;
-  if v_left > 0 and claim.listener is not null then
+  if v_left > 0 and v_bytes > v_large is not true and claim.listener is not null then
     insert into sleepers (queue, listener) values (claim.queue, claim.listener) on conflict do nothing;
     asleep := found;
     if not asleep and jobs is null then asleep := pushing(); end if;

@@ -1,12 +1,12 @@
 -- claim: gives waiting jobs to a worker.
--- In:  queue, worker, limit, now, lease_until.
+-- In:  queue, worker, limit, now, lease_until, floor: claims that a power cut has undone had no fence above it; see `fences` in millpond_meta.
 -- Out: the jobs, in no particular order: sort by priority descending, then seq.
--- Invariant: the fence grows by one at every claim; a job is in one claim at a time. Not run if the queue is paused.
+-- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused.
 -- One way is `claim`. The faster one is `look`, then `take` in the same transaction, if `look` says that it has all.
 
 -- @statement claim
 update millpond_jobs set
-  state = 'running', fence = fence + 1, attempt = attempt + 1,
+  state = 'running', fence = max(fence, :floor) + 1, attempt = attempt + 1,
   worker = :worker, started_at = :now, lease_until = :lease_until
 where seq in (
   select seq from millpond_jobs indexed by millpond_ready
@@ -17,13 +17,13 @@ where seq in (
 returning priority, seq, id, fence, attempt, attempts, "group", key, timeout, trace, pushed_at, due_at, encoding, data
 
 -- @statement look
--- In:  queue, limit. Out: count, how many `take` would claim; other, how many of them have data that is no JSON or is over 64 KiB;
+-- In:  queue, limit, floor. Out: count, how many `take` would claim; other, how many of them have data that is no JSON or is over 64 KiB;
 -- jobs, as they will be once they are claimed, as JSON: a list of lists with what `claim` returns. It lacks the data of the others.
 select
   count(*) as count,
   coalesce(sum(encoding <> 'json' or octet_length(data) > 65536), 0) as other,
   json_group_array(json_array(
-    priority, seq, id, fence + 1, attempt + 1, attempts, "group", key, timeout, trace, pushed_at, due_at, encoding,
+    priority, seq, id, max(fence, :floor) + 1, attempt + 1, attempts, "group", key, timeout, trace, pushed_at, due_at, encoding,
     case when encoding = 'json' and octet_length(data) <= 65536 then data end
   )) as jobs
 from (
@@ -35,7 +35,7 @@ from (
 
 -- @statement take
 update millpond_jobs set
-  state = 'running', fence = fence + 1, attempt = attempt + 1,
+  state = 'running', fence = max(fence, :floor) + 1, attempt = attempt + 1,
   worker = :worker, started_at = :now, lease_until = :lease_until
 where seq in (
   select seq from millpond_jobs indexed by millpond_ready

@@ -14,12 +14,12 @@ on conflict do nothing
 
 -- @statement insert_claimed
 -- One job, due now, that a claim takes at once: for a push right before a claim of a queue that is not paused and where nothing waits.
--- In:  as above; worker and lease_until, as a claim has them. Out: as above; changes = 0: push and claim one after the other instead.
+-- In:  as above; worker, lease_until and floor, as a claim has them. Out: as above; changes = 0: push and claim one after the other instead.
 insert into millpond_jobs
   (id, queue, state, fence, attempt, worker, started_at, lease_until,
    priority, attempts, pushed_at, due_at, timeout, key, "group", trace, encoding, data)
 values
-  (:id, :queue, 'running', 1, 1, :worker, :now, :lease_until,
+  (:id, :queue, 'running', :floor + 1, 1, :worker, :now, :lease_until,
    :priority, :attempts, :now, :now, :timeout, :key, :group, :trace, :encoding, coalesce(:data, x''))
 on conflict do nothing
 

@@ -210,6 +210,7 @@ class MemoryStore implements Store {
       const waited = job.state !== 'running'
       this.#queue(job.queue).finish(job, 'cancelled', now)
       this.#bells.cancelled(job.queue, id)
+      this.#bells.finished(job.queue, id)
       if (waited) this.#bells.room(job.queue)
       return 'cancelled'
     })

@@ -111,6 +111,21 @@ for (const { name, shared, skip, server, place } of STORES) {
       assert.equal(child.text(), 'idle\n')
     })
 
+    test('is not held by a handler that goes on after its pond was closed', async () => {
+      const child = run(
+        url(),
+        `const pond = await Millpond.open(url)
+         const queue = pond.queue('q')
+         await queue.push(1, { timeout: '1h' })
+         const { promise, resolve } = Promise.withResolvers()
+         queue.work(() => { resolve(); return new Promise(() => {}) })
+         await promise
+         console.log((await pond.close({ timeout: 10 })).givenBack)`,
+      )
+      assert.equal(await child.end(), 0, child.text())
+      assert.equal(child.text(), '1\n')
+    })
+
     test('is held by an open worker', async () => {
       const child = run(
         url(),

@@ -57,6 +57,14 @@ conformance('bells', {
     await hear(store, 'finished', () => store.fail('q', [{ ...dead, error: ERROR, delay: null }]), dead.id)
   },
 
+  'finished: cancelled, waiting and running': async (store) => {
+    const job = newJob()
+    await store.push([job])
+    await hear(store, 'finished', () => store.cancel([job.id]), job.id)
+    const { id } = await running(store)
+    await hear(store, 'finished', () => store.cancel([id]), id)
+  },
+
   'finished: dead of a lost lease': async (store, clock) => {
     const { id } = await running(store, { attempts: 1 })
     clock.now += 60_000

@@ -86,6 +86,32 @@ describe('rooms', () => {
     await rooms.close()
   })
 
+  test('once a job of a call has failed, none after it is stored; others of the line are', async () => {
+    const { rooms, calls, state, make } = pushing(0)
+    const call = {}
+    const pushes = Array.from({ length: 40 }, (_, id) => rooms.push(jobOf(id), id % 2 === 0 ? call : undefined))
+    const all = Promise.allSettled(pushes)
+    await settle()
+    const [first, later] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    state.failing = true
+    state.held = first.promise
+    make(100)
+    await settle()
+    state.held = later.promise
+    first.resolve()
+    await settle()
+    state.failing = false
+    later.resolve()
+    const settled = await all
+    const stored = settled.flatMap(({ status }, id) => (status === 'fulfilled' ? [id] : []))
+    const failed = settled.flatMap(({ status }, id) => (status === 'rejected' ? [id] : []))
+    assert.deepEqual(failed, [...Array(17).keys(), 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38])
+    assert.deepEqual(stored, [17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39])
+    assert.deepEqual(calls.slice(2).flat(), stored.map(String))
+    assert.equal(state.full, 40, 'each is told of once')
+    await rooms.close()
+  })
+
   test('without any bell, it is tried once a second', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const { rooms, calls, state } = pushing(0)

@@ -8,15 +8,23 @@ import { Worker } from '../../src/worker.ts'
 import { claimedJob, storeOf, until } from './suite.ts'
 
 /** A worker whose every claim takes 3 ms, by a clock that stands still but for `pass`. Its handlers run until `finish`. */
-async function claiming(t: TestContext, concurrency: number) {
+async function claiming(t: TestContext, concurrency: number, ready: () => Promise<void> | undefined = () => undefined) {
   let time = 1_000
   t.mock.method(performance, 'now', () => time)
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const asked: ((claimed: Claimed) => void)[] = []
+  const log: string[] = []
   const store = storeOf({
     claim: () => new Promise((resolve) => asked.push(resolve)),
     complete: async (_, completions) => completions.map(() => 'ok' as const),
-    release: async (_, holds) => holds.map(() => 'ok' as const),
+    release: async (_, holds) => {
+      log.push(...holds.map(({ id }) => `release ${id}`))
+      return holds.map(() => 'ok' as const)
+    },
+    extend: async (_queue, _lease, extensions) => {
+      log.push(...extensions.map(({ id }) => `extend ${id}`))
+      return extensions.map(() => 'cancelled' as const)
+    },
     record: async () => {},
   })
   const { promise: end, resolve: finish } = Promise.withResolvers<void>()
@@ -24,9 +32,13 @@ async function claiming(t: TestContext, concurrency: number) {
   const worker = new Worker(
     store,
     { ...settings, schema: undefined, backoff: () => 0 },
-    () => end,
+    (job, ctx) => {
+      log.push(`start ${job.id}`)
+      ctx.signal.addEventListener('abort', () => log.push(`abort ${job.id}`))
+      return end
+    },
     new PondEmitter(),
-    () => undefined,
+    ready,
     { removeWorker() {}, completed() {} },
   )
   const turns = async () => {
@@ -40,8 +52,10 @@ async function claiming(t: TestContext, concurrency: number) {
     asked.at(-1)?.({ now: 0, jobs: [] })
     await closed
   })
-  await until(() => asked.length === 1)
+  if (ready() === undefined) await until(() => asked.length === 1)
   return {
+    worker,
+    log,
     claims: () => asked.length,
     answer: async (ids: string[]) => {
       time += 3
@@ -93,4 +107,33 @@ test('a short claim that brought many is followed by the longest pause, so that 
   assert.equal(claims(), 2)
   await pass(1)
   assert.equal(claims(), 3)
+})
+
+test('what arrives when its lease may be over is given back, not started and not let go', async (t) => {
+  const { answer, pass, log } = await claiming(t, 10)
+  await pass(30_000)
+  await answer(['late'])
+  assert.deepEqual(log, ['release late'])
+})
+
+test('the lease is counted from the claim, not from when it was wanted', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let configured = false
+  const { answer, pass, wake, claims, log } = await claiming(t, 10, () => (configured ? undefined : promise))
+  await wake()
+  await pass(30_000)
+  assert.equal(claims(), 0)
+  configured = true
+  resolve()
+  await until(() => claims() === 1)
+  await answer(['timely'])
+  assert.deepEqual(log, ['start timely'])
+})
+
+test('a job cancelled while it is claimed ahead is not started; one cancelled during its claim is aborted at once', async (t) => {
+  const { worker, answer, wake, log } = await claiming(t, 2)
+  worker.checkCancelled(['a'])
+  await answer(['a', 'b'])
+  assert.deepEqual(log, ['start a', 'start b', 'extend a', 'abort a'])
+  await wake()
 })

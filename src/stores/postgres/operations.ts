@@ -39,6 +39,9 @@ import {
   textArray,
 } from './wire.ts'
 
+/** A claim's answer that may have been cut: of 16 MiB or more of data, in UTF-16 units. See `contract/postgres/claim.sql`. */
+const LARGE = 16_777_216 / 4
+
 const answerOf = (rows: readonly Row[]): unknown => rows[0]?.answer
 
 export class Operations {
@@ -127,14 +130,19 @@ export class Operations {
       'claim($1::text, $2::text, $3::integer, $4::bigint, $5::text::bigint[], $6::text, $7::bigint)',
       [queue, worker, limit, lease, hint, this.#doorbell.listener, this.#caller.now()],
     )
-    const jobs = typeof row?.jobs === 'string' ? claimedFrom(row.jobs) : []
+    const text = typeof row?.jobs === 'string' ? row.jobs : ''
+    const jobs = text === '' ? [] : claimedFrom(text)
     this.#hints.claimed(queue, jobs, jobs.length === limit, hint !== null)
     if (jobs.length > 0 && row?.bounded === true) {
       this.#doorbell.bells.ring('room', queue)
       this.#doorbell.tell('room', queue)
     }
     this.#doorbell.claimed(queue, jobs.length > 0, row?.asleep === true)
-    return { now: integer(row?.at), jobs: jobs.map(({ job }) => job) }
+    const claimed = { now: integer(row?.at), jobs: jobs.map(({ job }) => job) }
+    if (jobs.length === limit || text.length < LARGE) return claimed
+    // There was more than one answer carries. What is claimed already counts, whatever becomes of the rest.
+    const rest = await this.claim({ queue, worker, limit: limit - jobs.length, lease }).catch(() => ({ jobs: [] }))
+    return { ...claimed, jobs: [...claimed.jobs, ...rest.jobs] }
   }
 
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
@@ -151,7 +159,12 @@ export class Operations {
   }
 
   async fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
-    const sent = failures.map(({ id, fence, error, delay }) => ({ id, fence, error: JSON.stringify(error), delay }))
+    const sent = failures.map(({ id, fence, error, delay }) => ({
+      id,
+      fence: storedFence(fence),
+      error: JSON.stringify(error),
+      delay,
+    }))
     const rows = await this.#caller.rows('fail($1::text, $2::text::json, $3::bigint) as answer', [
       queue,
       JSON.stringify(sent),
@@ -199,6 +212,7 @@ export class Operations {
       if (was === 'done' || was === 'dead' || was === 'cancelled') return was
       const kind = was === 'running' ? 'cancelled' : 'room'
       this.#doorbell.bells.ring('cancelled', queue, [ids[at] ?? ''])
+      this.#finished(queue, [ids[at] ?? ''])
       if (kind === 'room') this.#doorbell.bells.ring('room', queue)
       this.#doorbell.tell(kind, queue)
       return 'cancelled'
@@ -269,9 +283,13 @@ export class Operations {
   }
 }
 
+/** PostgreSQL's greatest integer. No claim has a fence above it, and none has 0. */
+const MOST_FENCE = 2_147_483_647
+const storedFence = (fence: number): number => (fence > MOST_FENCE ? 0 : fence)
+
 /** Queue, ids and fences. */
 function held(queue: string, holds: readonly Hold[]): [string, string, string] {
-  return [queue, plainArray(holds.map(({ id }) => id)), plainArray(holds.map(({ fence }) => fence))]
+  return [queue, plainArray(holds.map(({ id }) => id)), plainArray(holds.map(({ fence }) => storedFence(fence)))]
 }
 
 /** @param done which ones were, counted from 1; null: all */

@@ -39,7 +39,11 @@ export class Engine {
   readonly statements: Statements
   readonly ledger: Ledger
 
-  constructor(connection: Connection) {
+  /** Fences are given out above it. */
+  readonly floor: number
+
+  constructor(connection: Connection, floor = 0) {
+    this.floor = floor
     this.statements = new Statements(connection)
     this.ledger = new Ledger(this.statements)
   }
@@ -165,8 +169,8 @@ export class Engine {
   claim({ queue, worker, limit, lease }: ClaimRequest, now: number): PackedClaim {
     const account = this.ledger.find(queue)
     if (account === null || account.paused) return { now, jobs: [] }
-    const found = this.statements.get('claim/look').get({ queue, limit })
-    const parameters = { queue, worker, limit, now, lease_until: now + lease }
+    const found = this.statements.get('claim/look').get({ queue, limit, floor: this.floor })
+    const parameters = { queue, worker, limit, now, lease_until: now + lease, floor: this.floor }
     if (found !== undefined && integer(found.other) === 0) {
       const taken = this.statements.get('claim/take').run(parameters)
       if (taken !== found.count) throw new Error(`millpond: ${found.count} jobs were found and ${taken} claimed`)

@@ -34,10 +34,14 @@ export function pushClaimed(engine: Engine, push: RequestOf<'push'>, claim: Requ
     encoding: bindable(encoding),
     data: bindable(data),
     lease_until: now + lease,
+    floor: engine.floor,
   })
   if (stored === 0) return null
   account.move(null, 'running')
   account.changes.pushed_total++
-  // In the order of `claimedFrom`; fence and attempt are 1.
-  return { now, jobs: [[priority, 0, id, 1, 1, attempts, group, key, timeout, trace, now, now, encoding, data]] }
+  // In the order of `claimedFrom`; the attempt is 1.
+  return {
+    now,
+    jobs: [[priority, 0, id, engine.floor + 1, 1, attempts, group, key, timeout, trace, now, now, encoding, data]],
+  }
 }

@@ -3,6 +3,7 @@
  * service. It takes all messages that are there, has them run in as few commits as possible, and posts what became of them.
  */
 import { MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { fenceFloor } from './boot.ts'
 import { Committer } from './committer.ts'
 import { connect } from './connection.ts'
 import { Engine } from './engine.ts'
@@ -21,15 +22,17 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
   const leave = (): void => (WHOLE ? port.close() : port.unref())
   let db: ReturnType<typeof connect>
   let log: Log | null
+  let floor: number
   try {
     db = connect(settings)
+    floor = fenceFloor(db, settings.busyTimeout)
     log = settings.sync === 'full' ? new Log(settings.path) : null
   } catch (error) {
     post({ kind: 'failed', error: toWire(error, settings.path) })
     leave()
     return
   }
-  const engine = new Engine(db)
+  const engine = new Engine(db, floor)
   const watcher = new Watcher(db, engine.statements, (bells) => post({ kind: 'answers', answers: [], bells }))
   let rung: ThreadMessage & { kind: 'answers' } = { kind: 'answers', answers: [], bells: [] }
   const committer = new Committer(db, engine, settings, log, {
