@@ -176,14 +176,14 @@ export class Cache {
     const held = layers.hold(tags)
     sky.add(flying)
     try {
-      const seenAt = performance.now()
+      const begun = layers.begin()
       flying.markers =
         redis === undefined ? layers.assumed(held) : tags.length > 0 ? await layers.learn(redis, tags) : []
       const stored = redis === undefined ? undefined : await layers.encode(value, lives, flying.markers)
       if (redis !== undefined && stored !== undefined) await redis.put(name, stored)
       sky.remove(flying)
       layers.invalidated(name)
-      layers.keep(flying, value, lives, { version: stored?.version ?? '', encoded: stored, seenAt, wanted: 'value' })
+      layers.keep(flying, value, lives, { version: stored?.version ?? '', encoded: stored, begun, wanted: 'value' })
     } finally {
       sky.remove(flying)
       layers.letGo(held)
@@ -215,7 +215,7 @@ export class Cache {
 
   /**
    * Ends every value that has the tag, at the cost of one. Loads with the tag that are under way are begun anew.
-   * @throws InvalidName, StoreUnavailable, StoreFailed, Closed
+   * @throws InvalidName, StoreUnavailable, StoreFull, StoreFailed, Closed
    */
   async invalidateTag(tag: string): Promise<void> {
     this.#assertOpen()

@@ -132,12 +132,15 @@ export function coalesce<In = void, Out = unknown>(
   }
   return Object.assign(call, {
     clear: (key: string) => {
-      kept?.delete(checkKey(key))
-      flights.clear(checkKey(key))
+      checkKey(key)
+      kept?.delete(key)
+      flights.clear(key)
+      elsewhere?.clear(key)
     },
     clearAll: () => {
       kept?.clear()
       flights.clearAll()
+      elsewhere?.clearAll()
     },
     stats: () => ({
       ...flights.counts,

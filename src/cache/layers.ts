@@ -17,7 +17,7 @@ import type { Found, RedisSide } from './redis.ts'
 import { type Form, type Rendered, render } from './rendered.ts'
 import { type Encoded, type Lives, type Stored, VERSION_BYTES } from './stored.ts'
 import { type Tag, Tags } from './tags.ts'
-import { Trust, type Watch } from './watch.ts'
+import { type Begun, Trust, type Watch } from './watch.ts'
 import { weigh } from './weigh.ts'
 
 export type Standing = 'fresh' | 'stale' | 'old' | 'unsure' | 'over'
@@ -40,7 +40,7 @@ export class Layers {
   readonly memory: Memory
   readonly sky = new Sky()
   readonly drift: number
-  readonly #tags = new Tags()
+  readonly tags = new Tags()
   readonly #trust: Trust
   readonly #codec: Codec
   readonly #onTrouble: (error: MillpondError, key: string) => void
@@ -58,12 +58,19 @@ export class Layers {
 
   standing(entry: Entry, now: number): Standing {
     if (entry.over) return 'over'
+    // Who invalidates what is not in Redis changes nothing there, so nothing is heard of it.
+    if (this.redis !== undefined && entry.version === '' && now - entry.seenAt >= this.drift) return 'unsure'
     if (!this.#trust.holds(entry, now)) return 'unsure'
     if (entry.uses.length > 0) {
       const tagged = entry.tagged(({ tag }) => tag.marker !== undefined && this.#trust.holds(tag, now))
       if (tagged !== true) return tagged === false ? 'over' : 'unsure'
     }
     return age(entry, now)
+  }
+
+  /** To be taken before a load, and kept with what it brings. */
+  begin(): Begun {
+    return this.#trust.begin()
   }
 
   /** Whether it may be answered while it cannot be had better: nothing that was heard speaks against it. */
@@ -79,7 +86,7 @@ export class Layers {
    */
   async look(redis: RedisSide, flying: Flying, wanted: Wanted): Promise<Looked> {
     const { key } = flying
-    const seen = { seenAt: performance.now(), epoch: this.#trust.epoch }
+    const seen = this.#trust.begin()
     const known = this.memory.peek(key)
     if (known !== undefined && known.version !== '' && !known.over) {
       const there = await redis.check(key)
@@ -95,11 +102,24 @@ export class Layers {
     }
     const found = await redis.read(key)
     if (found === undefined) {
-      if (known !== undefined) this.end(known)
+      // What was loaded a moment ago, and not taken by Redis, is not there for that alone.
+      const untaken = known?.version === '' && performance.now() - known.seenAt < this.drift
+      if (known !== undefined && !untaken) this.end(known)
       return { seen: undefined }
     }
     if ('reason' in found) return this.#spoilt(key, found.reason, null)
-    const looked = await this.#tagged(redis, this.#entryOf(flying, found, seen))
+    const fetched = this.#entryOf(flying, found, seen)
+    try {
+      return await this.#checked(redis, flying, fetched, wanted)
+    } catch (error) {
+      this.#release(fetched)
+      throw error
+    }
+  }
+
+  /** What was fetched, if it can be read and its tags' markers are still the same: then it is kept. */
+  async #checked(redis: RedisSide, flying: Flying, fetched: Entry, wanted: Wanted): Promise<Looked> {
+    const looked = await this.#tagged(redis, fetched)
     const { entry } = looked
     if (entry === undefined) return looked
     try {
@@ -108,7 +128,7 @@ export class Layers {
       // What this form cannot carry is told to those who want this form.
       if (isMillpondError(error, 'PayloadNotDecodable')) {
         this.end(entry)
-        return this.#spoilt(key, error.message, entry.version)
+        return this.#spoilt(flying.key, error.message, entry.version)
       }
       if (!isMillpondError(error, 'PayloadNotEncodable')) throw error
     }
@@ -120,9 +140,9 @@ export class Layers {
     return looked
   }
 
-  #entryOf(flying: Flying, { stored, age: since }: Found, seen: { seenAt: number; epoch: number }): Entry {
+  #entryOf(flying: Flying, { stored, age: since }: Found, seen: Begun): Entry {
     const { version, fresh, stale, error } = stored
-    const uses = stored.tags.map(({ name, version: marker }) => ({ tag: this.#tags.take(name), marker }))
+    const uses = stored.tags.map(({ name, version: marker }) => ({ tag: this.tags.take(name), marker }))
     const lives = { fresh, stale, error }
     return new Entry({
       key: flying.key,
@@ -160,15 +180,15 @@ export class Layers {
 
   /** The tags' markers as they are in Redis now. */
   async learn(redis: RedisSide, names: readonly string[]): Promise<TagMarker[]> {
-    const seen = { seenAt: performance.now(), epoch: this.#trust.epoch }
+    const seen = this.#trust.begin()
     for (const name of names) {
-      const tag = this.#tags.get(name)
+      const tag = this.tags.get(name)
       if (tag !== undefined) tag.suspect = false
     }
     const markers = await redis.markers(names)
     return names.map((name, index) => {
       const marker = markers[index] ?? ''
-      const tag = this.#tags.get(name)
+      const tag = this.tags.get(name)
       // What was heard in between is newer than the answer.
       if (tag !== undefined) Object.assign(tag, seen, { marker })
       return { name, marker }
@@ -177,24 +197,28 @@ export class Layers {
 
   /** The tags are known while a load is on its way, so that what is heard of them is not lost. To be let go. */
   hold(names: readonly string[]): readonly Tag[] {
-    return names.map((name) => this.#tags.take(name))
+    return names.map((name) => this.tags.take(name))
   }
 
   letGo(tags: readonly Tag[]): void {
-    for (const tag of tags) this.#tags.giveBack(tag)
+    for (const tag of tags) this.tags.giveBack(tag)
   }
 
   /** Markers for a load that goes without Redis: those that are known. */
   assumed(tags: readonly Tag[]): TagMarker[] {
     return tags.map((tag) => {
-      if (this.redis === undefined) tag.marker ??= newVersion()
+      if (this.redis === undefined) {
+        // Nobody else changes it, so it is as well known as if it had been looked up.
+        Object.assign(tag, this.#trust.begin())
+        tag.marker ??= newVersion()
+      }
       return { name: tag.name, marker: tag.marker ?? '' }
     })
   }
 
   /**
    * Keeps what was loaded.
-   * @param seenAt when the load began
+   * @param begun when the load began
    * @param encoded as it is in Redis; without it the value itself has to be kept
    */
   keep(
@@ -204,21 +228,21 @@ export class Layers {
     {
       version,
       encoded,
-      seenAt,
+      begun,
       wanted,
-    }: { version: string; encoded: Encoded | undefined; seenAt: number; wanted: Wanted },
+    }: { version: string; encoded: Encoded | undefined; begun: Begun; wanted: Wanted },
   ): Entry {
-    const uses = flying.markers.map(({ name, marker }) => ({ tag: this.#tags.take(name), marker }))
+    const form = encoded === undefined ? 'value' : wanted
+    // First, since it refuses what cannot be kept.
+    const weight = form === 'value' ? weigh(value) : 0
+    const uses = flying.markers.map(({ name, marker }) => ({ tag: this.tags.take(name), marker }))
     const { key, touched: suspect } = flying
     // The load may have taken long: what it says is as old as its beginning, but it lives from its end.
-    const age = seenAt - performance.now()
-    const entry = new Entry({ key, version, age, ...lives, encoded, uses, seenAt, epoch: this.#trust.epoch, suspect })
-    if (encoded === undefined || wanted === 'value') {
-      entry.forms.value = Promise.resolve(value)
-      entry.weight += weigh(value)
-    } else {
-      entry.forms[wanted] = this.#made(entry, wanted, Promise.resolve(value))
-    }
+    const age = begun.seenAt - performance.now()
+    const entry = new Entry({ key, version, age, ...lives, encoded, uses, ...begun, suspect })
+    entry.weight += weight
+    if (form === 'value') entry.forms.value = Promise.resolve(value)
+    else entry.forms[form] = this.#made(entry, form, Promise.resolve(value))
     if (flying.cancelled) this.end(entry)
     else this.memory.put(entry)
     return entry
@@ -286,6 +310,12 @@ export class Layers {
     if (entry !== undefined) this.end(entry)
   }
 
+  /** Redis has none, and one is loaded: the one that Redis did not take is not to come back for it, however long that takes. */
+  forgetUntaken(key: string): void {
+    const entry = this.memory.peek(key)
+    if (entry?.version === '') this.end(entry)
+  }
+
   /** The key was invalidated by this process: what was read or loaded of it so far is of before. */
   invalidated(key: string): void {
     this.forget(key)
@@ -294,7 +324,7 @@ export class Layers {
 
   /** The tag's marker is not known any more. */
   forgetTag(name: string): void {
-    const tag = this.#tags.get(name)
+    const tag = this.tags.get(name)
     if (tag === undefined) return
     tag.marker = this.redis === undefined ? newVersion() : undefined
     tag.suspect = this.redis !== undefined
@@ -314,7 +344,7 @@ export class Layers {
   }
 
   suspectTag(name: string): void {
-    const tag: Tag | undefined = this.#tags.get(name)
+    const tag: Tag | undefined = this.tags.get(name)
     if (tag !== undefined) tag.suspect = true
     const { redis } = this
     if (redis === undefined) return
@@ -331,7 +361,7 @@ export class Layers {
 
   suspectAll(): void {
     for (const entry of this.memory.entries()) entry.suspect = true
-    this.#tags.suspectAll()
+    this.tags.suspectAll()
     for (const flying of this.sky.all()) flying.touch()
   }
 

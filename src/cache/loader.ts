@@ -184,11 +184,18 @@ export class Loader<In> {
   ): Promise<Entry | undefined> {
     const layers = this.#layers
     const { redis } = layers
-    if (redis === undefined) return this.#loadAlone(flying, input, wanted)
+    if (redis === undefined) {
+      const known = layers.memory.peek(flying.key)
+      // One that was set while this was being loaded.
+      if (known !== undefined && layers.standing(known, performance.now()) === 'fresh') return known
+      return this.#loadAlone(flying, input, wanted)
+    }
     const token = randomUUID()
     let acquired: 'ours' | 'changed' | number
+    let isThere = true
     try {
       const { entry, seen } = await layers.look(redis, flying, wanted)
+      isThere = seen !== undefined
       if (flying.cancelled) return undefined
       if (entry !== undefined) {
         onKnown(entry)
@@ -198,24 +205,28 @@ export class Loader<In> {
       acquired = await redis.acquire(flying.key, token, this.#lease, seen)
     } catch (error) {
       if (!isStoreError(error)) throw error
-      return this.#withoutRedis(flying, input, wanted, background)
+      const known = this.#knownWithoutRedis(flying.key, background)
+      if (known !== undefined) return known
+      if (!isThere) layers.forgetUntaken(flying.key)
+      return this.#loadAlone(flying, input, wanted)
     }
     if (acquired === 'changed') return undefined
-    if (acquired === 'ours') return this.#loadHeld(redis, flying, input, wanted, token)
+    if (acquired === 'ours') {
+      if (!isThere) layers.forgetUntaken(flying.key)
+      return this.#loadHeld(redis, flying, input, wanted, token)
+    }
     this.#ground.counts.waited++
     await flying.wait(Math.min(acquired + 5, this.#ground.hearing() ? POLL.hearing : POLL.deaf))
     return undefined
   }
 
-  async #withoutRedis(flying: Flying, input: In, wanted: Wanted, background: boolean): Promise<Entry | undefined> {
-    const known = this.#layers.memory.peek(flying.key)
+  #knownWithoutRedis(key: string, background: boolean): Entry | undefined {
+    const known = this.#layers.memory.peek(key)
     const now = performance.now()
-    if (known !== undefined && this.#layers.servable(known, now)) {
-      const young = now - known.seenAt < this.#layers.drift
-      if (young && now < known.freshUntil) return known
-      if (!background && known.errorUntil > known.freshUntil) return known
-    }
-    return this.#loadAlone(flying, input, wanted)
+    if (known === undefined || !this.#layers.servable(known, now)) return undefined
+    const young = now - known.seenAt < this.#layers.drift
+    if (young && now < known.freshUntil) return known
+    return !background && known.errorUntil > known.freshUntil ? known : undefined
   }
 
   /** Nobody else is told, and nobody else is kept from doing the same. */
@@ -223,9 +234,9 @@ export class Loader<In> {
     const held = this.#layers.hold(flying.tags)
     try {
       flying.markers = this.#layers.assumed(held)
-      const seenAt = performance.now()
+      const begun = this.#layers.begin()
       const value = await this.#called(flying, input)
-      return this.#layers.keep(flying, value, this.#livesOf(value), { version: '', encoded: undefined, seenAt, wanted })
+      return this.#layers.keep(flying, value, this.#livesOf(value), { version: '', encoded: undefined, begun, wanted })
     } finally {
       this.#layers.letGo(held)
     }
@@ -250,7 +261,7 @@ export class Loader<In> {
     const timer = setInterval(renew, this.#lease / 3)
     flying.confirm = renew
     try {
-      const seenAt = performance.now()
+      const begun = this.#layers.begin()
       flying.markers = await this.#markers(redis, flying)
       const value = await this.#called(flying, input)
       const lives = this.#livesOf(value)
@@ -263,11 +274,11 @@ export class Loader<In> {
         if (done === false) flying.cancelled = true
         if (done === false && !flying.last) return undefined
         const version = done === true ? stored.version : ''
-        return this.#layers.keep(flying, value, lives, { version, encoded: stored, seenAt, wanted })
+        return this.#layers.keep(flying, value, lives, { version, encoded: stored, begun, wanted })
       }
       // What is there would come back, though the loader says that there is nothing.
       if (lives.fresh === 0) await redis.drop(key).catch(() => undefined)
-      return this.#layers.keep(flying, value, lives, { version: '', encoded: undefined, seenAt, wanted })
+      return this.#layers.keep(flying, value, lives, { version: '', encoded: undefined, begun, wanted })
     } finally {
       clearInterval(timer)
       flying.confirm = undefined

@@ -10,12 +10,15 @@ export interface Watch {
 /** Without Redis there is nobody else. */
 export const ALONE: Watch = { epoch: 0, aliveAt: Number.POSITIVE_INFINITY }
 
-/** What was read from Redis, or stored there. */
-export interface Seen {
-  /** When that was begun, by `performance.now()`. */
+/** When a look into Redis, or a load, was begun: what it brings is at least as new as that. */
+export interface Begun {
+  /** By `performance.now()`. */
   seenAt: number
-  /** The epoch when that was begun. */
   epoch: number
+}
+
+/** What was read from Redis, or stored there. */
+export interface Seen extends Begun {
   /** Something was heard of it since: it may have changed. */
   suspect: boolean
 }
@@ -30,8 +33,9 @@ export class Trust {
     this.#drift = drift
   }
 
-  get epoch(): number {
-    return this.#watch.epoch
+  /** Both at once: an epoch that is taken later would vouch for what was missed in between. */
+  begin(): Begun {
+    return { seenAt: performance.now(), epoch: this.#watch.epoch }
   }
 
   holds({ seenAt, epoch, suspect }: Seen, now: number): boolean {

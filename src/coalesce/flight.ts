@@ -85,7 +85,8 @@ export class Flight<Out> {
   #leave(waiter: Waiter<Out>): void {
     this.#leavers.delete(waiter)
     waiter.reject(waiter.signal.reason)
-    if (this.#together.length > 0 || this.#leavers.size > 0) return
+    // Some are told turns after the landing: the call is over then, and whoever leaves does not abort it.
+    if (this.#landed || this.#together.length > 0 || this.#leavers.size > 0) return
     const error = new DOMException('Everyone who waited for this call has left', 'AbortError')
     this.#land({ end: 'abandoned', error })
     this.#call.abort(error)

@@ -5,12 +5,15 @@
  *   callers of other processes push too and get the id of that job; all wait for its result
  *
  * Who makes the call may die: its lease ends, and another process makes it. A call that fails is not made again: its error is the result.
+ * After a clear, whoever gets the id of a job that began before it waits for the end of that job and pushes again.
  */
 import { createHash } from 'node:crypto'
-import { MillpondError } from '../errors.ts'
+import { LONGEST_TIMER } from '../duration.ts'
+import { isMillpondError, MillpondError } from '../errors.ts'
 import type { Millpond } from '../millpond.ts'
 import type { Queue } from '../queue.ts'
 import { Flights } from './flights.ts'
+import { KnownJobs } from './known-jobs.ts'
 
 /** How often a call is begun: again only after the death of whoever made it. */
 const ATTEMPTS = 3
@@ -40,6 +43,7 @@ export class SharedFlights<In, Out> {
   readonly #queue: Queue<Boarding<In>>
   /** The calls that this process makes, by job; their time limit is here, since a job that is late would be tried again. */
   readonly #calls: Flights<Out>
+  readonly #known: KnownJobs
 
   constructor(pond: Millpond, { name, timeout, fn }: SharedFlightsOptions<In, Out>) {
     this.#pond = pond
@@ -50,12 +54,17 @@ export class SharedFlights<In, Out> {
       retry: { attempts: ATTEMPTS },
     })
     this.#calls = new Flights(timeout)
+    // Twice what all attempts of a job take: they also wait for a worker.
+    this.#known = new KnownJobs(Math.min(LONGEST_TIMER, 2 * ATTEMPTS * (timeout + lease)))
     this.#queue.work(
-      async ({ id, data }, { signal, giveUp }) => {
+      async ({ id, key, data }, { signal, giveUp }) => {
+        const leave = this.#known.enter(key ?? '', Promise.resolve(id))
         try {
           return await this.#calls.board(id, (aborted) => fn(data.input as In, { signal: aborted }), signal)
         } catch (error) {
           return giveUp(error)
+        } finally {
+          leave()
         }
       },
       { concurrency: CONCURRENCY, window: 0 },
@@ -73,24 +82,61 @@ export class SharedFlights<In, Out> {
    * waits for it elsewhere begins another
    * @throws what the function threw, as a copy; TimedOut; and what `push` and `result` of a pond throw
    */
-  async fly(key: string, input: In, signal: AbortSignal): Promise<Out> {
+  async fly(flightKey: string, input: In, signal: AbortSignal): Promise<Out> {
+    const key = jobKey(flightKey)
+    const { clears } = this.#known
+    const boarding = input === undefined ? {} : { input }
     for (;;) {
       signal.throwIfAborted()
-      const boarding = input === undefined ? {} : { input }
-      const { id, existing } = await this.#queue.push(boarding, { key: jobKey(key) })
+      const pushed = this.#queue.push(boarding, { key })
+      const leave = this.#known.enter(
+        key,
+        pushed.then(idOf, () => undefined),
+      )
       try {
-        return (await this.#pond.result(id, { signal })) as Out
+        const { id, existing } = await pushed
+        if (!existing || !(await this.#known.isOutdated(key, id, clears)))
+          return await this.#answer(id, signal, existing)
+        await this.#ended(id, signal)
       } catch (error) {
-        if (signal.aborted) {
-          // If the store cannot be reached, the call goes on, and its answer is dropped.
-          if (!existing) this.#pond.cancel(id).catch(() => {})
-          throw error
-        }
-        if (!isOver(error)) throw thrown(error)
+        if (signal.aborted || !isOver(error)) throw thrown(error)
+      } finally {
+        leave()
       }
     }
   }
+
+  /** Whoever flies with the key from now on gets no answer of a job that this process has under way. */
+  clear(key: string): void {
+    this.#known.clear(jobKey(key))
+  }
+
+  clearAll(): void {
+    this.#known.clearAll()
+  }
+
+  async #answer(id: string, signal: AbortSignal, existing: boolean): Promise<Out> {
+    try {
+      return (await this.#pond.result(id, { signal })) as Out
+    } catch (error) {
+      // If the store cannot be reached, the call goes on, and its answer is dropped.
+      if (signal.aborted && !existing) this.#pond.cancel(id).catch(() => {})
+      throw error
+    }
+  }
+
+  /** Resolves when the job is over, whatever it came to. */
+  async #ended(id: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#pond.result(id, { signal })
+    } catch (error) {
+      const ended = isMillpondError(error, 'JobFailed') || isMillpondError(error, 'PayloadNotDecodable')
+      if (signal.aborted || !(ended || isOver(error))) throw error
+    }
+  }
 }
+
+const idOf = ({ id }: { id: string }): string => id
 
 /** The flight has gone without an answer: whoever began it has left, or its answer was kept no longer. */
 function isOver(error: unknown): boolean {

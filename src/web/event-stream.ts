@@ -38,6 +38,7 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let timer: NodeJS.Timeout | undefined
 
+  /** Called by listeners and timers, where whatever it threw would end the process. */
   const end = (error?: unknown) => {
     if (!open) return
     open = false
@@ -79,14 +80,21 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
         if (signal.aborted) leave()
       },
       async pull(given) {
-        while (open) {
-          const found = await next()
-          if (!open) return
-          if (found !== undefined || !(await news())) {
-            if (open) given.enqueue(encoder.encode(found?.text ?? ': still here\n\n'))
-            if (found?.last === true) end()
-            return
+        try {
+          while (open) {
+            const found = await next()
+            if (!open) return
+            if (found !== undefined || !(await news())) {
+              if (open) given.enqueue(encoder.encode(found?.text ?? ': still here\n\n'))
+              if (found?.last === true) end()
+              return
+            }
           }
+        } catch (error) {
+          // The throw makes an error of the stream, which must not be closed then.
+          controller = undefined
+          end(error)
+          throw error
         }
       },
       cancel() {

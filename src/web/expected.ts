@@ -8,6 +8,8 @@ import type { QueueReport } from '../stats.ts'
 const FRESH = 5000
 /** Most queues whose figures are kept: where clients name queues, there may be any number. */
 const QUEUES = 1000
+/** The last moment, in ms since 1970, that a Date can name. */
+const LAST_MOMENT = 8.64e15
 
 export class Expected {
   readonly #pond: Pick<Millpond, 'queue'>
@@ -17,12 +19,14 @@ export class Expected {
     this.#pond = pond
   }
 
-  /** Undefined where the job does not wait, its queue is paused, or nothing is known. Never rejects. */
+  /** Undefined where the job does not wait, its queue is paused, nothing is known, or no Date goes that far. Never rejects. */
   async start(job: JobInfo): Promise<Date | undefined> {
     if (job.state !== 'waiting' && job.state !== 'scheduled') return undefined
     const report = await this.#report(job.queue)
     const wait = report === undefined ? undefined : expectedWait(report, job.priority)
-    return wait === undefined ? undefined : new Date(Math.max(Date.now(), job.dueAt.getTime() + wait))
+    if (wait === undefined) return undefined
+    const start = Math.max(Date.now(), job.dueAt.getTime() + wait)
+    return start > LAST_MOMENT ? undefined : new Date(start)
   }
 
   #report(queue: string): Promise<QueueReport | undefined> {

@@ -174,6 +174,7 @@ export class SharedAnswers {
 
   clearAll(): void {
     this.#kept?.clear()
+    this.#varies.clear()
     this.#passes.clear()
     this.#flights.clearAll()
   }

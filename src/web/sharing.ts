@@ -40,6 +40,7 @@ const PARTICULAR = [
  * says so by `Vary`: were they not a part of the key, one client could have its own host written into everyone's answer.
  */
 const ROUTED = [
+  'forwarded',
   'x-forwarded-host',
   'x-forwarded-proto',
   'x-forwarded-port',
@@ -73,9 +74,17 @@ export function routedBy(header: HeaderOf): string {
   let lines = ''
   for (const name of ROUTED) {
     const value = header(name)
-    if (value != null) lines += `${name}:${value}\n`
+    if (value != null) lines += `${name}:${name === 'forwarded' ? withoutNodes(value) : value}\n`
   }
   return lines === '' ? '' : `${lines}\n`
+}
+
+/**
+ * A `Forwarded` without who asked and by which proxy (RFC 7239, sections 5.1 and 5.2), which with most proxies no two clients share.
+ * Only what is plainly an address or a name goes: nothing of it could be taken for a host by those who read the header less strictly.
+ */
+function withoutNodes(forwarded: string): string {
+  return forwarded.replace(/(?<=^|[\s,;])(for|by)=(?:"[\w.:[\]-]*"|[\w.:[\]-]+)(?=[\s,;]|$)/gi, '$1=_')
 }
 
 export type Verdict =
@@ -114,12 +123,18 @@ export function verdictOf(status: number, header: HeaderOf): Verdict {
   return { share: true, vary, fresh: REUSABLE_STATUS.has(status) ? freshness(control, header) : 0 }
 }
 
-/** @returns undefined if the answer suits this one request alone */
+/** What a header's name is made of. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~a-z0-9]+$/
+
+/** @returns undefined if the answer suits this one request alone, or there is no telling which others */
 function varyOf(header: HeaderOf): readonly string[] | undefined {
   const names = new Set<string>()
   for (const part of (header('vary') ?? '').split(',')) {
     const name = part.trim().toLowerCase()
-    if (name !== '') names.add(name)
+    if (name === '') continue
+    // What the handler meant is anyone's guess, and no request can be asked for such a header.
+    if (!TOKEN.test(name)) return undefined
+    names.add(name)
   }
   // What services forget to say.
   const origin = header('access-control-allow-origin')

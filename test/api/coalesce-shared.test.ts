@@ -159,6 +159,110 @@ onEachStore('a flight', {
   },
 })
 
+onEachStore('a flight that was cleared', {
+  async 'answers those who are in it; who comes after gets, and keeps, another answer'({ open }) {
+    const one = processOf(await open(), { ttl: '1m' })
+    const before = one.get({ url: 'a' })
+    const old = await onlyCall(one)
+    one.get.clear('a')
+    const after = one.get({ url: 'a' })
+    const other = one.get({ url: 'b' })
+    await until(() => one.calls.length === 2, 'the call of another key')
+    one.calls[1]?.resolve('B')
+    assert.equal(await other, 'B')
+    old.resolve('old')
+    assert.equal(await before, 'old')
+    await until(() => one.calls.length === 3, 'a new call')
+    one.calls[2]?.resolve('new')
+    assert.equal(await after, 'new')
+    assert.equal(await one.get({ url: 'a' }), 'new')
+    assert.equal(one.calls.length, 3)
+  },
+
+  async 'also by clearAll, before the store has heard of it, and twice'({ open }) {
+    const one = processOf(await open())
+    const before = one.get({ url: 'a' })
+    one.get.clearAll()
+    const after = one.get({ url: 'a' })
+    one.get.clear('a')
+    const last = one.get({ url: 'a' })
+    ;(await onlyCall(one)).resolve('old')
+    assert.equal(await before, 'old')
+    await until(() => one.calls.length === 2, 'a new call')
+    one.calls[1]?.resolve('new')
+    // Those who came after both clears may share the one that was begun after both.
+    assert.deepEqual(await Promise.all([after, last]), ['new', 'new'])
+    assert.equal(one.calls.length, 2)
+  },
+
+  async 'may fail, or be left by everyone: who comes after gets an answer'({ open }) {
+    const one = processOf(await open())
+    const failing = assert.rejects(one.get({ url: 'a' }), { message: 'down' })
+    const old = await onlyCall(one)
+    one.get.clear('a')
+    const leaving = new AbortController()
+    const left = assert.rejects(one.get({ url: 'a' }, { signal: leaving.signal }), { name: 'AbortError' })
+    old.reject(new Error('down'))
+    await failing
+    await until(() => one.calls.length === 2)
+    one.get.clear('a')
+    const last = one.get({ url: 'a' })
+    leaving.abort()
+    await left
+    await until(() => one.calls.length === 3, 'another call for who came last')
+    one.calls[2]?.resolve('new')
+    assert.equal(await last, 'new')
+  },
+
+  async 'and is made here for another process, keeps its answer from those who come here after'({ open }) {
+    const pond = await open()
+    const one = processOf(pond)
+    // As another process pushes it.
+    const { id } = await pond.queue('coalesce/headers').push({ input: { url: 'a' } }, { key: '=a' })
+    const old = await onlyCall(one)
+    one.get.clear('a')
+    one.aboard.yet = false
+    const after = one.get({ url: 'a' })
+    await until(() => one.aboard.yet)
+    old.resolve('old')
+    assert.equal(await pond.result(id), 'old')
+    await until(() => one.calls.length === 2, 'a new call')
+    one.calls[1]?.resolve('new')
+    assert.equal(await after, 'new')
+  },
+
+  async 'while its callers were on their way to it, is theirs all the same'({ open }) {
+    const pond = await open()
+    const one = processOf(pond)
+    await pond.queue('coalesce/headers').push({ input: { url: 'a' } }, { key: '=a' })
+    const old = await onlyCall(one)
+    one.aboard.yet = false
+    const before = one.get({ url: 'a' })
+    one.get.clear('a')
+    await until(() => one.aboard.yet)
+    old.resolve('old')
+    assert.equal(await before, 'old')
+    assert.equal(one.calls.length, 1)
+  },
+
+  async 'and never ends, is waited for until the time limit, also if all who were in it have left'({ open }) {
+    const pond = await open()
+    const queue = pond.queue('coalesce/headers')
+    const { id } = await queue.push({ input: { url: 'a' } }, { key: '=a', delay: '1h' })
+    const one = processOf(pond, { timeout: 500 })
+    const leaving = new AbortController()
+    const left = assert.rejects(one.get({ url: 'a' }, { signal: leaving.signal }), { name: 'AbortError' })
+    one.get.clear('a')
+    leaving.abort()
+    await left
+    await refused(one.get({ url: 'a' }), 'TimedOut')
+    await pond.cancel(id)
+    const after = one.get({ url: 'a' })
+    ;(await onlyCall(one)).resolve('at last')
+    assert.equal(await after, 'at last')
+  },
+})
+
 onEachStore(
   'a flight of many processes',
   {

@@ -253,6 +253,19 @@ describe('coalesce: callers who leave', () => {
     await stays
   })
 
+  test('a call that has answered is not aborted by one who leaves before being told', async () => {
+    const { get, call, answer } = shared()
+    const leaving = new AbortController()
+    const first = get('a')
+    const left = assert.rejects(get('a', { signal: leaving.signal }), { name: 'AbortError' })
+    answer(0)
+    await first
+    leaving.abort()
+    await left
+    assert.equal(call(0).signal.aborted, false)
+    assert.equal(get.stats().aborted, 0)
+  })
+
   test('a signal that was aborted before starts nothing', async () => {
     const { get, inputs } = shared()
     await assert.rejects(get('a', { signal: AbortSignal.abort() }), { name: 'AbortError' })

@@ -85,6 +85,7 @@ describe('answers that are not shared', () => {
     ['no-cache of old', { headers: { pragma: 'no-cache' } }],
     ['Vary: *', { headers: { vary: 'accept, *' } }],
     ['too many names in Vary', { headers: { vary: Array.from({ length: 17 }, (_, index) => `x-${index}`).join() } }],
+    ['a Vary that names no header', { headers: { vary: 'accept, Accept-Encoding User-Agent' } }],
     ['events', { headers: { 'content-type': 'text/event-stream; charset=utf-8' } }],
     ['parts without end', { headers: { 'content-type': 'multipart/x-mixed-replace; boundary=b' } }],
     ['lines of JSON', { headers: { 'content-type': 'application/x-ndjson' } }],

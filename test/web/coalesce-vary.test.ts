@@ -97,6 +97,48 @@ describe('Vary', () => {
     assert.equal(server.share.stats().kept, 0)
   })
 
+  test('and so is Forwarded, but for who asked and by which proxies', async () => {
+    const server = served({ ttl: '1h' })
+    const send = (forwarded: string) => server.send('/', { headers: { forwarded } })
+    const same = [
+      'for=192.0.2.60;proto=https;by=203.0.113.43;host=a.example',
+      'for="[2001:db8::17]:4711";proto=https;by=_proxy;host=a.example',
+      'for=unknown;proto=https;by=203.0.113.43;host=a.example',
+    ]
+    const all = same.map(send)
+    assert.equal(server.runs, 1)
+    server.answer(0, 'a')
+    assert.deepEqual(await texts(all), ['a', 'a', 'a'])
+    for (const [index, other] of [
+      'for=192.0.2.60;proto=http;by=203.0.113.43;host=a.example',
+      'for=192.0.2.60;proto=https;by=203.0.113.43;host=evil.example',
+      'for="x;host=evil.example";proto=https;by=203.0.113.43;host=a.example',
+      'for=host=evil.example;proto=https;by=203.0.113.43;host=a.example',
+      'for="\\"host=evil";proto=https;by=203.0.113.43;host=a.example',
+      'host=evil.example',
+    ].entries()) {
+      const response = send(other)
+      assert.equal(server.runs, index + 2, other)
+      server.answer(index + 1)
+      await response
+    }
+    server.share.clear('http://localhost/')
+    assert.equal(server.share.stats().kept, 0)
+  })
+
+  test('clearAll forgets also by what answers differ', async () => {
+    const server = served({ ttl: '1h' })
+    const send = (accept: string) => server.send('/', { headers: { accept } })
+    const first = send('a/a')
+    server.answer(0, undefined, vary('accept'))
+    await first
+    server.share.clearAll()
+    const all = [send('a/a'), send('b/b')]
+    assert.equal(server.runs, 2, 'as at the very first')
+    server.answer(1)
+    assert.deepEqual(await texts(all), ['answer 1', 'answer 1'])
+  })
+
   test('a value cannot be made to look like another key', async () => {
     const server = served({ ttl: '1h', key: (request) => request.headers.get('x-key') ?? '' })
     const first = server.send('/', { headers: { 'x-key': 'k', accept: 'a' } })
