@@ -34,6 +34,7 @@ interface Line {
 export class Claims {
   readonly #store: Store
   readonly #lines = new Map<string, Line>()
+  readonly #underWay = new Set<Promise<unknown>>()
   #unlisten: (() => void) | undefined
   #poll: NodeJS.Timeout | undefined
   #stopping = false
@@ -45,13 +46,18 @@ export class Claims {
   /**
    * At most `limit` jobs; none if there were none for so long.
    * @param wait in milliseconds
-   * @param signal the worker is gone: what was claimed for it is given back
+   * @param signal while this is under way: the worker is gone, and what was claimed for it is given back
    * @throws `Store…`
    */
-  async claim(request: ClaimRequest, wait: number, signal: AbortSignal): Promise<Claimed> {
+  claim(request: ClaimRequest, wait: number, signal: AbortSignal): Promise<Claimed> {
+    return this.#track(this.#claim(request, wait, signal))
+  }
+
+  async #claim(request: ClaimRequest, wait: number, signal: AbortSignal): Promise<Claimed> {
+    if (signal.aborted) return { now: Date.now(), jobs: [] }
     const { promise, resolve, reject } = Promise.withResolvers<Claimed>()
-    const impatient = wait === 0 || this.#stopping || signal.aborted
-    const waiter: Waiter = { request, resolve, reject, impatient, asking: false, gone: signal.aborted }
+    const impatient = wait === 0 || this.#stopping
+    const waiter: Waiter = { request, resolve, reject, impatient, asking: false, gone: false }
     const line = this.#join(request.queue, waiter)
     const timer = impatient ? undefined : setTimeout(() => this.#dismiss(request.queue, waiter), wait)
     const hangUp = () => {
@@ -74,7 +80,19 @@ export class Claims {
   async giveBack(queue: string, jobs: readonly ClaimedJob[]): Promise<void> {
     if (jobs.length === 0) return
     const holds = jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim }))
-    await this.#store.release(queue, holds).catch(() => {})
+    await this.#track(this.#store.release(queue, holds)).catch(() => {})
+  }
+
+  /** Resolves when the claims that are under way now have their answer, and what is being given back is back. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    const over = () => void this.#underWay.delete(work)
+    this.#underWay.add(work)
+    work.then(over, over)
+    return work
   }
 
   /** How many wait. */

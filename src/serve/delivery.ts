@@ -1,17 +1,20 @@
 /**
  * A queue delivered to a webhook: a worker that POSTs each job, signed (`signature.ts`).
  *
- *   2xx              done; a JSON answer is the job's result
+ *   2xx              done; a JSON answer that can be stored is the job's result
  *   410              given up: the job is dead
  *   429, 503 …       another attempt, after Retry-After where the answer has one
  *   all else         another attempt, after the backoff; so are redirects, no answer, and none in time
  */
 import type { Context } from '../context.ts'
+import { encode } from '../encoding.ts'
+import { isMillpondError } from '../errors.ts'
 import type { Job } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
 import type { Outcome } from '../outcome.ts'
 import { jsonText } from '../web/answer.ts'
 import type { Worker } from '../worker.ts'
+import { retryAfter } from './retry-after.ts'
 import { signatureHeaders } from './signature.ts'
 import { version } from './version.ts'
 
@@ -33,21 +36,26 @@ export interface Delivery {
 const BACKOFF = { type: 'exponential', base: '5s', factor: 4, max: '24h' } as const
 /** Bytes of an answer that may become a result. */
 const LONGEST_ANSWER = 64 * 1024
-const LONGEST_DELAY = 24 * 3_600_000
 
-/** @returns a worker, which runs until it is closed @throws InvalidName, Closed */
-export function deliver(pond: Millpond, delivery: Delivery): Worker {
+/**
+ * @param maxPayload bytes of an encoded result, as the pond has it
+ * @returns a worker, which runs until it is closed
+ * @throws InvalidName, Closed
+ */
+export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number): Worker {
   const queue = pond.queue(delivery.queue, { retry: { backoff: BACKOFF } })
-  return queue.work((job, context) => attempt(delivery, job, context), { concurrency: delivery.concurrency })
+  return queue.work((job, context) => attempt(delivery, job, context, maxPayload), {
+    concurrency: delivery.concurrency,
+  })
 }
 
 /** What the answer holds, or what is to become of the job. @throws Error for another attempt by the backoff */
-async function attempt(delivery: Delivery, job: Job, context: Context): Promise<unknown> {
+async function attempt(delivery: Delivery, job: Job, context: Context, maxPayload: number): Promise<unknown> {
   try {
     const response = await post(delivery, job, context.signal)
     const { status } = response
-    if (response.ok) return await resultOf(response)
-    await response.body?.cancel()
+    if (response.ok) return await resultOf(response, maxPayload)
+    await discard(response)
     return refused(status, response.headers.get('retry-after'), context)
   } catch (error) {
     const known = error instanceof Refused ? error : new Refused(reason(error, delivery.timeout))
@@ -86,27 +94,28 @@ function post({ url, keys, timeout }: Delivery, job: Job, signal: AbortSignal): 
   })
 }
 
-function refused(status: number, retryAfter: string | null, context: Context): never {
+function refused(status: number, asked: string | null, context: Context): never {
   const message = `the webhook answered ${status}`
   if (status === 410) throw new Refused(message, context.giveUp(message))
-  const delay = retryAfter === null ? undefined : delayOf(retryAfter, Date.now())
+  const delay = asked === null ? undefined : retryAfter(asked, Date.now())
   throw new Refused(message, delay === undefined ? undefined : context.retry(delay, message))
 }
 
-/** Milliseconds of a `Retry-After`, a day at most; undefined where it is neither seconds nor a date. */
-export function delayOf(retryAfter: string, now: number): number | undefined {
-  const text = retryAfter.trim()
-  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_DELAY)
+/** What is still to come of it is of no use. Never rejects: what the answer said holds, also where its connection broke since. */
+async function discard({ body }: Response): Promise<void> {
+  await body?.cancel().catch(() => {})
 }
 
-/** The JSON of an answer; undefined where there is none, or too much of it. The work is done either way. */
-async function resultOf(response: Response): Promise<unknown> {
+/**
+ * The JSON of an answer; undefined where there is none, too much of it, or more levels than can be stored. The work is done either way. Never
+ * rejects.
+ */
+async function resultOf(response: Response, maxPayload: number): Promise<unknown> {
   const isJson = /^application\/(?:[^;]+\+)?json\b/i.test(response.headers.get('content-type') ?? '')
   const chunks: Uint8Array[] = []
   let size = 0
   if (!isJson || response.body === null) {
-    await response.body?.cancel()
+    await discard(response)
     return undefined
   }
   try {
@@ -115,7 +124,9 @@ async function resultOf(response: Response): Promise<unknown> {
       if (size > LONGEST_ANSWER) return undefined
       chunks.push(chunk)
     }
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    encode(value, 'result', maxPayload)
+    return value
   } catch {
     return undefined
   }
@@ -123,7 +134,17 @@ async function resultOf(response: Response): Promise<unknown> {
 
 function reason(error: unknown, timeout: number): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `the webhook did not answer within ${timeout} ms`
-  const cause: unknown = error instanceof Error ? error.cause : undefined
-  if (!(cause instanceof Error)) return 'the webhook could not be reached'
-  return `the webhook could not be reached: ${'code' in cause ? String(cause.code) : cause.message}`
+  // It is what the attempt's signal was aborted with.
+  if (isMillpondError(error)) return `the attempt was over before the webhook answered: ${error.code}`
+  const why = whyUnreached(error)
+  return `the webhook could not be reached${why === '' || why.includes('://') ? '' : `: ${why}`}`
+}
+
+/** A code: Node has it in the cause, Bun in the error itself. Deno has none, but says it at the end of a message that names the whole URL. */
+function whyUnreached(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  for (const source of [error.cause, error]) {
+    if (source instanceof Error && 'code' in source && typeof source.code === 'string') return source.code
+  }
+  return error.cause instanceof Error ? (error.cause.message.split(': ').at(-1) ?? '') : ''
 }

@@ -57,7 +57,10 @@ export interface Served {
   store: string
   /** Ends all that waits with what is known; from now on nothing waits. To be called when the server stops to listen. */
   stop(): void
-  /** Closes deliveries, giving them the time to finish, and lets go of the store. To be called when no request is under way. */
+  /**
+   * Closes deliveries, giving them the time to finish, and lets go of the store. To be called when no request is under way; claims that nobody
+   * waits for any more are given back first.
+   */
   close(options?: { timeout?: Duration }): Promise<void>
 }
 
@@ -90,11 +93,12 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   })
 
   const close = async (timeout: number) => {
+    await service.settled()
     await sweeper.stop()
     await pond.close({ timeout })
   }
   try {
-    for (const delivery of given.deliveries ?? []) deliver(pond, delivery)
+    for (const delivery of given.deliveries ?? []) deliver(pond, delivery, maxPayload)
   } catch (error) {
     await close(0)
     throw error

@@ -90,6 +90,8 @@ export class HttpServer {
     const timer = setTimeout(() => this.#server.closeAllConnections(), timeout)
     await closed
     clearTimeout(timer)
+    // Node tells of the server's end before it tells the answers that they were cut, upon which claims are given back.
+    await Promise.all([...this.#underWay].map(over))
   }
 
   #note(incoming: IncomingMessage, outgoing: ServerResponse): void {
@@ -106,6 +108,12 @@ export class HttpServer {
       onAnswer(incoming.method ?? '', path, outgoing.statusCode, performance.now() - began)
     })
   }
+}
+
+function over(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    outgoing.once('close', () => resolve())
+  })
 }
 
 /** What is no HTTP, or too much of it, never becomes a request. */

@@ -71,6 +71,12 @@ export class Service {
     this.#claims.stop()
   }
 
+  /** Stops, and resolves when no claim is under way: none is left to its lease because the store closed before it was given back. */
+  async settled(): Promise<void> {
+    this.stop()
+    await this.#claims.settled()
+  }
+
   async #handle(request: Request): Promise<Response> {
     const url = new URL(request.url)
     const matched = this.#router.match(url.pathname)

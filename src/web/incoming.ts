@@ -14,11 +14,26 @@ const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 /** A name or address with or without a port; what else a Host header may hold would change the meaning of the URL. */
 const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 
+/** Of the requests made here: aborted when the connection is gone before the whole answer is. */
+const hangUps = new WeakMap<Request, AbortSignal>()
+
+/**
+ * Calls back if the answer, once made, cannot be sent whole. Only of requests that came in by node:http, behind `toNode` or `toFastify`, is that
+ * known; of others it is never called back. Their own signal does not tell: `Deno.serve` aborts it after answers that were sent, too.
+ */
+export function onUnsent(request: Request, callback: () => void): void {
+  hangUps.get(request)?.addEventListener('abort', callback, { once: true })
+}
+
 /** @throws Refusal where it is no request that can be handled */
 export function requestOf(incoming: IncomingMessage, outgoing: ServerResponse): Request {
   const asked = incoming.method ?? 'GET'
   const method = FORBIDDEN.has(asked) ? `X-${asked}` : asked
   const hangUp = new AbortController()
+  const made = (request: Request) => {
+    hangUps.set(request, hangUp.signal)
+    return request
+  }
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) hangUp.abort()
     if (!incoming.complete) letGo(incoming)
@@ -31,10 +46,10 @@ export function requestOf(incoming: IncomingMessage, outgoing: ServerResponse): 
     const headers = headersOf(incoming)
     if (parsed?.type !== undefined) headers.set('content-type', parsed.type)
     const init: RequestInit = { method, headers, signal: hangUp.signal }
-    if (BODILESS.has(method)) return new Request(urlOf(incoming), init)
+    if (BODILESS.has(method)) return made(new Request(urlOf(incoming), init))
     const body = parsed === undefined ? bodyOf(incoming) : parsed.body
     // Fetch asks for `duplex` with a stream for a body, and knows no other value.
-    return new Request(urlOf(incoming), { ...init, body, duplex: 'half' })
+    return made(new Request(urlOf(incoming), { ...init, body, duplex: 'half' }))
   } catch (error) {
     if (error instanceof Refusal) throw error
     throw new Refusal({ status: 400, detail: 'The request line or a header was not understood.' })

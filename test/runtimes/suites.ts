@@ -14,7 +14,7 @@ interface Differences {
   failing: Reasons
 }
 
-const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache']
+const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache', 'serve']
 
 /** Not for what they test, but for the time they take; all are about things that no runtime has a part in. */
 const NODE_ALONE: Readonly<Record<string, string>> = {
@@ -23,9 +23,14 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/cache/network.test.ts': 'a network with faults',
   'test/cache/outage.test.ts': 'a server that is away',
   'test/cache/processes.test.ts': 'half a minute of processes that are killed and stopped',
+  'test/serve/examples.test.ts': 'programs in other languages',
+  'test/serve/hangups.test.ts': 'ten thousand clients of a process of Node',
+  'test/serve/hostile.test.ts': 'thousands of hostile requests',
 }
 
 const HOOKS = 'the examples import the package by its name, which a hook of Node’s module loader leads to src/'
+
+const METHODS = 'its Request makes a GET of a method that it does not know'
 
 /** Why a test may pass or fail, wherever it runs. */
 export const UNSURE: Reasons = {
@@ -60,6 +65,10 @@ export const DIFFERENCES: Readonly<Record<RuntimeName, Differences>> = {
           'it cannot make the error that the test wants to throw, one with a symbol as its name',
       },
       'test/cache/bounds.test.ts': { 'weights are near what V8 takes': 'it has no V8' },
+      'test/serve/refusals.test.ts': { 'paths and methods: 400, 404, 405 with Allow': METHODS },
+      'test/serve/server.test.ts': {
+        'what is no HTTP, and headers over 16 KiB, are refused with a problem document': METHODS,
+      },
       'test/unit/batch.test.ts': {
         'what they left behind is not held on to while a group hangs': 'the test asks V8 to collect garbage',
       },

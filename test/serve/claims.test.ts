@@ -111,6 +111,36 @@ claimsTest(
   },
 )
 
+claimsTest(
+  'it is settled when what is under way has its answer, and what was given back is back',
+  async (claims, store) => {
+    const { release } = store
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let told = 0
+    store.release = async (queue, holds) => {
+      await promise
+      const outcomes = await release.call(store, queue, holds)
+      told++
+      return outcomes
+    }
+    await claims.settled()
+    await store.push([job(1)])
+    const { jobs } = await claims.claim(request(), 0, never())
+    const back = claims.giveBack('q', jobs)
+    const claiming = claims.claim(request(), 20_000, never())
+    let settled = false
+    const settling = claims.settled().then(() => {
+      settled = true
+    })
+    await new Promise((turned) => setImmediate(turned))
+    assert.equal(settled, false)
+    resolve()
+    await back
+    assert.deepEqual([told, (await claiming).jobs.length], [1, 1])
+    await settling
+  },
+)
+
 claimsTest('an error of the store is told, and the next one is served', async (claims, store) => {
   const { claim } = store
   store.claim = () => Promise.reject(new Error('away'))

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
-import { test } from 'node:test'
-import { type Delivery, delayOf } from '../../src/serve/delivery.ts'
+import { mock, test } from 'node:test'
+import type { Delivery } from '../../src/serve/delivery.ts'
+import { retryAfter } from '../../src/serve/retry-after.ts'
 import { signatureHeaders, signingKey } from '../../src/serve/signature.ts'
 import { until } from '../api/suite.ts'
 import { listening } from '../web/serving.ts'
@@ -14,7 +15,8 @@ interface Received {
   body: Record<string, unknown>
   text: string
 }
-type Reply = { status: number; headers?: Record<string, string>; body?: string } | 'hang'
+/** `broken`: the connection is cut after the head and a part of the body. */
+type Reply = { status: number; headers?: Record<string, string>; body?: string; broken?: true } | 'hang'
 
 const SECRET = `whsec_${randomBytes(32).toString('base64')}`
 const OLD_SECRET = `whsec_${randomBytes(24).toString('base64')}`
@@ -41,7 +43,8 @@ async function receiver(reply: (received: Received, count: number) => Reply) {
     const answer = reply(one, received.length)
     if (answer === 'hang') return
     response.writeHead(answer.status, answer.headers)
-    response.end(answer.body)
+    if (answer.broken) response.write('{', () => request.socket.destroy())
+    else response.end(answer.body)
   })
   const origin = await listening(server)
   const close = async () => {
@@ -99,7 +102,7 @@ serveTest('each job is posted once, signed; a JSON answer is its result', async 
 
 serveTest('429 and 503 come back after Retry-After; the id stays, the signature is new', async ({ open }) => {
   const { received, origin, close } = await receiver((_, count) =>
-    count < 3 ? { status: count === 1 ? 429 : 503, headers: { 'retry-after': '0' } } : { status: 204 },
+    count < 3 ? { status: count === 1 ? 429 : 503, headers: { 'retry-after': '1' } } : { status: 204 },
   )
   try {
     const failures: string[] = []
@@ -145,7 +148,12 @@ serveTest(
         ['error', 'scheduled', 'HandlerFailed', /^the webhook answered 500$/],
         ['moved', 'scheduled', 'HandlerFailed', /^the webhook answered 302$/],
         ['mute', 'scheduled', 'HandlerFailed', /^the webhook did not answer within 50 ms$/],
-        ['nobody', 'scheduled', 'HandlerFailed', /^the webhook could not be reached: ECONNREFUSED$/],
+        [
+          'nobody',
+          'scheduled',
+          'HandlerFailed',
+          /^the webhook could not be reached: (?:ECONNREFUSED|Connection ?[Rr]efused\b[^/]*)$/,
+        ],
       ]
       for (const [queue, state, code, message] of expected) {
         const { error, dueAt, startedAt } = await inState(client, ids.get(queue) ?? '', state)
@@ -169,12 +177,16 @@ serveTest(
     const { received, origin, close } = await receiver(() => 'hang')
     try {
       const keys = [SECRET, OLD_SECRET].map((secret) => signingKey(secret) ?? Buffer.alloc(0))
-      const client = await open({ deliveries: [delivery(origin, { keys })] })
+      const failures: string[] = []
+      const onFailure: Delivery['onFailure'] = (_, message) => failures.push(message)
+      const client = await open({ deliveries: [delivery(origin, { keys, onFailure })] })
       await client.push('hooks', 1)
       await until(() => received.length === 1)
       const [one] = received
       assert.ok(one && isGenuine(one, SECRET) && isGenuine(one, OLD_SECRET))
       await client.served.close({ timeout: 10 })
+      await until(() => failures.length === 1)
+      assert.deepEqual(failures, ['the attempt was over before the webhook answered: Closed'])
     } finally {
       await close()
     }
@@ -198,11 +210,81 @@ test('the signature of the specification, and secrets that are none', () => {
   }
 })
 
-test('Retry-After: seconds, dates, a day at the most', () => {
+serveTest('a Retry-After that names no time ahead does not burn the attempts', async ({ open }) => {
+  const values = ['0', '-1', '0.5', '1.5', '2,5', 'soon', 'Sun, 06 Nov 1994 08:49:37 GMT']
+  const { received, origin, close } = await receiver(({ body }) => {
+    const value = values[Number(body.data)] ?? ''
+    return { status: 503, headers: { 'retry-after': value } }
+  })
+  try {
+    const client = await open({ deliveries: [delivery(origin)] })
+    for (const [index, value] of values.entries()) {
+      const { attempt, dueAt, startedAt } = await inState(client, await client.push('hooks', index), 'scheduled')
+      assert.equal(attempt, 1)
+      // As without it: 5 s, at least half of them.
+      assert.ok(Date.parse(String(dueAt)) - Date.parse(String(startedAt)) >= 2500, value)
+    }
+    assert.equal(received.length, values.length)
+  } finally {
+    await close()
+  }
+})
+
+serveTest('2xx is done, whatever comes with it: answers that cannot be stored, broken ones', async ({ open }) => {
+  const json = { 'content-type': 'application/json' }
+  const replies: Record<string, Reply> = {
+    deep: { status: 200, headers: json, body: `${'['.repeat(1000)}${']'.repeat(1000)}` },
+    large: { status: 200, headers: json, body: JSON.stringify('x'.repeat(2000)) },
+    nonsense: { status: 200, headers: json, body: '{' },
+    cut: { status: 200, headers: json, broken: true },
+    cutText: { status: 200, headers: { 'content-type': 'text/plain' }, broken: true },
+  }
+  const { received, origin, close } = await receiver(({ body }) => replies[String(body.type)] ?? { status: 500 })
+  try {
+    const deliveries = Object.keys(replies).map((queue) => delivery(origin, { queue }))
+    const client = await open({ deliveries, maxPayload: 1000 })
+    for (const queue of Object.keys(replies)) {
+      const { attempt, result } = await inState(client, await client.push(queue, 1), 'done')
+      assert.deepEqual([attempt, result], [1, undefined], queue)
+    }
+    assert.equal(received.length, Object.keys(replies).length)
+  } finally {
+    await close()
+  }
+})
+
+serveTest('what the head of an answer says holds, though its connection broke since', async ({ open }) => {
+  const statuses = [200, 410]
+  const broken = mock.method(globalThis, 'fetch', async () => {
+    const body = new ReadableStream({ start: (controller) => controller.error(new TypeError('terminated')) })
+    return new Response(body, { status: statuses.shift() ?? 500 })
+  })
+  try {
+    const client = await open({ deliveries: [delivery('http://127.0.0.1:1')] })
+    const done = await inState(client, await client.push('hooks', 1), 'done')
+    const dead = await inState(client, await client.push('hooks', 1), 'dead')
+    assert.deepEqual([done.attempt, dead.attempt], [1, 1])
+  } finally {
+    broken.mock.restore()
+  }
+})
+
+test('Retry-After: whole seconds, dates of three forms, a second at least and a day at the most', () => {
   const now = Date.parse('2026-01-01T00:00:00Z')
-  assert.equal(delayOf('120', now), 120_000)
-  assert.equal(delayOf('Thu, 01 Jan 2026 00:01:00 GMT', now), 60_000)
-  assert.equal(delayOf('Wed, 31 Dec 2025 00:00:00 GMT', now), 0)
-  assert.equal(delayOf('999999999', now), 86_400_000)
-  for (const bad of ['', 'soon', '1.5.x']) assert.equal(delayOf(bad, now), undefined, bad)
+  const asked: [string, number][] = [
+    ['1', 1000],
+    [' 120 ', 120_000],
+    ['99999999999999999999', 86_400_000],
+    ['Thu, 01 Jan 2026 00:01:00 GMT', 60_000],
+    ['Thursday, 01-Jan-26 00:01:00 GMT', 60_000],
+    ['Thu Jan  1 00:01:00 2026', 60_000],
+    ['Sun, 01 Feb 2026 00:00:00 GMT', 86_400_000],
+    ['Wednesday, 01-Jan-76 00:00:00 GMT', 86_400_000],
+  ]
+  for (const [value, ms] of asked) assert.equal(retryAfter(value, now), ms, value)
+  assert.equal(retryAfter('Thu, 01 Jan 2026 00:00:01 GMT', now + 999), 1000)
+  const past = ['Wed, 31 Dec 2025 23:59:59 GMT', 'Thu, 01 Jan 2026 00:00:00 GMT', 'Friday, 01-Jan-77 00:00:00 GMT']
+  const neither = ['', 'soon', '1.5', '0.5', '-1', '+1', '2,5', '1e3', '2027-01-01T00:00:00Z']
+  const almost = ['Fri, 01 Jan 2027 00:00:00', 'Fri, 1 Jan 2027 00:00:00 GMT', 'Fri, 01 Jan 2027 25:00:00 GMT']
+  for (const none of ['0', '000', ...past, ...neither, ...almost]) assert.equal(retryAfter(none, now), undefined, none)
 })

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import Fastify from 'fastify'
+import { toFastify } from '../../src/web/fastify.ts'
 import { until } from '../api/suite.ts'
 import { exchange } from '../web/serving.ts'
-import { answered, isProblem, onStores, serveTest } from './client.ts'
+import { answered, type Client, isProblem, onStores, serveTest } from './client.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -50,7 +52,7 @@ onStores('stopping', {
     assert.match(await stream.text(), /^event: state\n/)
     assert.deepEqual((await answered(claim)).body, { jobs: [] })
     assert.equal((await answered(push)).status, 202)
-    await assert.rejects(fetch(`${origin}/healthz`), /fetch failed/)
+    await assert.rejects(fetch(`${origin}/healthz`), /fetch failed|refused|ECONNREFUSED/)
     finish()
     const late = await slow
     assert.deepEqual([late.status, late.headers.get('connection')], [202, 'close'])
@@ -63,7 +65,7 @@ onStores('stopping', {
     const hanging = exchange(
       origin,
       'POST /v1/queues/q/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n{',
-    )
+    ).catch(() => 'cut before a word')
     await until(async () => (await fetch(`${origin}/healthz`)).ok)
     await server.stop(50)
     assert.doesNotMatch(await hanging, /HTTP\/1\.1 2/)
@@ -97,15 +99,115 @@ serveTest('a worker that hangs up while it waits takes no job along', async ({ o
   assert.deepEqual([job?.id, job?.attempt], [id, 1])
 })
 
-serveTest('an answer that cannot be sent gives its jobs back', async ({ open }) => {
+/** A claim whose answer is made, and then held back for good. @returns what cuts its connection */
+async function unsent<Listening extends { origin: string }>(
+  client: Client,
+  listen: (client: Client) => Promise<Listening>,
+): Promise<Listening & { cut: () => void }> {
+  const { handle } = client.served
+  let made = false
+  client.served.handle = async (request) => {
+    await handle(request)
+    made = true
+    return new Promise<Response>(() => {})
+  }
+  const listening = await listen(client)
+  const { hostname, port } = new URL(listening.origin)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  socket.write('POST /v1/queues/q/claims HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n')
+  await until(() => made)
+  client.served.handle = handle
+  return { ...listening, cut: () => socket.destroy() }
+}
+
+serveTest('an answer that cannot be sent gives its jobs back', async ({ open, listen }) => {
   const client = await open()
   await client.push('q', 1)
-  const hangUp = new AbortController()
-  const response = await client.raw('POST', '/v1/queues/q/claims', { signal: hangUp.signal })
-  assert.equal(response.status, 200)
-  hangUp.abort()
+  const { cut } = await unsent(client, listen)
+  assert.deepEqual(await client.claim('q'), [])
+  cut()
   const [job] = await client.claim('q', {}, { prefer: 'wait=20' })
   assert.deepEqual([job?.fence, job?.attempt], [2, 1])
+})
+
+serveTest('behind Fastify as well', async ({ open }) => {
+  const client = await open()
+  await client.push('q', 1)
+  const app = Fastify()
+  try {
+    const { cut } = await unsent(client, async ({ served }) => {
+      await app.register(toFastify((request) => served.handle(request)))
+      return { origin: await app.listen({ host: '127.0.0.1', port: 0 }) }
+    })
+    cut()
+    const [job] = await client.claim('q', {}, { prefer: 'wait=20' })
+    assert.deepEqual([job?.fence, job?.attempt], [2, 1])
+  } finally {
+    await app.close()
+  }
+})
+
+onStores('claims when the service ends', {
+  'an answer that the stop cuts gives its jobs back before the store closes': async ({ open, listen, url }) => {
+    const client = await open()
+    const id = await client.push('q', 1)
+    const { server } = await unsent(client, listen)
+    await server.stop(20)
+    client.served.stop()
+    if (url === 'memory:') {
+      assert.equal(await client.state(id), 'waiting')
+      return
+    }
+    await client.served.close()
+    const [job] = await (await open()).claim('q')
+    assert.deepEqual([job?.id, job?.attempt], [id, 1])
+  },
+})
+
+onStores('closing while a claim is under way', {
+  'what nobody waits for any more is given back before the store closes': async ({ open, url }) => {
+    if (url === 'memory:') return
+    const client = await open()
+    const id = await client.push('q', 1)
+    const hangUp = new AbortController()
+    const claiming = client.raw('POST', '/v1/queues/q/claims', { signal: hangUp.signal })
+    // By then the store is asked, and has not answered yet.
+    for (let turn = 0; turn < 50; turn++) await undefined
+    hangUp.abort()
+    await client.served.close()
+    await claiming
+    const [job] = await (await open()).claim('q')
+    assert.deepEqual([job?.id, job?.fence, job?.attempt], [id, 2, 1])
+  },
+})
+
+onStores('a signal that is aborted', {
+  'after the answer, as by Deno.serve: the claim holds': async ({ open }) => {
+    const client = await open()
+    const id = await client.push('q', 1)
+    const over = new AbortController()
+    const { body } = await answered(await client.raw('POST', '/v1/queues/q/claims', { signal: over.signal }))
+    assert.ok(Array.isArray(body.jobs))
+    over.abort()
+    assert.deepEqual(await client.claim('q'), [])
+    const completed = await client.post(`/v1/queues/q/jobs/${id}/complete`, { fence: body.jobs[0].fence })
+    assert.equal(completed.status, 200, JSON.stringify(completed.body))
+  },
+
+  'before the answer: nothing is claimed, or it is given back': async ({ open }) => {
+    const client = await open()
+    await client.push('q', 1)
+    for (const turns of [0, 1, 2, 5]) {
+      const hangUp = new AbortController()
+      const claiming = client.raw('POST', '/v1/queues/q/claims', { signal: hangUp.signal })
+      for (let turn = 0; turn < turns; turn++) await undefined
+      hangUp.abort()
+      await claiming
+    }
+    const [job] = await client.claim('q', {}, { prefer: 'wait=20' })
+    assert.equal(job?.attempt, 1)
+  },
 })
 
 serveTest('what is no HTTP, and headers over 16 KiB, are refused with a problem document', async ({ open, listen }) => {

@@ -9,6 +9,7 @@ import { checkQueueName } from '../../names.ts'
 import type { Claimed } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
 import { preferredWait } from '../../web/headers.ts'
+import { onUnsent } from '../../web/incoming.ts'
 import { Slots } from '../../web/settings.ts'
 import { conflict, unknownJob } from '../refuse.ts'
 import { type Route, route } from '../route.ts'
@@ -62,10 +63,12 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
           const claimed = await claims.claim(ask, wait, request.signal)
           record(queue, claimed)
           const jobs = await readable(queue, claimed, lease)
-          // Aborted from now on, it says that the answer could not be sent.
-          request.signal.addEventListener('abort', () => void claims.giveBack(queue, claimed.jobs), { once: true })
           const applied = wait === 0 ? {} : { headers: { 'preference-applied': `wait=${Math.ceil(wait / 1000)}` } }
-          return answer(request, { jobs }, applied)
+          const response = answer(request, { jobs }, applied)
+          // So far an abort says that nobody waits for the answer. From now on it may come of an answer that was sent.
+          if (request.signal.aborted) await claims.giveBack(queue, claimed.jobs)
+          else onUnsent(request, () => void claims.giveBack(queue, claimed.jobs))
+          return response
         } finally {
           free?.()
         }
@@ -187,7 +190,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
     store.record(recorder.take()).catch((error: unknown) => onError(error, undefined))
   }
 
-  /** Jobs whose payload nobody can read fail as they would in a worker of ours; the others are handed out. */
+  /** Jobs whose payload nobody can read fail as they would in a worker of ours; the others are handed out. Never rejects for the store. */
   async function readable(queue: string, { now, jobs }: Claimed, lease: number): Promise<Record<string, unknown>[]> {
     const views: Record<string, unknown>[] = []
     for (const claimed of jobs) {
@@ -196,7 +199,10 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       } catch (error) {
         if (!isMillpondError(error, 'PayloadNotDecodable')) throw error
         const { id, fence, attempt } = claimed
-        await store.fail(queue, [{ id, fence, error: jobError(error), delay: usual(attempt, error) }])
+        const delay = usual(attempt, error)
+        // If the store does not hear of it the lease runs out. The others are claimed, whatever becomes of this one.
+        await store.fail(queue, [{ id, fence, error: jobError(error), delay }]).catch(() => {})
+        sweeper.due(delay)
       }
     }
     return views

@@ -1,0 +1,45 @@
+/** `Retry-After` as RFC 9110 has it (10.2.3, 5.6.7): whole seconds, or a date in one of three forms. */
+
+const SHORTEST = 1000
+const LONGEST = 24 * 3_600_000
+
+const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)'
+const LONG_DAY = '(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day'
+const MONTH = '(?<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)'
+const TIME = '(?<time>(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)'
+const DATES: readonly RegExp[] = [
+  // Sun, 06 Nov 1994 08:49:37 GMT
+  new RegExp(`^${DAY}, (?<day>\\d\\d) ${MONTH} (?<year>\\d{4}) ${TIME} GMT$`),
+  // Sunday, 06-Nov-94 08:49:37 GMT
+  new RegExp(`^${LONG_DAY}, (?<day>\\d\\d)-${MONTH}-(?<year>\\d\\d) ${TIME} GMT$`),
+  // Sun Nov  6 08:49:37 1994
+  new RegExp(`^${DAY} ${MONTH} (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`),
+]
+
+/**
+ * Milliseconds that it asks to wait, a second at least and a day at most. Undefined where it names no time ahead: what is neither seconds
+ * nor a date, 0, and a date that is past, be it for clocks that differ. Attempts in a row would do no good then.
+ */
+export function retryAfter(value: string, now: number): number | undefined {
+  const text = value.trim()
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : (dateOf(text, now) ?? now) - now
+  return ms > 0 ? Math.min(Math.max(ms, SHORTEST), LONGEST) : undefined
+}
+
+function dateOf(text: string, now: number): number | undefined {
+  for (const form of DATES) {
+    const { day, month, year, time } = form.exec(text)?.groups ?? {}
+    if (day === undefined || month === undefined || year === undefined || time === undefined) continue
+    const ms = Date.parse(`${day.trim().padStart(2, '0')} ${month} ${fullYear(year, now)} ${time} GMT`)
+    return Number.isNaN(ms) ? undefined : ms
+  }
+  return undefined
+}
+
+/** A year of two digits that would be over 50 years ahead is one of the past. */
+function fullYear(year: string, now: number): string {
+  if (year.length === 4) return year
+  const current = new Date(now).getUTCFullYear()
+  const full = current - (current % 100) + Number(year)
+  return String(full > current + 50 ? full - 100 : full)
+}

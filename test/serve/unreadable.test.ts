@@ -1,0 +1,53 @@
+/** Claims that hold a job whose payload cannot be read: it fails, and the others are handed out, also when the store cannot be told. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newId } from '../../src/ids.ts'
+import { LIMITS } from '../../src/serve/limits.ts'
+import { openPond } from '../../src/serve/open.ts'
+import { Service } from '../../src/serve/service.ts'
+import { Sweeper } from '../../src/serve/sweeper.ts'
+import type { NewJob, Store } from '../../src/store.ts'
+import { answered } from './client.ts'
+
+function job(body: string): NewJob {
+  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
+  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
+}
+
+/** The data of the jobs in a claim of three of which the second is unreadable. @returns it, and the state of the second */
+async function claimed(change: (store: Store) => void): Promise<[unknown[], string | undefined]> {
+  const errors: unknown[] = []
+  const onError = (error: unknown) => errors.push(error)
+  const { store, pond } = await openPond('memory:')
+  const sweeper = new Sweeper(store, onError)
+  change(store)
+  const service = new Service({ store, pond, sweeper, limits: LIMITS, tokens: [], hosts: [], onError })
+  try {
+    const jobs = [job('1'), job('{'), job('3')]
+    await store.push(jobs)
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"limit":10}' }
+    const { status, body } = await answered(
+      await service.handle(new Request('http://localhost/v1/queues/q/claims', init)),
+    )
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.deepEqual(errors, [])
+    assert.ok(Array.isArray(body.jobs))
+    const [record] = await store.find([jobs[1]?.id ?? ''])
+    return [body.jobs.map(({ data }) => data), record?.state]
+  } finally {
+    await service.settled()
+    await sweeper.stop()
+    await pond.close()
+  }
+}
+
+test('it fails as in a worker, and the others are handed out', async () => {
+  assert.deepEqual(await claimed(() => {}), [[1, 3], 'scheduled'])
+})
+
+test('where the store does not hear of it, the others are handed out all the same, and its lease runs', async () => {
+  const change = (store: Store) => {
+    store.fail = () => Promise.reject(new Error('away'))
+  }
+  assert.deepEqual(await claimed(change), [[1, 3], 'running'])
+})
