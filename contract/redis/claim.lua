@@ -2,12 +2,14 @@
 -- @include jobs.lua
 -- claim: gives waiting jobs to a worker.
 -- KEYS: queue jobs states keys running returned fresh
--- In:  [now, bell, again, limit, lease, worker as MessagePack, call: four bytes that no other call of the worker has]. `again`: the same call
---      may have taken effect before; what it then got is given once more.
+-- In:  [now, bell, again, limit, lease, worker as MessagePack, call: four bytes that no other call of the worker has, run]. `again`: the same call
+--      may have taken effect before; what it then got is given once more. run: the first 16 characters of the server's `run_id`, learnt over
+--      the very connection that this call is written to; false: not known so, then the script asks, which takes some 10 µs.
 -- Out: [now, more, job…], each job [fence, attempt, due (0: when pushed), name and record]: a byte string of the id's last 6 bytes and the
 --      record, with whose first 10 the id begins. `more`: fewer than asked for, because there were too many holes to pass, or bytes to
 --      give, at once; ask again. With limit 0: whether a claim might find anything.
--- Invariant: the fence grows by one at every claim; a job is in one claim at a time; each hole is met once.
+-- Invariant: the fence grows by one at every claim, and by more at the first one after a restart or a failover; a job is in one claim at a
+--      time; each hole is met once.
 
 local K = { queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], keys = KEYS[4], running = KEYS[5], returned = KEYS[6] }
 local function fresh(priority) return KEYS[7 + priority] end
@@ -15,7 +17,7 @@ local function fresh(priority) return KEYS[7 + priority] end
 local input = cmsgpack.unpack(ARGV[1])
 local now, bell, again, limit, lease = clock(input[1]), input[2], input[3], input[4], input[5]
 local worker, this = input[6], input[7]
-local settings = redis.call('HMGET', K.queue, 'paused', 'holes', 'asleep', 'asleepBy', 'room')
+local settings = redis.call('HMGET', K.queue, 'paused', 'holes', 'asleep', 'asleepBy', 'room', 'run')
 
 -- Whoever comes next with a job rings for us.
 local function mark_asleep()
@@ -28,22 +30,45 @@ if settings[1] == '1' then return list_of(2) .. cmsgpack.pack(now) .. '\194' end
 
 if limit == 0 then
   local any = redis.call('EXISTS', K.returned, unpack(KEYS, 7, 16)) > 0
-  if not any then mark_asleep() end
+  if not any then
+    redis.call('HDEL', K.queue, '')
+    mark_asleep()
+  end
   return list_of(2) .. cmsgpack.pack(now) .. (any and '\195' or '\194')
 end
 
+-- No fence is given up to it. A server that was restarted, or took another's place, may have lost the last claims, which had fences up to some
+-- way above those that it knows: it goes on far above, at the time in tenths of a millisecond: no job is claimed more often than that, so that a
+-- server that loses this as well begins above it once more. RAISE is for one whose clock is behind.
+local RAISE = 100000
+local kept = settings[6] or ''
+local floor, known = tonumber(string.sub(kept, 17)) or 0, string.sub(kept, 1, 16)
+if known ~= (not again and input[8] or server_run()) then
+  -- Who stated it may be the one that is behind. A queue without a place has had no job.
+  local run = server_run()
+  if known ~= run and redis.call('HEXISTS', K.queue, 'place') == 1 then
+    local time = redis.call('TIME')
+    floor = math.max(floor + RAISE, time[1] * 10000 + math.floor(time[2] / 100))
+    redis.call('HDEL', K.queue, '')
+    redis.call('HSET', K.queue, 'run', run .. string.format('%.0f', floor))
+  end
+end
+
 local holes = tonumber(settings[2] or 0)
-local first = encode('r', 0, 1, 1, 0, now, 0, worker, this)
+local first = encode('r', 0, floor + 1, 1, 0, now, 0, worker, this)
+local first_fence = cmsgpack.pack(floor + 1)
 -- Whether any live job has a key.
 local keyed = redis.call('EXISTS', K.keys) == 1
-local first_keyed = encode('r', KEYED, 1, 1, 0, now, 0, worker, this)
+local first_keyed = keyed and encode('r', KEYED, floor + 1, 1, 0, now, 0, worker, this)
 -- As text: Redis would turn the number into text for every job.
 local till = string.format('%.17g', math.min(now + lease, SPAN - 1))
 local states, leases, out, got = {}, {}, {}, 0
 local looks = limit + 1000
--- Looked at in one step, and bytes after which the rest is left to another call: large jobs must not hold the server up.
-local STEP, LARGE = 100, 4194304
-local bytes = 0
+-- Most jobs that are looked at in one step, and bytes after which the rest is left to another call: large jobs must not hold the server up.
+-- How large they are is not known before they are read: so the first step is a small one, and the next have room for as many as the
+-- largest so far.
+local FEW, STEP, LARGE = 8, 100, 4194304
+local bytes, largest, most = 0, 0, FEW
 -- Of jobs given out that had waited before: where in `states`. Of those whose hole was passed: true.
 local placed, passed = {}, {}
 -- What stands before a job's record in the answer, at its first claim, by the record's length.
@@ -53,7 +78,7 @@ local function give(id, name, record, running, numbers)
   local at, length = got * 3, #record
   numbers = numbers or firsts[length]
   if not numbers then
-    numbers = '\148\1\1\0' .. bin_head(length + 6)
+    numbers = '\148' .. first_fence .. '\1\0' .. bin_head(length + 6)
     firsts[length] = numbers
   end
   out[at + 1], out[at + 2], out[at + 3] = numbers, name, record
@@ -62,6 +87,15 @@ local function give(id, name, record, running, numbers)
   leases[at + 1], leases[at + 2] = till, id
   got = got + 1
   bytes = bytes + length
+  if length > largest then largest = length end
+end
+
+local function step()
+  return math.min(limit - got, looks, most)
+end
+
+local function stepped()
+  most = largest == 0 and STEP or math.max(1, math.min(STEP, math.floor((LARGE - bytes) / largest)))
 end
 
 local function numbers_of(fence, attempt, due, record)
@@ -70,7 +104,7 @@ end
 
 local function give_again(id, record, state)
   local _, flags, fence, attempt, due = decode(state)
-  fence, attempt = fence + 1, attempt + 1
+  fence, attempt = math.max(fence, floor) + 1, attempt + 1
   if passed[id] then flags = flags - HOLE end
   placed[id] = got * 2 + 2
   local running = encode('r', flags, fence, attempt, due, now, 0, worker, this)
@@ -78,10 +112,11 @@ local function give_again(id, record, state)
 end
 
 -- The hole of this job leaves the list.
-local function pass(id, state)
+local function pass(id, record, state)
   holes = holes - 1
   redis.call('HINCRBY', K.queue, 'holes', -1)
   passed[id] = true
+  if record and #record > largest then largest = #record end
   local letter, flags, fence, attempt, due, started, finished, who = decode(placed[id] and states[placed[id]] or state)
   local call_of = letter == 'r' and string.sub(placed[id] and states[placed[id]] or state, -4)
   local solid = encode(letter, flags - HOLE, fence, attempt, due, started, finished, who, call_of)
@@ -93,15 +128,16 @@ end
 -- From the head of the list, where nothing else waits at this priority.
 local function take(key)
   while got < limit and looks > 0 and bytes < LARGE do
-    local names = redis.call('LPOP', key, math.min(limit - got, looks, STEP))
+    local names = redis.call('LPOP', key, step())
     if not names or #names == 0 then return end
     looks = looks - #names
     local ids, records = fresh_jobs(K, names)
     local found = holes > 0 and hmget(K.states, ids)
     for i = 1, #ids do
-      if found and found[i] then pass(ids[i], found[i])
+      if found and found[i] then pass(ids[i], records[i], found[i])
       else give(ids[i], names[i], records[i], keyed and is_keyed(records[i]) and first_keyed or first) end
     end
+    stepped()
   end
 end
 
@@ -109,7 +145,7 @@ end
 local function merge(key, priority)
   local from, to = score(priority, 0), '(' .. string.format('%.17g', score(priority - 1, 0))
   while got < limit and looks > 0 and bytes < LARGE do
-    local want = math.min(limit - got, looks, STEP)
+    local want = step()
     local back = redis.call('ZRANGEBYSCORE', K.returned, from, to, 'WITHSCORES', 'LIMIT', 0, want)
     if #back == 0 then return take(key) end
     local names = redis.call('LRANGE', key, 0, want - 1)
@@ -121,7 +157,7 @@ local function merge(key, priority)
     local i, j = 1, 1
     while got < limit and looks > 0 do
       if ids[i] and found and found[i] then
-        pass(ids[i], found[i])
+        pass(ids[i], records[i], found[i])
         i = i + 1
       else
         local place = ids[i] and facts(records[i])
@@ -141,6 +177,7 @@ local function merge(key, priority)
     end
     call('ZREM', K.returned, gone)
     if i > 1 then redis.call('LTRIM', key, i - 1, -1) end
+    stepped()
     if #ids < want and #back_ids < want and i > #ids and j > #back_ids then return end
   end
 end

@@ -18,7 +18,9 @@
 --   scheduled, running, dead, cancelled   ZSET of ids by time: due, end of lease, finished, finished
 --   done       LIST of ids in the order of finishing
 --   results, progress, errors             HASH id → MessagePack of the encoded value
---   queue      HASH of settings (capacity, keepDone, keepDead, paused) and marks: place, holes, twins, asleep, asleepBy, room, watched
+--   queue      HASH of settings (capacity, keepDone, keepDead, paused) and marks: place, holes, twins, asleep, asleepBy, room, watched,
+--              run: 16 characters that tell by which process of the server fences were last given out, then the floor above which they are,
+--              or nothing for 0
 --
 -- A record, numbers big-endian:
 --   id's first 10 bytes | shape | place | pushedAt | attempts | key, if WITH_KEY | job
@@ -46,6 +48,13 @@ local function clock(given)
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- Which process of the server this is, in 16 characters: after a restart or a failover, another. Where the server does not tell, always the same.
+local function server_run()
+  local info = redis.pcall('INFO', 'server')
+  local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+  return string.sub(run .. '0000000000000000', 1, 16)
+end
+
 local function recent(mark, now)
   return mark and math.abs(now - mark) < RECENT
 end
@@ -54,11 +63,11 @@ end
 -- due 0: when it was pushed; started, finished 0: never; worker: MessagePack, or nothing; call: of a running one, four bytes that name
 -- the call that claimed it.
 local function encode(letter, flags, fence, attempt, due, started, finished, worker, call)
-  return letter .. struct.pack('>BI4I4I6I6I6', flags, fence, attempt, due, started, finished) .. worker .. (call or '')
+  return letter .. struct.pack('>BI6I4I6I6I6', flags, fence, attempt, due, started, finished) .. worker .. (call or '')
 end
 
 local function decode(state)
-  local letter, flags, fence, attempt, due, started, finished, at = struct.unpack('>c1BI4I4I6I6I6', state)
+  local letter, flags, fence, attempt, due, started, finished, at = struct.unpack('>c1BI6I4I6I6I6', state)
   return letter, flags, fence, attempt, due, started, finished, string.sub(state, at, letter == 'r' and -5 or -1)
 end
 

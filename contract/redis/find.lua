@@ -27,6 +27,9 @@ for i = 1, #ids do
 end
 if live then
   local mark = redis.call('HGET', K.queue, 'watched')
-  if not mark or math.abs(now - mark) > 900 then redis.call('HSET', K.queue, 'watched', now) end
+  if not mark or math.abs(now - mark) > 900 then
+    redis.call('HDEL', K.queue, '')
+    redis.call('HSET', K.queue, 'watched', now)
+  end
 end
 return list_of(#ids) .. table.concat(out)

@@ -22,6 +22,8 @@ local function id_at(i)
 end
 
 local place = redis.call('HINCRBY', K.queue, 'place', count) - count
+-- What the queue knows from its first job on, so that a claim that is lost cannot have been the one to note it.
+if place == 0 then redis.call('HSET', K.queue, 'run', server_run()) end
 local settings = redis.call('HMGET', K.queue, 'capacity', 'holes', 'asleep', 'asleepBy', 'twins')
 local found = hmget(K.jobs, names)
 local twins = false

@@ -47,6 +47,7 @@ import { Link } from './redis/link.ts'
 import { Lookup } from './redis/lookup.ts'
 import { push } from './redis/push.ts'
 import { Queues } from './redis/queues.ts'
+import { ServerRun } from './redis/run.ts'
 import { type Settings, settingsOf } from './redis/settings.ts'
 import type { Shared } from './redis/shared.ts'
 import { stats } from './redis/stats.ts'
@@ -89,8 +90,9 @@ export class RedisStore implements Store {
     const queues = new Queues(link, settings, origin)
     const doorbell = new Doorbell(link.client, queues.channel, origin)
     const now = clock === undefined ? () => null : clock
-    this.#shared = { link, queues, doorbell, bells: doorbell.local, now }
     this.#own = settings.client === undefined
+    const run = new ServerRun(link.client, this.#own)
+    this.#shared = { link, queues, doorbell, bells: doorbell.local, run, now }
     this.server = server
     this.#claimer = new Claimer(this.#shared)
     this.#endings = new Endings(this.#shared, this.#claimer)

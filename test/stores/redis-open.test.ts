@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { isMillpondError } from '../../src/errors.ts'
 import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/redis.ts'
-import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { claim, ERROR, newJob, newJobs } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
@@ -58,7 +58,10 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
     await assert.rejects(open(redis.url, {}), code('StoreUnavailable', /allkeys-lru/))
     await redis.command('config', 'set', 'maxmemory-policy', 'noeviction')
     const store = await open(redis.url, {})
+    const parted = await open(redis.url, { partitions: 8 })
     try {
+      const waiting = newJobs(12, { queue: 'p' })
+      await parted.push(waiting)
       const pad = 'x'.repeat(10_000)
       let pushed = 0
       await assert.rejects(
@@ -72,8 +75,28 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
       )
       const [stats] = await store.stats({ queue: 'q' })
       assert.equal(stats?.counts.waiting, pushed, 'of a refused push nothing is stored')
+      await assert.rejects(parted.configure({ queue: 'p', paused: true }), code('StoreFull'))
       await store.configure({ queue: 'q', keepDone: 0 }).catch(code('StoreFull'))
-      for (let done = 0; done < pushed; ) {
+      const [held] = (await claim(store, { limit: 1 })).jobs
+      assert.ok(held)
+      // Nobody has looked for them yet, so that whoever does is noted first.
+      for (const [queue, id] of [
+        ['q', held.id],
+        ['p', waiting[0]?.id ?? ''],
+      ] as const)
+        assert.equal((await parted.find([id]))[0]?.queue, queue)
+      assert.deepEqual(await store.fail('q', [{ ...held, error: ERROR, delay: 0 }]), ['retry'])
+      assert.deepEqual(await store.cancel([held.id]), ['cancelled'])
+      const ids = new Set<string>()
+      // A claim that is smaller than the number of partitions asks first who has something.
+      while (ids.size < waiting.length) {
+        const { jobs } = await claim(parted, { queue: 'p', limit: 1 })
+        assert.equal(jobs.length, 1)
+        for (const { id } of jobs) ids.add(id)
+        assert.deepEqual(await complete(parted, jobs, 'p'), ['ok'])
+      }
+      assert.deepEqual((await claim(parted, { queue: 'p', limit: 1 })).jobs, [])
+      for (let done = 1; done < pushed; ) {
         const { jobs } = await claim(store, { limit: 50 })
         assert.ok(jobs.length > 0)
         const extended = await store.extend(
@@ -86,6 +109,7 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
         done += jobs.length
       }
     } finally {
+      await parted.close()
       await store.close()
     }
   })

@@ -292,7 +292,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       await loseEach()
       const twice = newJob({ queue: 'q2' })
       await store.push([newJob({ queue: 'q2' })])
-      assert.deepEqual(await other.push([twice]), [{ status: 'existing', id: twice.id }])
+      assert.deepEqual(await other.push([twice]), [{ status: 'pushed', id: twice.id }])
       const before = (await store.stats({ queue: 'q' }))[0]?.counts.running ?? 0
       const [a, b, c] = [await running(store), await running(store), await running(store)]
       const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }

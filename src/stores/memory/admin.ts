@@ -27,7 +27,8 @@ export class MemoryAdmin implements StoreAdmin {
     if (queue === undefined) return []
     const cursor = request.after === undefined ? null : this.#store.jobs.get(request.after)
     // A page after a job that has gone, has moved on to another state, or is of another queue has no place to begin.
-    if (cursor === undefined || (cursor !== null && (cursor.state !== request.state || cursor.queue !== request.queue))) return []
+    if (cursor === undefined || (cursor !== null && (cursor.state !== request.state || cursor.queue !== request.queue)))
+      return []
     const page: JobRecord[] = []
     for (const job of jobsAfter(queue, request.state, cursor)) {
       if (page.length >= request.limit) break

@@ -8,6 +8,7 @@ import type { Claimed, ClaimedJob, ClaimRequest } from '../../store.ts'
 import { claimInput } from './inputs.ts'
 import { type ClaimReply, claimReply } from './outputs.ts'
 import type { Partition } from './partition.ts'
+import { settled, type Trouble } from './settled.ts'
 import type { Shared } from './shared.ts'
 
 export class Claimer {
@@ -43,31 +44,44 @@ export class Claimer {
   async #from(partition: Partition, { worker, lease }: ClaimRequest, limit: number): Promise<ClaimReply> {
     const ask = async (most: number) => {
       this.#call = (this.#call + 1) >>> 0
-      const { bytes, againAt } = claimInput(this.#shared.now(), partition, { limit: most, lease, worker }, this.#call)
+      const { now, run } = this.#shared
+      const given = { limit: most, lease, worker }
+      const { bytes, againAt } = claimInput(now(), partition, given, this.#call, run.id)
       return claimReply(await this.#shared.link.call('claim', partition, bytes, { againAt }))
     }
     let reply = await ask(limit)
     while (limit > 0 && reply.more) {
-      const next = await ask(limit - reply.jobs.length)
+      let next: ClaimReply
+      try {
+        next = await ask(limit - reply.jobs.length)
+      } catch (error) {
+        // What was given before is the worker's: were it dropped here, it would run nowhere until its lease ends.
+        if (reply.jobs.length === 0) throw error
+        return { ...reply, more: false }
+      }
       reply = { ...next, jobs: [...reply.jobs, ...next.jobs] }
     }
     return reply
   }
 
+  /** Rejects only where nothing was given: what some partitions gave is not dropped because others cannot be reached. */
   async #fromAll(partitions: readonly Partition[], request: ClaimRequest): Promise<Claimed> {
     const turn = this.#turn++ % partitions.length
     let asked = [...partitions.slice(turn), ...partitions.slice(0, turn)]
     let shares = [request.limit]
     let now = 0
     const jobs: ClaimedJob[] = []
+    let trouble: Trouble | undefined
     for (;;) {
-      const replies = await Promise.all(
-        shares.map((share, i) => {
+      const { replies, failure } = await settled(
+        shares.map(async (share, i) => {
           const partition = asked[i]
-          return partition === undefined ? { now, more: false, jobs: [] } : this.#from(partition, request, share)
+          return partition && this.#from(partition, request, share)
         }),
       )
+      trouble ??= failure
       for (const [i, reply] of replies.entries()) {
+        if (reply === undefined) continue
         now = Math.max(now, reply.now)
         for (const job of reply.jobs) {
           if (job.key !== null) this.#elsewhere.set(job, asked[i]?.index ?? 0)
@@ -80,19 +94,19 @@ export class Claimer {
         ...asked.slice(shares.length),
         ...asked.filter((_, i) => replies[i] !== undefined && replies[i].jobs.length === shares[i]),
       ]
-      if (left > 0 && left < asked.length) asked = await this.#nonEmpty(asked, request)
+      if (left > 0 && left < asked.length) {
+        // Asked for nothing, each tells whether there is anything: fewer round trips than asking one after the other.
+        const looks = await settled(asked.map((partition) => this.#from(partition, request, 0)))
+        trouble ??= looks.failure
+        asked = asked.filter((_, i) => looks.replies[i]?.more)
+      }
       if (left <= 0 || asked.length === 0) break
       shares = sharesOf(left, asked.length)
     }
+    if (jobs.length === 0 && trouble !== undefined) throw trouble.reason
     // By time among equals: places are each partition's own.
     jobs.sort((a, b) => b.priority - a.priority || a.pushedAt - b.pushedAt)
     return { now, jobs }
-  }
-
-  /** Asks all for nothing, which tells whether there is anything: fewer round trips than asking one after the other. */
-  async #nonEmpty(partitions: readonly Partition[], request: ClaimRequest): Promise<Partition[]> {
-    const replies = await Promise.all(partitions.map((partition) => this.#from(partition, request, 0)))
-    return partitions.filter((_, i) => replies[i]?.more)
   }
 }
 

@@ -15,6 +15,7 @@ import { extendOutcomes, failOutcomes, holdOutcomes } from './outputs.ts'
 import type { Partition } from './partition.ts'
 import { indexOf } from './queues.ts'
 import type { ScriptName } from './scripts.ts'
+import { settled } from './settled.ts'
 import type { Shared } from './shared.ts'
 
 interface Operation<Item, Outcome> {
@@ -86,8 +87,23 @@ export class Endings {
     if (items.length === 0) return []
     const partitions = this.#shared.queues.known(queue) ?? (await this.#shared.queues.look(queue))
     const [only] = partitions
-    if (only !== undefined && partitions.length === 1) return this.#tellOne(only, items, operation)
+    try {
+      return only !== undefined && partitions.length === 1
+        ? await this.#tellOne(only, items, operation)
+        : await this.#tellAll(partitions, items, operation)
+    } catch (error) {
+      // All of them, since all are told again: those of a partition that answered have ended.
+      this.#anyDoubt = true
+      for (const { claim } of items) if (claim !== undefined) this.#doubtful.add(claim)
+      throw error
+    }
+  }
 
+  async #tellAll<Item extends Hold, Outcome>(
+    partitions: readonly Partition[],
+    items: readonly Item[],
+    operation: Operation<Item, Outcome | 'stale'>,
+  ): Promise<(Outcome | 'stale')[]> {
     const outcomes: (Outcome | 'stale')[] = items.map(() => 'stale')
     const ask = async (partition: Partition | undefined, places: readonly number[]) => {
       if (partition === undefined || places.length === 0) return
@@ -118,19 +134,12 @@ export class Endings {
   ): Promise<Outcome[]> {
     const again = this.#anyDoubt && items.some(({ claim }) => claim !== undefined && this.#doubtful.has(claim))
     const { bytes, againAt } = input(partition, items, again)
-    try {
-      const reply = await this.#shared.link.call(script, partition, bytes, { againAt, safe: script !== 'extend' })
-      return outcomes(reply, items.length)
-    } catch (error) {
-      this.#anyDoubt = true
-      for (const { claim } of items) if (claim !== undefined) this.#doubtful.add(claim)
-      throw error
-    }
+    const reply = await this.#shared.link.call(script, partition, bytes, { againAt, safe: script !== 'extend' })
+    return outcomes(reply, items.length)
   }
 }
 
-/** Waits for all of them before it rejects, so that no answer comes after the call's own. */
 async function all(calls: readonly Promise<void>[]): Promise<void> {
-  const failure = (await Promise.allSettled(calls)).find((call) => call.status === 'rejected')
+  const { failure } = await settled(calls)
   if (failure !== undefined) throw failure.reason
 }

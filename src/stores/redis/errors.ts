@@ -14,6 +14,12 @@ const PASSING =
 
 export const isPassing = (error: unknown): boolean => PASSING.test(message(error))
 
+/** Passing errors of which it is sure that the call did nothing: the server refused it before it ran, or it was never sent. */
+const UNDONE =
+  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY |MOVED|ASK)|isn't writeable|isn't ready|None of startup nodes/i
+
+export const isUndone = (error: unknown): boolean => UNDONE.test(message(error))
+
 function codeOf(text: string): ErrorCode {
   // The server refuses such a script on its first write, so that nothing of it was done.
   if (/^(OOM|MISCONF)|-OOM|out of memory/i.test(text)) return 'StoreFull'

@@ -114,20 +114,26 @@ export function pushInput(now: number | null, partition: Partition, jobs: readon
   return taken()
 }
 
-/** @param call a number that no other claim of the worker has */
+/**
+ * @param call a number that no other claim of the worker has
+ * @param run which process of the server this goes to; null: not known
+ */
 export function claimInput(
   now: number | null,
   partition: Partition,
   { limit, lease, worker }: Omit<ClaimRequest, 'queue'>,
   call: number,
+  run: string | null,
 ): Input {
-  begin(7, now, partition)
+  begin(8, now, partition)
   const againAt = packer.length
   packer.boolean(false)
   packer.number(limit)
   packer.number(lease)
   packer.nested(() => packer.worker(worker))
   packer.fourBytes(call)
+  if (run === null) packer.boolean(false)
+  else packer.text(run)
   return taken(againAt)
 }
 

@@ -11,7 +11,7 @@
  */
 import type { Cluster, Redis } from 'ioredis'
 import { MillpondError } from '../../errors.ts'
-import { closed, isMoved, isNoScript, isPassing, toMillpondError } from './errors.ts'
+import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from './errors.ts'
 import type { Partition } from './partition.ts'
 import { type Script, type ScriptName, scriptOf } from './scripts.ts'
 
@@ -38,6 +38,7 @@ interface Call {
   whole: boolean
   deadline: number
   settled: boolean
+  inDoubt: (() => void) | undefined
   resolve: (reply: Buffer) => void
   reject: (error: MillpondError) => void
 }
@@ -45,6 +46,8 @@ interface Call {
 export interface CallOptions {
   againAt?: number
   safe?: boolean
+  /** Called when the answer is missing and the call is sent again: it may have taken effect before. */
+  inDoubt?: () => void
 }
 
 const FALSE = 0xc2
@@ -77,7 +80,7 @@ export class Link {
   call(name: ScriptName, partition: Partition, input: Buffer, options: CallOptions = {}): Promise<Buffer> {
     if (this.#closed) return Promise.reject(closed())
     return new Promise((resolve, reject) => {
-      const { againAt = 0, safe = false } = options
+      const { againAt = 0, safe = false, inDoubt } = options
       const call: Call = {
         script: scriptOf(name),
         partition,
@@ -87,6 +90,7 @@ export class Link {
         whole: false,
         deadline: performance.now() + this.#settings.timeout,
         settled: false,
+        inDoubt,
         resolve,
         reject,
       }
@@ -224,6 +228,7 @@ export class Link {
     }
     // A pipeline whose WAIT succeeded is not redirected by the client, which would go on with what it knew before a failover.
     if (isMoved(error) && 'refreshSlotsCache' in this.client) this.client.refreshSlotsCache()
+    if (!isUndone(error)) call.inDoubt?.()
     if (call.againAt > 0 && call.input[call.againAt] === FALSE) call.input[call.againAt] = TRUE
     setTimeout(() => {
       if (!call.settled) this.#plan(call)

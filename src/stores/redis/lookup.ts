@@ -3,6 +3,7 @@ import type { FinalState } from '../../store.ts'
 import { idsInput } from './inputs.ts'
 import { type CancelOutcome, cancelOutcomes, type Found, foundReply } from './outputs.ts'
 import type { Partition } from './partition.ts'
+import { settled, type Trouble } from './settled.ts'
 import type { Shared } from './shared.ts'
 
 export interface Located extends Found {
@@ -41,7 +42,10 @@ export class Lookup {
     return outcomes.map((outcome) => (outcome === 'waited' || outcome === 'ran' ? 'cancelled' : outcome))
   }
 
-  /** The answer of the first partition that knows the id. Queues that are new to this process are asked for what the others don't know. */
+  /**
+   * The answer of the first partition that knows the id. Queues that are new to this process are asked for what the others don't know.
+   * Rejects where nobody that answered knows an id, and somebody did not answer.
+   */
   async #ask<T>(
     ids: readonly string[],
     ask: (partition: Partition, ids: readonly string[]) => Promise<(T | null)[]>,
@@ -50,20 +54,25 @@ export class Lookup {
     link.assertOpen()
     const answers: (T | null)[] = ids.map(() => null)
     if (ids.length === 0) return answers
+    let trouble: Trouble | undefined
     const fill = async (partitions: readonly Partition[], places: readonly number[]) => {
       const some = places.flatMap((at) => ids[at] ?? [])
-      const replies = await Promise.all(partitions.map((partition) => ask(partition, some)))
-      for (const reply of replies) for (const [i, at] of places.entries()) answers[at] ??= reply[i] ?? null
+      const { replies, failure } = await settled(partitions.map((partition) => ask(partition, some)))
+      trouble ??= failure
+      for (const reply of replies) for (const [i, at] of places.entries()) answers[at] ??= reply?.[i] ?? null
     }
     const unknown = () => answers.flatMap((answer, at) => (answer === null ? [at] : []))
     const first = queues.allKnown()
     await fill(first, unknown())
     if (unknown().length === 0) return answers
     const known = new Set(first)
+    const { partitions, failure } = await queues.reachable()
+    trouble ??= failure
     await fill(
-      (await queues.all()).filter((partition) => !known.has(partition)),
+      partitions.filter((partition) => !known.has(partition)),
       unknown(),
     )
+    if (trouble !== undefined && unknown().length > 0) throw trouble.reason
     return answers
   }
 }

@@ -4,6 +4,7 @@ import { pushInput } from './inputs.ts'
 import { pushOutcomes } from './outputs.ts'
 import type { Partition } from './partition.ts'
 import { indexOf } from './queues.ts'
+import { settled } from './settled.ts'
 import type { Shared } from './shared.ts'
 
 /** Rejects when any part of it was not acknowledged. What was stored of it all the same is found there when the push is repeated. */
@@ -32,7 +33,7 @@ export async function push(shared: Shared, jobs: readonly NewJob[]): Promise<Pus
     for (const [index, outcome] of (await pushTo(shared, partition, some)).entries())
       outcomes[places[index] ?? 0] = outcome
   })
-  const failure = (await Promise.allSettled(pushes)).find((push) => push.status === 'rejected')
+  const { failure } = await settled(pushes)
   if (failure !== undefined) throw failure.reason
   return outcomes
 }
@@ -44,7 +45,24 @@ async function pushTo(
 ): Promise<PushOutcome[]> {
   const { bytes } = pushInput(now(), partition, jobs)
   const work = jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)
-  const reply = await link.call('push', partition, bytes, { safe: true })
+  let repeated = false
+  const inDoubt = () => {
+    repeated = true
+  }
+  const reply = await link.call('push', partition, bytes, { safe: true, inDoubt })
   if (work) bells.work(partition.queue)
-  return pushOutcomes(reply, jobs)
+  const outcomes = pushOutcomes(reply, jobs)
+  return repeated ? corrected(outcomes, jobs) : outcomes
+}
+
+/** Of a push that was sent again: a job that is there under its own id is the one that the first try stored, whose answer was lost. */
+function corrected(outcomes: readonly PushOutcome[], jobs: readonly NewJob[]): PushOutcome[] {
+  const seen = new Set<string>()
+  return outcomes.map((outcome, at) => {
+    const id = jobs[at]?.id ?? ''
+    // The second of two jobs with one id in one push was there already at the first try, too.
+    if (outcome.status === 'full' || outcome.id !== id || seen.has(id)) return outcome
+    seen.add(id)
+    return { status: 'pushed', id }
+  })
 }

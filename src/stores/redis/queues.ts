@@ -6,6 +6,7 @@ import { hash } from './ids.ts'
 import type { Link } from './link.ts'
 import { Partition } from './partition.ts'
 import type { Settings } from './settings.ts'
+import { settled, type Trouble } from './settled.ts'
 
 export class Queues {
   readonly channel: string
@@ -67,6 +68,12 @@ export class Queues {
         await this.#link.command((client) => client.hsetnx(this.#registry, name, length))
     }
     return this.allKnown()
+  }
+
+  /** All there are now; where the registry itself cannot be reached, those that this process knows, and why there may be more. */
+  async reachable(): Promise<{ partitions: Partition[]; failure: Trouble | undefined }> {
+    const { replies, failure } = await settled([this.all()])
+    return { partitions: replies[0] ?? this.allKnown(), failure }
   }
 
   allKnown(): Partition[] {

@@ -3,6 +3,7 @@ import type { Bells } from '../bells.ts'
 import type { Doorbell } from './doorbell.ts'
 import type { Link } from './link.ts'
 import type { Queues } from './queues.ts'
+import type { ServerRun } from './run.ts'
 
 export interface Shared {
   link: Link
@@ -10,6 +11,7 @@ export interface Shared {
   doorbell: Doorbell
   /** Rung in this process, at once. */
   bells: Bells
+  run: ServerRun
   /** The time of a test; null: the server's own. */
   now: () => number | null
 }

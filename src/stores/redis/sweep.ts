@@ -1,24 +1,36 @@
-/** Sweeps all queues: looks at every partition in one round trip, then goes to those with something to do, until a limit is reached. */
+/**
+ * Sweeps all queues: looks at every partition in one round trip, then goes to those with something to do, until a limit is reached.
+ * Partitions that cannot be reached do not keep the others from being swept. That is told by rejecting, but only when nothing was swept,
+ * since what was lost is told by the answer alone.
+ */
 import type { Swept } from '../../store.ts'
 import { type SweepLimits, sweepInput } from './inputs.ts'
 import { type SweepReply, sweepReply } from './outputs.ts'
 import type { Partition } from './partition.ts'
+import { settled, type Trouble } from './settled.ts'
 import type { Shared } from './shared.ts'
 
 export async function sweep(shared: Shared, limit: number): Promise<Swept> {
   shared.link.assertOpen()
-  const partitions = await shared.queues.all()
+  const { partitions, failure } = await shared.queues.reachable()
   const look = { promote: 0, lose: 0, expire: 0 }
-  const looks = await Promise.all(partitions.map((partition) => sweepOne(shared, partition, look)))
+  const looks = await settled(partitions.map((partition) => sweepOne(shared, partition, look)))
+  let trouble: Trouble | undefined = failure ?? looks.failure
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
   for (const [i, partition] of partitions.entries()) {
-    const seen = looks[i]
+    const seen = looks.replies[i]
     if (seen === undefined) continue
     const limits = { promote: limit - swept.promoted, lose: limit - swept.lost.length, expire: limit - swept.expired }
-    const reply = seen.due ? await sweepOne(shared, partition, limits) : seen
-    add(swept, partition.queue, reply)
-    ring(shared, partition.queue, reply)
+    const { replies, failure } = await settled([seen.due ? sweepOne(shared, partition, limits) : Promise.resolve(seen)])
+    trouble ??= failure
+    for (const reply of replies) {
+      if (reply === undefined) continue
+      add(swept, partition.queue, reply)
+      ring(shared, partition.queue, reply)
+    }
   }
+  const nothing = swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0
+  if (nothing && trouble !== undefined) throw trouble.reason
   swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
   return swept
 }

@@ -1,0 +1,244 @@
+/** Parts of a store that cannot be reached, and answers that get lost: the other parts go on, and nothing that was given is dropped. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { isMillpondError } from '../../src/errors.ts'
+import type { ClaimedJob, Store } from '../../src/store.ts'
+import { open } from '../../src/stores/redis.ts'
+import { claim, ERROR, NULL, newJob, newJobs } from '../conformance/suite.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { type FaultyClient, faultyClient } from './redis-faults.ts'
+import { freshPrefix, removePrefix } from './redis-fixture.ts'
+
+const url = serverUrl('redis') ?? ''
+const PARTITIONS = 4
+
+const unavailable = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
+const idsOf = (jobs: readonly { id: string }[]): string[] => jobs.map(({ id }) => id).toSorted()
+
+describe('redis store, parts of which cannot be reached', { skip: missingReason('redis') }, () => {
+  const onStore = (
+    title: string,
+    check: (store: Store, faulty: FaultyClient, clock: { now: number }) => Promise<void>,
+    { partitions = PARTITIONS, timeout = 150 } = {},
+  ) =>
+    test(title, async () => {
+      const faulty = faultyClient(url)
+      const prefix = freshPrefix()
+      const clock = { now: Date.now() }
+      const options = { client: faulty.client, prefix, partitions, timeout, clock: () => clock.now }
+      const store = await open(url, options)
+      try {
+        await check(store, faulty, clock)
+      } finally {
+        faulty.fault = () => undefined
+        await store.close()
+        faulty.disconnect()
+        await removePrefix(url, prefix)
+      }
+    })
+
+  onStore(
+    'a claim gives what the reachable partitions gave, and is rejected only where they gave nothing',
+    async (store, faulty) => {
+      const jobs = newJobs(40)
+      await store.push(jobs)
+      faulty.fault = (_, partition) => (partition === 1 ? 'unreachable' : undefined)
+      const got: ClaimedJob[] = []
+      // Each partition is the first to be asked in one of them.
+      for (let round = 0; round < PARTITIONS; round++) {
+        const { jobs: some, now } = await claim(store, { limit: 8 })
+        assert.ok(some.length > 0 && now > 0)
+        got.push(...some)
+      }
+      while (got.length < 40) {
+        const some = (await claim(store).catch((error: unknown) => assert.ok(unavailable(error))))?.jobs ?? []
+        if (some.length === 0) break
+        got.push(...some)
+      }
+      await assert.rejects(claim(store), unavailable)
+      // One that is smaller than the number of partitions looks before it asks.
+      await assert.rejects(claim(store, { limit: 1 }), unavailable)
+      const [stats] = await store.stats({})
+      assert.equal(stats?.counts.running, got.length, 'whatever runs was handed out')
+      faulty.fault = () => undefined
+      got.push(...(await claim(store)).jobs)
+      assert.deepEqual(idsOf(got), idsOf(jobs))
+    },
+  )
+
+  onStore(
+    'a small claim finds the one job although another partition does not tell whether it has any',
+    async (store, faulty) => {
+      for (let turn = 0; turn < PARTITIONS; turn++) {
+        const [job] = newJobs(1)
+        assert.ok(job)
+        await store.push([job])
+        for (const away of [0, 1, 2, 3]) {
+          faulty.fault = (script, partition) => (script === 'claim' && partition === away ? 'unreachable' : undefined)
+          const got = await claim(store, { limit: 1 }).catch((error: unknown) => assert.ok(unavailable(error)))
+          if (got === undefined) continue
+          assert.deepEqual(idsOf(got.jobs), [job.id])
+          await store.release('q', got.jobs)
+        }
+        faulty.fault = () => undefined
+        assert.equal((await store.stats({}))[0]?.counts.running, turn)
+        assert.deepEqual(idsOf((await claim(store)).jobs), [job.id])
+      }
+    },
+  )
+
+  onStore(
+    'of large jobs, those of the first call are given although the second got no answer',
+    async (store, faulty) => {
+      for (let i = 0; i < 4; i++)
+        await store.push(newJobs(5, { data: { encoding: 'bytes', body: new Uint8Array(700_000) } }))
+      let calls = 0
+      faulty.fault = (script) => (script === 'claim' && ++calls > 1 ? 'unreachable' : undefined)
+      const { jobs } = await claim(store, { limit: 20 })
+      assert.ok(jobs.length > 0 && jobs.length < 20, `${jobs.length}`)
+      assert.equal((await store.stats({}))[0]?.counts.running, jobs.length)
+    },
+    { partitions: 1, timeout: 800 },
+  )
+
+  onStore(
+    'no answer holds much more than four megabytes, however many jobs are claimed',
+    async (store, faulty) => {
+      const large = (count: number) => newJobs(count, { data: { encoding: 'bytes', body: new Uint8Array(500_000) } })
+      for (let i = 0; i < 4; i++) await store.push(large(10))
+      // Cancelled ones are passed, which reads them as well.
+      const holes = large(10)
+      await store.push(holes)
+      await store.cancel(idsOf(holes.slice(0, 5)))
+      const { jobs } = await claim(store, { limit: 30 })
+      assert.equal(jobs.length, 30)
+      await store.release('q', jobs)
+      assert.equal((await claim(store, { limit: 100 })).jobs.length, 45)
+      assert.ok(Math.max(...faulty.claims) < 6_000_000, `${faulty.claims}`)
+    },
+    { partitions: 1, timeout: 5000 },
+  )
+
+  onStore(
+    'a sweep reaches the others, and tells of the trouble when there is nothing else to tell',
+    async (store, faulty, clock) => {
+      await store.push(newJobs(40, { delay: 10 }))
+      await store.push(newJobs(40))
+      const { jobs } = await claim(store, { lease: 10 })
+      assert.equal(jobs.length, 40)
+      clock.now += 10
+      faulty.fault = (script, partition) => (script === 'sweep' && partition === 0 ? 'unreachable' : undefined)
+      const { lost, promoted } = await store.sweep(1000)
+      assert.ok(lost.length > 0 && lost.length < 40 && promoted > 0 && promoted < 40, `${lost.length} ${promoted}`)
+      await assert.rejects(store.sweep(1000), unavailable)
+      faulty.fault = () => undefined
+      const rest = await store.sweep(1000)
+      assert.deepEqual([lost.length + rest.lost.length, promoted + rest.promoted], [40, 40])
+    },
+  )
+
+  onStore('a sweep whose second half fails tells of what was lost elsewhere', async (store, faulty, clock) => {
+    await store.push(newJobs(40))
+    await claim(store, { lease: 10 })
+    clock.now += 10
+    let looked = 0
+    faulty.fault = (script, partition) =>
+      script === 'sweep' && partition === 1 && looked++ > 0 ? 'unreachable' : undefined
+    const { lost } = await store.sweep(1000)
+    assert.ok(lost.length > 0 && lost.length < 40)
+  })
+
+  onStore('find and cancel answer for jobs that are known where they can be reached', async (store, faulty) => {
+    const jobs = newJobs(40)
+    await store.push(jobs)
+    faulty.fault = (_, partition) => (partition === 2 ? 'unreachable' : undefined)
+    const reachable: string[] = []
+    for (const { id } of jobs) {
+      const [found] = await store.find([id]).catch((error: unknown) => {
+        assert.ok(unavailable(error))
+        return []
+      })
+      if (found) reachable.push(id)
+      if (reachable.length === 5) break
+    }
+    assert.equal(reachable.length, 5)
+    assert.ok((await store.find(reachable)).every((record) => record?.state === 'waiting'))
+    assert.deepEqual(
+      await store.cancel(reachable),
+      reachable.map(() => 'cancelled'),
+    )
+    // Of an id that nobody knows who answers, nothing can be said.
+    await assert.rejects(store.find([newJob().id]), unavailable)
+    await assert.rejects(store.cancel([...reachable, newJob().id]), unavailable)
+  })
+
+  for (const [title, tell] of [
+    [
+      'complete',
+      (store: Store, jobs: readonly ClaimedJob[]) =>
+        store.complete(
+          'q',
+          jobs.map((claim) => ({ ...claim, claim, result: NULL })),
+        ),
+    ],
+    [
+      'fail',
+      (store: Store, jobs: readonly ClaimedJob[]) =>
+        store.fail(
+          'q',
+          jobs.map((claim) => ({ ...claim, claim, error: ERROR, delay: null })),
+        ),
+    ],
+    [
+      'release',
+      (store: Store, jobs: readonly ClaimedJob[]) =>
+        store.release(
+          'q',
+          jobs.map((claim) => ({ ...claim, claim })),
+        ),
+    ],
+  ] as const) {
+    onStore(
+      `${title}: told again after a part of it got no answer, no claim of the other parts is stale`,
+      async (store, faulty) => {
+        await store.push(newJobs(40))
+        const { jobs } = await claim(store)
+        assert.equal(jobs.length, 40)
+        faulty.fault = (script, partition) => (script === title && partition === 3 ? 'unreachable' : undefined)
+        await assert.rejects(tell(store, jobs), unavailable)
+        faulty.fault = () => undefined
+        const outcomes = await tell(store, jobs)
+        assert.deepEqual(new Set(outcomes), new Set([title === 'fail' ? 'dead' : 'ok']))
+        assert.equal((await store.stats({}))[0]?.counts.running, 0)
+      },
+    )
+  }
+
+  for (const fault of ['lost', 'unreachable'] as const) {
+    onStore(`a push whose first try is ${fault} answers as if it had been the only one`, async (store, faulty) => {
+      const [known] = newJobs(1)
+      const [twin] = newJobs(1, { key: 'k' })
+      assert.ok(known && twin)
+      await store.push([known, twin])
+      const jobs = newJobs(20)
+      const faults = new Set<number>()
+      faulty.fault = (script, partition) => {
+        if (script !== 'push' || faults.has(partition)) return undefined
+        faults.add(partition)
+        return fault
+      }
+      const doubled = newJob()
+      const outcomes = await store.push([...jobs, doubled, doubled, newJob({ key: 'k' })])
+      assert.equal(faults.size, PARTITIONS)
+      assert.deepEqual(outcomes, [
+        ...jobs.map(({ id }) => ({ status: 'pushed', id })),
+        { status: 'pushed', id: doubled.id },
+        { status: 'existing', id: doubled.id },
+        { status: 'existing', id: twin.id },
+      ])
+      assert.equal((await store.stats({}))[0]?.counts.waiting, 23)
+      // Without a lost answer, a repeated push is told so.
+      assert.deepEqual(await store.push([known]), [{ status: 'existing', id: known.id }])
+    })
+  }
+})
