@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import type { Millpond } from '../../src/index.ts'
-import { aborted, atWork, diary, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { aborted, atWork, diary, gate, inState, numbers, onEachStore, outlast, refused, until } from './suite.ts'
 
 type Entries = ReturnType<typeof diary>
 
@@ -149,8 +149,10 @@ onEachStore('events', {
     })
     const { id } = await queue.push(1)
     await atWork(worker)
-    ahead = 31_000
-    await until(() => names(entries).includes('lost'))
+    await outlast(
+      () => (ahead += 31_000),
+      () => names(entries).includes('lost'),
+    )
     assert.equal(await pond.result(id), 'second')
     going.open()
     await until(() => reason !== undefined)
@@ -172,7 +174,10 @@ onEachStore('events', {
     const worker = queue.work(() => going.opened.then(() => 'too late'))
     const { id } = await queue.push(1, { attempts: 1 })
     await atWork(worker)
-    ahead = 31_000
+    await outlast(
+      () => (ahead += 31_000),
+      async () => (await pond.job(id))?.state === 'dead',
+    )
     const info = await inState(pond, id, 'dead')
     assert.equal(info.error?.code, 'LeaseLost')
     going.open()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TransactionQuery } from '../../src/index.ts'
 import { effectsOf } from './effects.ts'
-import { aborted, atWork, diary, gate, inState, onEachStore, refused, until } from './suite.ts'
+import { aborted, atWork, diary, gate, inState, onEachStore, outlast, refused, until } from './suite.ts'
 
 onEachStore(
   'transactions where there are none',
@@ -138,8 +138,10 @@ onEachStore(
       )
       const { id } = await queue.push('x')
       await atWork(worker)
-      ahead = 31_000
-      await until(() => entries.some(({ name }) => name === 'lost'))
+      await outlast(
+        () => (ahead += 31_000),
+        () => entries.some(({ name }) => name === 'lost'),
+      )
       await inState(pond, id, 'done')
       going.open()
       await until(() => entries.some(({ name }) => name === 'stale'))

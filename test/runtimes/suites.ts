@@ -20,6 +20,7 @@ const FOLDERS = ['unit', 'conformance', 'api', 'web', 'cache', 'serve']
 const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/api/prefetch.test.ts': 'half a minute of waiting for slow handlers',
   'test/cache/cluster.test.ts': 'a cluster with nodes that die',
+  'test/cache/full.test.ts': 'a server of its own, that is full',
   'test/cache/network.test.ts': 'a network with faults',
   'test/cache/outage.test.ts': 'a server that is away',
   'test/cache/processes.test.ts': 'half a minute of processes that are killed and stopped',
