@@ -168,7 +168,9 @@ serveTest(
         // 5 s, at least half of them.
         if (state === 'scheduled') assert.ok(Date.parse(String(dueAt)) - Date.parse(String(startedAt)) >= 2500, queue)
       }
-      assert.equal(received.length, 4)
+      // Each once; the mute one's time may be over before it has heard of anything.
+      const types = received.map(({ body }) => String(body.type)).filter((type) => type !== 'mute')
+      assert.deepEqual(types.sort(), ['error', 'gone', 'moved'])
     } finally {
       await close()
     }
