@@ -13,6 +13,8 @@ function isUnit(unit: string | undefined): unit is keyof typeof UNITS {
 const LONGEST = 36_525 * UNITS.d
 /** For durations that become a timer: past 2^31 − 1 ms, Node's fire at once. */
 export const LONGEST_TIMER = 24 * UNITS.d
+/** The last moment that a Date can hold, in milliseconds since 1970. */
+export const LAST_MOMENT = 8.64e15
 
 /**
  * Milliseconds, rounded to whole ones; from `least` (0 unless given) to `most` (a century unless given).

@@ -1,5 +1,5 @@
 /** From what a caller pushes to what a store takes: everything is checked here, before any store sees it. */
-import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
+import { type Duration, LAST_MOMENT, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { encode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { checkId, newId } from './ids.ts'
@@ -149,10 +149,7 @@ export function* batches(jobs: readonly NewJob[]): Generator<NewJob[]> {
   if (batch.length > 0) yield batch
 }
 
-/** The last moment that a Date can hold, in milliseconds since 1970. */
-const LAST = 8.64e15
-
 function timeOf(value: unknown): number | undefined {
   const ms = value instanceof Date ? value.getTime() : value
-  return typeof ms === 'number' && ms >= 0 && ms <= LAST ? Math.round(ms) : undefined
+  return typeof ms === 'number' && ms >= 0 && ms <= LAST_MOMENT ? Math.round(ms) : undefined
 }

@@ -95,8 +95,8 @@ export class Worker implements AsyncDisposable {
   readonly #running = new LinkedList<Attempt>()
   #buffer: Attempt[] = []
   #claiming = false
-  /** Bells that rang during a claim. */
-  #cancelled: (readonly string[] | undefined)[] = []
+  /** Whether a job was cancelled since the claim went out: that bell may have overtaken the claim's answer. */
+  #rang = false
   #empty = false
   #planned = false
   #yielding = false
@@ -189,8 +189,7 @@ export class Worker implements AsyncDisposable {
   checkCancelled(ids: readonly string[] | undefined): void {
     const concerned = [...this.#buffer, ...this.#running].filter(({ claimed }) => ids?.includes(claimed.id) ?? true)
     void this.#leases.extend(concerned)
-    // The bell may have overtaken the answer of the claim.
-    if (this.#claiming) this.#cancelled.push(ids)
+    this.#rang = true
   }
 
   #tick(): void {
@@ -239,6 +238,7 @@ export class Worker implements AsyncDisposable {
     }
     const limit = Math.min(wanted, MOST_CLAIMED)
     this.#claiming = true
+    this.#rang = false
     this.#empty = true
     const ready = this.#ready()
     let sent = now
@@ -300,6 +300,7 @@ export class Worker implements AsyncDisposable {
 
   #arrived(attempts: Attempt[]): void {
     this.#claimRetry = 0
+    const rang = this.#rang
     const last = this.#buffer.at(-1)
     const first = attempts[0]
     this.#buffer.push(...attempts)
@@ -316,7 +317,7 @@ export class Worker implements AsyncDisposable {
     this.#turnBegan = performance.now()
     this.#pump(this.#turnBegan)
     this.#watchWindow()
-    for (const ids of this.#cancelled.splice(0)) this.checkCancelled(ids)
+    if (rang) void this.#leases.extend(attempts)
   }
 
   /** @param now `performance.now()`, which costs enough to be handed on */

@@ -1,4 +1,5 @@
 /** The shapes of requests and answers, as JSON Schema. */
+import { LAST_MOMENT } from '../duration.ts'
 import { ERROR_CODES } from '../errors.ts'
 import { JOB_STATES } from '../store.ts'
 import type { Schema } from './schema.ts'
@@ -47,7 +48,7 @@ const options: Readonly<Record<string, Schema>> = {
   runAt: {
     description: 'when it is due: a time in ISO 8601, or milliseconds since 1970',
     anyOf: [
-      { type: 'integer', minimum: 0, maximum: 8.64e15 },
+      { type: 'integer', minimum: 0, maximum: LAST_MOMENT },
       { type: 'string', format: 'date-time' },
     ],
   },

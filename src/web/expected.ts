@@ -1,5 +1,6 @@
 /** When a waiting job will start, about: told from the figures of its queue, which are asked for every few seconds at the most. */
 import { Kept } from '../coalesce/kept.ts'
+import { LAST_MOMENT } from '../duration.ts'
 import type { JobInfo } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
 import type { QueueReport } from '../stats.ts'
@@ -8,8 +9,6 @@ import type { QueueReport } from '../stats.ts'
 const FRESH = 5000
 /** Most queues whose figures are kept: where clients name queues, there may be any number. */
 const QUEUES = 1000
-/** The last moment, in ms since 1970, that a Date can name. */
-const LAST_MOMENT = 8.64e15
 
 export class Expected {
   readonly #pond: Pick<Millpond, 'queue'>

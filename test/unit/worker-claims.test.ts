@@ -134,6 +134,9 @@ test('a job cancelled while it is claimed ahead is not started; one cancelled du
   const { worker, answer, wake, log } = await claiming(t, 2)
   worker.checkCancelled(['a'])
   await answer(['a', 'b'])
-  assert.deepEqual(log, ['start a', 'start b', 'extend a', 'abort a'])
+  assert.deepEqual(log, ['start a', 'start b', 'extend a', 'extend b', 'abort a', 'abort b'])
+  // That claim alone: nobody was cancelled since.
   await wake()
+  await answer(['c'])
+  assert.equal(log.filter((line) => line.startsWith('extend')).length, 2)
 })

@@ -24,7 +24,8 @@ function boot(): string {
 }
 
 /** The greatest fence that may have been given out before this start of the machine and be forgotten. */
-export function fenceFloor(db: DatabaseSync, busyTimeout: number, now = boot()): number {
+export function fenceFloor(db: DatabaseSync, busyTimeout: number): number {
+  const now = boot()
   const value = (key: string) => db.prepare('select value from millpond_meta where key = ?').get(key)?.value ?? null
   const floor = () => integer(value('fences') ?? 0)
   if (whileBusy(busyTimeout, () => textOrNull(value('boot'))) === now) return floor()
