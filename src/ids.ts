@@ -11,43 +11,48 @@ import { shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 
 const POOL = 512
-const WORDS = 3
+/** Hexadecimal digits of 48 bits. */
+const TAIL = 12
 
-const pool = new Uint32Array(POOL * WORDS)
-let used = pool.length
+const starts = new Uint32Array(POOL)
+const tails = Buffer.alloc((POOL * TAIL) / 2)
+/** The random bits of the ids to come, as text. */
+let tailText = ''
+let used = POOL
 let lastMs = -1
 let counter = 0
-/** The 48 bits of time as text, which many ids share. */
-let time = ''
+/** Time, version and the counter's upper 12 bits as text, which many ids share. */
+let head = ''
 
 export function newId(): string {
-  if (used === pool.length) {
-    randomFillSync(pool)
+  if (used === POOL) {
+    randomFillSync(starts)
+    randomFillSync(tails)
+    tailText = tails.toString('hex')
     used = 0
   }
-  const a = pool[used++] ?? 0
-  const b = pool[used++] ?? 0
-  const start = (pool[used++] ?? 0) >>> 7
+  const start = (starts[used] ?? 0) >>> 7
+  const tail = tailText.slice(used * TAIL, ++used * TAIL)
   const now = Date.now()
-  if (now > lastMs) setTime(now, start)
+  if (now > lastMs) begin(now, start)
   // A clock that stands still or steps back must not make ids fall; nor may the counter run over.
-  else if (counter === 0x3ff_ffff) setTime(lastMs + 1, start)
-  else counter++
-  const high = 0x7000 | (counter >>> 14)
-  const low = 0x8000 | (counter & 0x3fff)
-  return `${time}-${hex(high, 0x1_0000)}-${hex(low, 0x1_0000)}-${hex(a & 0xff_ffff, 0x100_0000)}${hex(b & 0xff_ffff, 0x100_0000)}`
+  else if (counter === 0x3ff_ffff) begin(lastMs + 1, start)
+  else if ((++counter & LOWER) === 0) setHead()
+  return `${head}${(0x8000 | (counter & LOWER)).toString(16)}-${tail}`
 }
 
-function setTime(ms: number, start: number): void {
+/** The counter's bits that are not in the head. */
+const LOWER = 0x3fff
+
+function begin(ms: number, start: number): void {
   lastMs = ms
   counter = start
-  const text = ms.toString(16).padStart(12, '0')
-  time = `${text.slice(0, 8)}-${text.slice(8)}`
+  setHead()
 }
 
-/** @param one 16 to the power of the digits wanted */
-function hex(value: number, one: number): string {
-  return (value + one).toString(16).slice(1)
+function setHead(): void {
+  const text = lastMs.toString(16).padStart(12, '0')
+  head = `${text.slice(0, 8)}-${text.slice(8)}-${(0x7000 | (counter >>> 14)).toString(16)}-`
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i

@@ -34,13 +34,10 @@ from json_each(:jobs)
 where true
 on conflict do nothing
 
--- @statement last
--- The place of the latest push.
-select coalesce(max(seq), 0) as seq from millpond_jobs
-
 -- @statement known
--- In:  jobs as above; last, the place of the latest push before them.
-select id from millpond_jobs where id in (select value ->> 0 from json_each(:jobs)) and seq <= :last
+-- In:  jobs as above, right after their insert; stored, how many that were. Those have the latest places, up to the last one inserted.
+select id from millpond_jobs
+where id in (select value ->> 0 from json_each(:jobs)) and (:stored = 0 or seq <= last_insert_rowid() - :stored)
 
 -- @statement existing
 select id from millpond_jobs where id = :id

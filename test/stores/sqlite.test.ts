@@ -20,6 +20,19 @@ import { CONTRACT } from '../../src/stores/sqlite/statements.ts'
 import { open } from '../../src/stores/sqlite.ts'
 import { connectTo, job, newPath, openAt, program } from './sqlite-fixture.ts'
 
+test('sqlite: a push of ids that another connection has stored, all of them and some', async () => {
+  const path = newPath()
+  const [one, other] = [await openAt(path), await openAt(path)]
+  const [a, b, c, x, y] = [job(), job(), job(), job(), job()]
+  await one.push([a, b, c])
+  const outcomes = async (jobs: NewJob[]) => (await other.push(jobs)).map(({ status }) => status)
+  assert.deepEqual(await outcomes([c, a]), ['existing', 'existing'])
+  assert.deepEqual(await outcomes([a, x, c, y]), ['existing', 'pushed', 'existing', 'pushed'])
+  assert.deepEqual(await outcomes([y, b, x]), ['existing', 'existing', 'existing'])
+  await one.close()
+  await other.close()
+})
+
 test('sqlite: a claim of JSON, of bytes and of long data, together and apart, in order of priority', async () => {
   const long = JSON.stringify('x'.repeat(70_000))
   const bodies: NewJob['data'][] = [

@@ -74,14 +74,13 @@ export class Engine {
     const { count, queue, priority, delay, runAt, attempts, timeout, group, trace, pairs } = jobs
     const due = Math.max(now, runAt ?? now + delay)
     const state = due <= now ? 'waiting' : 'scheduled'
-    const last = integer(this.statements.get('push/last').get()?.seq)
     const common = { queue, state, priority, attempts, now, due_at: due, timeout, group, trace }
     const stored = this.statements.get('push/insert_alike').run({ ...common, jobs: pairs })
     const account = this.ledger.open(queue)
     account.move(null, state, stored)
     account.changes.pushed_total += stored
     if (stored === count) return []
-    const known = this.statements.get('push/known').all({ jobs: pairs, last })
+    const known = this.statements.get('push/known').all({ jobs: pairs, stored })
     const seen = new Set(known.map(({ id }) => text(id)))
     const outcomes: NotPushed = []
     for (const [at, [id]] of pairsOf(pairs).entries()) {
