@@ -1,7 +1,9 @@
 import type { Duration } from './duration.ts'
+import type { MillpondError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
 import type { Gather } from './gather.ts'
 import type { JobInfo } from './job.ts'
+import type { Pushed } from './push.ts'
 import type { Rooms } from './rooms.ts'
 import type { NewJob, PushOutcome, Store } from './store.ts'
 import type { Worker, WorkerOwner } from './worker.ts'
@@ -12,13 +14,19 @@ export interface JobReader {
   result(id: string, options?: { timeout?: Duration; signal?: AbortSignal }): Promise<unknown>
 }
 
+/** A job on its way to the store, and what its queue makes of the outcome; an error is its pusher's. */
+export interface Push {
+  job: NewJob
+  told: (job: NewJob, outcome: PushOutcome) => Pushed | MillpondError
+}
+
 /** What queues and workers need of their pond. */
 export interface PondCore extends WorkerOwner {
   readonly pond: JobReader
   readonly store: Store
   readonly events: PondEmitter
   readonly maxPayload: number
-  readonly pusher: Gather<NewJob, PushOutcome>
+  readonly pusher: Gather<Push, Pushed>
   readonly rooms: Rooms
   /** @throws Closed once no handler runs any more */
   assertOpen(): void

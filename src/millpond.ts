@@ -1,4 +1,4 @@
-import type { PondCore } from './core.ts'
+import type { PondCore, Push } from './core.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MAX_PAYLOAD } from './encoding.ts'
 import { MillpondError } from './errors.ts'
@@ -8,7 +8,7 @@ import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
 import { Keeper } from './keeper.ts'
 import { checkObject, checkOptions, isBoolean, isInteger, isSignal } from './options.ts'
-import { GROUP } from './push.ts'
+import { GROUP, type Pushed } from './push.ts'
 import { Queue, type QueueOptions } from './queue.ts'
 import { Results } from './results.ts'
 import { Rooms } from './rooms.ts'
@@ -90,7 +90,7 @@ export class Millpond implements AsyncDisposable {
       store,
       events: this.#events,
       maxPayload,
-      pusher: new Gather((jobs) => this.#push(jobs), { ...GROUP, overlap: store.pipelined === true }),
+      pusher: new Gather<Push, Pushed>((pushes) => this.#push(pushes), { ...GROUP, overlap: store.pipelined === true }),
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()
@@ -235,13 +235,15 @@ export class Millpond implements AsyncDisposable {
     return push
   }
 
-  #push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+  async #push(pushes: readonly Push[]): Promise<(Pushed | MillpondError)[]> {
+    const jobs = pushes.map(({ job }) => job)
     const pushed = this.#store.push(jobs)
     for (const worker of this.#workers) {
       if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null))
         worker.expect()
     }
-    return pushed
+    const outcomes = await pushed
+    return pushes.map(({ job, told }, index) => told(job, outcomes[index] as PushOutcome))
   }
 
   #pushed(job: NewJob, id: string, existing: boolean): void {

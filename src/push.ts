@@ -58,6 +58,13 @@ const EACH_RULES: Rules<PushOptions> = {
 const { id: _id, key: _key, ...COMMON_RULES } = EACH_RULES
 const MANY_RULES: Rules<PushManyOptions<unknown>> = { ...COMMON_RULES, each: isFunction }
 
+/** What a push resolves to, once the store has the job. */
+export interface Pushed {
+  id: string
+  /** A live job had the key, or the id was known; `id` is that job's, and nothing was stored. */
+  existing: boolean
+}
+
 const NO_OPTIONS: PushOptions = {}
 
 export class Preparer {

@@ -6,7 +6,7 @@ import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
 import { checkQueueName } from './names.ts'
 import { checkOptions, isBoolean, isFunction, isInteger, type Rules } from './options.ts'
-import { batches, bytesOf, Preparer, type PushManyOptions, type PushOptions } from './push.ts'
+import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import { Replica } from './replica.ts'
 import type { Handler } from './runner.ts'
 import { isStandardSchema, type StandardSchema } from './schema.ts'
@@ -43,13 +43,6 @@ export interface WorkOptions {
   replica?: unknown
   /** How long a job waits for the replica; then its handler reads the primary. 5 s unless set. */
   replicaTimeout?: Duration
-}
-
-/** What a push resolves to, once the store has the job. */
-export interface Pushed {
-  id: string
-  /** A live job had the key, or the id was known; `id` is that job's, and nothing was stored. */
-  existing: boolean
 }
 
 const QUEUE_RULES: Rules<QueueOptions> = {
@@ -276,19 +269,25 @@ export class Queue<Input = unknown, Output = Input> {
 
   #add(job: NewJob, call?: object): Promise<Pushed> {
     const { rooms, pusher } = this.#core
-    const added = this.#options.whenFull === 'wait' ? rooms.push(job, call) : pusher.add(job, bytesOf(job))
-    return added.then((outcome) => this.#settle(job, outcome))
+    if (this.#options.whenFull !== 'wait') return pusher.add({ job, told: this.#told }, bytesOf(job))
+    return rooms.push(job, call).then((outcome) => this.#settle(job, outcome))
   }
 
-  /** @throws QueueFull */
-  #settle(job: NewJob, { id, status }: PushOutcome): Pushed {
+  readonly #told = (job: NewJob, { id, status }: PushOutcome): Pushed | MillpondError => {
     if (status === 'full') {
       this.#core.events.emit('full', { queue: this.name })
-      throw this.#queueFull()
+      return this.#queueFull()
     }
     const existing = status === 'existing'
     this.#core.pushed(job, id, existing)
     return { id, existing }
+  }
+
+  /** @throws QueueFull */
+  #settle(job: NewJob, outcome: PushOutcome): Pushed {
+    const told = this.#told(job, outcome)
+    if (told instanceof MillpondError) throw told
+    return told
   }
 
   /** @param pushed gets what the store has, up to the first job that it has not */
