@@ -114,7 +114,7 @@ export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTime
     }
     opened.exec(`
       pragma synchronous = normal;
-      pragma cache_size = -65536;
+      pragma cache_size = -16384;
       pragma temp_store = memory;
       pragma wal_autocheckpoint = 4000;
       pragma journal_size_limit = 33554432;
