@@ -68,10 +68,11 @@ export function first<T>(list: readonly T[]): T {
   return item
 }
 
-/** Waits until the condition holds; fails after five seconds. */
-export async function until(what: string, condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000
-  while (!condition()) {
+/** Waits until the condition holds; fails after half a minute. */
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  // Longer than any lease of these tests: a job whose claim was answered into a broken connection comes back only then.
+  const deadline = Date.now() + 30_000
+  while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`waited in vain: ${what}`)
     await sleep(2)
   }

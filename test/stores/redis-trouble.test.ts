@@ -77,9 +77,12 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     await more(acknowledged, 20)
     await settled()
     const store = await open(redis.url, {})
-    const [stats] = await store.stats({ queue: 'q' })
-    const { scheduled = 1, waiting = 1, running = 1 } = stats?.counts ?? {}
-    assert.deepEqual({ scheduled, waiting, running }, { scheduled: 0, waiting: 0, running: 0 })
+    // A push that was rejected may be stored all the same, and a job that was handled be completed only after its lease.
+    await until('nothing is left', async () => {
+      const [stats] = await store.stats({ queue: 'q' })
+      const { scheduled = 1, waiting = 1, running = 1 } = stats?.counts ?? {}
+      return scheduled + waiting + running === 0
+    })
     await store.close()
   })
 
