@@ -15,7 +15,10 @@ const unavailable = (error: unknown): boolean => isMillpondError(error, 'StoreUn
 /** A pond that pushes and works all the time, and what it was told of. */
 async function busy(t: TestContext, url: string, options: Record<string, unknown> = {}) {
   const pond = await Millpond.open(url, { timeout: 2000, ...options })
-  t.after(() => pond.close({ timeout: 1000 }))
+  t.after(() => {
+    going = false
+    return pond.close({ timeout: 1000 })
+  })
   pond.on('error', () => undefined)
   const queue = pond.queue<number>('q', { lease: '5s' })
   const acknowledged = new Set<string>()
