@@ -130,6 +130,7 @@ export class Preparer {
       timeout: options.timeout === undefined ? null : milliseconds(options.timeout, 'timeout', 1),
       trace: options.trace ?? null,
       data: encode(data, 'data', this.#maxPayload),
+      fresh: options.id === undefined,
     }
   }
 }

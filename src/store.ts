@@ -48,6 +48,8 @@ export interface NewJob {
   /** W3C trace context of the push, kept with the job. */
   trace: string | null
   data: Encoded
+  /** The id was made for this very push, so that no store can know it yet. */
+  fresh?: boolean
 }
 
 /** `existing`: a live job has the key, or the id is known; `id` is that job's. `full`: not stored. */
@@ -63,6 +65,8 @@ export interface ClaimRequest {
   limit: number
   /** Milliseconds until the claim is lost unless extended. */
   lease: number
+  /** Should it come back short, no bell need ring for it: whoever asks comes back by himself. */
+  quiet?: boolean
 }
 
 export interface ClaimedJob {

@@ -10,7 +10,8 @@
  *
  * Claims and endings are planned for the end of the turn, so that they share a round trip. One claim is under way at a time.
  * `#empty` is set when a claim came back short: then nothing is claimed until a bell rings, or a second has passed. A busy worker
- * then also waits for a moment, since a claim for each push would take more of the store than the work itself.
+ * then also waits for a moment, since a claim for each push would take more of the store than the work itself; and where many
+ * came, it comes back by itself (`#flowing`), so that nobody has to ring for it.
  */
 import { Attempt } from './attempt.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
@@ -22,6 +23,7 @@ import { newId } from './ids.ts'
 import { Leases } from './leases.ts'
 import { LinkedList } from './linked-list.ts'
 import { checkOptions } from './options.ts'
+import { MANY, pauseAfter } from './pace.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 import { type Committed, type Ending, released, Settler } from './settler.ts'
@@ -36,22 +38,10 @@ export interface WorkerSettings extends RunnerSettings {
 
 /** Most jobs asked for in one claim. */
 const MOST_CLAIMED = 500
-/**
- * After a claim that came back short, a busy worker waits for this many times as long as it took, and at most this many milliseconds;
- * just as long if it brought many: more of them are coming, and a call costs a store as much as the first dozens of its jobs.
- */
-const PAUSE = 2
-const LONGEST_PAUSE = 10
-const MANY = 32
 /** A missed bell delays a job by this much at the most, in milliseconds. */
 const POLL = 1000
 /** Handlers are started for this long without a break, in milliseconds, before timers and sockets get their turn. */
 const TURN = 5
-
-/** Milliseconds. @param took what the claim took */
-function pauseAfter(jobs: number, took: number): number {
-  return jobs >= MANY ? LONGEST_PAUSE : Math.min(PAUSE * took, LONGEST_PAUSE)
-}
 
 /** Who a worker belongs to. */
 export interface WorkerOwner {
@@ -98,6 +88,7 @@ export class Worker implements AsyncDisposable {
   /** Whether a job was cancelled since the claim went out: that bell may have overtaken the claim's answer. */
   #rang = false
   #empty = false
+  #flowing = false
   #planned = false
   #yielding = false
   /** When this process last gave way to timers and sockets, as far as we know. */
@@ -112,7 +103,8 @@ export class Worker implements AsyncDisposable {
   #closing: Promise<CloseReport> | undefined
   #onQuiet: (() => void) | undefined
   #finished = 0
-  #givenBack = 0
+  /** Ids: a claim that was on its way may bring back what was given back already. */
+  readonly #givenBack = new Set<string>()
 
   /** @internal */
   constructor(
@@ -232,11 +224,12 @@ export class Worker implements AsyncDisposable {
     // With every slot taken, topping up by dribs would cost a round trip each.
     if (wanted <= 0 || (free <= this.#buffer.length && wanted < ahead / 2)) return
     const now = performance.now()
-    if (this.#running.size > 0 && now < this.#pausedUntil) {
+    if (now < this.#pausedUntil && this.#running.size + this.#buffer.length > 0) {
       this.#claimLater(this.#pausedUntil - now)
       return
     }
     const limit = Math.min(wanted, MOST_CLAIMED)
+    const quiet = this.#flowing
     this.#claiming = true
     this.#rang = false
     this.#empty = true
@@ -244,16 +237,18 @@ export class Worker implements AsyncDisposable {
     let sent = now
     const claim = () => {
       sent = performance.now()
-      return this.#store.claim({ queue, worker: this.id, limit, lease })
+      return this.#store.claim({ queue, worker: this.id, limit, lease, quiet })
     }
     const answer = ready === undefined ? claim() : ready.then(claim)
     answer.then(
       (claimed) => {
         this.#claiming = false
         const arrived = performance.now()
+        const got = claimed.jobs.length
+        this.#flowing = got >= MANY
         // A bell that rang meanwhile has cleared it already.
-        if (claimed.jobs.length === limit) this.#empty = false
-        else this.#pausedUntil = arrived + pauseAfter(claimed.jobs.length, arrived - sent)
+        if (got === limit || quiet || this.#flowing) this.#empty = false
+        if (got < limit) this.#pausedUntil = arrived + pauseAfter(got, arrived - sent)
         this.#arrived(claimed.jobs.map((job) => this.#hold(job, claimed.now, arrived, sent + lease)))
       },
       (error: unknown) => this.#claimFailed(error),
@@ -407,7 +402,7 @@ export class Worker implements AsyncDisposable {
   #end(ending: Ending): void {
     ending.attempt.settling = true
     this.#settler.add(ending)
-    if (ending.kind === 'release' && this.#draining) this.#givenBack++
+    if (ending.kind === 'release' && this.#draining) this.#givenBack.add(ending.id)
     this.#plan()
   }
 
@@ -493,6 +488,6 @@ export class Worker implements AsyncDisposable {
     this.#record()
     await this.#settings.replica?.close()
     this.#owner.removeWorker(this)
-    return { finished: this.#finished, givenBack: this.#givenBack }
+    return { finished: this.#finished, givenBack: this.#givenBack.size }
   }
 }

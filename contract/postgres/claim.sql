@@ -1,6 +1,8 @@
 -- claim: gives waiting jobs to a worker.
 -- In:  queue, worker, limit, lease in ms. places: where this caller's last claim ended, for the priorities 9 … 0, or null: a hint that
 --      spares the scan what was claimed already. listener: who wants to be notified of pushes if there were too few jobs; or null.
+--      quiet: whoever asks comes back by himself, and once in a while without places: with them nothing before them is looked for
+--      once something was found.
 -- Out: now; jobs, a line for each, highest priority first, then by place, or null; asleep: the listener was noted only now, or
 --      pushes are under way that did not see it yet, so what they store would go unnoticed: claim once more; bounded: the queue has a capacity.
 --      Lines are joined by U+001E, their fields by U+001F: seq id fence attempt attempts priority pushed_at due_at, then JSON of
@@ -64,7 +66,7 @@ end $$;
 
 create or replace function millpond.claim(
   queue text, worker text, "limit" integer, lease bigint, places bigint[] default null, listener text default null,
-  now bigint default null, out at bigint, out jobs text, out asleep boolean, out bounded boolean
+  now bigint default null, quiet boolean default false, out at bigint, out jobs text, out asleep boolean, out bounded boolean
 ) returns record
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -191,7 +193,7 @@ begin
           insert into counts (queue, waiting, running, room) values (v_queue, -v_count, v_count, v_count);
         end if;
       end if;
-      exit when v_left <= 0 or v_bytes > v_large;
+      exit when v_left <= 0 or v_bytes > v_large or claim.quiet and v_count > 0;
       if v_from <> v_marks then v_from := v_marks;
       else exit when v_found = 0 or not (v_merge or v_alone and v_count < v_found);
       end if;
@@ -201,7 +203,7 @@ begin
     end if;
     if v_from = v_marks and v_gap > 5000 then perform advance(v_queue); end if;
   end if;
-  if v_left > 0 and v_bytes > v_large is not true and claim.listener is not null then
+  if v_left > 0 and v_bytes > v_large is not true and claim.listener is not null and not claim.quiet then
     insert into sleepers (queue, listener) values (claim.queue, claim.listener) on conflict do nothing;
     asleep := found;
     if not asleep and jobs is null then asleep := pushing(); end if;

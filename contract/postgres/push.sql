@@ -1,6 +1,8 @@
 -- push: stores jobs.
 -- In:  for people and any driver `push`, one job in the caller's transaction. For libraries `push_list`, many jobs that differ in
---      id and data alone, and `push_jobs`, any jobs. `own`: the call is its whole transaction. `now`: null but in tests.
+--      id and data alone, and `push_jobs`, any jobs. `own`: the call is its whole transaction. `now`: null but in tests. `fresh`: the
+--      ids were made for this very call, so that nobody knows them yet, and they are not looked for, which takes as long as to store a
+--      dozen jobs. `again`: this call was made before with `fresh`, and nobody knows what became of it.
 -- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
 --      space, the id; `push_list` the same, null: all were pushed.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
@@ -57,26 +59,31 @@ begin
 end $$;
 
 -- data: JSON texts, joined by U+001F, which no JSON text holds.
+-- A call whose answer was lost may still be on its way when it is made again, and come in when its jobs have long been done. So whoever
+-- makes it again notes that down, for an hour, and while such a note is there fresh ids are looked for as well.
 create or replace function millpond.push_list(
   queue text, ids uuid[], data text, priority smallint default 4, delay bigint default 0, run_at bigint default null,
   "group" text default null, attempts integer default 10, timeout bigint default null, trace text default null,
-  own boolean default true, now bigint default null
+  own boolean default true, now bigint default null, fresh boolean default false, again boolean default false
 ) returns text[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_now   bigint  := time_of(push_list.now);
-  v_due   bigint  := greatest(v_now, coalesce(push_list.run_at, v_now + push_list.delay));
-  v_later boolean := v_due > v_now;
-  v_queue integer;
-  v_limit bigint;
-  v_new   uuid[];
-  v_known uuid[];
-  v_count integer;
+  v_now    bigint  := time_of(push_list.now);
+  v_due    bigint  := greatest(v_now, coalesce(push_list.run_at, v_now + push_list.delay));
+  v_later  boolean := v_due > v_now;
+  v_queue  integer;
+  v_limit  bigint;
+  v_asleep boolean;
+  v_doubt  boolean;
+  v_new    uuid[]  := push_list.ids;
+  v_known  uuid[];
+  v_count  integer;
 begin
   perform enter(push_list.own);
+  if push_list.again then insert into repeats (at) values (v_now); end if;
   select id, capacity into v_queue, v_limit from queues where name = push_list.queue;
   if not found then
     v_queue := queue_of(push_list.queue);
@@ -90,14 +97,13 @@ begin
       from unnest(push_list.ids, string_to_array(push_list.data, E'\x1f')) with ordinality as job(id, data, at)
     ), push_list.own, push_list.now);
   end if;
-  begin
-    -- Nearly always all ids are new, and inserting without `on conflict` costs a third less.
+  if push_list.fresh then
+    -- Inserting without `on conflict` costs a third less.
     insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, "group", trace, encoding, data)
     select nextval('place'), v_now, v_due, push_list.timeout, job.id, v_queue, push_list.attempts, push_list.priority, v_later,
       push_list."group", push_list.trace, 'json', job.data
     from unnest(push_list.ids, string_to_array(push_list.data, E'\x1f')) as job(id, data);
-    v_new := push_list.ids;
-  exception when unique_violation then
+  else
     with stored as (
       insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, "group", trace, encoding, data)
       select nextval('place'), v_now, v_due, push_list.timeout, job.id, v_queue, push_list.attempts, push_list.priority, v_later,
@@ -106,19 +112,23 @@ begin
       on conflict do nothing
       returning id
     )
-    select coalesce(array_agg(id), '{}') into v_new from stored;
-  end;
-  v_known := known_ids(push_list.ids);
-  if v_known is not null then
-    delete from waiting where id = any (v_known) and id = any (v_new);
-    v_new := array(select unnest(v_new) except select unnest(v_known));
+    select array_agg(id) into v_new from stored;
+  end if;
+  -- Only now: what others commit before they let go of an id is seen from here.
+  select exists (select from sleepers where sleepers.queue = push_list.queue), exists (select from repeats) into v_asleep, v_doubt;
+  if v_doubt or not push_list.fresh then
+    v_known := known_ids(push_list.ids);
+    if v_known is not null then
+      delete from waiting where id = any (v_known) and id = any (v_new);
+      v_new := array(select unnest(v_new) except select unnest(v_known));
+    end if;
   end if;
   v_count := coalesce(cardinality(v_new), 0);
   if v_count > 0 then
     if v_later then insert into counts (queue, scheduled) values (v_queue, v_count);
     else
       insert into counts (queue, waiting, ready) values (v_queue, v_count, v_count);
-      perform ring_work(push_list.queue, push_list.own);
+      if v_asleep then perform ring_work(push_list.queue, push_list.own); end if;
     end if;
   end if;
   if v_count = cardinality(push_list.ids) then return null; end if;

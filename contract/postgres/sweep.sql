@@ -99,6 +99,7 @@ begin
   )
   select v_expired + count(*) into v_expired from gone;
   delete from millpond.histograms where minute <= p_now / 60000 - 60;
+  delete from millpond.repeats where at <= p_now - 3600000;
   if (select count(*) from millpond.counts) > 16 + 2 * (select count(distinct (queue, slot)) from millpond.counts) then
     with summed as (delete from millpond.counts returning *)
     insert into millpond.counts

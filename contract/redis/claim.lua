@@ -2,9 +2,9 @@
 -- @include jobs.lua
 -- claim: gives waiting jobs to a worker.
 -- KEYS: queue jobs states keys running returned fresh
--- In:  [now, bell, again, limit, lease, worker as MessagePack, call: four bytes that no other call of the worker has, run]. `again`: the same call
+-- In:  [now, bell, again, limit, lease, worker as MessagePack, call: four bytes that no other call of the worker has, run, quiet]. `again`: the same call
 --      may have taken effect before; what it then got is given once more. run: the first 16 characters of the server's `run_id`, learnt over
---      the very connection that this call is written to; false: not known so, then the script asks, which takes some 10 µs.
+--      the very connection that this call is written to; false: not known so, then the script asks, which takes some 10 µs. quiet: no bell need ring for what is pushed later.
 -- Out: [now, more, job…], each job [fence, attempt, due (0: when pushed), name and record]: a byte string of the id's last 6 bytes and the
 --      record, with whose first 10 the id begins. `more`: fewer than asked for, because there were too many holes to pass, or bytes to
 --      give, at once; ask again. With limit 0: whether a claim might find anything.
@@ -21,6 +21,7 @@ local settings = redis.call('HMGET', K.queue, 'paused', 'holes', 'asleep', 'asle
 
 -- Whoever comes next with a job rings for us.
 local function mark_asleep()
+  if input[9] then return end
   local by = settings[4]
   if not recent(settings[3], now) then by = bell[3] elseif by ~= bell[3] then by = '*' end
   redis.call('HSET', K.queue, 'asleep', now, 'asleepBy', by)

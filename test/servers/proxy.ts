@@ -62,8 +62,8 @@ export class TcpProxy {
   /** Breaks all open connections. */
   cut(): void {
     for (const { client, server } of this.#links) {
-      client.resetAndDestroy()
-      server?.resetAndDestroy()
+      reset(client)
+      if (server !== undefined) reset(server)
     }
     this.#links.clear()
   }
@@ -123,4 +123,10 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   const proxy = new TcpProxy(await freePort(), target)
   await proxy.allow()
   return proxy
+}
+
+/** Not while its own end is going out: libuv refuses that, Node then never closes it, and its process spins when it is to end. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }

@@ -102,7 +102,7 @@ describe('connections', { skip }, () => {
           await sleep(100)
         }
       })()
-      const jobs = Array.from({ length: 400 }, () => job())
+      const jobs = Array.from({ length: 400 }, () => job({ fresh: true }))
       const outcomes: unknown[] = []
       try {
         for (const one of jobs) outcomes.push((await store.push([one]))[0])
@@ -115,6 +115,8 @@ describe('connections', { skip }, () => {
         jobs.map(({ id }) => ({ status: 'pushed', id })),
       )
       assert.equal((await store.stats({}))[0]?.counts.waiting, jobs.length)
+      const [notes] = await server(`select count(*)::integer as count from ${schema}.repeats`)
+      assert.ok(Number(notes?.count) > 0, 'each was noted down before it was made again')
     })
   })
 })

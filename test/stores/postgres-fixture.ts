@@ -94,7 +94,7 @@ export async function giveBackSchema(schema: string): Promise<void> {
 
 /** All but those that describe the schema itself. */
 const TABLES = [
-  ...['queues', 'marks', 'waiting', 'running', 'retired', 'keys', 'counts', 'sleepers', 'histograms'],
+  ...['queues', 'marks', 'waiting', 'running', 'retired', 'keys', 'counts', 'sleepers', 'repeats', 'histograms'],
   ...Array.from({ length: 8 }, (_, slot) => `done_${slot}`),
 ]
 

@@ -331,4 +331,30 @@ describe('order under way', { skip }, () => {
       }
     })
   })
+
+  test('it is found by claims that ask for no bell, too, however steadily others come', async () => {
+    await withStore(async (store, schema) => {
+      const admin = postgres(urlOf('postgres'), { max: 1, onnotice: () => {} })
+      try {
+        const late = job()
+        const seen = new Set<string>()
+        const flow = async () => {
+          await store.push(Array.from({ length: 40 }, () => job({ fresh: true })))
+          const { jobs } = await store.claim({ queue: 'emails', worker: 'w', limit: 100, lease: 60_000, quiet: true })
+          for (const { id } of jobs) seen.add(id)
+        }
+        await admin.begin(async (tx) => {
+          await store.transactions?.push(tx, [late])
+          for (let round = 0; round < 5; round++) await flow()
+        })
+        await until('the late one', async () => {
+          await flow()
+          return seen.has(late.id)
+        })
+        assert.deepEqual(await server(`select 1 from ${schema}.sleepers`), [])
+      } finally {
+        await admin.end()
+      }
+    })
+  })
 })

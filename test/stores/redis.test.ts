@@ -125,6 +125,20 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     }
   })
 
+  onStore('who asks for no bell is not noted as asleep, who asks for one is', async (store, prefix) => {
+    const client = new Redis(url)
+    const asleep = () => client.hexists(`{${prefix}:q}:queue`, 'asleep')
+    try {
+      await store.push(newJobs(2))
+      assert.equal((await claim(store, { quiet: true })).jobs.length, 2)
+      assert.equal(await asleep(), 0)
+      await claim(store)
+      assert.equal(await asleep(), 1)
+    } finally {
+      client.disconnect()
+    }
+  })
+
   onStore('cancelled jobs at the head of a queue are passed once, however many', async (store, prefix) => {
     const holes = newJobs(3000)
     const [last, behind] = [newJob({ id: '019b76da-a800-7000-8000-f00000000001' }), newJob()]

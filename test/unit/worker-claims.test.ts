@@ -14,8 +14,12 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const asked: ((claimed: Claimed) => void)[] = []
   const log: string[] = []
+  let quiet: boolean | undefined
   const store = storeOf({
-    claim: () => new Promise((resolve) => asked.push(resolve)),
+    claim: (request) => {
+      quiet = request.quiet
+      return new Promise((resolve) => asked.push(resolve))
+    },
     complete: async (_, completions) => completions.map(() => 'ok' as const),
     release: async (_, holds) => {
       log.push(...holds.map(({ id }) => `release ${id}`))
@@ -57,6 +61,8 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
     worker,
     log,
     claims: () => asked.length,
+    /** Whether the last claim asked for no bell. */
+    quiet: () => quiet,
     answer: async (ids: string[]) => {
       time += 3
       asked.at(-1)?.({ now: 0, jobs: ids.map((id) => claimedJob(id)) })
@@ -106,6 +112,39 @@ test('a short claim that brought many is followed by the longest pause, so that 
   await pass(9)
   assert.equal(claims(), 2)
   await pass(1)
+  assert.equal(claims(), 3)
+})
+
+test('while many come, the next claim follows by itself and asks for no bell; when few come, one asks for it', async (t) => {
+  const { claims, quiet, answer, pass, wake } = await claiming(t, 200)
+  assert.equal(quiet(), false)
+  await answer(ids(40, 'a'))
+  await pass(10)
+  assert.deepEqual([claims(), quiet()], [2, true], 'nobody rang')
+  await answer(ids(32, 'b'))
+  await pass(10)
+  assert.deepEqual([claims(), quiet()], [3, true])
+  await answer(ids(31, 'c'))
+  assert.equal(claims(), 3, 'not at once')
+  await pass(6)
+  assert.deepEqual([claims(), quiet()], [4, false], 'nobody would have rung')
+  await answer(ids(31, 'd'))
+  await pass(500)
+  assert.equal(claims(), 4, 'somebody will')
+  await wake()
+  assert.deepEqual([claims(), quiet()], [5, false])
+})
+
+test('a claim that came back empty without a bell is followed by one with', async (t) => {
+  const { claims, quiet, answer, pass, finish } = await claiming(t, 200)
+  await answer(ids(40, 'a'))
+  await pass(10)
+  await finish()
+  assert.deepEqual([claims(), quiet()], [2, true])
+  await answer([])
+  assert.deepEqual([claims(), quiet()], [3, false], 'at once, as nothing runs')
+  await answer([])
+  await pass(500)
   assert.equal(claims(), 3)
 })
 

@@ -122,6 +122,11 @@ create table millpond.keys (
   primary key (queue, key)
 );
 
+-- Pushes that were made again while nobody knew what became of them (`push_list`), for an hour.
+create table millpond.repeats (
+  at bigint not null
+);
+
 -- By how much each operation changed the counts; the sweep sums them up. Adding a row instead of changing one means that nobody
 -- waits for another's commit. `done` ones name their slot, so that emptying it takes its jobs off the count.
 create table millpond.counts (

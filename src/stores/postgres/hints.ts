@@ -14,17 +14,17 @@ interface Hint {
   places: number[]
   /** `performance.now()` of the last claim from the marks. */
   looked: number
-  /** Whether the last claim got all that it asked for: only then is the hint worth anything. */
+  /** Whether the last claim got all that it asked for: only then, or while jobs flow in, is the hint worth anything. */
   full: boolean
 }
 
 export class Hints {
   readonly #hints = new Map<string, Hint>()
 
-  /** null: begin at the marks. */
-  of(queue: string): string | null {
+  /** @param flowing more jobs are coming, however many the last claim got @returns null: begin at the marks */
+  of(queue: string, flowing: boolean): string | null {
     const hint = this.#hints.get(queue)
-    if (hint === undefined || !hint.full || performance.now() - hint.looked > LOOK_BEHIND) return null
+    if (hint === undefined || !(hint.full || flowing) || performance.now() - hint.looked > LOOK_BEHIND) return null
     return plainArray(hint.places)
   }
 

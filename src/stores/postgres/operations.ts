@@ -108,12 +108,17 @@ export class Operations {
     return outcomes
   }
 
-  async #pushList(jobs: readonly NewJob[], { first, ids, data }: Alike, again: () => void): Promise<PushOutcome[]> {
-    const { queue, priority, delay, runAt, group, attempts, timeout, trace } = first
+  async #pushList(jobs: readonly NewJob[], list: Alike, again: () => void): Promise<PushOutcome[]> {
+    const { queue, priority, delay, runAt, group, attempts, timeout, trace } = list.first
     const call = `push_list($1::text, $2::text::uuid[], $3::text, $4::smallint, $5::bigint, $6::bigint, $7::text, $8::integer,
-      $9::bigint, $10::text, true, $11::bigint) as answer`
-    const params = [queue, ids, data, priority, delay, runAt, group, attempts, timeout, trace, this.#caller.now()]
-    const outcomes = textsOrNull(answerOf(await this.#caller.repeatable(call, params, again)))
+      $9::bigint, $10::text, true, $11::bigint, $12::boolean, $13::boolean) as answer`
+    const common = [queue, list.ids, list.data, priority, delay, runAt, group, attempts, timeout, trace]
+    const params = [...common, this.#caller.now(), list.fresh, false]
+    const repeated = () => {
+      params.splice(-2, 2, false, list.fresh)
+      again()
+    }
+    const outcomes = textsOrNull(answerOf(await this.#caller.repeatable(call, params, repeated)))
     return outcomes === null ? jobs.map(({ id }) => ({ status: 'pushed', id })) : outcomes.map(outcomeFrom)
   }
 
@@ -123,12 +128,12 @@ export class Operations {
     return texts(answerOf(rows)).map(outcomeFrom)
   }
 
-  async claim({ queue, worker, limit, lease }: ClaimRequest): Promise<Claimed> {
+  async claim({ queue, worker, limit, lease, quiet = false }: ClaimRequest): Promise<Claimed> {
     this.#doorbell.concern(queue)
-    const hint = this.#hints.of(queue)
+    const hint = this.#hints.of(queue, quiet)
     const [row] = await this.#caller.rows(
-      'claim($1::text, $2::text, $3::integer, $4::bigint, $5::text::bigint[], $6::text, $7::bigint)',
-      [queue, worker, limit, lease, hint, this.#doorbell.listener, this.#caller.now()],
+      'claim($1::text, $2::text, $3::integer, $4::bigint, $5::text::bigint[], $6::text, $7::bigint, $8::boolean)',
+      [queue, worker, limit, lease, hint, this.#doorbell.listener, this.#caller.now(), quiet],
     )
     const text = typeof row?.jobs === 'string' ? row.jobs : ''
     const jobs = text === '' ? [] : claimedFrom(text)
@@ -141,7 +146,9 @@ export class Operations {
     const claimed = { now: integer(row?.at), jobs: jobs.map(({ job }) => job) }
     if (jobs.length === limit || text.length < LARGE) return claimed
     // There was more than one answer carries. What is claimed already counts, whatever becomes of the rest.
-    const rest = await this.claim({ queue, worker, limit: limit - jobs.length, lease }).catch(() => ({ jobs: [] }))
+    const rest = await this.claim({ queue, worker, limit: limit - jobs.length, lease, quiet }).catch(() => ({
+      jobs: [],
+    }))
     return { ...claimed, jobs: [...claimed.jobs, ...rest.jobs] }
   }
 

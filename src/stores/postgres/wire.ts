@@ -35,6 +35,8 @@ export interface Alike {
   first: NewJob
   ids: string
   data: string
+  /** All are. */
+  fresh: boolean
 }
 
 export function alike(jobs: readonly NewJob[]): Alike | undefined {
@@ -42,6 +44,7 @@ export function alike(jobs: readonly NewJob[]): Alike | undefined {
   if (first === undefined) return undefined
   const bodies: string[] = []
   let ids = ''
+  let fresh = true
   for (const job of jobs) {
     const { encoding, body } = job.data
     if (
@@ -58,13 +61,14 @@ export function alike(jobs: readonly NewJob[]): Alike | undefined {
       job.trace !== first.trace
     )
       return undefined
+    if (job.fresh !== true) fresh = false
     ids += ids === '' ? job.id : `,${job.id}`
     bodies.push(body)
   }
   const data = bodies.join(FIELD)
   // Only where a body was no JSON after all, or there is nothing in it.
   if (data === '' || data.split(FIELD).length !== bodies.length) return undefined
-  return { first, ids: `{${ids}}`, data }
+  return { first, ids: `{${ids}}`, data, fresh }
 }
 
 /** For `push_jobs`. */

@@ -41,11 +41,15 @@ export class Claimer {
     return claimed
   }
 
-  async #from(partition: Partition, { worker, lease }: ClaimRequest, limit: number): Promise<ClaimReply> {
+  async #from(
+    partition: Partition,
+    { worker, lease, quiet = false }: ClaimRequest,
+    limit: number,
+  ): Promise<ClaimReply> {
     const ask = async (most: number) => {
       this.#call = (this.#call + 1) >>> 0
       const { now, run } = this.#shared
-      const given = { limit: most, lease, worker }
+      const given = { limit: most, lease, worker, quiet }
       const { bytes, againAt } = claimInput(now(), partition, given, this.#call, run.id)
       return claimReply(await this.#shared.link.call('claim', partition, bytes, { againAt }))
     }

@@ -121,11 +121,11 @@ export function pushInput(now: number | null, partition: Partition, jobs: readon
 export function claimInput(
   now: number | null,
   partition: Partition,
-  { limit, lease, worker }: Omit<ClaimRequest, 'queue'>,
+  { limit, lease, worker, quiet }: Omit<ClaimRequest, 'queue'>,
   call: number,
   run: string | null,
 ): Input {
-  begin(8, now, partition)
+  begin(9, now, partition)
   const againAt = packer.length
   packer.boolean(false)
   packer.number(limit)
@@ -134,6 +134,7 @@ export function claimInput(
   packer.fourBytes(call)
   if (run === null) packer.boolean(false)
   else packer.text(run)
+  packer.boolean(quiet === true)
   return taken(againAt)
 }
 

@@ -18,6 +18,7 @@ const WHOLE: boolean = parentPort instanceof MessagePort
 /** While requests follow answers within `BRISK`, the thread stays awake for up to `AWAKE` to take the next; in ms. */
 const BRISK = WHOLE && availableParallelism() > 1 ? 0.25 : 0
 const AWAKE = 0.06
+/** Turns of looking for more before the event loop has its own. */
 const MOST_TURNS = 16
 
 function serve(port: MessagePort, { settings }: ThreadData): void {

@@ -1,0 +1,67 @@
+/** Extensions beside the transaction of a worker that fell silent in the middle of its commit. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import pg from 'pg'
+import { missingReason } from '../servers/shared.ts'
+import { claimAll, job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+
+describe('an extension', { skip: missingReason('postgres') }, () => {
+  test('waits for no completion that is about to be committed, and holds up nobody else’s row', async () => {
+    await withStore(async (store, schema) => {
+      await store.push([job(), job(), job()])
+      const jobs = await claimAll(store)
+      const [, ending] = jobs
+      assert.ok(ending)
+      const silent = new pg.Client({ connectionString: urlOf('postgres') })
+      await silent.connect()
+      try {
+        await silent.query('begin')
+        await silent.query(`select ${schema}.complete('emails', $1, $2)`, [[ending.id], [ending.fence]])
+        const progress = { encoding: 'json' as const, body: '"half"' }
+        const extensions = jobs.map(({ id, fence }) => ({ id, fence, progress }))
+        // With a lease that is over at once, so that the sweep takes what it can reach.
+        assert.deepEqual(await store.extend('emails', 0, extensions), ['ok', 'ok', 'ok'])
+        await server(`update ${schema}.running set lease_until = 0 where id <> $1`, [ending.id])
+        const { lost } = await store.sweep(100)
+        assert.deepEqual(
+          lost.map(({ id }) => id),
+          jobs.filter(({ id }) => id !== ending.id).map(({ id }) => id),
+        )
+        await silent.query('commit')
+        assert.deepEqual(await store.extend('emails', 1000, extensions), ['stale', 'stale', 'stale'])
+        assert.equal((await store.find([ending.id]))[0]?.state, 'done')
+      } finally {
+        await silent.end()
+      }
+    })
+  })
+
+  test('is made once a row is free again that was locked for a moment', async () => {
+    await withStore(async (store, schema) => {
+      await store.push([job()])
+      const [held] = await claimAll(store)
+      assert.ok(held)
+      const other = new pg.Client({ connectionString: urlOf('postgres') })
+      await other.connect()
+      try {
+        // It waits for a tenth of a second, in which a slow machine may do nothing else: then once more.
+        await until('an extension that waited', async () => {
+          await server(`update ${schema}.running set lease_until = 0`)
+          await other.query('begin')
+          await other.query(`select from ${schema}.running for update`)
+          const extended = store.extend('emails', 3_600_000, [{ id: held.id, fence: held.fence, progress: null }])
+          const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%${schema}.extend%'`
+          let over = false
+          extended.then(() => (over = true))
+          let waited = false
+          while (!over && !waited) waited = (await server(waiting)).length > 0
+          await other.query('commit')
+          assert.deepEqual(await extended, ['ok'])
+          return waited && (await server(`select from ${schema}.running where lease_until > 0`)).length === 1
+        })
+      } finally {
+        await other.end()
+      }
+    })
+  })
+})
