@@ -113,7 +113,7 @@ export async function withStore(
 }
 
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 60_000
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`)
     await sleep(5)
