@@ -29,6 +29,11 @@ export interface GatherLimits {
    * Else both sides would take turns in waiting for each other.
    */
   overlap?: boolean
+  /**
+   * Whoever is called takes calls of one turn as one: then, if nothing is under way, so many items go at once instead of at the end of
+   * the turn, and what comes until then follows. So they are begun with while the rest is still being made. Not unless given.
+   */
+  ahead?: number
 }
 
 /** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
@@ -41,12 +46,15 @@ export class Gather<In, Out> {
   readonly #calls: number
   readonly #within: number
   readonly #overlap: boolean
+  readonly #ahead: number
   #waiting: Entry<In, Out>[] = []
   /** Of those waiting: how many have left, and the bytes of the others. */
   #left = 0
   #waitingBytes = 0
   #underWay = 0
   #planned = false
+  /** Some of this turn's are on their way already. */
+  #begun = false
   #timer: NodeJS.Timeout | undefined
   #idle: (() => void)[] = []
 
@@ -58,6 +66,7 @@ export class Gather<In, Out> {
     this.#calls = limits.calls ?? 1
     this.#within = limits.within ?? 0
     this.#overlap = limits.overlap ?? false
+    this.#ahead = limits.ahead ?? Number.POSITIVE_INFINITY
   }
 
   /** How many items wait for their call. */
@@ -82,6 +91,7 @@ export class Gather<In, Out> {
       this.#waiting.push(entry)
       this.#waitingBytes += bytes
       if (!this.#planned && this.#mayCall()) this.#plan()
+      else if (this.#waiting.length === this.#ahead && this.#planned && this.#underWay === 0) this.#goAhead()
     })
   }
 
@@ -93,7 +103,9 @@ export class Gather<In, Out> {
 
   #mayCall(): boolean {
     return (
-      this.#underWay < this.#calls || (this.#overlap && this.#underWay === this.#calls && this.waiting >= OVERLAPPING)
+      this.#underWay < this.#calls ||
+      (this.#begun && this.#underWay === this.#calls) ||
+      (this.#overlap && this.#underWay === this.#calls && this.waiting >= OVERLAPPING)
     )
   }
 
@@ -119,6 +131,12 @@ export class Gather<In, Out> {
     atEndOfTurn(() => this.#write())
   }
 
+  /** The end of the turn is planned already: then the rest goes. */
+  #goAhead(): void {
+    this.#begun = true
+    this.#call(this.#take())
+  }
+
   /** When what was just sent is on its way. */
   #planLater(): void {
     this.#planned = true
@@ -134,6 +152,7 @@ export class Gather<In, Out> {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#call(this.#take())
+    this.#begun = false
     if (this.waiting > 0 && this.#mayCall()) {
       if (this.#overlap) this.#planLater()
       else this.#plan()

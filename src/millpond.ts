@@ -90,7 +90,11 @@ export class Millpond implements AsyncDisposable {
       store,
       events: this.#events,
       maxPayload,
-      pusher: new Gather<Push, Pushed>((pushes) => this.#push(pushes), { ...GROUP, overlap: store.pipelined === true }),
+      pusher: new Gather<Push, Pushed>((pushes) => this.#push(pushes), {
+        ...GROUP,
+        overlap: store.pipelined === true,
+        ...(store.ahead === undefined ? {} : { ahead: store.ahead }),
+      }),
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()

@@ -9,8 +9,8 @@ import type { Answer, Request } from '../../src/stores/sqlite/protocol.ts'
 import { settingsOf } from '../../src/stores/sqlite/settings.ts'
 import { job, newPath } from './sqlite-fixture.ts'
 
-/** Runs the requests in one commit and returns what happened, in order. */
-function happened(requests: Request[], sync = (): void => {}): string[] {
+/** Runs the requests in one commit and returns what happened, in order. @param late come while that commit is made */
+function happened(requests: Request[], sync = (): void => {}, late: Request[] = []): string[] {
   const settings = settingsOf(`sqlite:${newPath()}`, {})
   const db = connect(settings)
   const events: string[] = []
@@ -23,6 +23,9 @@ function happened(requests: Request[], sync = (): void => {}): string[] {
   }
   const committer = new Committer(db, new Engine(db), settings, log, {
     answer: (answers) => events.push(...answers.map(told)),
+    more() {
+      for (const request of late.splice(0)) committer.add(request)
+    },
     committed: () => events.push('committed'),
   })
   for (const request of requests) committer.add(request)
@@ -52,6 +55,21 @@ describe('sqlite: the disk', () => {
 
   test('a claim alone, or what only reads, waits for no disk', () => {
     assert.deepEqual(happened([claim(1), { seq: 2, op: 'stats', input: {}, now: null }]), ['1', '2'])
+  })
+
+  test('what comes while a commit is made becomes part of it', () => {
+    assert.deepEqual(happened([push(1)], undefined, [push(2), claim(3)]), ['committed', '3', 'sync', '1', '2'])
+  })
+
+  test('if that fails, each is run by itself in the order in which they came, and none that came later before them', () => {
+    // The table takes whole numbers only.
+    const bad = (seq: number): Request => ({ ...push(seq), input: flattenJobs([job({ priority: 1.5 })]) }) as Request
+    assert.deepEqual(happened([push(1)], undefined, [bad(2), push(3)]), [
+      ...['committed', 'sync', 'committed', 'sync'],
+      ...['1', '2 StoreFailed', '3'],
+    ])
+    const alone = ['committed', 'sync', '1 StoreFailed', '2']
+    assert.deepEqual(happened([bad(1), push(2)], undefined, [push(3)]), alone)
   })
 
   test('where the disk fails after the commit, who needed it is told so, and nobody else', () => {

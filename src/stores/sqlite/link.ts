@@ -1,6 +1,7 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
 import { MillpondError } from '../../errors.ts'
+import { atEndOfTurn } from '../../gather.ts'
 import type { Bell, Hold } from '../../store.ts'
 import { fromWire } from './errors.ts'
 import type { Input, Operation, Output, RequestOf, ThreadData, ThreadMessage } from './protocol.ts'
@@ -25,6 +26,9 @@ export class Link {
   readonly #worker: Worker
   readonly #path: string
   readonly #clock: (() => number) | undefined
+  readonly #turn: ThreadData['turn']
+  /** Whether calls that are posted at once share a commit with those at the end of the turn. */
+  readonly joins: boolean
   readonly #pending = new Map<number, Pending>()
   readonly #listeners = new Set<(bell: Bell) => void>()
   #outgoing: RequestOf<Operation>[] = []
@@ -32,9 +36,16 @@ export class Link {
   #closed: Promise<void> | null = null
   #failure: MillpondError | null = null
 
-  private constructor(worker: Worker, path: string, clock: (() => number) | undefined) {
+  private constructor(
+    worker: Worker,
+    { settings, turn }: ThreadData,
+    joins: boolean,
+    clock: (() => number) | undefined,
+  ) {
     this.#worker = worker
-    this.#path = path
+    this.#path = settings.path
+    this.#turn = turn
+    this.joins = joins
     this.#clock = clock
     worker.on('message', (message: ThreadMessage) => this.#receive(message))
     worker.on('error', (error) => this.#die(error))
@@ -44,9 +55,9 @@ export class Link {
   }
 
   static async open(settings: Settings, clock: (() => number) | undefined): Promise<Link> {
-    const data: ThreadData = { settings }
+    const data: ThreadData = { settings, turn: new Int32Array(new SharedArrayBuffer(4)) }
     const worker = new Worker(THREAD, { workerData: data, execArgv: FLAGS, name: 'millpond-sqlite' })
-    await new Promise<void>((resolve, reject) => {
+    const joins = await new Promise<boolean>((resolve, reject) => {
       const fail = (cause: unknown): void =>
         reject(new MillpondError('StoreFailed', `the thread for ${settings.path} could not start`, { cause }))
       worker.once('error', fail)
@@ -55,10 +66,10 @@ export class Link {
         worker.off('error', fail)
         worker.off('exit', fail)
         if (message.kind === 'failed') reject(fromWire(message.error))
-        else resolve()
+        else resolve(message.kind === 'opened' && message.joins)
       })
     })
-    return new Link(worker, settings.path, clock)
+    return new Link(worker, data, joins, clock)
   }
 
   get path(): string {
@@ -76,9 +87,12 @@ export class Link {
     if (this.#failure !== null) throw this.#failure
   }
 
-  async call<O extends Operation>(op: O, input: Input<O>): Promise<Output<O>> {
+  /** @param atOnce not with the others of this tick, but before them */
+  async call<O extends Operation>(op: O, input: Input<O>, atOnce = false): Promise<Output<O>> {
     this.assertOpen()
-    return this.#send(op, input)
+    const answer = this.#send(op, input)
+    if (atOnce) this.#flushAhead()
+    return answer
   }
 
   #send<O extends Operation>(op: O, input: Input<O>): Promise<Output<O>> {
@@ -96,8 +110,17 @@ export class Link {
     this.#outgoing.push(request)
   }
 
+  /** The thread begins with what there is, and before it commits looks for more until the turn is over. */
+  #flushAhead(): void {
+    Atomics.store(this.#turn, 0, 1)
+    this.#flush()
+    // What others do at the end of the turn may post as late as in a microtask.
+    atEndOfTurn(() => queueMicrotask(() => Atomics.store(this.#turn, 0, 0)))
+  }
+
   #flush(): void {
     const requests = this.#outgoing
+    if (requests.length === 0) return
     this.#outgoing = []
     try {
       this.#worker.postMessage(requests)

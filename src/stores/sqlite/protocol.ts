@@ -82,10 +82,13 @@ export type Answer = { seq: number; output: unknown } | { seq: number; error: Wi
 
 /** The first message is `opened` or `failed`. */
 export type ThreadMessage =
-  | { kind: 'opened' }
+  /** `joins`: what is posted during a commit may still become part of it. */
+  | { kind: 'opened'; joins: boolean }
   | { kind: 'failed'; error: WireError }
   | { kind: 'answers'; answers: Answer[]; bells: Bell[] }
 
 export interface ThreadData {
   settings: Settings
+  /** 1 while more may be posted that belongs to what was: a moment is then worth waiting. */
+  turn: Int32Array<SharedArrayBuffer>
 }

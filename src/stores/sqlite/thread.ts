@@ -21,7 +21,7 @@ const AWAKE = 0.06
 /** Turns of looking for more before the event loop has its own. */
 const MOST_TURNS = 16
 
-function serve(port: MessagePort, { settings }: ThreadData): void {
+function serve(port: MessagePort, { settings, turn }: ThreadData): void {
   const post = (message: ThreadMessage): void => port.postMessage(message)
   const next = (): Request[] | undefined => (WHOLE ? receiveMessageOnPort(port)?.message : undefined)
   // Once nothing keeps it alive any more, the thread ends.
@@ -46,6 +46,10 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
       post({ ...rung, answers })
       rung = { kind: 'answers', answers: [], bells: [] }
     },
+    more() {
+      const requests = rest()
+      if (requests !== undefined) take(requests)
+    },
     committed(bells, written) {
       if (!watcher.watching) return
       watcher.own(written)
@@ -62,9 +66,9 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
     leave()
   }
 
-  /** @returns the number of the request to close, if that was among them */
-  function take(first: Request[]): number | null {
-    let closing: number | null = null
+  /** The number of the request to close, if there was one. */
+  let closing: number | null = null
+  function take(first: Request[]): void {
     // What came while the last commit was made goes into the next one together.
     for (let requests: Request[] | undefined = first; requests; requests = next()) {
       for (const request of requests) {
@@ -74,7 +78,6 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
         else watcher.stop()
       }
     }
-    return closing
   }
 
   /** Looks for more without going to sleep: from that it takes as long to be woken as whoever was just answered takes to ask again. */
@@ -85,20 +88,30 @@ function serve(port: MessagePort, { settings }: ThreadData): void {
     return requests
   }
 
+  /** What belongs to what was taken: while that is being made it is waited for. */
+  function rest(): Request[] | undefined {
+    const until = performance.now() + AWAKE
+    while (Atomics.load(turn, 0) === 1 && performance.now() < until) {
+      const requests = next()
+      if (requests !== undefined) return requests
+    }
+    return next()
+  }
+
   let done = Number.NEGATIVE_INFINITY
   port.on('message', (first: Request[]) => {
     const brisk = performance.now() - done < BRISK
     let requests: Request[] | undefined = first
     // Now and then the event loop has its turn, for timers.
     for (let turn = 0; requests !== undefined; turn++) {
-      const closing = take(requests)
+      take(requests)
+      if (closing === null) committer.run()
       if (closing !== null) return close(closing)
-      committer.run()
       done = performance.now()
       requests = brisk && turn < MOST_TURNS ? soon() : undefined
     }
   })
-  post({ kind: 'opened' })
+  post({ kind: 'opened', joins: WHOLE })
 }
 
 if (parentPort !== null) serve(parentPort, workerData)
