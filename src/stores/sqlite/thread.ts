@@ -18,8 +18,8 @@ const WHOLE: boolean = parentPort instanceof MessagePort
 /** While requests follow answers within `BRISK`, the thread stays awake for up to `AWAKE` to take the next; in ms. */
 const BRISK = WHOLE && availableParallelism() > 1 ? 0.25 : 0
 const AWAKE = 0.06
-/** Turns of looking for more before the event loop has its own. */
-const MOST_TURNS = 16
+/** Rounds of looking for more before the event loop has its own. */
+const MOST_ROUNDS = 16
 
 function serve(port: MessagePort, { settings, turn }: ThreadData): void {
   const post = (message: ThreadMessage): void => port.postMessage(message)
@@ -103,12 +103,12 @@ function serve(port: MessagePort, { settings, turn }: ThreadData): void {
     const brisk = performance.now() - done < BRISK
     let requests: Request[] | undefined = first
     // Now and then the event loop has its turn, for timers.
-    for (let turn = 0; requests !== undefined; turn++) {
+    for (let round = 0; requests !== undefined; round++) {
       take(requests)
       if (closing === null) committer.run()
       if (closing !== null) return close(closing)
       done = performance.now()
-      requests = brisk && turn < MOST_TURNS ? soon() : undefined
+      requests = brisk && round < MOST_ROUNDS ? soon() : undefined
     }
   })
   post({ kind: 'opened', joins: WHOLE })
