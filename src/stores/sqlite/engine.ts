@@ -21,11 +21,11 @@ import {
   COMPLETION_FIELDS,
   flattenAlike,
   HOLD_FIELDS,
+  idsOf,
   JOB_FIELDS,
   type PackedClaim,
   type PackedCompletions,
   type PackedJobs,
-  pairsOf,
 } from './flat.ts'
 import { type Account, Ledger } from './ledger.ts'
 import type { NotPushed, Stale } from './protocol.ts'
@@ -71,19 +71,20 @@ export class Engine {
   }
 
   #pushAlike(jobs: AlikeJobs, now: number): NotPushed {
-    const { count, queue, priority, delay, runAt, attempts, timeout, group, trace, pairs } = jobs
+    const { count, queue, priority, delay, runAt, attempts, timeout, group, trace, ids, bodies } = jobs
     const due = Math.max(now, runAt ?? now + delay)
     const state = due <= now ? 'waiting' : 'scheduled'
     const common = { queue, state, priority, attempts, now, due_at: due, timeout, group, trace }
-    const stored = this.statements.get('push/insert_alike').run({ ...common, jobs: pairs })
+    const stored = this.statements.get('push/insert_alike').run({ ...common, ids, bodies })
     const account = this.ledger.open(queue)
     account.move(null, state, stored)
     account.changes.pushed_total += stored
     if (stored === count) return []
-    const known = this.statements.get('push/known').all({ jobs: pairs, stored })
+    const list = idsOf(ids)
+    const known = this.statements.get('push/known').all({ ids: JSON.stringify(list), stored })
     const seen = new Set(known.map(({ id }) => text(id)))
     const outcomes: NotPushed = []
-    for (const [at, [id]] of pairsOf(pairs).entries()) {
+    for (const [at, id] of list.entries()) {
       if (seen.has(id)) outcomes.push({ at, outcome: { status: 'existing', id } })
       seen.add(id)
     }

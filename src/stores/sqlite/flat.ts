@@ -33,9 +33,14 @@ export interface AlikeJobs {
   timeout: number | null
   group: string | null
   trace: string | null
-  /** JSON: a list of [id, data]. */
-  pairs: string
+  /** One after the other. */
+  ids: string
+  /** JSON: a list of what each job's data is as text. */
+  bodies: string
 }
+
+/** Of a UUID as text. */
+const ID_LENGTH = 36
 
 export type PackedJobs = Value[] | AlikeJobs
 
@@ -43,12 +48,14 @@ export function packJobs(jobs: readonly NewJob[]): PackedJobs {
   const [first] = jobs
   if (first === undefined || jobs.length === 1 || !jobs.every((job) => isAlike(job, first))) return flattenJobs(jobs)
   const { queue, priority, delay, runAt, attempts, timeout, group, trace } = first
-  const pairs = JSON.stringify(jobs.map(({ id, data }) => [id, data.body]))
-  return { count: jobs.length, queue, priority, delay, runAt, attempts, timeout, group, trace, pairs }
+  const ids = jobs.map(({ id }) => id).join('')
+  const bodies = JSON.stringify(jobs.map(({ data }) => data.body))
+  return { count: jobs.length, queue, priority, delay, runAt, attempts, timeout, group, trace, ids, bodies }
 }
 
 function isAlike(job: NewJob, first: NewJob): boolean {
   return (
+    job.id.length === ID_LENGTH &&
     job.data.encoding === 'json' &&
     typeof job.data.body === 'string' &&
     job.key === null &&
@@ -64,19 +71,19 @@ function isAlike(job: NewJob, first: NewJob): boolean {
 }
 
 /** As `flattenJobs` would have it. */
-export function flattenAlike({ pairs, ...jobs }: AlikeJobs): Value[] {
+export function flattenAlike({ ids, bodies, ...jobs }: AlikeJobs): Value[] {
   const { queue, priority, delay, runAt, attempts, timeout, group, trace } = jobs
+  const list: unknown = JSON.parse(bodies)
+  if (!Array.isArray(list)) throw new TypeError('millpond: bodies are not a list')
   const flat: Value[] = []
-  for (const [id, body] of pairsOf(pairs)) {
-    flat.push(id, queue, priority, delay, runAt, attempts, timeout, null, group, trace, 'json', body)
+  for (const [at, id] of idsOf(ids).entries()) {
+    flat.push(id, queue, priority, delay, runAt, attempts, timeout, null, group, trace, 'json', text(list[at]))
   }
   return flat
 }
 
-export function pairsOf(pairs: string): [id: string, body: string][] {
-  const list: unknown = JSON.parse(pairs)
-  if (!Array.isArray(list)) throw new TypeError('millpond: pairs are not a list')
-  return list.map(([id, body]: unknown[]) => [text(id), text(body)])
+export function idsOf(ids: string): string[] {
+  return Array.from({ length: ids.length / ID_LENGTH }, (_, at) => ids.slice(at * ID_LENGTH, (at + 1) * ID_LENGTH))
 }
 
 export const HOLD_FIELDS = 2
