@@ -60,6 +60,7 @@ export class Results {
 
   /** A worker of this process has completed the job, and the store has it: nobody here needs to look. */
   completed(id: string, result: Encoded | null): void {
+    if (this.#waiters.size === 0) return
     for (const waiter of this.#waiters.get(id) ?? []) waiter.resolve(result)
   }
 

@@ -131,7 +131,8 @@ export class Settler {
     const untold: Ending[] = []
     const tell = (endings: Ending[], answer: Promise<(HoldOutcome | FailOutcome)[]>) => {
       const told = (outcomes: (HoldOutcome | FailOutcome)[]) => {
-        for (const [index, ending] of endings.entries()) this.#settled(ending, outcomes[index] ?? 'stale')
+        let index = 0
+        for (const ending of endings) this.#settled(ending, outcomes[index++] ?? 'stale')
       }
       const failed = (error: unknown) => {
         untold.push(...endings)

@@ -318,7 +318,7 @@ export class Worker implements AsyncDisposable {
   /** @param now `performance.now()`, which costs enough to be handed on */
   #pump(now: number): void {
     let time = now
-    while (this.#buffer.length > 0 && this.#running.size < this.#settings.concurrency && !this.#yielding) {
+    while (this.#startable) {
       if (time - this.#turnBegan > TURN) {
         this.#yield()
         return
@@ -328,8 +328,13 @@ export class Worker implements AsyncDisposable {
       // This process was stopped, or its event loop held up, for longer than the lease: someone else may have the job by now.
       if (time <= attempt.heldUntil) this.#start(attempt, time)
       else this.#end(released(attempt))
-      time = performance.now()
+      // Mostly one slot is free and one job is started, which needs no other look at the clock.
+      if (this.#startable) time = performance.now()
     }
+  }
+
+  get #startable(): boolean {
+    return this.#buffer.length > 0 && this.#running.size < this.#settings.concurrency && !this.#yielding
   }
 
   /** Lets timers and sockets have a turn before further handlers start. */
