@@ -1,13 +1,16 @@
 /** What waits for the disk and what doesn't, in the thread's own order; and a disk that fails only then. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { Millpond } from '../../src/index.ts'
 import { Committer } from '../../src/stores/sqlite/committer.ts'
 import { connect } from '../../src/stores/sqlite/connection.ts'
 import { Engine } from '../../src/stores/sqlite/engine.ts'
 import { flattenJobs } from '../../src/stores/sqlite/flat.ts'
 import type { Answer, Request } from '../../src/stores/sqlite/protocol.ts'
 import { settingsOf } from '../../src/stores/sqlite/settings.ts'
-import { job, newPath } from './sqlite-fixture.ts'
+import { connectTo, job, newPath } from './sqlite-fixture.ts'
 
 /** Runs the requests in one commit and returns what happened, in order. @param late come while that commit is made */
 function happened(requests: Request[], sync = (): void => {}, late: Request[] = []): string[] {
@@ -43,7 +46,32 @@ const claim = (seq: number): Request => ({
   now: null,
 })
 
+/** As the log has them: of the frames after its header, the last of each commit tells how large the database is then. */
+function commitsIn(log: Buffer): number {
+  const [header, frame] = [32, 24 + log.readUInt32BE(8)]
+  let commits = 0
+  for (let at = header; at + frame <= log.length; at += frame) if (log.readUInt32BE(at + 4) > 0) commits++
+  return commits
+}
+
 describe('sqlite: the disk', () => {
+  test('pushes of one turn share a commit, also those that went ahead of its end', async () => {
+    const path = newPath()
+    await using pond = await Millpond.open(`sqlite:${path}`)
+    const queue = pond.queue('emails')
+    await queue.push({})
+    const before = commitsIn(readFileSync(`${path}-wal`))
+    // While another writes, the thread stands before its own commit with what went ahead, and the rest can catch up.
+    const other = connectTo(path)
+    other.exec('begin immediate')
+    const pushes = Array.from({ length: 50 }, (_, n) => queue.push({ n }))
+    await turn()
+    other.exec('rollback')
+    await Promise.all(pushes)
+    assert.equal(commitsIn(readFileSync(`${path}-wal`)) - before, 1)
+    other.close()
+  })
+
   test('a claim is answered when its commit is made, a push of the same commit when that is on the disk', () => {
     assert.deepEqual(happened([push(1), claim(2)]), ['committed', '2', 'sync', '1'])
     assert.deepEqual(happened([claim(1), push(2), push(3), claim(4)]), ['committed', '1', '4', 'sync', '2', '3'])
