@@ -64,7 +64,11 @@ describe('sqlite: the disk', () => {
     // While another writes, the thread stands before its own commit with what went ahead, and the rest can catch up.
     const other = connectTo(path)
     other.exec('begin immediate')
-    const pushes = Array.from({ length: 50 }, (_, n) => queue.push({ n }))
+    const pushes = Array.from({ length: 50 }, (_, n) => {
+      // Within the turn: the thread has woken and stands there by now.
+      if (n === 40) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+      return queue.push({ n })
+    })
     await turn()
     other.exec('rollback')
     await Promise.all(pushes)
