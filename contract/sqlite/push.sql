@@ -1,6 +1,6 @@
 -- push: stores jobs.
 -- In:  one job; state is waiting if due_at <= now, else scheduled; due_at is never before now.
--- Out: changes = 1: pushed. changes = 0: the id is known, or a live job has the key; `existing` names that job.
+-- Out: changes = 1: pushed; if it waits, its place, the last rowid, goes to waiting.sql. changes = 0: the id is known, or a live job has the key; `existing` names that job.
 -- Invariant: `seq` is one more than the greatest there is, so places follow the order of pushes.
 -- Some drivers bind bytes of length 0 as null, hence the coalesce.
 -- Where the queue has a capacity and is full, run `existing` first: a repeated push is not refused.

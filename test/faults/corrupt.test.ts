@@ -88,7 +88,7 @@ test('a page overwritten where jobs are claimed from: claims and pushes are Stor
   const path = await filled(t)
   const pages = statSync(path).size / PAGE
   const garbage = bytesOf(seeded(SEED), PAGE)
-  const page = rootOf(path, 'millpond_ready')
+  const page = rootOf(path, 'millpond_waiting')
   overwrite(path, page, garbage)
   const pond = await Millpond.open(`sqlite:${path}`)
   after(t, () => pond.close({ timeout: 100 }))

@@ -16,7 +16,7 @@ export interface Connection {
   prepare(sql: string): PreparedStatement
 }
 export interface PreparedStatement {
-  run(...values: Value[]): { changes: number | bigint }
+  run(...values: Value[]): { changes: number | bigint; lastInsertRowid: number | bigint }
   all(...values: Value[]): unknown[]
   get(...values: Value[]): unknown
   setReturnArrays?(enabled: boolean): void
@@ -88,6 +88,12 @@ export class Statement {
   /** How many rows it changed. */
   run(parameters: Readonly<Record<string, Value>> = {}): number {
     return Number(this.#prepared.run(...this.#bind(parameters)).changes)
+  }
+
+  /** How many rows it inserted, and the rowid of the last one, which means something only if there are any. */
+  insert(parameters: Readonly<Record<string, Value>>): { count: number; last: number } {
+    const { changes, lastInsertRowid } = this.#prepared.run(...this.#bind(parameters))
+    return { count: Number(changes), last: Number(lastInsertRowid) }
   }
 
   all(parameters: Readonly<Record<string, Value>> = {}): Row[] {

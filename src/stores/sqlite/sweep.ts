@@ -52,9 +52,10 @@ export function sweep(engine: Engine, limit: number, now: number): Swept {
     if (isIdle(due)) continue
     const account = ledger.open(due.queue)
     if (due.promote) {
-      const promoted = statements.get('sweep/promote').run({ queue: due.queue, now, limit: limit - swept.promoted })
-      account.move('scheduled', 'waiting', promoted)
-      swept.promoted += promoted
+      const rows = statements.get('sweep/promote').all({ queue: due.queue, now, limit: limit - swept.promoted })
+      for (const row of rows) engine.returned(due.queue, row)
+      account.move('scheduled', 'waiting', rows.length)
+      swept.promoted += rows.length
     }
     if (due.lost) takeBack(engine, account, limit, now, swept)
     for (const { state, until } of due.expire) {
@@ -71,7 +72,8 @@ export function sweep(engine: Engine, limit: number, now: number): Swept {
   return swept
 }
 
-function takeBack({ statements }: Engine, account: Account, limit: number, now: number, swept: Swept): void {
+function takeBack(engine: Engine, account: Account, limit: number, now: number, swept: Swept): void {
+  const { statements } = engine
   const { name: queue } = account
   for (const row of statements.get('sweep/lost').all({ queue, now, limit: limit - swept.lost.length })) {
     const id = text(row.id)
@@ -79,6 +81,7 @@ function takeBack({ statements }: Engine, account: Account, limit: number, now: 
     swept.lost.push({ id, queue, attempt: integer(row.attempt), state })
     if (state === 'waiting') {
       account.move('running', 'waiting')
+      engine.returned(queue, row)
       continue
     }
     account.finish(id, 'running', 'dead')
@@ -96,10 +99,11 @@ function nextDue(queues: readonly Row[], now: number): number | null {
 }
 
 export function requeue(
-  { statements, ledger }: Engine,
+  engine: Engine,
   request: { ids: readonly string[] } | { queue: string; limit: number },
   now: number,
 ): number {
+  const { statements, ledger } = engine
   const rows =
     'ids' in request
       ? request.ids.map((id) => ({ id, ...statements.get('requeue/look').get({ id }) }))
@@ -109,8 +113,11 @@ export function requeue(
     if (!('state' in row)) continue
     const id = text(row.id)
     // 0: a live job has its key, perhaps one brought back just before.
-    if (statements.get('requeue/requeue').run({ id, now }) === 0) continue
-    ledger.open(text(row.queue)).move(stateFrom(row.state), 'waiting')
+    const place = statements.get('requeue/requeue').get({ id, now })
+    if (place === undefined) continue
+    const queue = text(row.queue)
+    engine.returned(queue, place)
+    ledger.open(queue).move(stateFrom(row.state), 'waiting')
     count++
   }
   return count
