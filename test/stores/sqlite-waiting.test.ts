@@ -122,4 +122,48 @@ describe('sqlite: stretches of waiting jobs', () => {
       [other.id],
     )
   })
+
+  test('a job cancelled in the midst of a stretch and brought back is in its old place', async () => {
+    const path = newPath()
+    const store = await openAt(path)
+    const jobs = Array.from({ length: 3 }, () => job())
+    await store.push(jobs)
+    const middle = [jobs[1]?.id ?? '']
+    await store.cancel(middle)
+    await store.admin.requeue({ ids: middle })
+    check(path)
+    const { jobs: claimed } = await claim(store, 10)
+    assert.deepEqual(
+      claimed.map(({ id }) => id),
+      jobs.map(({ id }) => id),
+    )
+  })
+
+  test('a stretch of jobs that are gone is in nobody’s way', async () => {
+    const path = newPath()
+    const store = await openAt(path)
+    await store.configure({ queue: 'emails', keepDead: 0 })
+    const gone = Array.from({ length: 3 }, () => job())
+    await store.push([job(), job({ priority: 9 }), ...gone])
+    await store.cancel(gone.map(({ id }) => id).reverse())
+    assert.deepEqual(stretches(path), [
+      [9, 2, 2],
+      [4, 1, 1],
+      [4, 4, 5],
+    ])
+    // It gets the place of the first that has gone, before what is left of their stretch.
+    await store.push([job()])
+    check(path)
+    assert.equal((await claim(store, 10)).jobs.length, 3)
+  })
+
+  test('a claim clears away what it went through, of higher priorities too', async () => {
+    const path = newPath()
+    const store = await openAt(path)
+    const higher = Array.from({ length: 3 }, () => job({ priority: 9 }))
+    await store.push([...higher, job(), job()])
+    await store.cancel(higher.map(({ id }) => id).reverse())
+    await claim(store, 1)
+    assert.deepEqual(stretches(path), [[4, 5, 5]])
+  })
 })
