@@ -2,7 +2,7 @@
 -- In:  queue, priority; seq, the place of a job; first and last, those of a stretch.
 -- Out: of `newest` and `before` a stretch, or no row.
 -- Invariant: every waiting job lies in a stretch of its queue and priority, and those never overlap. Not every place in a stretch is a
---            waiting job of that queue: some were cancelled, and places at the end that were freed may have gone to others.
+--            waiting job of that queue: some were cancelled, others are of other queues and priorities.
 --            So whoever reads a stretch looks at state, queue and priority too.
 
 -- @statement newest
@@ -23,11 +23,11 @@ order by first desc
 limit 1
 
 -- @statement grow
--- Where the stretch found ends right before the places to be added, or later.
+-- Where the stretch found ends at most 8 places before those to be added, or later. What is between is stepped over.
 update millpond_waiting set last = :last where queue = :queue and priority = :priority and first = :first
 
 -- @statement add
--- Where it ends earlier, or there is none.
+-- Where it ends further before, or there is none.
 insert into millpond_waiting (queue, priority, first, last) values (:queue, :priority, :first, :last)
 
 -- @statement shrink

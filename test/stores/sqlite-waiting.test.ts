@@ -61,13 +61,10 @@ describe('sqlite: stretches of waiting jobs', () => {
     await claim(store, 2)
     assert.deepEqual(stretches(path), [[4, 3, 6]])
     await store.push([job({ priority: 9 }), job(), job({ delay: 60_000 }), job()])
-    const expected = [
+    assert.deepEqual(stretches(path), [
       [9, 7, 7],
-      [4, 3, 6],
-      [4, 8, 8],
-      [4, 10, 10],
-    ]
-    assert.deepEqual(stretches(path), expected)
+      [4, 3, 10],
+    ])
     assert.equal((await claim(store, 10)).jobs.length, 7)
     assert.deepEqual(stretches(path), [])
   })
@@ -144,17 +141,34 @@ describe('sqlite: stretches of waiting jobs', () => {
     const store = await openAt(path)
     await store.configure({ queue: 'emails', keepDead: 0 })
     const gone = Array.from({ length: 3 }, () => job())
-    await store.push([job(), job({ priority: 9 }), ...gone])
+    await store.push([job(), ...Array.from({ length: 9 }, () => job({ priority: 9 })), ...gone])
     await store.cancel(gone.map(({ id }) => id).reverse())
     assert.deepEqual(stretches(path), [
-      [9, 2, 2],
+      [9, 2, 10],
       [4, 1, 1],
-      [4, 4, 5],
+      [4, 12, 13],
     ])
     // It gets the place of the first that has gone, before what is left of their stretch.
     await store.push([job()])
     check(path)
-    assert.equal((await claim(store, 10)).jobs.length, 3)
+    assert.equal((await claim(store, 20)).jobs.length, 11)
+  })
+
+  test('where pushes to several queues take turns, each has one still, up to 8', async () => {
+    const path = newPath()
+    const store = await openAt(path)
+    const turns = (queues: number) => Array.from({ length: queues * 3 }, (_, at) => job({ queue: `q${at % queues}` }))
+    for (const one of turns(8)) await store.push([one])
+    assert.equal(stretches(path).length, 8)
+    await store.push(turns(8))
+    assert.equal(stretches(path).length, 8)
+    check(path)
+    const { jobs } = await store.claim({ queue: 'q3', worker: 'w', limit: 10, lease: 10_000 })
+    assert.equal(jobs.length, 6)
+    assert.equal(stretches(path).length, 7)
+    await store.push(turns(20))
+    check(path)
+    assert.equal((await store.claim({ queue: 'q19', worker: 'w', limit: 10, lease: 10_000 })).jobs.length, 3)
   })
 
   test('a claim clears away what it went through, of higher priorities too', async () => {

@@ -31,7 +31,7 @@ import { type Account, Ledger } from './ledger.ts'
 import type { NotPushed, Stale } from './protocol.ts'
 import { stateFrom } from './records.ts'
 import { type Connection, type Statement, Statements } from './statements.ts'
-import { type Place, placeOf, Run, Stretches } from './stretches.ts'
+import { type Place, placeOf, Runs, Stretches } from './stretches.ts'
 import { bindable, integer, type Row, text, textOrNull, type Value } from './values.ts'
 
 /** Of what `claim` returns. */
@@ -111,7 +111,7 @@ export class Engine {
   /** `flat`: of `flattenJobs`. */
   #pushEach(flat: readonly Value[], now: number): NotPushed {
     const insert = this.statements.get('push/insert')
-    const waiting = new Run(this.stretches)
+    const waiting = new Runs(this.stretches)
     const outcomes: NotPushed = []
     for (let i = 0, at = 0; i < flat.length; i += JOB_FIELDS, at++) {
       const id = text(flat[i])

@@ -7,6 +7,11 @@ import { integer, type Row } from './values.ts'
 
 /** The last job of a claim, as `look` tells it in one number: (9 - priority) * 2^48 + place. */
 const PLACES = 2 ** 48
+/**
+ * A stretch goes on over so many places: to step over jobs of another queue or priority takes a claim less than another stretch, where
+ * pushes to several queues take turns.
+ */
+const MOST_APART = 8
 
 export interface Place {
   priority: number
@@ -24,7 +29,7 @@ export class Stretches {
     this.#statements = statements
   }
 
-  /** Jobs just pushed, whose places follow each other and are greater than all others. */
+  /** Jobs just pushed, whose places are greater than all others of their queue and priority. */
   pushed(queue: string, priority: number, first: number, last: number): void {
     const newest = this.#statements.get('waiting/newest')
     let before = newest.get({ queue, priority })
@@ -43,7 +48,7 @@ export class Stretches {
   }
 
   #add(queue: string, priority: number, first: number, last: number, before: Row | undefined): void {
-    if (before !== undefined && integer(before.last) >= first - 1) {
+    if (before !== undefined && integer(before.last) >= first - MOST_APART) {
       this.#statements.get('waiting/grow').run({ queue, priority, first: integer(before.first), last })
     } else this.#statements.get('waiting/add').run({ queue, priority, first, last })
   }
@@ -72,31 +77,43 @@ export class Stretches {
   }
 }
 
-/** Gathers places that follow each other, of jobs of one queue and priority. */
-export class Run {
+interface Run {
+  queue: string
+  priority: number
+  first: number
+  last: number
+}
+
+/** Gathers the places of jobs as they are pushed, so that those of one call take few stretches. */
+export class Runs {
   readonly #stretches: Stretches
-  #queue = ''
-  #priority = 0
-  #first = 0
-  #last = -1
+  #open: Run[] = []
 
   constructor(stretches: Stretches) {
     this.#stretches = stretches
   }
 
   add(queue: string, { priority, seq }: Place): void {
-    if (seq !== this.#last + 1 || queue !== this.#queue || priority !== this.#priority) {
-      this.end()
-      this.#queue = queue
-      this.#priority = priority
-      this.#first = seq
+    const run = this.#open.find((other) => other.priority === priority && other.queue === queue)
+    if (run === undefined) {
+      if (this.#open.length === MOST_APART) this.#write(this.#open.shift())
+      this.#open.push({ queue, priority, first: seq, last: seq })
+      return
     }
-    this.#last = seq
+    if (seq - run.last > MOST_APART) {
+      this.#write(run)
+      run.first = seq
+    }
+    run.last = seq
   }
 
   /** Writes what is gathered. */
   end(): void {
-    if (this.#last >= 0) this.#stretches.pushed(this.#queue, this.#priority, this.#first, this.#last)
-    this.#last = -1
+    for (const run of this.#open) this.#write(run)
+    this.#open = []
+  }
+
+  #write(run: Run | undefined): void {
+    if (run !== undefined) this.#stretches.pushed(run.queue, run.priority, run.first, run.last)
   }
 }
