@@ -23,7 +23,7 @@ order by first desc
 limit 1
 
 -- @statement grow
--- Where the stretch found ends at most 8 places before those to be added, or later. What is between is stepped over.
+-- Where the stretch found ends at most 32 places before those to be added, or later. What is between is stepped over.
 update millpond_waiting set last = :last where queue = :queue and priority = :priority and first = :first
 
 -- @statement add

@@ -141,20 +141,20 @@ describe('sqlite: stretches of waiting jobs', () => {
     const store = await openAt(path)
     await store.configure({ queue: 'emails', keepDead: 0 })
     const gone = Array.from({ length: 3 }, () => job())
-    await store.push([job(), ...Array.from({ length: 9 }, () => job({ priority: 9 })), ...gone])
+    await store.push([job(), ...Array.from({ length: 40 }, () => job({ priority: 9 })), ...gone])
     await store.cancel(gone.map(({ id }) => id).reverse())
     assert.deepEqual(stretches(path), [
-      [9, 2, 10],
+      [9, 2, 41],
       [4, 1, 1],
-      [4, 12, 13],
+      [4, 43, 44],
     ])
     // It gets the place of the first that has gone, before what is left of their stretch.
     await store.push([job()])
     check(path)
-    assert.equal((await claim(store, 20)).jobs.length, 11)
+    assert.equal((await claim(store, 50)).jobs.length, 42)
   })
 
-  test('where pushes to several queues take turns, each has one still, up to 8', async () => {
+  test('where pushes to several queues take turns, each has one still, up to 32', async () => {
     const path = newPath()
     const store = await openAt(path)
     const turns = (queues: number) => Array.from({ length: queues * 3 }, (_, at) => job({ queue: `q${at % queues}` }))
@@ -166,9 +166,10 @@ describe('sqlite: stretches of waiting jobs', () => {
     const { jobs } = await store.claim({ queue: 'q3', worker: 'w', limit: 10, lease: 10_000 })
     assert.equal(jobs.length, 6)
     assert.equal(stretches(path).length, 7)
-    await store.push(turns(20))
+    await store.push(turns(40))
+    assert.ok(stretches(path).length > 40)
     check(path)
-    assert.equal((await store.claim({ queue: 'q19', worker: 'w', limit: 10, lease: 10_000 })).jobs.length, 3)
+    assert.equal((await store.claim({ queue: 'q39', worker: 'w', limit: 10, lease: 10_000 })).jobs.length, 3)
   })
 
   test('a claim clears away what it went through, of higher priorities too', async () => {

@@ -11,7 +11,7 @@ const PLACES = 2 ** 48
  * A stretch goes on over so many places: to step over jobs of another queue or priority takes a claim less than another stretch, where
  * pushes to several queues take turns.
  */
-const MOST_APART = 8
+const MOST_APART = 32
 
 export interface Place {
   priority: number
