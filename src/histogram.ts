@@ -44,39 +44,24 @@ export function merge(into: Record<number, number>, from: Record<number, number>
   }
 }
 
-interface Slice {
-  wait: Record<number, number>
-  run: Record<number, number>
-}
-
 /** What one queue's worker has seen since it last told the store. */
 export class Recorder {
   readonly #queue: string
-  readonly #slices = new Map<number, Slice>()
-  /** The slice of the last job, which is mostly that of the next. */
-  #last: Slice | undefined
-  #priority = -1
+  readonly #slices = new Map<number, { wait: Record<number, number>; run: Record<number, number> }>()
 
   constructor(queue: string) {
     this.#queue = queue
   }
 
   add(priority: number, metric: Metric, ms: number): void {
-    const slice = priority === this.#priority && this.#last !== undefined ? this.#last : this.#slice(priority)
-    const buckets = slice[metric]
-    const bucket = bucketOf(ms)
-    buckets[bucket] = (buckets[bucket] ?? 0) + 1
-  }
-
-  #slice(priority: number): Slice {
     let slice = this.#slices.get(priority)
     if (slice === undefined) {
       slice = { wait: {}, run: {} }
       this.#slices.set(priority, slice)
     }
-    this.#priority = priority
-    this.#last = slice
-    return slice
+    const buckets = slice[metric]
+    const bucket = bucketOf(ms)
+    buckets[bucket] = (buckets[bucket] ?? 0) + 1
   }
 
   /** Hands over everything and starts anew. */
@@ -89,7 +74,6 @@ export class Recorder {
       }
     }
     this.#slices.clear()
-    this.#last = undefined
     return taken
   }
 }

@@ -112,7 +112,7 @@ export function requeue(
   for (const row of rows) {
     if (!('state' in row)) continue
     const id = text(row.id)
-    // 0: a live job has its key, perhaps one brought back just before.
+    // None: a live job has its key, perhaps one brought back just before.
     const place = statements.get('requeue/requeue').get({ id, now })
     if (place === undefined) continue
     const queue = text(row.queue)
