@@ -6,27 +6,38 @@ import type { Linked, LinkedList } from './linked-list.ts'
 import { Outcome } from './outcome.ts'
 import type { ClaimedJob, Encoded, ReplicaQuery, StoreTransaction, TransactionQuery } from './store.ts'
 
-/** Sends what handlers report. */
-export interface Reporter {
+/** What the attempts of one worker have in common. */
+export interface AttemptTerms {
+  /** Bytes of an encoded progress report. */
+  readonly maxPayload: number
+  /** A handler has something to report. */
   reportSoon(): void
+}
+
+/** What the attempts of one claim have in common. */
+export interface Arrival {
+  /** The store's time of the claim. */
+  readonly now: number
+  /** `performance.now()` at which it arrived. */
+  readonly at: number
+  /** `performance.now()` until which its leases hold for certain; past it, the store decides. */
+  readonly heldUntil: number
 }
 
 /** A claimed job while this worker holds it: buffered, then running, then settling, then let go. */
 export class Attempt implements Context, Linked<Attempt> {
-  /** Its place among the running ones; null: it isn't one. */
+  /** Its place among the buffered ones, then among the running ones; null: it is neither. */
   prev: Attempt | null = null
   next: Attempt | null = null
   list: LinkedList<Attempt> | null = null
   readonly claimed: ClaimedJob
-  /** `performance.now()` at which the claim arrived. */
-  readonly arrived: number
-  /** `performance.now()` until which the lease holds for certain; past it, the store decides. */
-  heldUntil: number
-  /** Wait already behind it on arrival, in milliseconds by the store's clock. */
-  readonly #waited: number
-  /** `performance.now()` at which the handler was called. */
-  startedAt = 0
-  finishedAt = 0
+  readonly #arrival: Arrival
+  readonly #terms: AttemptTerms
+  /** `performance.now()` until which an extended lease holds; null: it was not extended. */
+  #extendedUntil: number | null = null
+  /** `performance.now()` at which the handler was called, and at which it ended. Not a number before: a field that holds a fraction later costs less if it never held an integer. */
+  startedAt = Number.NaN
+  finishedAt = Number.NaN
   /** Told by the handler, not yet by us. */
   unreported: Encoded | null = null
   transaction: StoreTransaction | undefined
@@ -37,28 +48,31 @@ export class Attempt implements Context, Linked<Attempt> {
   settling = false
   #over: MillpondError | undefined
   #controller: AbortController | undefined
-  readonly #maxPayload: number
-  readonly #reporter: Reporter
 
-  constructor(
-    claimed: ClaimedJob,
-    now: number,
-    arrived: number,
-    heldUntil: number,
-    maxPayload: number,
-    reporter: Reporter,
-  ) {
+  constructor(claimed: ClaimedJob, arrival: Arrival, terms: AttemptTerms) {
     this.claimed = claimed
-    this.arrived = arrived
-    this.heldUntil = heldUntil
-    this.#waited = now - claimed.dueAt
-    this.#maxPayload = maxPayload
-    this.#reporter = reporter
+    this.#arrival = arrival
+    this.#terms = terms
   }
 
-  /** Milliseconds from due to started. */
+  /** `performance.now()` at which its claim arrived. */
+  get arrived(): number {
+    return this.#arrival.at
+  }
+
+  /** `performance.now()` until which its lease holds for certain; past it, the store decides. */
+  get heldUntil(): number {
+    return this.#extendedUntil ?? this.#arrival.heldUntil
+  }
+
+  set heldUntil(until: number) {
+    this.#extendedUntil = until
+  }
+
+  /** Milliseconds from due to started: first by the store's clock, from the arrival on by ours. */
   get wait(): number {
-    return Math.max(0, this.#waited + this.startedAt - this.arrived)
+    const { now, at } = this.#arrival
+    return Math.max(0, now - this.claimed.dueAt + this.startedAt - at)
   }
 
   get run(): number {
@@ -88,8 +102,8 @@ export class Attempt implements Context, Linked<Attempt> {
   }
 
   progress(value: unknown): void {
-    this.unreported = encode(value, 'progress', this.#maxPayload)
-    this.#reporter.reportSoon()
+    this.unreported = encode(value, 'progress', this.#terms.maxPayload)
+    this.#terms.reportSoon()
   }
 
   retry(delay: Duration, reason?: unknown): Outcome {

@@ -8,6 +8,7 @@ export {
   type BatchStats,
   batch,
 } from './batch.ts'
+export type { CloseOptions, CloseReport } from './closing.ts'
 export {
   type CoalesceCallOptions,
   type Coalesced,
@@ -38,4 +39,4 @@ export type {
   ReplicaQuery,
   TransactionQuery,
 } from './store.ts'
-export type { CloseOptions, CloseReport, Worker } from './worker.ts'
+export type { Worker } from './worker.ts'

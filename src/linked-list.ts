@@ -43,6 +43,13 @@ export class LinkedList<Entry extends Linked<Entry>> {
     this.size--
   }
 
+  /** Takes all away. @returns them in order */
+  clear(): Entry[] {
+    const all = [...this]
+    for (const entry of all) this.remove(entry)
+    return all
+  }
+
   /** In order. The list must not change meanwhile; copy it where it may. */
   *[Symbol.iterator](): Generator<Entry> {
     for (let entry = this.first; entry !== null; entry = entry.next) yield entry

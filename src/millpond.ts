@@ -1,3 +1,4 @@
+import { type CloseOptions, type CloseReport, closeTimeout } from './closing.ts'
 import type { PondCore, Push } from './core.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MAX_PAYLOAD } from './encoding.ts'
@@ -16,7 +17,7 @@ import type { StandardSchema } from './schema.ts'
 import { type QueueReport, queueReport } from './stats.ts'
 import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from './store.ts'
 import { openStore } from './stores.ts'
-import { type CloseOptions, type CloseReport, closeTimeout, type Worker } from './worker.ts'
+import type { Worker } from './worker.ts'
 
 /** Besides these, whatever the store of the URL takes; each store's page lists its own. */
 export interface OpenOptions {

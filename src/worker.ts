@@ -13,8 +13,8 @@
  * then also waits for a moment, since a claim for each push would take more of the store than the work itself; and where many
  * came, it comes back by itself (`#flowing`), so that nobody has to ring for it.
  */
-import { Attempt } from './attempt.ts'
-import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
+import { type Arrival, Attempt, type AttemptTerms } from './attempt.ts'
+import { type CloseOptions, type CloseReport, closeTimeout } from './closing.ts'
 import { MillpondError, storeError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
 import { atEndOfTurn } from './gather.ts'
@@ -22,11 +22,11 @@ import { Recorder } from './histogram.ts'
 import { newId } from './ids.ts'
 import { Leases } from './leases.ts'
 import { LinkedList } from './linked-list.ts'
-import { checkOptions } from './options.ts'
 import { MANY, pauseAfter } from './pace.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 import { type Committed, type Ending, released, Settler } from './settler.ts'
+import './shapes.ts'
 import type { ClaimedJob, Encoded, FailOutcome, HoldOutcome, Store } from './store.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */
@@ -50,24 +50,6 @@ export interface WorkerOwner {
   completed(id: string, result: Encoded | null): void
 }
 
-export interface CloseOptions {
-  /** How long running handlers may go on; 30 s unless set. */
-  timeout?: Duration
-}
-
-/** Milliseconds. @throws InvalidOption */
-export function closeTimeout(options: CloseOptions): number {
-  const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0 }
-  return milliseconds(checkOptions(options, rules, 'close').timeout ?? '30s', 'timeout')
-}
-
-export interface CloseReport {
-  /** Attempts that ran to their end while closing. */
-  finished: number
-  /** Jobs given back, whether started or not; others will run them. */
-  givenBack: number
-}
-
 export class Worker implements AsyncDisposable {
   /** A UUID; shown as `worker` of the jobs it runs. */
   readonly id = newId()
@@ -83,7 +65,8 @@ export class Worker implements AsyncDisposable {
   readonly #leases: Leases
   /** In the order of their start. */
   readonly #running = new LinkedList<Attempt>()
-  #buffer: Attempt[] = []
+  readonly #buffer = new LinkedList<Attempt>()
+  readonly #terms: AttemptTerms
   #claiming = false
   /** Whether a job was cancelled since the claim went out: that bell may have overtaken the claim's answer. */
   #rang = false
@@ -133,6 +116,7 @@ export class Worker implements AsyncDisposable {
       (a, why) => this.#lost(a, why),
       trouble,
     )
+    this.#terms = { maxPayload: settings.maxPayload, reportSoon: () => this.#leases.reportSoon() }
     this.#ticker = setInterval(() => this.#tick(), POLL)
     this.#plan()
   }
@@ -143,7 +127,7 @@ export class Worker implements AsyncDisposable {
 
   /** How many handlers run now, and how many jobs are claimed ahead. */
   get load(): { running: number; buffered: number; slots: number } {
-    return { running: this.#running.size, buffered: this.#buffer.length, slots: this.#settings.concurrency }
+    return { running: this.#running.size, buffered: this.#buffer.size, slots: this.#settings.concurrency }
   }
 
   /**
@@ -220,11 +204,11 @@ export class Worker implements AsyncDisposable {
     const { concurrency, queue, lease } = this.#settings
     const free = concurrency - this.#running.size
     const ahead = this.#prefetch.buffer(concurrency - this.#stuck())
-    const wanted = free + ahead - this.#buffer.length
+    const wanted = free + ahead - this.#buffer.size
     // With every slot taken, topping up by dribs would cost a round trip each.
-    if (wanted <= 0 || (free <= this.#buffer.length && wanted < ahead / 2)) return
+    if (wanted <= 0 || (free <= this.#buffer.size && wanted < ahead / 2)) return
     const now = performance.now()
-    if (now < this.#pausedUntil && this.#running.size + this.#buffer.length > 0) {
+    if (now < this.#pausedUntil && this.#running.size + this.#buffer.size > 0) {
       this.#claimLater(this.#pausedUntil - now)
       return
     }
@@ -249,7 +233,7 @@ export class Worker implements AsyncDisposable {
         // A bell that rang meanwhile has cleared it already.
         if (got === limit || quiet || this.#flowing) this.#empty = false
         if (got < limit) this.#pausedUntil = arrived + pauseAfter(got, arrived - sent)
-        this.#arrived(claimed.jobs.map((job) => this.#hold(job, claimed.now, arrived, sent + lease)))
+        this.#arrived(claimed.jobs, { now: claimed.now, at: arrived, heldUntil: sent + lease })
       },
       (error: unknown) => this.#claimFailed(error),
     )
@@ -271,10 +255,6 @@ export class Worker implements AsyncDisposable {
     return stuck
   }
 
-  #hold(job: ClaimedJob, now: number, arrived: number, heldUntil: number): Attempt {
-    return new Attempt(job, now, arrived, heldUntil, this.#settings.maxPayload, this.#leases)
-  }
-
   #claimFailed(error: unknown): void {
     this.#claiming = false
     this.#empty = false
@@ -293,17 +273,16 @@ export class Worker implements AsyncDisposable {
     }, this.#claimRetry).unref()
   }
 
-  #arrived(attempts: Attempt[]): void {
+  #arrived(jobs: readonly ClaimedJob[], arrival: Arrival): void {
     this.#claimRetry = 0
     const rang = this.#rang
-    const last = this.#buffer.at(-1)
+    const attempts = jobs.map((job) => new Attempt(job, arrival, this.#terms))
+    const last = this.#buffer.last
     const first = attempts[0]
-    this.#buffer.push(...attempts)
-    if (last !== undefined && first !== undefined && first.claimed.priority > last.claimed.priority) {
-      this.#buffer.sort((a, b) => b.claimed.priority - a.claimed.priority)
-    }
+    for (const attempt of attempts) this.#buffer.append(attempt)
+    if (last !== null && first !== undefined && first.claimed.priority > last.claimed.priority) this.#sort()
     if (this.#draining) {
-      this.#giveBack(this.#buffer.splice(0))
+      this.#giveBack(this.#buffer.clear())
       this.#quiet()
       return
     }
@@ -315,6 +294,11 @@ export class Worker implements AsyncDisposable {
     if (rang) void this.#leases.extend(attempts)
   }
 
+  #sort(): void {
+    const sorted = this.#buffer.clear().sort((a, b) => b.claimed.priority - a.claimed.priority)
+    for (const attempt of sorted) this.#buffer.append(attempt)
+  }
+
   /** @param now `performance.now()`, which costs enough to be handed on */
   #pump(now: number): void {
     let time = now
@@ -323,8 +307,9 @@ export class Worker implements AsyncDisposable {
         this.#yield()
         return
       }
-      const attempt = this.#buffer.shift()
-      if (attempt === undefined) return
+      const attempt = this.#buffer.first
+      if (attempt === null) return
+      this.#buffer.remove(attempt)
       // This process was stopped, or its event loop held up, for longer than the lease: someone else may have the job by now.
       if (time <= attempt.heldUntil) this.#start(attempt, time)
       else this.#end(released(attempt))
@@ -334,7 +319,7 @@ export class Worker implements AsyncDisposable {
   }
 
   get #startable(): boolean {
-    return this.#buffer.length > 0 && this.#running.size < this.#settings.concurrency && !this.#yielding
+    return this.#buffer.size > 0 && this.#running.size < this.#settings.concurrency && !this.#yielding
   }
 
   /** Lets timers and sockets have a turn before further handlers start. */
@@ -349,8 +334,9 @@ export class Worker implements AsyncDisposable {
   }
 
   #watchWindow(): void {
-    if (this.#buffer.length === 0 || this.#windowTimer !== undefined) return
-    const oldest = this.#buffer.reduce((least, { arrived }) => Math.min(least, arrived), Number.POSITIVE_INFINITY)
+    if (this.#buffer.size === 0 || this.#windowTimer !== undefined) return
+    let oldest = Number.POSITIVE_INFINITY
+    for (const { arrived } of this.#buffer) oldest = Math.min(oldest, arrived)
     const left = Math.max(1, oldest + this.#settings.window - performance.now())
     // If the event loop was held up, what is ready to finish and to start comes before the verdict.
     this.#windowTimer = setTimeout(() => setImmediate(() => this.#closeWindow()), left).unref()
@@ -359,9 +345,9 @@ export class Worker implements AsyncDisposable {
   #closeWindow(): void {
     this.#windowTimer = undefined
     const before = performance.now() - this.#settings.window
-    const late = this.#buffer.filter((attempt) => attempt.arrived <= before)
+    const late = [...this.#buffer].filter((attempt) => attempt.arrived <= before)
     if (late.length > 0) {
-      this.#buffer = this.#buffer.filter((attempt) => attempt.arrived > before)
+      for (const attempt of late) this.#buffer.remove(attempt)
       this.#events.emit('released', { queue: this.queue, count: late.length })
       this.#giveBack(late)
     }
@@ -397,7 +383,7 @@ export class Worker implements AsyncDisposable {
   /** The handler's part is over: the slot is free. */
   #finish(attempt: Attempt, now: number): void {
     attempt.finishedAt = now
-    if (attempt.list === null) return
+    if (attempt.list !== this.#running) return
     this.#running.remove(attempt)
     this.#prefetch.ran(attempt.run)
     this.#recorder.add(attempt.claimed.priority, 'run', attempt.run)
@@ -433,10 +419,10 @@ export class Worker implements AsyncDisposable {
     if (attempt.settling || attempt.over !== undefined) return
     attempt.end(reason)
     const now = performance.now()
-    if (attempt.list !== null) {
+    if (attempt.list === this.#running) {
       this.#finish(attempt, now)
       this.#events.emit('stale', this.#eventOf(attempt))
-    } else this.#buffer = this.#buffer.filter((other) => other !== attempt)
+    } else if (attempt.list === this.#buffer) this.#buffer.remove(attempt)
     this.#quiet()
     this.#pump(now)
     this.#plan()
@@ -468,7 +454,7 @@ export class Worker implements AsyncDisposable {
     const until = performance.now() + timeout
     this.#draining = true
     clearTimeout(this.#windowTimer)
-    this.#giveBack(this.#buffer.splice(0))
+    this.#giveBack(this.#buffer.clear())
     for (const attempt of [...this.#running]) if (attempt.heldBack) this.#stop(attempt)
     if (this.#running.size > 0 || this.#claiming) {
       const quiet = new Promise<void>((resolve) => {

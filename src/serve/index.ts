@@ -2,12 +2,13 @@
  * `millpond/serve`: a queue for every language, over HTTP. What `npx millpond serve` runs, for those who bring a server of their own:
  * `Deno.serve((request) => service.handle(request))`.
  */
+
+import { closeTimeout } from '../closing.ts'
 import type { Duration } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
 import { type OnError, reporter } from '../web/report.ts'
 import { isDuration, millisecondsOr } from '../web/settings.ts'
-import { closeTimeout } from '../worker.ts'
 import { type Delivery, deliver } from './delivery.ts'
 import { tokenFault } from './guard.ts'
 import { LIMITS } from './limits.ts'

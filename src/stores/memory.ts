@@ -38,7 +38,7 @@ import type {
 } from '../store.ts'
 import { Bells } from './bells.ts'
 import { MemoryAdmin } from './memory/admin.ts'
-import { Claim, copyEncoded, copyError, Job } from './memory/job.ts'
+import { Claim, copyEncoded, copyError, isFinal, Job, ORIGIN } from './memory/job.ts'
 import { Jobs } from './memory/jobs.ts'
 import { MemoryQueue } from './memory/queue.ts'
 
@@ -74,7 +74,7 @@ class MemoryStore implements Store {
     this.admin = new MemoryAdmin({
       jobs: this.#jobs,
       queues: this.#queues,
-      now: clock,
+      now: () => this.#now(),
       assertOpen: () => this.#assertOpen(),
       woke: (queue) => this.#bells.work(queue.name),
     })
@@ -91,7 +91,7 @@ class MemoryStore implements Store {
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
     this.#assertOpen()
-    const now = this.#clock()
+    const now = this.#now()
     const outcomes: PushOutcome[] = []
     let queue: MemoryQueue | undefined
     for (const job of jobs) {
@@ -105,7 +105,7 @@ class MemoryStore implements Store {
     const existing = this.#jobs.get(job.id) ?? (job.key === null ? undefined : queue.keys.get(job.key))
     if (existing !== undefined) return { status: 'existing', id: existing.id }
     if (queue.full) return { status: 'full', id: job.id }
-    const dueAt = Math.max(now, job.runAt ?? now + job.delay)
+    const dueAt = Math.max(now, job.runAt === null ? now + job.delay : job.runAt - ORIGIN)
     const stored = new Job(job, this.#places++, now, dueAt)
     this.#jobs.add(stored)
     queue.add(stored)
@@ -115,8 +115,8 @@ class MemoryStore implements Store {
 
   async claim({ queue: name, worker, limit, lease }: ClaimRequest): Promise<Claimed> {
     this.#assertOpen()
-    const now = this.#clock()
-    const claimed: Claimed = { now, jobs: [] }
+    const now = this.#now()
+    const claimed: Claimed = { now: ORIGIN + now, jobs: [] }
     const queue = this.#queues.get(name)
     if (queue === undefined || queue.paused) return claimed
     while (claimed.jobs.length < limit) {
@@ -131,7 +131,7 @@ class MemoryStore implements Store {
 
   async complete(name: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
     this.#assertOpen()
-    const now = this.#clock()
+    const now = this.#now()
     const queue = this.#queues.get(name)
     const outcomes: HoldOutcome[] = []
     for (const completion of completions) {
@@ -150,7 +150,7 @@ class MemoryStore implements Store {
 
   async fail(name: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
     this.#assertOpen()
-    const now = this.#clock()
+    const now = this.#now()
     const queue = this.#queues.get(name)
     return failures.map((failure) => {
       const job = this.#held(name, failure)
@@ -187,7 +187,7 @@ class MemoryStore implements Store {
 
   async extend(name: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     this.#assertOpen()
-    const now = this.#clock()
+    const now = this.#now()
     const queue = this.#queues.get(name)
     return extensions.map((extension) => {
       const job = this.#jobs.get(extension.id)
@@ -202,11 +202,11 @@ class MemoryStore implements Store {
 
   async cancel(ids: readonly string[]): Promise<(FinalState | null)[]> {
     this.#assertOpen()
-    const now = this.#clock()
+    const now = this.#now()
     return ids.map((id) => {
       const job = this.#jobs.get(id)
       if (job === undefined) return null
-      if (job.state === 'done' || job.state === 'dead' || job.state === 'cancelled') return job.state
+      if (isFinal(job.state)) return job.state
       const waited = job.state !== 'running'
       this.#queue(job.queue).finish(job, 'cancelled', now)
       this.#bells.cancelled(job.queue, id)
@@ -218,13 +218,13 @@ class MemoryStore implements Store {
 
   async sweep(limit: number): Promise<Swept> {
     this.#assertOpen()
-    const now = this.#clock()
+    const now = this.#now()
     const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
     for (const queue of this.#queues.values()) {
       this.#promote(queue, now, limit, swept)
       this.#takeBack(queue, now, limit, swept)
       swept.expired += queue.expire(now, limit - swept.expired)
-      queue.histograms.expire(now)
+      queue.histograms.expire(ORIGIN + now)
       const next = queue.scheduled.first
       if (next === undefined) continue
       const due = Math.max(0, next.dueAt - now)
@@ -268,7 +268,7 @@ class MemoryStore implements Store {
 
   async stats(options: { queue?: string; minutes?: number }): Promise<QueueStats[]> {
     this.#assertOpen()
-    const now = this.#clock()
+    const now = this.#now()
     const stats: QueueStats[] = []
     for (const queue of this.#queues.values()) {
       if (options.queue !== undefined && options.queue !== queue.name) continue
@@ -279,7 +279,7 @@ class MemoryStore implements Store {
         capacity: queue.capacity,
         counts: queue.counts(),
         oldestWaiting: oldest === null ? null : now - oldest,
-        histograms: queue.histograms.merged(options.minutes ?? 0, now),
+        histograms: queue.histograms.merged(options.minutes ?? 0, ORIGIN + now),
       })
     }
     return stats
@@ -301,6 +301,11 @@ class MemoryStore implements Store {
     this.#bells.silence()
     this.#queues.clear()
     this.#jobs.clear()
+  }
+
+  /** From `ORIGIN`. */
+  #now(): number {
+    return this.#clock() - ORIGIN
   }
 
   /** The job of a claim that still holds. */

@@ -12,7 +12,11 @@ const BUSY = new MillpondError('StoreBusy', 'locked')
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'no' }
 
 const attemptOf = (id: string) =>
-  new Attempt(claimedJob(id, { fence: 7 }), 0, 0, Number.POSITIVE_INFINITY, 1000, { reportSoon() {} })
+  new Attempt(
+    claimedJob(id, { fence: 7 }),
+    { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY },
+    { maxPayload: 1000, reportSoon() {} },
+  )
 const complete = (id: string): Ending => completed(attemptOf(id), null, undefined)
 const fail = (id: string): Ending => failed(attemptOf(id), ERROR, 5)
 const release = (id: string): Ending => released(attemptOf(id))

@@ -35,9 +35,9 @@ export function line(
     pushMany: (items) => queue.pushMany(items),
     work() {
       worker = queue.work(
-        async (job) => {
+        (job) => {
           if (++handled === awaited) reached()
-          await handler(job.data)
+          return handler(job.data)
         },
         { concurrency },
       )

@@ -7,11 +7,14 @@
  */
 
 import type { Linked, LinkedList } from '../../linked-list.ts'
-import type { ClaimedJob, Encoded, Encoding, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
+import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
 import type { Shelf, Shelved } from './shelf.ts'
 
-/** Stands for "not yet": times stay numbers, which keeps every job of one shape. */
-const NEVER = -1
+/**
+ * Times inside the memory store count from here, in milliseconds: for 24 days they are then small integers, which V8 keeps in
+ * the job itself. Milliseconds since 1970 would be boxed, one by one.
+ */
+export const ORIGIN = Date.now()
 
 export class Job implements Linked<Job>, Shelved<Job> {
   prev: Job | null = null
@@ -41,9 +44,11 @@ export class Job implements Linked<Job>, Shelved<Job> {
   attempt = 0
   fence = 0
   dueAt: number
-  startedAt = NEVER
-  finishedAt = NEVER
-  leaseUntil = NEVER
+  /** These three mean something once a worker, or a final state, is set. */
+  startedAt = 0
+  leaseUntil = 0
+  finishedAt = 0
+  /** Of the last claim; null: there was none, or it was given back. */
   worker: string | null = null
   progress: Encoded | null = null
   result: Encoded | null = null
@@ -68,7 +73,6 @@ export class Job implements Linked<Job>, Shelved<Job> {
 
   /** As if the last claim had never been; its fence alone stays used up. */
   forgetClaim(): void {
-    this.startedAt = NEVER
     this.worker = null
     this.attempt--
   }
@@ -85,10 +89,10 @@ export class Job implements Linked<Job>, Shelved<Job> {
       group: this.group,
       timeout: this.timeout,
       trace: this.trace,
-      pushedAt: this.pushedAt,
-      dueAt: this.dueAt,
-      startedAt: this.startedAt === NEVER ? null : this.startedAt,
-      finishedAt: this.finishedAt === NEVER ? null : this.finishedAt,
+      pushedAt: ORIGIN + this.pushedAt,
+      dueAt: ORIGIN + this.dueAt,
+      startedAt: this.worker === null ? null : ORIGIN + this.startedAt,
+      finishedAt: isFinal(this.state) ? ORIGIN + this.finishedAt : null,
       worker: this.worker,
       data: { encoding: this.encoding, body: copyBody(this.body) },
       progress: copyEncoded(this.progress),
@@ -99,48 +103,68 @@ export class Job implements Linked<Job>, Shelved<Job> {
 
   /** All attempts again, as if newly pushed; the fence alone goes on. */
   renew(now: number): void {
-    this.startedAt = NEVER
-    this.finishedAt = NEVER
     this.worker = null
     this.attempt = 0
     this.dueAt = now
   }
 }
 
-/** A claim as it is handed out: a copy, which alone knows the job that it is of. */
+export function isFinal(state: JobState): state is FinalState {
+  return state === 'done' || state === 'dead' || state === 'cancelled'
+}
+
+/** A claim as it is handed out. What never changes about its job it reads from there; the job itself is the store's to see alone. */
 export class Claim implements ClaimedJob {
   readonly #job: Job
-  readonly id: string
   readonly fence: number
   readonly attempt: number
-  readonly attempts: number
-  readonly priority: number
-  readonly group: string | null
-  readonly key: string | null
-  readonly timeout: number | null
-  readonly trace: string | null
-  readonly pushedAt: number
   readonly dueAt: number
-  readonly data: Encoded
 
   constructor(job: Job) {
     this.#job = job
-    this.id = job.id
     this.fence = job.fence
     this.attempt = job.attempt
-    this.attempts = job.attempts
-    this.priority = job.priority
-    this.group = job.group
-    this.key = job.key
-    this.timeout = job.timeout
-    this.trace = job.trace
-    this.pushedAt = job.pushedAt
-    this.dueAt = job.dueAt
-    this.data = { encoding: job.encoding, body: copyBody(job.body) }
+    this.dueAt = ORIGIN + job.dueAt
   }
 
   get job(): Job {
     return this.#job
+  }
+
+  get id(): string {
+    return this.#job.id
+  }
+
+  get attempts(): number {
+    return this.#job.attempts
+  }
+
+  get priority(): number {
+    return this.#job.priority
+  }
+
+  get group(): string | null {
+    return this.#job.group
+  }
+
+  get key(): string | null {
+    return this.#job.key
+  }
+
+  get timeout(): number | null {
+    return this.#job.timeout
+  }
+
+  get trace(): string | null {
+    return this.#job.trace
+  }
+
+  get pushedAt(): number {
+    return ORIGIN + this.#job.pushedAt
+  }
+
+  get data(): Encoded {
+    return { encoding: this.#job.encoding, body: copyBody(this.#job.body) }
   }
 }
 
@@ -159,3 +183,25 @@ export function copyError(error: JobError | null): JobError | null {
   if (error.stack !== undefined) copy.stack = error.stack
   return copy
 }
+
+/** Kept for its shape's sake, as `shapes.ts` tells. */
+export const CLAIM = new Claim(
+  new Job(
+    {
+      id: '',
+      queue: '',
+      priority: 0,
+      delay: 0,
+      runAt: null,
+      key: null,
+      group: null,
+      attempts: 1,
+      timeout: null,
+      trace: null,
+      data: { encoding: 'json', body: 'null' },
+    },
+    0,
+    0,
+    0,
+  ),
+)
