@@ -47,18 +47,24 @@ export interface PondEvents {
 export class PondEmitter {
   // Untyped inside: EventEmitter's own types cannot follow a generic name to its arguments.
   readonly #emitter: NodeJS.EventEmitter = new EventEmitter()
+  /** What anybody listens to. */
+  readonly #heard = new Set<keyof PondEvents>()
   readonly #warned = new Set<string>()
 
   /** @returns a function that stops it */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
     const untyped = listener as (...args: unknown[]) => void
     this.#emitter.on(name, untyped)
-    return () => this.#emitter.off(name, untyped)
+    this.#heard.add(name)
+    return () => {
+      this.#emitter.off(name, untyped)
+      if (this.#emitter.listenerCount(name) === 0) this.#heard.delete(name)
+    }
   }
 
   /** Asked before an event is put together that many jobs would pay for. */
   has(name: keyof PondEvents): boolean {
-    return this.#emitter.listenerCount(name) > 0
+    return this.#heard.size > 0 && this.#heard.has(name)
   }
 
   /** A listener that throws is an uncaught exception, as with any emitter, but it must not break the bookkeeping that told it. */

@@ -44,36 +44,47 @@ export function merge(into: Record<number, number>, from: Record<number, number>
   }
 }
 
+/** Of all durations that a Date can tell: the longest, 8.64e15 ms, is in bucket 504. */
+const BUCKETS = 505
+
+function sparse(counts: Uint32Array): Record<number, number> {
+  const buckets: Record<number, number> = {}
+  for (const [bucket, count] of counts.entries()) if (count > 0) buckets[bucket] = count
+  return buckets
+}
+
 /** What one queue's worker has seen since it last told the store. */
 export class Recorder {
   readonly #queue: string
-  readonly #slices = new Map<number, { wait: Record<number, number>; run: Record<number, number> }>()
+  /** By priority. */
+  readonly #slices: ({ wait: Uint32Array; run: Uint32Array } | undefined)[] = new Array(10)
 
   constructor(queue: string) {
     this.#queue = queue
   }
 
   add(priority: number, metric: Metric, ms: number): void {
-    let slice = this.#slices.get(priority)
+    let slice = this.#slices[priority]
     if (slice === undefined) {
-      slice = { wait: {}, run: {} }
-      this.#slices.set(priority, slice)
+      slice = { wait: new Uint32Array(BUCKETS), run: new Uint32Array(BUCKETS) }
+      this.#slices[priority] = slice
     }
-    const buckets = slice[metric]
-    const bucket = bucketOf(ms)
+    const buckets = metric === 'wait' ? slice.wait : slice.run
+    const bucket = Math.min(bucketOf(ms), BUCKETS - 1)
     buckets[bucket] = (buckets[bucket] ?? 0) + 1
   }
 
   /** Hands over everything and starts anew. */
   take(): HistogramSlice[] {
     const taken: HistogramSlice[] = []
-    for (const [priority, slice] of this.#slices) {
+    for (const [priority, slice] of this.#slices.entries()) {
       for (const metric of ['wait', 'run'] as const) {
-        const buckets = slice[metric]
+        const buckets = slice === undefined ? {} : sparse(slice[metric])
         if (Object.keys(buckets).length > 0) taken.push({ queue: this.#queue, priority, metric, buckets })
       }
+      slice?.wait.fill(0)
+      slice?.run.fill(0)
     }
-    this.#slices.clear()
     return taken
   }
 }

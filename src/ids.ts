@@ -10,39 +10,72 @@ import { randomFillSync } from 'node:crypto'
 import { shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 
+/** Ids whose random bits are drawn at once. */
 const POOL = 512
-/** Hexadecimal digits of 48 bits. */
+/** Most ids that are laid down ahead, side by side, in one text of which each is a part. It lives as long as any of them. */
+const BLOCK = 32
+const LENGTH = 36
+/** Characters before the counter's lower bits, and those of the random end. */
+const HEAD = 19
 const TAIL = 12
+/** The counter's bits that are not in the head. */
+const LOWER = 0x3fff
+const DIGITS = Buffer.from('0123456789abcdef')
+const DASH = 0x2d
 
 const starts = new Uint32Array(POOL)
-const tails = Buffer.alloc((POOL * TAIL) / 2)
+const random = Buffer.alloc((POOL * TAIL) / 2)
 /** The random bits of the ids to come, as text. */
-let tailText = ''
+const tails = Buffer.alloc(POOL * TAIL)
 let used = POOL
+
 let lastMs = -1
 let counter = 0
 /** Time, version and the counter's upper 12 bits as text, which many ids share. */
-let head = ''
+const head = Buffer.alloc(HEAD)
 
-export function newId(): string {
-  if (used === POOL) {
-    randomFillSync(starts)
-    randomFillSync(tails)
-    tailText = tails.toString('hex')
-    used = 0
-  }
-  const start = (starts[used] ?? 0) >>> 7
-  const tail = tailText.slice(used * TAIL, ++used * TAIL)
-  const now = Date.now()
-  if (now > lastMs) begin(now, start)
-  // A clock that stands still or steps back must not make ids fall; nor may the counter run over.
-  else if (counter === 0x3ff_ffff) begin(lastMs + 1, start)
-  else if ((++counter & LOWER) === 0) setHead()
-  return `${head}${(0x8000 | (counter & LOWER)).toString(16)}-${tail}`
+const block = Buffer.alloc(BLOCK * LENGTH)
+/** The ids laid down and where the next one begins. */
+let text = ''
+let at = 0
+/** How many the next block gets: few while few are asked for in a millisecond. */
+let size = 1
+
+/** @param now milliseconds since 1970; `Date.now()`, which takes as long as the rest, unless many are made at once */
+export function newId(now = Date.now()): string {
+  if (at === text.length || now > lastMs) layDown(now)
+  const id = text.slice(at, at + LENGTH)
+  at += LENGTH
+  return id
 }
 
-/** The counter's bits that are not in the head. */
-const LOWER = 0x3fff
+function layDown(now: number): void {
+  size = now > lastMs ? 1 : Math.min(size * 2, BLOCK)
+  for (let i = 0; i < size; i++) write(now, i * LENGTH)
+  text = block.toString('latin1', 0, size * LENGTH)
+  at = 0
+}
+
+function write(now: number, to: number): void {
+  if (used === POOL) draw()
+  if (now > lastMs) begin(now, (starts[used] ?? 0) >>> 7)
+  // A clock that stands still or steps back must not make ids fall; nor may the counter run over.
+  else if (counter === 0x3ff_ffff) begin(lastMs + 1, (starts[used] ?? 0) >>> 7)
+  else if ((++counter & LOWER) === 0) setHead()
+  for (let i = 0; i < HEAD; i++) block[to + i] = head[i] ?? 0
+  const lower = 0x8000 | (counter & LOWER)
+  for (let i = 0; i < 4; i++) block[to + HEAD + i] = DIGITS[(lower >>> (12 - 4 * i)) & 15] ?? 0
+  block[to + HEAD + 4] = DASH
+  const from = used++ * TAIL
+  for (let i = 0; i < TAIL; i++) block[to + LENGTH - TAIL + i] = tails[from + i] ?? 0
+}
+
+function draw(): void {
+  randomFillSync(starts)
+  randomFillSync(random)
+  tails.write(random.toString('hex'), 'latin1')
+  used = 0
+}
 
 function begin(ms: number, start: number): void {
   lastMs = ms
@@ -51,8 +84,8 @@ function begin(ms: number, start: number): void {
 }
 
 function setHead(): void {
-  const text = lastMs.toString(16).padStart(12, '0')
-  head = `${text.slice(0, 8)}-${text.slice(8)}-${(0x7000 | (counter >>> 14)).toString(16)}-`
+  const time = lastMs.toString(16).padStart(12, '0')
+  head.write(`${time.slice(0, 8)}-${time.slice(8)}-${(0x7000 | (counter >>> 14)).toString(16)}-`, 'latin1')
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i

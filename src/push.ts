@@ -82,28 +82,44 @@ export class Preparer {
 
   /** A promise only when the schema is asynchronous. @throws SchemaMismatch, Payload…, InvalidOption, InvalidName */
   prepare(data: unknown, options: PushOptions | undefined): NewJob | Promise<NewJob> {
-    const given = options === undefined ? NO_OPTIONS : checkOptions(options, EACH_RULES, `push to ${this.#queue}`)
-    if (given.delay !== undefined && given.runAt !== undefined) {
-      throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
-    }
-    if (this.#schema !== undefined) {
-      // What is stored is what was given: the handler's side validates again, and a transformation must happen only once.
-      const valid = validate(this.#schema, data, this.#queue)
-      if (valid instanceof Promise) return valid.then(() => this.#job(data, given))
-    }
-    return this.#job(data, given)
+    return this.#prepare(data, options === undefined ? NO_OPTIONS : this.#checked(options), undefined)
   }
 
   async prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<NewJob[]> {
     const { each, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
+    const alike = each === undefined ? this.#checked(common) : NO_OPTIONS
     const jobs: NewJob[] = []
+    let now = Date.now()
     for (let index = 0; index < items.length; index++) {
-      const own = each === undefined ? common : { ...common, ...this.#own(each(items[index] as never, index)) }
-      const job = this.prepare(items[index], own)
+      const item = items[index]
+      const given = each === undefined ? alike : this.#checked({ ...common, ...this.#own(each(item as never, index)) })
+      const job = this.#prepare(item, given, now)
       jobs.push(job instanceof Promise ? await job : job)
-      if (index % STRETCH === STRETCH - 1 && items.length > GROUP.items) await new Promise(setImmediate)
+      if (index % STRETCH === STRETCH - 1) {
+        if (items.length > GROUP.items) await new Promise(setImmediate)
+        now = Date.now()
+      }
     }
     return jobs
+  }
+
+  /** @throws InvalidOption, InvalidName */
+  #checked(options: PushOptions): PushOptions {
+    const given = checkOptions(options, EACH_RULES, `push to ${this.#queue}`)
+    if (given.delay !== undefined && given.runAt !== undefined) {
+      throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
+    }
+    return given
+  }
+
+  /** @param now for the id; undefined: the clock is asked */
+  #prepare(data: unknown, given: PushOptions, now: number | undefined): NewJob | Promise<NewJob> {
+    if (this.#schema !== undefined) {
+      // What is stored is what was given: the handler's side validates again, and a transformation must happen only once.
+      const valid = validate(this.#schema, data, this.#queue)
+      if (valid instanceof Promise) return valid.then(() => this.#job(data, given, now))
+    }
+    return this.#job(data, given, now)
   }
 
   /** What `each` gave. @throws InvalidOption where it would be ignored otherwise */
@@ -117,9 +133,9 @@ export class Preparer {
     )
   }
 
-  #job(data: unknown, options: PushOptions): NewJob {
+  #job(data: unknown, options: PushOptions, now: number | undefined): NewJob {
     return {
-      id: options.id === undefined ? newId() : options.id.toLowerCase(),
+      id: options.id === undefined ? newId(now) : options.id.toLowerCase(),
       queue: this.#queue,
       priority: options.priority ?? 4,
       delay: options.delay === undefined ? 0 : milliseconds(options.delay, 'delay'),
@@ -142,19 +158,18 @@ export function bytesOf(job: NewJob): number {
 
 /** Cuts jobs into groups of a size that one call carries. */
 export function* batches(jobs: readonly NewJob[]): Generator<NewJob[]> {
-  let batch: NewJob[] = []
+  let from = 0
   let bytes = 0
-  for (const job of jobs) {
+  for (const [at, job] of jobs.entries()) {
     const more = bytesOf(job)
-    if (batch.length > 0 && (batch.length === GROUP.items || bytes + more > GROUP.bytes)) {
-      yield batch
-      batch = []
+    if (at > from && (at - from === GROUP.items || bytes + more > GROUP.bytes)) {
+      yield jobs.slice(from, at)
+      from = at
       bytes = 0
     }
-    batch.push(job)
     bytes += more
   }
-  if (batch.length > 0) yield batch
+  if (from < jobs.length) yield jobs.slice(from)
 }
 
 function timeOf(value: unknown): number | undefined {

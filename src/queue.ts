@@ -300,7 +300,8 @@ export class Queue<Input = unknown, Output = Input> {
       }
     } else {
       const outcomes = await this.#core.store.push(batch)
-      for (const [index, job] of batch.entries()) pushed.push(this.#settle(job, outcomes[index] as PushOutcome))
+      let index = 0
+      for (const job of batch) pushed.push(this.#settle(job, outcomes[index++] as PushOutcome))
     }
   }
 

@@ -95,14 +95,15 @@ class MemoryStore implements Store {
     const outcomes: PushOutcome[] = []
     let queue: MemoryQueue | undefined
     for (const job of jobs) {
-      if (queue === undefined || queue.name !== job.queue) queue = this.#queue(job.queue)
+      if (queue?.name !== job.queue) queue = this.#queue(job.queue)
       outcomes.push(this.#pushOne(queue, job, now))
     }
     return outcomes
   }
 
   #pushOne(queue: MemoryQueue, job: NewJob, now: number): PushOutcome {
-    const existing = this.#jobs.get(job.id) ?? (job.key === null ? undefined : queue.keys.get(job.key))
+    const known = job.fresh === true ? undefined : this.#jobs.get(job.id)
+    const existing = known ?? (job.key === null ? undefined : queue.keys.get(job.key))
     if (existing !== undefined) return { status: 'existing', id: existing.id }
     if (queue.full) return { status: 'full', id: job.id }
     const dueAt = Math.max(now, job.runAt === null ? now + job.delay : job.runAt - ORIGIN)
