@@ -8,7 +8,7 @@
  * - of done, dead and cancelled jobs, each, a queue keeps the latest 10,000, however long they were to be kept.
  *
  * Every method does its work within the call, before it returns its promise, so that calls take effect in the order in
- * which they are made. The path of a job through the structures is told in `memory/queue.ts`.
+ * which they are made; only the answer to a push may come a turn of the event loop later (`memory/breath.ts`). The path of a job through the structures is told in `memory/queue.ts`.
  */
 
 import { MillpondError } from '../errors.ts'
@@ -38,6 +38,7 @@ import type {
 } from '../store.ts'
 import { Bells } from './bells.ts'
 import { MemoryAdmin } from './memory/admin.ts'
+import { Breath } from './memory/breath.ts'
 import { Claim, copyEncoded, copyError, isFinal, Job, ORIGIN } from './memory/job.ts'
 import { Jobs } from './memory/jobs.ts'
 import { MemoryQueue } from './memory/queue.ts'
@@ -66,6 +67,7 @@ class MemoryStore implements Store {
   readonly #jobs = new Jobs()
   readonly #queues = new Map<string, MemoryQueue>()
   readonly #bells = new Bells()
+  readonly #breath = new Breath()
   #places = 0
   #closed = false
 
@@ -98,6 +100,8 @@ class MemoryStore implements Store {
       if (queue?.name !== job.queue) queue = this.#queue(job.queue)
       outcomes.push(this.#pushOne(queue, job, now))
     }
+    const breath = this.#breath.taken()
+    if (breath !== undefined) await breath
     return outcomes
   }
 

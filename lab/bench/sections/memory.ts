@@ -9,7 +9,7 @@ const RIVALS = ['fastq', 'p-queue'] as const
 
 export const memory: Section = async function* ({ runs, quick }, tell) {
   const count = quick ? 20_000 : 100_000
-  const rounds = 4
+  const rounds = 6
   const push = (contender: ContenderName, way: PushTask['way']): PushTask => {
     return { measure: 'push', contender, durability: 'none', way, count, rounds }
   }

@@ -1,0 +1,28 @@
+/**
+ * When a pusher has to let the event loop turn. Nothing in this store waits for anything outside the process, so whoever awaits
+ * push after push in a loop would keep sockets, timers and workers from their turn until the last job is in. It also costs
+ * more: jobs that pile up meanwhile are copied from one generation of the heap to the next, jobs that are worked off at once are not.
+ */
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Pushes may go on for this long in one turn of the event loop, in milliseconds. */
+const LONGEST = 3
+
+export class Breath {
+  /** `performance.now()` of the first call in this turn. */
+  #since = 0
+  #sameTurn = false
+
+  /** Resolves in the next turn; undefined where this one has not taken long. */
+  taken(): Promise<void> | undefined {
+    const now = performance.now()
+    if (this.#sameTurn) return now - this.#since > LONGEST ? nextTurn() : undefined
+    this.#sameTurn = true
+    this.#since = now
+    setImmediate(() => {
+      this.#sameTurn = false
+    })
+    return undefined
+  }
+}
