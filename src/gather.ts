@@ -48,6 +48,8 @@ export class Gather<In, Out> {
   readonly #overlap: boolean
   readonly #ahead: number
   #waiting: Entry<In, Out>[] = []
+  /** So many at their front have been sent: to move the others up each time would cost more the more there are. */
+  #gone = 0
   /** Of those waiting: how many have left, and the bytes of the others. */
   #left = 0
   #waitingBytes = 0
@@ -71,7 +73,7 @@ export class Gather<In, Out> {
 
   /** How many items wait for their call. */
   get waiting(): number {
-    return this.#waiting.length - this.#left
+    return this.#waiting.length - this.#gone - this.#left
   }
 
   /** How many calls are under way. */
@@ -91,7 +93,8 @@ export class Gather<In, Out> {
       this.#waiting.push(entry)
       this.#waitingBytes += bytes
       if (!this.#planned && this.#mayCall()) this.#plan()
-      else if (this.#waiting.length === this.#ahead && this.#planned && this.#underWay === 0) this.#goAhead()
+      else if (this.#waiting.length - this.#gone === this.#ahead && this.#planned && this.#underWay === 0)
+        this.#goAhead()
     })
   }
 
@@ -113,6 +116,7 @@ export class Gather<In, Out> {
   #plan(): void {
     if (this.#within > 0 && !this.#full()) {
       if (this.#timer !== undefined) return
+      this.#forgetGone()
       const oldest = this.#waiting.find((entry) => entry.state === 'waiting')
       const rest = oldest === undefined ? 0 : oldest.at + this.#within - performance.now()
       if (rest > 0) {
@@ -190,25 +194,23 @@ export class Gather<In, Out> {
 
   #take(): Entry<In, Out>[] {
     this.#forgetLeft()
-    const waiting = this.#waiting
-    const inTwo = this.#overlap && this.#underWay === 0 && waiting.length >= 2 * OVERLAPPING
-    const most = Math.min(this.#items, inTwo ? Math.ceil(waiting.length / 2) : waiting.length)
-    let count = 0
+    const { waiting } = this
+    const inTwo = this.#overlap && this.#underWay === 0 && waiting >= 2 * OVERLAPPING
+    const most = Math.min(this.#items, inTwo ? Math.ceil(waiting / 2) : waiting)
+    const taken: Entry<In, Out>[] = []
     let bytes = 0
-    for (; count < most; count++) {
-      const entry = waiting[count]
+    for (let at = this.#gone; taken.length < most; at++) {
+      const entry = this.#waiting[at]
       if (entry === undefined) break
-      if (count > 0 && bytes + entry.bytes > this.#bytes) break
+      if (taken.length > 0 && bytes + entry.bytes > this.#bytes) break
       bytes += entry.bytes
       entry.state = 'sent'
+      taken.push(entry)
     }
     this.#waitingBytes -= bytes
-    if (count === waiting.length) {
-      this.#waiting = []
-      this.#waitingBytes = 0
-      return waiting
-    }
-    return waiting.splice(0, count)
+    this.#gone += taken.length
+    if (this.#gone > this.#waiting.length / 2) this.#forgetGone()
+    return taken
   }
 
   #mayLeave(entry: Entry<In, Out>, signal: AbortSignal): void {
@@ -220,7 +222,7 @@ export class Gather<In, Out> {
       this.#left++
       this.#waitingBytes -= entry.bytes
       // Once half of them have left they are cleared away, so that a call that hangs does not let them pile up.
-      if (this.#left > this.#waiting.length / 2) this.#forgetLeft()
+      if (this.#left > (this.#waiting.length - this.#gone) / 2) this.#forgetLeft()
       // Whoever waits for the rest to be flushed is told at the end of the turn, even if nothing is left to be sent.
       if (this.#idle.length > 0 && this.waiting === 0 && !this.#planned && this.#underWay === 0) this.#planNow()
     }
@@ -238,7 +240,13 @@ export class Gather<In, Out> {
   #forgetLeft(): void {
     if (this.#left === 0) return
     this.#waiting = this.#waiting.filter((entry) => entry.state === 'waiting')
+    this.#gone = 0
     this.#left = 0
+  }
+
+  #forgetGone(): void {
+    this.#waiting.splice(0, this.#gone)
+    this.#gone = 0
   }
 }
 

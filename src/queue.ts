@@ -264,13 +264,12 @@ export class Queue<Input = unknown, Output = Input> {
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
     if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
     const ready = this.#ready()
-    return ready === undefined ? this.#add(job) : this.#core.pending(ready.then(() => this.#add(job)))
+    if (this.#options.whenFull !== 'wait') return this.#core.pusher.add({ job, ready, told: this.#told }, bytesOf(job))
+    return ready === undefined ? this.#wait(job) : this.#core.pending(ready.then(() => this.#wait(job)))
   }
 
-  #add(job: NewJob, call?: object): Promise<Pushed> {
-    const { rooms, pusher } = this.#core
-    if (this.#options.whenFull !== 'wait') return pusher.add({ job, told: this.#told }, bytesOf(job))
-    return rooms.push(job, call).then((outcome) => this.#settle(job, outcome))
+  #wait(job: NewJob, call?: object): Promise<Pushed> {
+    return this.#core.rooms.push(job, call).then((outcome) => this.#settle(job, outcome))
   }
 
   readonly #told = (job: NewJob, { id, status }: PushOutcome): Pushed | MillpondError => {
@@ -293,7 +292,7 @@ export class Queue<Input = unknown, Output = Input> {
   /** @param pushed gets what the store has, up to the first job that it has not */
   async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
     if (this.#options.whenFull === 'wait') {
-      const added = await Promise.allSettled(batch.map((job) => this.#add(job, batch)))
+      const added = await Promise.allSettled(batch.map((job) => this.#wait(job, batch)))
       for (const each of added) {
         if (each.status === 'rejected') throw each.reason
         pushed.push(each.value)

@@ -36,7 +36,7 @@ test('keeps the latest 10,000 finished jobs of each state', async () => {
   await store.push([dead])
   const [claimed] = (await claim(store)).jobs
   assert.ok(claimed)
-  await store.fail('q', [{ id: claimed.id, fence: claimed.fence, error: ERROR, delay: null }])
+  await store.fail('q', [{ ...claimed, error: ERROR, delay: null }])
 
   const jobs = newJobs(10_500)
   for (let i = 0; i < jobs.length; i += 500) {

@@ -108,6 +108,31 @@ describe('gather', () => {
     assert.deepEqual(items(), [[0, 1], [2], [3], [4], [5], [6]])
   })
 
+  test('of many, some of which leave between two calls, each that stays gets its own outcome, in order', async () => {
+    const { gather, items, answer } = gathered({ items: 7, bytes: 1000 })
+    const leaving = new AbortController()
+    const numbers = Array.from({ length: 100 }, (_, item) => item)
+    const outs = numbers.map((item) => gather.add(item, 1, item % 10 === 9 ? leaving.signal : undefined))
+    const settled = Promise.allSettled(outs)
+    const flushed = gather.flushed()
+    for (let index = 0; ; index++) {
+      await setImmediate()
+      if (items().length === index) break
+      // The first two calls carry 0 to 13, and of those that can leave 9 alone.
+      if (index === 1) leaving.abort(new Error('left'))
+      if (index === 2) assert.equal(gather.waiting, 100 - 14 - 9 - 7)
+      answer(index)
+    }
+    await flushed
+    assert.equal(gather.waiting, 0)
+    const stayed = numbers.filter((item) => item % 10 !== 9 || item === 9)
+    assert.deepEqual(items().flat(), stayed)
+    for (const [item, out] of (await settled).entries()) {
+      if (out.status === 'fulfilled') assert.equal(out.value, `out ${item}`)
+      else assert.ok(item % 10 === 9, `${item} was rejected`)
+    }
+  })
+
   test('an error reaches exactly those whose call failed, and the next call is made', async () => {
     const { gather, fail, answer, items } = gathered({ items: 2, bytes: 100 })
     const outs = Promise.allSettled([1, 2, 3, 4, 5].map((item) => gather.add(item, 1)))

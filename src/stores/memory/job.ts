@@ -113,58 +113,40 @@ export function isFinal(state: JobState): state is FinalState {
   return state === 'done' || state === 'dead' || state === 'cancelled'
 }
 
-/** A claim as it is handed out. What never changes about its job it reads from there; the job itself is the store's to see alone. */
+/** A claim as it is handed out: a copy, which alone knows the job that it is of. */
 export class Claim implements ClaimedJob {
   readonly #job: Job
+  readonly id: string
   readonly fence: number
   readonly attempt: number
+  readonly attempts: number
+  readonly priority: number
+  readonly group: string | null
+  readonly key: string | null
+  readonly timeout: number | null
+  readonly trace: string | null
+  readonly pushedAt: number
   readonly dueAt: number
+  readonly data: Encoded
 
   constructor(job: Job) {
     this.#job = job
+    this.id = job.id
     this.fence = job.fence
     this.attempt = job.attempt
+    this.attempts = job.attempts
+    this.priority = job.priority
+    this.group = job.group
+    this.key = job.key
+    this.timeout = job.timeout
+    this.trace = job.trace
+    this.pushedAt = ORIGIN + job.pushedAt
     this.dueAt = ORIGIN + job.dueAt
+    this.data = { encoding: job.encoding, body: copyBody(job.body) }
   }
 
   get job(): Job {
     return this.#job
-  }
-
-  get id(): string {
-    return this.#job.id
-  }
-
-  get attempts(): number {
-    return this.#job.attempts
-  }
-
-  get priority(): number {
-    return this.#job.priority
-  }
-
-  get group(): string | null {
-    return this.#job.group
-  }
-
-  get key(): string | null {
-    return this.#job.key
-  }
-
-  get timeout(): number | null {
-    return this.#job.timeout
-  }
-
-  get trace(): string | null {
-    return this.#job.trace
-  }
-
-  get pushedAt(): number {
-    return ORIGIN + this.#job.pushedAt
-  }
-
-  get data(): Encoded {
-    return { encoding: this.#job.encoding, body: copyBody(this.#job.body) }
   }
 }
 

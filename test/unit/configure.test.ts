@@ -1,0 +1,41 @@
+/** Pushes that come before the store knows their queue's settings, by a store that does not always take them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MillpondError } from '../../src/errors.ts'
+import { Millpond } from '../../src/millpond.ts'
+import { coded, storeOf } from './suite.ts'
+
+test('they go together once it does; a queue whose settings it refuses fails its own pushes alone, and is tried anew', async () => {
+  const calls: string[] = []
+  let refuses = true
+  const store = storeOf({
+    configure: async ({ queue }) => {
+      calls.push(`configure ${queue}`)
+      if (queue === 'bad' && refuses) throw new MillpondError('StoreBusy', 'not now')
+    },
+    push: async (jobs) => {
+      calls.push(`push ${jobs.map(({ queue }) => queue).join(' ')}`)
+      return jobs.map(({ id }) => ({ status: 'pushed', id }))
+    },
+    stats: async () => [],
+    close: async () => {},
+  })
+  const pond = new Millpond(store, 1000)
+  const [good, bad, plain] = ['good', 'bad', 'plain'].map((name) =>
+    pond.queue<number>(name, name === 'plain' ? {} : { capacity: 5 }),
+  )
+  assert.ok(good && bad && plain)
+  const pushed = await Promise.allSettled([good.push(1), bad.push(2), plain.push(3), good.push(4), bad.push(5)])
+  assert.deepEqual(
+    pushed.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'rejected'],
+  )
+  for (const each of pushed) if (each.status === 'rejected') coded('StoreBusy')(each.reason)
+  assert.deepEqual(calls, ['configure good', 'configure bad', 'push good plain good'])
+
+  refuses = false
+  await bad.push(6)
+  await good.push(7)
+  assert.deepEqual(calls.slice(3), ['configure bad', 'push bad', 'push good'])
+  await pond.close()
+})
