@@ -1,9 +1,9 @@
 /**
  * One of each kind of thing that comes and goes with every job, kept for good.
  *
- * When a full collection finds no instance of a class, V8 forgets the shape that its instances had, and all code that was compiled for it; and
- * in a quiet spell it collects in full. So the surge that ends the spell would begin in slow code, just when there is most to do: the
- * first 100,000 jobs of a drain in memory took 1.4 times as long. `test/unit/shapes.test.ts` shows that these are the shapes at work.
+ * When a full collection finds no instance of a class, V8 forgets the shape that its instances had, and all code that was compiled for it. A
+ * service goes on collecting while its queue is empty, so the surge that follows would begin in slow code, just when there is most to do: a drain of
+ * 100,000 jobs in memory right after a full collection took 1.4 times as long. `test/unit/shapes.test.ts` shows that these are the shapes at work.
  */
 import { Attempt } from './attempt.ts'
 import { Job } from './job.ts'

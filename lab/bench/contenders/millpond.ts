@@ -8,8 +8,14 @@ export const open: Open = async (setting) => {
   const { durability, dir } = setting
   const url = durability === 'none' ? 'memory:' : `sqlite:${join(dir, 'millpond.db')}?sync=${durability}`
   const pond = await Millpond.open(url)
+  // Kept, as a service keeps its queues and workers: where none of a class is left, V8 throws away the code that it has compiled for it.
+  const lines: Line[] = []
   return {
-    line: (name, handler) => line(pond, name, handler, setting),
+    line(name, handler) {
+      const made = line(pond, name, handler, setting)
+      lines.push(made)
+      return made
+    },
     close: async () => {
       await pond.close()
     },

@@ -1,5 +1,5 @@
 /** How fast one worker gets through a queue, until the store knows that every item is done. */
-import { type Handler, type Line, openContender } from '../contender.ts'
+import { type Contender, type Handler, openContender } from '../contender.ts'
 import type { DrainTask, Measure, Work } from '../measure.ts'
 import { fill } from './push.ts'
 import { type Rate, rate, rounds } from './rounds.ts'
@@ -16,18 +16,13 @@ const HANDLERS: Record<Work, Handler> = {
 export const drain: Measure<DrainTask> = async (task, dir) => {
   const { durability, forget = false } = task
   const contender = await openContender(task.contender, { durability, dir, concurrency: CONCURRENCY, forget })
-  const lines: Line[] = []
-  const outcome = await rounds(task.rounds, (round) => {
-    const line = contender.line(`drain${round}`, HANDLERS[task.work])
-    // Kept to the end, as a service keeps its queues: where none of a class is left, V8 throws away the code that it has compiled for it.
-    lines.push(line)
-    return once(line, task)
-  })
+  const outcome = await rounds(task.rounds, (round) => once(contender, `drain${round}`, task))
   await contender.close()
   return outcome
 }
 
-async function once(line: Line, { from, count }: DrainTask): Promise<Rate> {
+async function once(contender: Contender, name: string, { from, work, count }: DrainTask): Promise<Rate> {
+  const line = contender.line(name, HANDLERS[work])
   if (from === 'backlog') await fill(line, count)
   else line.work()
   globalThis.gc?.()
