@@ -17,8 +17,6 @@ export interface JobReader {
 /** A job on its way to the store, and what its queue makes of the outcome; an error is its pusher's. */
 export interface Push {
   job: NewJob
-  /** Settles when the store knows the queue's settings; undefined: it does. */
-  ready: Promise<void> | undefined
   told: (job: NewJob, outcome: PushOutcome) => Pushed | MillpondError
 }
 

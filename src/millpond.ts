@@ -2,7 +2,7 @@ import { type CloseOptions, type CloseReport, closeTimeout } from './closing.ts'
 import type { PondCore, Push } from './core.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MAX_PAYLOAD } from './encoding.ts'
-import { MillpondError, storeError } from './errors.ts'
+import { MillpondError } from './errors.ts'
 import { PondEmitter, type PondEvents } from './events.ts'
 import { Gather } from './gather.ts'
 import { checkId } from './ids.ts'
@@ -241,7 +241,6 @@ export class Millpond implements AsyncDisposable {
   }
 
   async #push(pushes: readonly Push[]): Promise<(Pushed | MillpondError)[]> {
-    if (pushes.some(({ ready }) => ready !== undefined)) return this.#pushWhenReady(pushes)
     const jobs = pushes.map(({ job }) => job)
     const pushed = this.#store.push(jobs)
     for (const worker of this.#workers) {
@@ -250,18 +249,6 @@ export class Millpond implements AsyncDisposable {
     }
     const outcomes = await pushed
     return pushes.map(({ job, told }, index) => told(job, outcomes[index] as PushOutcome))
-  }
-
-  /** A queue whose settings the store did not take fails its own pushes alone. */
-  async #pushWhenReady(pushes: readonly Push[]): Promise<(Pushed | MillpondError)[]> {
-    const refused = new Map<Promise<void> | undefined, MillpondError>()
-    for (const ready of new Set(pushes.map(({ ready }) => ready))) {
-      await ready?.catch((error: unknown) => refused.set(ready, storeError(error, 'configure')))
-    }
-    const rest = pushes.filter(({ ready }) => !refused.has(ready)).map((push) => ({ ...push, ready: undefined }))
-    const outcomes = rest.length === 0 ? [] : await this.#push(rest)
-    let next = 0
-    return pushes.map(({ ready }) => refused.get(ready) ?? (outcomes[next++] as Pushed | MillpondError))
   }
 
   #pushed(job: NewJob, id: string, existing: boolean): void {

@@ -79,6 +79,7 @@ export class Queue<Input = unknown, Output = Input> {
   readonly #backoff: (attempt: number, error: unknown) => number
   /** What the store does not know of the queue yet. */
   #settings: QueueSettings | undefined
+  #early: { job: NewJob; resolve: (pushed: Pushed) => void; reject: (error: unknown) => void }[] = []
   /** Settles when the store has been told. */
   #configuring: Promise<void> | undefined
 
@@ -264,12 +265,30 @@ export class Queue<Input = unknown, Output = Input> {
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
     if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
     const ready = this.#ready()
-    if (this.#options.whenFull !== 'wait') return this.#core.pusher.add({ job, ready, told: this.#told }, bytesOf(job))
-    return ready === undefined ? this.#wait(job) : this.#core.pending(ready.then(() => this.#wait(job)))
+    // One that comes last must not overtake those that are only about to go.
+    return ready === undefined && this.#early.length === 0 ? this.#add(job) : this.#addLater(job, ready)
   }
 
-  #wait(job: NewJob, call?: object): Promise<Pushed> {
-    return this.#core.rooms.push(job, call).then((outcome) => this.#settle(job, outcome))
+  #add(job: NewJob, call?: object): Promise<Pushed> {
+    const { rooms, pusher } = this.#core
+    if (this.#options.whenFull !== 'wait') return pusher.add({ job, told: this.#told }, bytesOf(job))
+    return rooms.push(job, call).then((outcome) => this.#settle(job, outcome))
+  }
+
+  /** With all others that come before the store knows the queue's settings. */
+  #addLater(job: NewJob, ready: Promise<void> | undefined): Promise<Pushed> {
+    const { promise, resolve, reject } = Promise.withResolvers<Pushed>()
+    this.#early.push({ job, resolve, reject })
+    if (this.#early.length === 1 && ready !== undefined) {
+      const known = () => {
+        for (const early of this.#early.splice(0)) this.#add(early.job).then(early.resolve, early.reject)
+      }
+      const refused = (error: unknown) => {
+        for (const early of this.#early.splice(0)) early.reject(error)
+      }
+      void this.#core.pending(ready.then(known, refused))
+    }
+    return promise
   }
 
   readonly #told = (job: NewJob, { id, status }: PushOutcome): Pushed | MillpondError => {
@@ -292,7 +311,7 @@ export class Queue<Input = unknown, Output = Input> {
   /** @param pushed gets what the store has, up to the first job that it has not */
   async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
     if (this.#options.whenFull === 'wait') {
-      const added = await Promise.allSettled(batch.map((job) => this.#wait(job, batch)))
+      const added = await Promise.allSettled(batch.map((job) => this.#add(job, batch)))
       for (const each of added) {
         if (each.status === 'rejected') throw each.reason
         pushed.push(each.value)

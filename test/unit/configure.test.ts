@@ -5,7 +5,7 @@ import { MillpondError } from '../../src/errors.ts'
 import { Millpond } from '../../src/millpond.ts'
 import { coded, storeOf } from './suite.ts'
 
-test('they go together once it does; a queue whose settings it refuses fails its own pushes alone, and is tried anew', async () => {
+test('they go in order once it does; a queue whose settings it refuses fails its own pushes alone, and is tried anew', async () => {
   const calls: string[] = []
   let refuses = true
   const store = storeOf({
@@ -31,11 +31,39 @@ test('they go together once it does; a queue whose settings it refuses fails its
     ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'rejected'],
   )
   for (const each of pushed) if (each.status === 'rejected') coded('StoreBusy')(each.reason)
-  assert.deepEqual(calls, ['configure good', 'configure bad', 'push good plain good'])
+  assert.deepEqual(calls, ['configure good', 'configure bad', 'push plain good good'])
 
   refuses = false
   await bad.push(6)
   await good.push(7)
   assert.deepEqual(calls.slice(3), ['configure bad', 'push bad', 'push good'])
+  await pond.close()
+})
+
+test('one that comes just as it does does not overtake them, and other queues do not wait', async () => {
+  const pushes: unknown[] = []
+  const told = Promise.withResolvers<void>()
+  const store = storeOf({
+    configure: () => told.promise,
+    push: async (jobs) => {
+      pushes.push(...jobs.map(({ data }) => data.body))
+      return jobs.map(({ id }) => ({ status: 'pushed', id }))
+    },
+    stats: async () => [],
+    close: async () => {},
+  })
+  const pond = new Millpond(store, 1000)
+  const late = pond.queue<number>('late', { capacity: 5 })
+  const early = [late.push(1), late.push(2)]
+  await pond.queue<number>('other').push(0)
+  assert.deepEqual(pushes, ['0'])
+
+  told.resolve()
+  for (let turns = 0; turns < 10; turns++) {
+    early.push(late.push(3 + turns))
+    await undefined
+  }
+  await Promise.all(early)
+  assert.deepEqual(pushes, ['0', ...early.map((_, n) => String(n + 1))])
   await pond.close()
 })
