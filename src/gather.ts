@@ -47,10 +47,11 @@ export class Gather<In, Out> {
   readonly #within: number
   readonly #overlap: boolean
   readonly #ahead: number
+  /** Those that wait, behind some that were sent: to move them up at each call would cost more the more there are. */
   #waiting: Entry<In, Out>[] = []
-  /** So many at their front have been sent: to move the others up each time would cost more the more there are. */
+  /** How many were sent. */
   #gone = 0
-  /** Of those waiting: how many have left, and the bytes of the others. */
+  /** Of those that wait: how many have left, and the bytes of the others. */
   #left = 0
   #waitingBytes = 0
   #underWay = 0

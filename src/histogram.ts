@@ -44,8 +44,15 @@ export function merge(into: Record<number, number>, from: Record<number, number>
   }
 }
 
-/** Of all durations that a Date can tell: the longest, 8.64e15 ms, is in bucket 504. */
+/** Since 1970 no Date is further away than 8.64e15 ms, which is in bucket 504; what is longer counts there, too. */
 const BUCKETS = 505
+
+interface Slice {
+  wait: Uint32Array
+  run: Uint32Array
+  /** Nothing was added since it was taken. */
+  empty: boolean
+}
 
 function sparse(counts: Uint32Array): Record<number, number> {
   const buckets: Record<number, number> = {}
@@ -57,7 +64,7 @@ function sparse(counts: Uint32Array): Record<number, number> {
 export class Recorder {
   readonly #queue: string
   /** By priority. */
-  readonly #slices: ({ wait: Uint32Array; run: Uint32Array } | undefined)[] = new Array(10)
+  readonly #slices: (Slice | undefined)[] = new Array(10)
 
   constructor(queue: string) {
     this.#queue = queue
@@ -66,24 +73,26 @@ export class Recorder {
   add(priority: number, metric: Metric, ms: number): void {
     let slice = this.#slices[priority]
     if (slice === undefined) {
-      slice = { wait: new Uint32Array(BUCKETS), run: new Uint32Array(BUCKETS) }
+      slice = { wait: new Uint32Array(BUCKETS), run: new Uint32Array(BUCKETS), empty: true }
       this.#slices[priority] = slice
     }
     const buckets = metric === 'wait' ? slice.wait : slice.run
     const bucket = Math.min(bucketOf(ms), BUCKETS - 1)
     buckets[bucket] = (buckets[bucket] ?? 0) + 1
+    slice.empty = false
   }
 
   /** Hands over everything and starts anew. */
   take(): HistogramSlice[] {
     const taken: HistogramSlice[] = []
     for (const [priority, slice] of this.#slices.entries()) {
+      if (slice === undefined || slice.empty) continue
       for (const metric of ['wait', 'run'] as const) {
-        const buckets = slice === undefined ? {} : sparse(slice[metric])
+        const buckets = sparse(slice[metric])
         if (Object.keys(buckets).length > 0) taken.push({ queue: this.#queue, priority, metric, buckets })
+        slice[metric].fill(0)
       }
-      slice?.wait.fill(0)
-      slice?.run.fill(0)
+      slice.empty = true
     }
     return taken
   }

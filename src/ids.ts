@@ -38,10 +38,10 @@ const block = Buffer.alloc(BLOCK * LENGTH)
 /** The ids laid down and where the next one begins. */
 let text = ''
 let at = 0
-/** How many the next block gets: few while few are asked for in a millisecond. */
+/** How many the last block got. The next gets twice as many within a millisecond, and one in a new one: few while few are asked for. */
 let size = 1
 
-/** @param now milliseconds since 1970; `Date.now()`, which takes as long as the rest, unless many are made at once */
+/** @param now milliseconds since 1970. Given where many are made at once, since to ask the clock takes as long as the rest. */
 export function newId(now = Date.now()): string {
   if (at === text.length || now > lastMs) layDown(now)
   const id = text.slice(at, at + LENGTH)

@@ -94,11 +94,11 @@ export class Preparer {
       const item = items[index]
       const given = each === undefined ? alike : this.#checked({ ...common, ...this.#own(each(item as never, index)) })
       const job = this.#prepare(item, given, now)
-      jobs.push(job instanceof Promise ? await job : job)
-      if (index % STRETCH === STRETCH - 1) {
-        if (items.length > GROUP.items) await new Promise(setImmediate)
-        now = Date.now()
-      }
+      const waits = job instanceof Promise
+      jobs.push(waits ? await job : job)
+      const pauses = index % STRETCH === STRETCH - 1
+      if (pauses && items.length > GROUP.items) await new Promise(setImmediate)
+      if (waits || pauses) now = Date.now()
     }
     return jobs
   }

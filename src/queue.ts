@@ -92,8 +92,7 @@ export class Queue<Input = unknown, Output = Input> {
     this.#backoff = backoff(retry?.backoff)
     this.#preparer = new Preparer(this.name, schema, retry?.attempts ?? 10, core.maxPayload)
     this.#settings = settingsOf(this.name, this.#options)
-    // Whoever pushes or works awaits it and gets the error; until then it must not count as unhandled.
-    this.#ready()?.catch(() => {})
+    this.#ready()
     if (this.#options.whenFull === 'wait') core.rooms.watch()
   }
 
@@ -251,22 +250,27 @@ export class Queue<Input = unknown, Output = Input> {
   #ready(): Promise<void> | undefined {
     const settings = this.#settings
     if (settings === undefined) return undefined
-    this.#configuring ??= this.#core.store
-      .configure(settings)
-      .then(() => {
-        this.#settings = undefined
-      })
-      .finally(() => {
-        this.#configuring = undefined
-      })
+    if (this.#configuring !== undefined) return this.#configuring
+    // The pushes that waited for it go in the very step in which it is known, so that none that comes later overtakes them.
+    const known = () => {
+      this.#configuring = undefined
+      this.#settings = undefined
+      for (const early of this.#early.splice(0)) this.#add(early.job).then(early.resolve, early.reject)
+    }
+    const refused = (error: unknown) => {
+      this.#configuring = undefined
+      for (const early of this.#early.splice(0)) early.reject(error)
+      throw error
+    }
+    this.#configuring = this.#core.store.configure(settings).then(known, refused)
+    // Whoever asked gets the error; if nobody did, it must not count as unhandled.
+    this.#configuring.catch(() => {})
     return this.#configuring
   }
 
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
     if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
-    const ready = this.#ready()
-    // One that comes last must not overtake those that are only about to go.
-    return ready === undefined && this.#early.length === 0 ? this.#add(job) : this.#addLater(job, ready)
+    return this.#ready() === undefined ? this.#add(job) : this.#addLater(job)
   }
 
   #add(job: NewJob, call?: object): Promise<Pushed> {
@@ -276,19 +280,10 @@ export class Queue<Input = unknown, Output = Input> {
   }
 
   /** With all others that come before the store knows the queue's settings. */
-  #addLater(job: NewJob, ready: Promise<void> | undefined): Promise<Pushed> {
+  #addLater(job: NewJob): Promise<Pushed> {
     const { promise, resolve, reject } = Promise.withResolvers<Pushed>()
     this.#early.push({ job, resolve, reject })
-    if (this.#early.length === 1 && ready !== undefined) {
-      const known = () => {
-        for (const early of this.#early.splice(0)) this.#add(early.job).then(early.resolve, early.reject)
-      }
-      const refused = (error: unknown) => {
-        for (const early of this.#early.splice(0)) early.reject(error)
-      }
-      void this.#core.pending(ready.then(known, refused))
-    }
-    return promise
+    return this.#core.pending(promise)
   }
 
   readonly #told = (job: NewJob, { id, status }: PushOutcome): Pushed | MillpondError => {

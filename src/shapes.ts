@@ -3,14 +3,14 @@
  *
  * When a full collection finds no instance of a class, V8 forgets the shape that its instances had, and all code that was compiled for it. A
  * service goes on collecting while its queue is empty, so the surge that follows would begin in slow code, just when there is most to do: a drain of
- * 100,000 jobs in memory right after a full collection took 1.4 times as long. `test/unit/shapes.test.ts` shows that these are the shapes at work.
+ * 100,000 jobs in memory right after a full collection took 1.4 times as long. `test/unit/shapes.test.ts` shows that these are the shapes at work. Endings other than completions are rare enough to do without.
  */
 import { Attempt } from './attempt.ts'
 import { Job } from './job.ts'
 import { completed } from './settler.ts'
 import type { ClaimedJob } from './store.ts'
 
-/** Times are such as real ones: V8 tells small integers from other numbers. */
+/** Its times are such as real ones: V8 tells small integers from other numbers. */
 const claimed: ClaimedJob = {
   id: '',
   fence: 1,

@@ -1,6 +1,7 @@
 /** Pushes that come before the store knows their queue's settings, by a store that does not always take them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MillpondError } from '../../src/errors.ts'
 import { Millpond } from '../../src/millpond.ts'
 import { coded, storeOf } from './suite.ts'
@@ -65,5 +66,42 @@ test('one that comes just as it does does not overtake them, and other queues do
   }
   await Promise.all(early)
   assert.deepEqual(pushes, ['0', ...early.map((_, n) => String(n + 1))])
+  await pond.close()
+})
+
+test('closing waits for them, and the store has them', async () => {
+  for (const whenFull of ['reject', 'wait'] as const) {
+    const pond = await Millpond.open('memory:')
+    const pushed = pond.queue<number>('q', { capacity: 50, whenFull }).push(1)
+    await pond.close()
+    assert.equal((await pushed).existing, false, whenFull)
+  }
+})
+
+test('one that comes as they fail is tried anew, and no failure is left to nobody', async (t) => {
+  let unhandled = 0
+  const count = () => unhandled++
+  process.on('unhandledRejection', count)
+  t.after(() => process.off('unhandledRejection', count))
+  let refusals = 0
+  const store = storeOf({
+    configure: async () => {
+      refusals++
+      throw new MillpondError('StoreBusy', `refusal ${refusals}`)
+    },
+    stats: async () => [],
+    close: async () => {},
+  })
+  const pond = new Millpond(store, 1000)
+  const queue = pond.queue<number>('q', { capacity: 5 })
+  const pushes = []
+  for (let turns = 0; turns < 20; turns++) {
+    pushes.push(queue.push(turns))
+    await undefined
+  }
+  for (const push of pushes) await assert.rejects(push, coded('StoreBusy', /refusal/))
+  assert.ok(refusals > 1)
+  await nextTurn()
+  assert.equal(unhandled, 0)
   await pond.close()
 })

@@ -6,11 +6,11 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Pushes may go on for this long in one turn of the event loop, in milliseconds. */
+/** Pushes may go on for this long without a turn of the event loop, in milliseconds. */
 const LONGEST = 3
 
 export class Breath {
-  /** `performance.now()` of the first call in this turn. */
+  /** `performance.now()` of the first call since the event loop last turned. */
   #since = 0
   #sameTurn = false
 
