@@ -1,4 +1,5 @@
 /** How fast one worker gets through a queue, until the store knows that every item is done. */
+import { setImmediate as turn } from 'node:timers/promises'
 import { type Contender, type Handler, openContender } from '../contender.ts'
 import type { DrainTask, Measure, Work } from '../measure.ts'
 import { fill } from './push.ts'
@@ -24,7 +25,11 @@ export const drain: Measure<DrainTask> = async (task, dir) => {
 async function once(contender: Contender, name: string, { from, work, count }: DrainTask): Promise<Rate> {
   const line = contender.line(name, HANDLERS[work])
   if (from === 'backlog') await fill(line, count)
-  else line.work()
+  else {
+    line.work()
+    // Enough for a store to hear of the queue, which others would have been pushed to before.
+    await turn()
+  }
   globalThis.gc?.()
   const speed = await rate(count, async () => {
     if (from === 'backlog') line.work()
