@@ -12,7 +12,7 @@ import { MillpondError } from './errors.ts'
 
 /** Ids whose random bits are drawn at once. */
 const POOL = 512
-/** Most ids that are laid down ahead, side by side, in one text of which each is a part. It lives as long as any of them. */
+/** So many ids at most are written side by side into one text. Each is a part of it, so a single one that is kept keeps the text: 1 KiB. */
 const BLOCK = 32
 const LENGTH = 36
 /** Characters before the counter's lower bits, and those of the random end. */
@@ -35,7 +35,7 @@ let counter = 0
 const head = Buffer.alloc(HEAD)
 
 const block = Buffer.alloc(BLOCK * LENGTH)
-/** The ids laid down and where the next one begins. */
+/** The ids written last, and where the next one to hand out begins. */
 let text = ''
 let at = 0
 /** How many the last block got. The next gets twice as many within a millisecond, and one in a new one: few while few are asked for. */

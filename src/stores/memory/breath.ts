@@ -1,6 +1,6 @@
 /**
  * When a pusher has to let the event loop turn. Nothing in this store waits for anything outside the process, so whoever awaits
- * push after push in a loop would keep sockets, timers and workers from their turn until the last job is in. It also costs
+ * push after push in a loop would keep sockets and timers from their turn until the last job is in, and with `pushMany` workers, too. It also costs
  * more: jobs that pile up meanwhile are copied from one generation of the heap to the next, jobs that are worked off at once are not.
  */
 
