@@ -25,6 +25,10 @@ const claimed: ClaimedJob = {
   dueAt: Date.now(),
   data: { encoding: 'json', body: 'null' },
 }
-const attempt = new Attempt(claimed, { now: claimed.dueAt, at: 0, heldUntil: 0 }, { maxPayload: 0, reportSoon() {} })
+const attempt = new Attempt(
+  claimed,
+  { now: claimed.dueAt, at: performance.now(), heldUntil: performance.now() },
+  { maxPayload: 0, reportSoon() {} },
+)
 
 export const SHAPES = { attempt, job: new Job('', claimed, null), ending: completed(attempt, null, null) } as const

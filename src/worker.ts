@@ -75,9 +75,10 @@ export class Worker implements AsyncDisposable {
   #planned = false
   #yielding = false
   /** When this process last gave way to timers and sockets, as far as we know. */
-  #turnBegan = 0
+  #turnBegan = performance.now()
   #claimRetry = 0
-  #pausedUntil = 0
+  /** `performance.now()`; like `#turnBegan` never an integer, so that the first real one does not change the worker's shape in the midst of a drain. */
+  #pausedUntil = Number.NEGATIVE_INFINITY
   #pauseTimer: NodeJS.Timeout | undefined
   #windowTimer: NodeJS.Timeout | undefined
   /** Not unref'd: an open worker keeps its process alive. */
@@ -209,7 +210,7 @@ export class Worker implements AsyncDisposable {
     if (wanted <= 0 || (free <= this.#buffer.size && wanted < ahead / 2)) return
     const now = performance.now()
     if (now < this.#pausedUntil && this.#running.size + this.#buffer.size > 0) {
-      this.#claimLater(this.#pausedUntil - now)
+      this.#claimLater(Math.ceil(this.#pausedUntil - now))
       return
     }
     const limit = Math.min(wanted, MOST_CLAIMED)
@@ -337,7 +338,8 @@ export class Worker implements AsyncDisposable {
     if (this.#buffer.size === 0 || this.#windowTimer !== undefined) return
     let oldest = Number.POSITIVE_INFINITY
     for (const { arrived } of this.#buffer) oldest = Math.min(oldest, arrived)
-    const left = Math.max(1, oldest + this.#settings.window - performance.now())
+    // Whole, as Node's own delays are: the first fraction would change the shape of every timer there is.
+    const left = Math.ceil(Math.max(1, oldest + this.#settings.window - performance.now()))
     // If the event loop was held up, what is ready to finish and to start comes before the verdict.
     this.#windowTimer = setTimeout(() => setImmediate(() => this.#closeWindow()), left).unref()
   }

@@ -11,7 +11,7 @@ const LONGEST = 3
 
 export class Breath {
   /** `performance.now()` of the first call since the event loop last turned. */
-  #since = 0
+  #since = Number.NaN
   #sameTurn = false
 
   /** Resolves in the next turn; undefined where this one has not taken long. */
