@@ -53,11 +53,12 @@ export class PondEmitter {
 
   /** @returns a function that stops it */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
-    const untyped = listener as (...args: unknown[]) => void
-    this.#emitter.on(name, untyped)
+    // A function of its own, so that to stop twice does not stop the same listener where it listens a second time.
+    const own = (...args: unknown[]) => (listener as (...args: unknown[]) => void)(...args)
+    this.#emitter.on(name, own)
     this.#heard.add(name)
     return () => {
-      this.#emitter.off(name, untyped)
+      this.#emitter.off(name, own)
       if (this.#emitter.listenerCount(name) === 0) this.#heard.delete(name)
     }
   }

@@ -267,18 +267,15 @@ export class Loader<In> {
       const lives = this.#livesOf(value)
       const stored = lives.fresh > 0 ? await this.#stored(value, lives, flying) : undefined
       if (flying.cancelled && !flying.last) return undefined
-      if (stored !== undefined) {
-        flying.confirm = undefined
-        const done = await this.#committed(redis, key, token, stored)
-        held = done === undefined
-        if (done === false) flying.cancelled = true
-        if (done === false && !flying.last) return undefined
-        const version = done === true ? stored.version : ''
-        return this.#layers.keep(flying, value, lives, { version, encoded: stored, begun, wanted })
-      }
-      // What is there would come back, though the loader says that there is nothing.
-      if (lives.fresh === 0) await redis.drop(key).catch(() => undefined)
-      return this.#layers.keep(flying, value, lives, { version: '', encoded: undefined, begun, wanted })
+      // The lock goes with what is written now, and that is heard of before it is answered: from here on it is no news.
+      flying.confirm = undefined
+      held = false
+      const done = await this.#written(redis, key, token, stored, lives)
+      held = done === undefined
+      if (done === false) flying.cancelled = true
+      if (done === false && !flying.last) return undefined
+      const version = done === true && stored !== undefined ? stored.version : ''
+      return this.#layers.keep(flying, value, lives, { version, encoded: stored, begun, wanted })
     } finally {
       clearInterval(timer)
       flying.confirm = undefined
@@ -310,8 +307,17 @@ export class Loader<In> {
     }
   }
 
-  /** undefined: it cannot be said. */
-  async #committed(redis: RedisSide, key: string, token: string, stored: Stored): Promise<boolean | undefined> {
+  /** Whether it was written under the lock; undefined: it cannot be said, or there was nothing to write. */
+  async #written(
+    redis: RedisSide,
+    key: string,
+    token: string,
+    stored: Stored | undefined,
+    lives: Lives,
+  ): Promise<boolean | undefined> {
+    // What is there would come back, though the loader says that there is nothing.
+    if (lives.fresh === 0) return redis.clear(key, token).catch(() => undefined)
+    if (stored === undefined) return undefined
     try {
       return await redis.commit(key, token, stored)
     } catch (error) {

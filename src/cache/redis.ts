@@ -151,8 +151,17 @@ export class RedisSide implements StructureList {
 
   /** @returns whether there was a value */
   async drop(key: string): Promise<boolean> {
+    return (await this.#drop(key, '')) === 1
+  }
+
+  /** For who has the lock and found that there is no value. @returns whether it is gone; not if the lock is no longer the token's */
+  async clear(key: string, token: string): Promise<boolean> {
+    return (await this.#drop(key, token)) >= 0
+  }
+
+  async #drop(key: string, token: string): Promise<number> {
     const names = [this.names.value(key), this.names.lock(key)]
-    return Number(await this.#run(DROP, ...names, this.names.pieces(key), this.names.channel, key)) === 1
+    return Number(await this.#run(DROP, ...names, this.names.pieces(key), this.names.channel, key, token))
   }
 
   /** The tags' markers, made where there are none. */

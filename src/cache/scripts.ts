@@ -94,10 +94,14 @@ if redis.call('DEL', KEYS[2]) == 1 then redis.call('PUBLISH', ARGV[4], ARGV[5]) 
 return 1`,
 )
 
-/** KEYS: value lock. ARGV: prefix of pieces, channel, message. Answers whether there was a value. */
+/**
+ * KEYS: value lock. ARGV: prefix of pieces, channel, message, token; an empty one: whoever has the lock. Answers whether there was a value; -1, with nothing
+ * removed, if the lock is no longer the token's.
+ */
 export const DROP = script(
   2,
   `${COMMON}
+if ARGV[4] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[4] then return -1 end
 removePieces(KEYS[1], ARGV[1])
 if redis.call('DEL', KEYS[2]) == 1 then redis.call('PUBLISH', ARGV[2], ARGV[3]) end
 return redis.call('DEL', KEYS[1])`,

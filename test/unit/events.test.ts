@@ -18,6 +18,20 @@ describe('events', () => {
     assert.deepEqual(heard, ['one', { queue: 'q' }, 'two', 'two'])
   })
 
+  test('a listener that listens twice is stopped once by each, however often that is called', () => {
+    const events = new PondEmitter()
+    let heard = 0
+    const listener = () => heard++
+    const stops = [events.on('full', listener), events.on('full', listener)]
+    stops[0]?.()
+    stops[0]?.()
+    events.emit('full', { queue: 'q' })
+    assert.deepEqual([heard, events.has('full')], [1, true])
+    stops[1]?.()
+    events.emit('full', { queue: 'q' })
+    assert.deepEqual([heard, events.has('full')], [1, false])
+  })
+
   test('trouble without a listener is a process warning, once per code; with one, it is the listener’s', async () => {
     const events = new PondEmitter()
     const warnings: (Error & { code?: unknown })[] = []

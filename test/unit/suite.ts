@@ -30,9 +30,9 @@ export function storeOf(given: Partial<Store>): Store {
 }
 
 /** Waits until the condition holds; fails after five seconds. */
-export async function until(condition: () => boolean): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 5000
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(`waited in vain for: ${String(condition)}`)
     await sleep(1)
   }

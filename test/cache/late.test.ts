@@ -1,0 +1,79 @@
+/** What a load writes itself is heard of before it is answered: the loader is not called again for that, but it is if somebody else was faster. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { COMMIT, DROP, RENEW, type Script } from '../../src/cache/scripts.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { until } from '../unit/suite.ts'
+import { freshPrefix, openCache } from './fixture.ts'
+
+const url = serverUrl('redis') ?? 'redis://127.0.0.1:1'
+
+interface Moments {
+  before(): Promise<unknown>
+  after(): Promise<unknown>
+}
+
+/** A client on which a script and its answer wait for the given moments. */
+function lateFor({ sha, text }: Script, moments: Moments) {
+  const client = new Redis(url)
+  const calls: unknown[] = []
+  const call = client.callBuffer.bind(client) as (...args: unknown[]) => Promise<unknown>
+  const late = async (...args: unknown[]): Promise<unknown> => {
+    const concerned = args[1] === sha || args[1] === text
+    if (concerned) await moments.before()
+    const answer = await call(...args)
+    calls.push(args[1])
+    if (concerned) await moments.after()
+    return answer
+  }
+  client.callBuffer = late as typeof client.callBuffer
+  return { client, calls }
+}
+
+const WRITES = [
+  ['a value that is gone', DROP, null],
+  ['a value that is there', COMMIT, 'new'],
+] as const
+
+const now = () => Promise.resolve()
+
+for (const [name, script, found] of WRITES) {
+  async function setUp(t: TestContext) {
+    const moments: Moments = { before: now, after: now }
+    const { client, calls } = lateFor(script, moments)
+    t.after(() => client.disconnect())
+    const prefix = freshPrefix()
+    const cache = await openCache(t, { url }, { client, prefix })
+    const other = await openCache(t, { url }, { prefix })
+    let loads = 0
+    const get = cache.wrap<void, string | null>(() => (loads++ === 0 ? 'old' : found), {
+      key: () => 'k',
+      ttl: 1,
+      jitter: 0,
+      staleIfError: '1m',
+    })
+    assert.equal(await get(), 'old')
+    await sleep(5)
+    return { moments, calls, other, get, loads: () => loads }
+  }
+
+  test(`${name}, answered late`, { skip: missingReason('redis') }, async (t) => {
+    const { moments, calls, get, loads } = await setUp(t)
+    // Long enough for what was written to be heard of, and for a question that would follow from it to be answered.
+    moments.after = () => Promise.race([until(() => calls.includes(RENEW.sha)), sleep(100)]).then(() => sleep(5))
+    assert.equal(await get(), found)
+    assert.equal(loads(), 2)
+  })
+
+  test(`${name}, invalidated before it is written`, { skip: missingReason('redis') }, async (t) => {
+    const { moments, other, get, loads } = await setUp(t)
+    moments.before = async () => {
+      moments.before = now
+      await other.invalidate('k')
+    }
+    assert.equal(await get(), found)
+    assert.equal(loads(), 3)
+  })
+}
