@@ -124,7 +124,7 @@ export class Gather<In, Out> {
         this.#timer = setTimeout(() => {
           this.#timer = undefined
           if (!this.#planned && this.#mayCall()) this.#planNow()
-        }, rest)
+        }, Math.ceil(rest))
         return
       }
     }

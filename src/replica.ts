@@ -74,7 +74,7 @@ export class Replica {
     if (this.#asking || at >= this.#planned) return
     this.#planned = at
     clearTimeout(this.#questionTimer)
-    const left = at - performance.now()
+    const left = Math.ceil(at - performance.now())
     if (left > 0) this.#questionTimer = setTimeout(() => this.#ask(), left).unref()
     else {
       // Handlers that start in one turn share a question. It cannot be planned any sooner.
@@ -135,7 +135,7 @@ export class Replica {
     const [first] = this.#waiting
     if (this.#limitTimer !== undefined || first === undefined) return
     // A millisecond more, since timers may be early by a part of one.
-    const left = Math.max(1, first.until - performance.now() + 1)
+    const left = Math.ceil(Math.max(1, first.until - performance.now() + 1))
     this.#limitTimer = setTimeout(() => {
       this.#limitTimer = undefined
       const [oldest] = this.#waiting

@@ -472,7 +472,7 @@ export class Worker implements AsyncDisposable {
     for (const attempt of [...this.#running]) this.#stop(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
     const told = this.#settler.flushed()
-    const patience = setTimeout(() => this.#settler.abandon(), Math.max(until - performance.now(), 1000))
+    const patience = setTimeout(() => this.#settler.abandon(), Math.ceil(Math.max(until - performance.now(), 1000)))
     await told
     clearTimeout(patience)
     clearInterval(this.#ticker)

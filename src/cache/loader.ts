@@ -251,12 +251,15 @@ export class Loader<In> {
   ): Promise<Entry | undefined> {
     const { key } = flying
     let held = true
+    let lost = false
     const renew = () => {
-      const lost = (ours: boolean) => {
-        if (!ours && held) flying.cancel()
+      const heard = (ours: boolean) => {
+        if (ours) return
+        lost = true
+        if (held) flying.cancel()
       }
       // If it cannot be asked, storing will tell.
-      redis.renew(key, token, this.#lease).then(lost, () => undefined)
+      redis.renew(key, token, this.#lease).then(heard, () => undefined)
     }
     const timer = setInterval(renew, this.#lease / 3)
     flying.confirm = renew
@@ -270,8 +273,10 @@ export class Loader<In> {
       // The lock goes with what is written now, and that is heard of before it is answered: from here on it is no news.
       flying.confirm = undefined
       held = false
-      const done = await this.#written(redis, key, token, stored, lives)
-      held = done === undefined
+      const written = await this.#written(redis, key, token, stored, lives)
+      held = written === undefined
+      // Where nobody knows, one who was told that the lock is another's had better believe it.
+      const done = written === undefined && lost ? false : written
       if (done === false) flying.cancelled = true
       if (done === false && !flying.last) return undefined
       const version = done === true && stored !== undefined ? stored.version : ''

@@ -140,7 +140,9 @@ export class RedisSide implements StructureList {
   async commit(key: string, token: string, stored: Stored): Promise<boolean> {
     const { names, life, value, pieces } = await this.#laid(key, stored)
     const done = Number(await this.#run(COMMIT, ...names, token, value, life, this.names.pieces(key))) === 1
-    if (!done && pieces > 0) await removePieces(this.#pieceClient, this.names.pieces(key), stored, pieces)
+    // If they stay they run out; that the value was overtaken has to be told in any case.
+    if (!done && pieces > 0)
+      await removePieces(this.#pieceClient, this.names.pieces(key), stored, pieces).catch(() => undefined)
     return done
   }
 

@@ -22,7 +22,7 @@ const WHOLE: boolean = parentPort instanceof MessagePort
 const BRISK = WHOLE && availableParallelism() > 1 ? 0.25 : 0
 const AWAKE = 0.06
 const LONG_AWAKE = 0.2
-/** The share of brisk ones from which on it is nearly all, and the weight of each in it. */
+/** The share of those within `LONG_AWAKE` from which on it is nearly all, and the weight of each in it. */
 const STEADY = 0.9
 const WEIGHT = 0.05
 /** Rounds of looking for more before the event loop has its own. */
@@ -106,12 +106,12 @@ function serve(port: MessagePort, { settings, turn }: ThreadData): void {
   }
 
   let done = Number.NEGATIVE_INFINITY
-  /** The share of requests that were brisk of late. */
+  /** The share of requests, of late, for which it would have paid to stay awake for longer. */
   let steadiness = 0
   function followed(): boolean {
-    const brisk = performance.now() - done < BRISK
-    steadiness += WEIGHT * (Number(brisk) - steadiness)
-    return brisk
+    const gap = performance.now() - done
+    steadiness += WEIGHT * (Number(gap < LONG_AWAKE) - steadiness)
+    return gap < BRISK
   }
 
   port.on('message', (first: Request[]) => {
