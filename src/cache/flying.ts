@@ -8,7 +8,7 @@
  */
 
 /** How often a load is begun anew. */
-const TURNS = 3
+const TURNS = 4
 
 export interface TagMarker {
   name: string
@@ -48,7 +48,7 @@ export class Flying {
 
   /** Whether it may be begun anew no more. */
   get last(): boolean {
-    return this.#turns > TURNS
+    return this.#turns >= TURNS
   }
 
   begin(): void {
