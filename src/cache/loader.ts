@@ -250,13 +250,16 @@ export class Loader<In> {
     token: string,
   ): Promise<Entry | undefined> {
     const { key } = flying
+    /** Whether the lock has to be released. */
     let held = true
+    /** Whether news that the lock is another's ends the load. */
+    let loading = true
     let lost = false
     const renew = () => {
       const heard = (ours: boolean) => {
         if (ours) return
         lost = true
-        if (held) flying.cancel()
+        if (loading) flying.cancel()
       }
       // If it cannot be asked, storing will tell.
       redis.renew(key, token, this.#lease).then(heard, () => undefined)
@@ -272,7 +275,7 @@ export class Loader<In> {
       if (flying.cancelled && !flying.last) return undefined
       // The lock goes with what is written now, and that is heard of before it is answered: from here on it is no news.
       flying.confirm = undefined
-      held = false
+      loading = false
       const written = await this.#written(redis, key, token, stored, lives)
       held = written === undefined
       // Where nobody knows, one who was told that the lock is another's had better believe it.
@@ -284,11 +287,9 @@ export class Loader<In> {
     } finally {
       clearInterval(timer)
       flying.confirm = undefined
-      if (held) {
-        held = false
-        // Those who wait should not have to wait for it to run out; if it must, they can.
-        redis.release(key, token).catch(() => undefined)
-      }
+      loading = false
+      // Those who wait should not have to wait for it to run out; if it must, they can.
+      if (held) redis.release(key, token).catch(() => undefined)
     }
   }
 
