@@ -98,6 +98,7 @@ webTest('the payload and the push are made from the request', async ({ pond }) =
   const handler = accept(queue, {
     data: async (request, body) => ({ user: request.headers.get('x-user') ?? 'none', body: await body() }),
     push: (_, data) => ({ priority: 9, group: data.user, key: 'only:one', delay: '1h' }),
+    existing: 'shared',
   })
   const response = await handler(posted({ a: 1 }, { 'x-user': 'ada' }))
   const body = await bodyOf(response)
@@ -270,6 +271,7 @@ webTest('its own options are checked when it is made', async ({ pond }) => {
     [{ guard: true }, /guard/],
     [{ pond }, /unknown option "pond"/],
     [{ idempotency: { key: 1 } }, /unknown option "key"/],
+    [{ existing: true }, /existing/],
   ]
   for (const [options, message] of bad) {
     assert.throws(() => accept(queue, options), coded('InvalidOption', message))
