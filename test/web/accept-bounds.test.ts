@@ -90,7 +90,8 @@ webTest('request.formData() in data: forms with files within the limit, 413 over
     data.append('name', 'ada')
     data.append('file', new Blob(['x'.repeat(size)]), 'x.txt')
     const made = new Response(data)
-    return raw(await made.arrayBuffer(), made.headers.get('content-type') ?? '')
+    const type = made.headers.get('content-type') ?? ''
+    return raw(await made.arrayBuffer(), type)
   }
   const id = await acceptedId(await handler(await form(10)))
   assert.deepEqual((await pond.job(id))?.data, { name: 'ada', file: 'x'.repeat(10) })
