@@ -25,13 +25,12 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 }
 
-/** JSON of anything that a job can hold: byte strings as base64, numbers that JSON does not have (2^53 and beyond of integers, NaN, Infinity) as text. */
+/** JSON of anything that a job can hold: byte strings as base64, integers that no JSON number holds as text. NaN and infinities are null. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {
     // Not `item`: a Buffer's own toJSON has been at it.
     const own = this[key]
     if (own instanceof Uint8Array) return Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString('base64')
-    if (typeof item === 'number' && !Number.isFinite(item)) return String(item)
     if (typeof item !== 'bigint') return item
     return Number.isSafeInteger(Number(item)) ? Number(item) : String(item)
   })

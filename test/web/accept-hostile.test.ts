@@ -81,11 +81,6 @@ webTest(
     const packed = new Uint8Array(new Packr().pack([Number.POSITIVE_INFINITY]))
     const { data } = (await pond.job(await acceptedId(await handler(raw(packed, PACK_TYPE))))) ?? {}
     assert.deepEqual(data, [Number.POSITIVE_INFINITY])
-    // In JSON, which has no such numbers, they are text rather than null.
-    const odd = pond.queue('odd')
-    odd.work(() => [Number.NaN, Number.NEGATIVE_INFINITY, 2n ** 60n, 1.5])
-    const told = await bodyOf(await accept(odd)(posted(1, { prefer: 'wait=10' })))
-    assert.deepEqual(told.result, ['NaN', '-Infinity', '1152921504606846976', 1.5])
   },
 )
 
