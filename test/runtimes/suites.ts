@@ -24,6 +24,7 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/cache/network.test.ts': 'a network with faults',
   'test/cache/outage.test.ts': 'a server that is away',
   'test/cache/processes.test.ts': 'half a minute of processes that are killed and stopped',
+  'test/serve/delivery-hostile.test.ts': 'a process of Node, and hundreds of broken answers',
   'test/serve/examples.test.ts': 'programs in other languages',
   'test/serve/hangups.test.ts': 'ten thousand clients of a process of Node',
   'test/serve/hostile.test.ts': 'thousands of hostile requests',
