@@ -20,7 +20,7 @@ import { preferredWait, traceParent } from './headers.ts'
 import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, keyOf, sameData, scopeOf } from './idempotency.ts'
 import { problem, Refusal, troubleOf } from './problem.ts'
 import { type OnError, reporter } from './report.ts'
-import { isDuration, isResponse, millisecondsOr, Slots } from './settings.ts'
+import { isDuration, isResponse, millisecondsOr, Slots, stoppedBy } from './settings.ts'
 import { isFinal, jobView } from './view.ts'
 
 type MaybePromise<T> = T | Promise<T>
@@ -194,7 +194,7 @@ export function accept<Input>(
     const seconds = Math.min(asked, Math.ceil(maxWait / 1000))
     try {
       await pond
-        .result(id, { timeout: Math.min(seconds * 1000, maxWait), signal: request.signal })
+        .result(id, { timeout: Math.min(seconds * 1000, maxWait), signal: stoppedBy(request.signal, pond.stopping) })
         .catch((error: unknown) => {
           // What the job came to is told by a look at it; that the client has left, or the pond is closing, ends the wait.
           if (!isMillpondError(error) && !request.signal.aborted) report(error, request)
