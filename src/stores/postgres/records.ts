@@ -115,5 +115,6 @@ export function sweptFrom(value: unknown): SweepAnswer {
     expired: integer(swept.expired),
     more: swept.more === true,
     nextDue: orNull(swept.nextDue, integer),
+    queues: integer(swept.queues),
   }
 }
