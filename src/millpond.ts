@@ -138,7 +138,7 @@ export class Millpond implements AsyncDisposable {
     return new Queue(this.#core, name, options)
   }
 
-  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, PayloadNotDecodable, `Store…` */
+  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, `Store…` */
   async job(id: string): Promise<JobInfo | undefined> {
     this.#assertOpen()
     const [record] = await this.#store.find([checkId(id)])

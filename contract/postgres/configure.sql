@@ -1,6 +1,6 @@
 -- configure: creates a queue or changes its settings.
 -- In:  queue; capacity (applied if set_capacity; null: no limit); keep_done, keep_dead in ms and paused (null: unchanged).
--- Invariant: what is not given stays.
+-- Invariant: what is not given stays. With nothing but the queue's name it does nothing: a name alone makes no queue.
 
 create or replace function millpond.configure(
   queue text, set_capacity boolean default false, capacity bigint default null, keep_done bigint default null,
@@ -12,8 +12,12 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  v_queue integer := queue_of(configure.queue);
+  v_queue integer;
 begin
+  if not configure.set_capacity and configure.keep_done is null and configure.keep_dead is null and configure.paused is null then return; end if;
+  -- Until this is over the queue is not removed.
+  perform enter(true);
+  v_queue := queue_of(configure.queue);
   update queues set
     capacity  = case when configure.set_capacity then configure.capacity else queues.capacity end,
     keep_done = coalesce(configure.keep_done, queues.keep_done),

@@ -1,7 +1,7 @@
 -- configure: creates a queue or changes its settings.
 -- In:  queue; capacity (applied if set_capacity is 1; null: no limit); keep_done, keep_dead, paused (null: unchanged).
 -- Out: nothing.
--- Invariant: what is not given stays.
+-- Invariant: what is not given stays. Not run where nothing is given: a queue's name alone makes none.
 
 -- @statement configure
 insert into millpond_queues (name, capacity, keep_done, keep_dead, paused)

@@ -37,6 +37,7 @@ import type {
   Swept,
 } from '../store.ts'
 import { Bells } from './bells.ts'
+import { IdleQueues, setsNothing } from './idle.ts'
 import { MemoryAdmin } from './memory/admin.ts'
 import { Breath } from './memory/breath.ts'
 import { Claim, copyEncoded, copyError, isFinal, Job, ORIGIN } from './memory/job.ts'
@@ -66,6 +67,7 @@ class MemoryStore implements Store {
   readonly #clock: () => number
   readonly #jobs = new Jobs()
   readonly #queues = new Map<string, MemoryQueue>()
+  readonly #idle = new IdleQueues()
   readonly #bells = new Bells()
   readonly #breath = new Breath()
   #places = 0
@@ -84,6 +86,7 @@ class MemoryStore implements Store {
 
   async configure(settings: QueueSettings): Promise<void> {
     this.#assertOpen()
+    if (setsNothing(settings)) return
     const queue = this.#queue(settings.queue)
     queue.configure(settings)
     // Either may be what someone waits for: a raised capacity, or the end of a pause.
@@ -224,7 +227,7 @@ class MemoryStore implements Store {
   async sweep(limit: number): Promise<Swept> {
     this.#assertOpen()
     const now = this.#now()
-    const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
+    const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
     for (const queue of this.#queues.values()) {
       this.#promote(queue, now, limit, swept)
       this.#takeBack(queue, now, limit, swept)
@@ -235,8 +238,15 @@ class MemoryStore implements Store {
       const due = Math.max(0, next.dueAt - now)
       swept.nextDue = swept.nextDue === null ? due : Math.min(swept.nextDue, due)
     }
+    this.#removeIdle(now)
+    swept.queues = this.#queues.size
     swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
     return swept
+  }
+
+  #removeIdle(now: number): void {
+    const idle = [...this.#queues.values()].flatMap((queue) => (queue.idle ? [queue.name] : []))
+    for (const name of this.#idle.found(idle, now)) this.#queues.delete(name)
   }
 
   #promote(queue: MemoryQueue, now: number, limit: number, swept: Swept): void {

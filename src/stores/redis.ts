@@ -36,6 +36,7 @@ import type {
   StoreAdmin,
   Swept,
 } from '../store.ts'
+import { IdleQueues } from './idle.ts'
 import { RedisAdmin } from './redis/admin.ts'
 import { Claimer } from './redis/claimer.ts'
 import { checkServer, clientFor, connected, type ServerFacts } from './redis/client.ts'
@@ -92,7 +93,7 @@ export class RedisStore implements Store {
     const now = clock === undefined ? () => null : clock
     this.#own = settings.client === undefined
     const run = new ServerRun(link.client, this.#own)
-    this.#shared = { link, queues, doorbell, bells: doorbell.local, run, now }
+    this.#shared = { link, queues, doorbell, bells: doorbell.local, run, idle: new IdleQueues(), now }
     this.server = server
     this.#claimer = new Claimer(this.#shared)
     this.#endings = new Endings(this.#shared, this.#claimer)

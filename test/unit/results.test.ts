@@ -51,6 +51,30 @@ function looking() {
 }
 
 describe('results', () => {
+  test('those who wait for one job already are not walked for each who comes', async () => {
+    const { results, records } = looking()
+    let reads = 0
+    const record = recordOf('a')
+    records.set('a', {
+      ...record,
+      get queue() {
+        reads++
+        return 'q'
+      },
+    })
+    const crowd = 500
+    const all: Promise<unknown>[] = []
+    for (let come = 0; come < crowd; come++) {
+      all.push(results.wait('a', undefined, undefined))
+      await setImmediate()
+      await setImmediate()
+    }
+    assert.ok(reads >= crowd && reads <= 4 * crowd, String(reads))
+    records.set('a', done('a'))
+    results.finished('q', ['a'])
+    assert.deepEqual(new Set(await Promise.all(all)), new Set(['a']))
+  })
+
   test('all who begin to wait in one turn are looked up in one call', async () => {
     const { results, records, asked } = looking()
     for (const id of ['a', 'b', 'c']) records.set(id, done(id))

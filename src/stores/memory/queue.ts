@@ -61,6 +61,13 @@ export class MemoryQueue {
     return this.capacity !== null && this.waiting.size + this.scheduled.size >= this.capacity
   }
 
+  /** Nobody has set anything, and there is no job. */
+  get idle(): boolean {
+    const isDefault =
+      this.capacity === DEFAULT_CAPACITY && this.keepDone === HOUR && this.keepDead === 7 * DAY && !this.paused
+    return isDefault && Object.values(this.counts()).every((count) => count === 0)
+  }
+
   counts(): Record<JobState, number> {
     return {
       scheduled: this.scheduled.size,

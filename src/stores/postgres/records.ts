@@ -3,12 +3,12 @@ import {
   type Encoded,
   type HistogramSlice,
   JOB_STATES,
-  type JobError,
   type JobRecord,
   type JobState,
   type QueueStats,
   type Swept,
 } from '../../store.ts'
+import { keptError } from '../kept-error.ts'
 import { isRow, type Row } from './database.ts'
 import { untagged } from './wire.ts'
 
@@ -37,12 +37,6 @@ function state(value: unknown): JobState {
   return JOB_STATES.find((known) => known === value) ?? unexpected(value, 'a state')
 }
 
-function errorFrom(value: unknown): JobError {
-  const { code, name, message, stack } = row(JSON.parse(text(value)))
-  const error = { code: text(code), name: text(name), message: text(message) }
-  return typeof stack === 'string' ? { ...error, stack } : error
-}
-
 export function recordFrom(value: unknown): JobRecord {
   const job = row(value)
   return {
@@ -64,7 +58,7 @@ export function recordFrom(value: unknown): JobRecord {
     data: encoded(job.data),
     progress: orNull(job.progress, encoded),
     result: orNull(job.result, encoded),
-    error: orNull(job.error, errorFrom),
+    error: orNull(job.error, keptError),
   }
 }
 
@@ -121,5 +115,6 @@ export function sweptFrom(value: unknown): SweepAnswer {
     expired: integer(swept.expired),
     more: swept.more === true,
     nextDue: orNull(swept.nextDue, integer),
+    queues: integer(swept.queues),
   }
 }

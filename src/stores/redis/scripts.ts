@@ -17,12 +17,16 @@ export type ScriptName =
   | 'fail'
   | 'find'
   | 'list'
+  | 'listed'
   | 'push'
   | 'record'
+  | 'register'
   | 'release'
+  | 'remove'
   | 'requeue'
   | 'stats'
   | 'sweep'
+  | 'unregister'
 
 export interface Script {
   name: ScriptName
