@@ -4,8 +4,8 @@
  * `contract/vectors/encoding.json` pins all three, and what is refused.
  */
 import { Packr } from 'msgpackr'
-import { shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
+import { safeText, sketch } from './safe-error.ts'
 import type { Encoded } from './store.ts'
 
 /** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
@@ -35,10 +35,10 @@ export function encode(value: unknown, what: string, limit: number): Encoded {
     encoded = fitsJson(value, what, 0)
       ? { encoding: 'json', body: JSON.stringify(value) }
       : { encoding: 'msgpack', body: new Uint8Array(packr.pack(forMessagePack(value, what))) }
-  } catch (cause) {
-    if (cause instanceof MillpondError) throw cause
-    // A getter or a toJSON that throws, or a text longer than a string can be.
-    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${shown(cause)}`, { cause })
+  } catch (error) {
+    if (error instanceof MillpondError) throw error
+    // A getter or a toJSON that throws, or a text longer than a string can be. What it says may be part of the payload.
+    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${sketch(error)}`)
   }
   const { body } = encoded
   // A UTF-16 unit takes at most 3 bytes of UTF-8, so short texts need no counting.
@@ -57,7 +57,7 @@ export function decode(encoded: Encoded, what: string): unknown {
     if (encoding === 'msgpack') return checkPlain(packr.unpack(body))
     throw new TypeError(`unknown encoding ${String(encoding)}`)
   } catch (cause) {
-    throw new MillpondError('PayloadNotDecodable', `${what} is not valid ${encoding}: ${String(cause)}`, { cause })
+    throw new MillpondError('PayloadNotDecodable', `${what} is not valid ${encoding}: ${safeText(cause)}`, { cause })
   }
 }
 

@@ -6,12 +6,16 @@ import { decode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { atEndOfTurn } from './gather.ts'
 import { errorFrom } from './job.ts'
-import type { Encoded, JobRecord, Store } from './store.ts'
+import type { Encoded, JobError, JobRecord, Store } from './store.ts'
 
 const POLL = 1000
+/** A time-out tells the job's last error: the job is looked at once more so many milliseconds before it, at most. */
+const LAST_LOOK = 100
 
 interface Waiter {
   queue: string | undefined
+  /** As it was seen last: of the last attempt that failed. */
+  lastError: JobError | null
   resolve: (result: Encoded | null) => void
   reject: (error: unknown) => void
 }
@@ -35,14 +39,12 @@ export class Results {
   async wait(id: string, timeout: number | undefined, signal: AbortSignal | undefined): Promise<unknown> {
     signal?.throwIfAborted()
     const waiter = Promise.withResolvers<Encoded | null>()
-    const entry: Waiter = { queue: undefined, resolve: waiter.resolve, reject: waiter.reject }
+    const entry: Waiter = { queue: undefined, lastError: null, resolve: waiter.resolve, reject: waiter.reject }
     let timer: NodeJS.Timeout | undefined
+    let lastLook: NodeJS.Timeout | undefined
     if (timeout !== undefined) {
-      const late = () =>
-        waiter.reject(
-          new MillpondError('ResultTimeout', `job ${id} did not finish within ${timeout} ms; it goes on`, { id }),
-        )
-      timer = setTimeout(late, timeout)
+      timer = setTimeout(() => waiter.reject(late(id, timeout, entry.lastError)), timeout)
+      lastLook = setTimeout(() => this.#look([id]), timeout - Math.min(LAST_LOOK, Math.ceil(timeout / 2)))
     }
     const abort = () => waiter.reject(signal?.reason)
     signal?.addEventListener('abort', abort)
@@ -53,6 +55,7 @@ export class Results {
       return result === null ? undefined : decode(result, `result of job ${id}`)
     } finally {
       clearTimeout(timer)
+      clearTimeout(lastLook)
       signal?.removeEventListener('abort', abort)
       this.#remove(id, entry)
     }
@@ -146,9 +149,19 @@ export class Results {
     for (const waiter of this.#waiters.get(id) ?? []) {
       if (failure !== undefined) waiter.reject(failure)
       else if (record?.state === 'done') waiter.resolve(record.result)
-      else waiter.queue = record?.queue
+      else if (record !== null) {
+        waiter.queue = record.queue
+        waiter.lastError = record.error
+      }
     }
   }
+}
+
+function late(id: string, timeout: number, lastError: JobError | null): MillpondError {
+  const message = `job ${id} did not finish within ${timeout} ms; it goes on`
+  if (lastError === null) return new MillpondError('ResultTimeout', message, { id })
+  const failed = `${message}. Its last attempt failed: the cause says why`
+  return new MillpondError('ResultTimeout', failed, { id, thrown: errorFrom(lastError) })
 }
 
 /** Why there is no result, nor ever will be. */
@@ -164,7 +177,7 @@ function failureOf(id: string, record: JobRecord | null): MillpondError | undefi
     return new MillpondError('JobFailed', message, {
       id,
       queue,
-      ...(error === null ? {} : { cause: errorFrom(error) }),
+      ...(error === null ? {} : { thrown: errorFrom(error) }),
     })
   }
   return undefined
