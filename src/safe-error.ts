@@ -6,8 +6,12 @@
  * that are known to repeat input.
  */
 
-/** Properties that name things and never hold values. */
-const KEPT = ['code', 'errno', 'errcode', 'syscall', 'severity', 'schema', 'table', 'column', 'constraint'] as const
+/** Properties that name things and never hold values: those of Node and SQLite, of pg, and the same of postgres.js. */
+const KEPT = [
+  ...['code', 'errno', 'errcode', 'syscall', 'severity'],
+  ...['schema', 'table', 'column', 'constraint'],
+  ...['schema_name', 'table_name', 'column_name', 'constraint_name'],
+]
 const LONGEST_MESSAGE = 1000
 const LONGEST_PROPERTY = 128
 const DEEPEST_CAUSE = 4
@@ -55,7 +59,7 @@ export function sketch(thrown: unknown): string {
     // Our own say what to do, and are safe as they are.
     if (thrown.name === 'MillpondError') return `${code}: ${thrown.message}`
     const frames = framesOf(thrown)
-    const own = frames.find((frame) => !/node:|node_modules|<anonymous>/.test(frame)) ?? frames[0]
+    const own = frames.find((frame) => !/node:|node_modules|\(<anonymous>\)/.test(frame)) ?? frames[0]
     const known = typeof code === 'string' && /^\w{1,64}$/.test(code) ? ` (${code})` : ''
     return `${nameOf(thrown)}${known}${own === undefined ? '' : ` ${own.trim()}`}`
   } catch {
