@@ -1,5 +1,6 @@
 /** A text that stands for a secret or a payload, and everything by which an error could show it: what Node prints, logs and warns. */
 import assert from 'node:assert/strict'
+import buffer from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { isMillpondError, MillpondError } from '../../src/errors.ts'
@@ -25,6 +26,9 @@ function base64Of(text: string): string[] {
   })
 }
 
+// Else 50 bytes of a buffer are shown.
+buffer.INSPECT_MAX_BYTES = Number.POSITIVE_INFINITY
+
 const DEEP = {
   depth: Number.POSITIVE_INFINITY,
   showHidden: true,
@@ -34,8 +38,8 @@ const DEEP = {
   getters: true,
 } as const
 
-/** All texts by which the value could be told. */
-function texts(value: unknown): string[] {
+/** All texts by which the value could be told. @param depth of causes */
+function texts(value: unknown, depth = 0): string[] {
   const all = [inspect(value, DEEP), String(value)]
   try {
     all.push(JSON.stringify(value) ?? '')
@@ -46,6 +50,7 @@ function texts(value: unknown): string[] {
     // By their names too, as a log that walks an error would.
     for (const name of [...Object.getOwnPropertyNames(value), 'message', 'stack', 'code', 'cause'])
       all.push(inspect(Reflect.get(value, name), DEEP))
+    if (value.cause !== undefined && depth < 10) all.push(...texts(value.cause, depth + 1))
   }
   return all
 }

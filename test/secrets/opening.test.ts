@@ -58,6 +58,7 @@ describe('the walk', () => {
       assertSeen(seen)
     for (const seen of [bytes, new Uint8Array(bytes), bytes.toString('base64'), bytes.toString('hex')]) assertSeen(seen)
     assertSeen(JSON.stringify(bytes))
+    assertSeen(new Error('x', { cause: { args: [Buffer.from(`${' '.repeat(1000)}${CANARY}`)] } }))
     assertClean(new Error('clean'), 'it')
   })
 })
