@@ -4,9 +4,9 @@
  * `contract/vectors/encoding.json` pins all three, and what is refused.
  */
 import { Packr } from 'msgpackr'
-import { shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkMessagePack } from './plain-msgpack.ts'
+import { sketch } from './safe-error.ts'
 import type { Encoded } from './store.ts'
 
 /** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
@@ -36,10 +36,10 @@ export function encode(value: unknown, what: string, limit: number): Encoded {
     encoded = fitsJson(value, what, 0)
       ? { encoding: 'json', body: JSON.stringify(value) }
       : { encoding: 'msgpack', body: new Uint8Array(packr.pack(forMessagePack(value, what))) }
-  } catch (cause) {
-    if (cause instanceof MillpondError) throw cause
-    // A getter or a toJSON that throws, or a text longer than a string can be.
-    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${shown(cause)}`, { cause })
+  } catch (error) {
+    if (error instanceof MillpondError) throw error
+    // A getter or a toJSON that throws, or a text longer than a string can be. What it says may be part of the payload.
+    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${sketch(error)}`)
   }
   const { body } = encoded
   // A UTF-16 unit takes at most 3 bytes of UTF-8, so short texts need no counting.

@@ -6,9 +6,11 @@ import { decode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { atEndOfTurn } from './gather.ts'
 import { errorFrom } from './job.ts'
-import type { Encoded, JobRecord, Store } from './store.ts'
+import type { Encoded, JobError, JobRecord, Store } from './store.ts'
 
 const POLL = 1000
+/** A time-out tells the job's last error: the job is looked at once more so many milliseconds before it, at most. */
+const LAST_LOOK = 100
 
 interface Waiter {
   resolve: (result: Encoded | null) => void
@@ -20,6 +22,8 @@ interface Awaited {
   waiters: Set<Waiter>
   /** The job's queue, once a look has told. */
   queue: string | undefined
+  /** Of the last attempt that failed, as it was seen last. */
+  lastError: JobError | null
 }
 
 export class Results {
@@ -43,12 +47,10 @@ export class Results {
     const waiter = Promise.withResolvers<Encoded | null>()
     const entry: Waiter = { resolve: waiter.resolve, reject: waiter.reject }
     let timer: NodeJS.Timeout | undefined
+    let lastLook: NodeJS.Timeout | undefined
     if (timeout !== undefined) {
-      const late = () =>
-        waiter.reject(
-          new MillpondError('ResultTimeout', `job ${id} did not finish within ${timeout} ms; it goes on`, { id }),
-        )
-      timer = setTimeout(late, timeout)
+      timer = setTimeout(() => waiter.reject(late(id, timeout, this.#waiters.get(id)?.lastError ?? null)), timeout)
+      lastLook = setTimeout(() => this.#look([id]), timeout - Math.min(LAST_LOOK, Math.ceil(timeout / 2)))
     }
     const abort = () => waiter.reject(signal?.reason)
     signal?.addEventListener('abort', abort)
@@ -59,6 +61,7 @@ export class Results {
       return result === null ? undefined : decode(result, `result of job ${id}`)
     } finally {
       clearTimeout(timer)
+      clearTimeout(lastLook)
       signal?.removeEventListener('abort', abort)
       this.#remove(id, entry)
     }
@@ -95,7 +98,7 @@ export class Results {
 
   #add(id: string, waiter: Waiter): void {
     const job = this.#waiters.get(id)
-    if (job === undefined) this.#waiters.set(id, { waiters: new Set([waiter]), queue: undefined })
+    if (job === undefined) this.#waiters.set(id, { waiters: new Set([waiter]), queue: undefined, lastError: null })
     else job.waiters.add(waiter)
     if (this.#poll === undefined) {
       this.#poll = setInterval(() => this.#look([...this.#waiters.keys()]), POLL)
@@ -152,13 +155,23 @@ export class Results {
     const failure = failureOf(id, record)
     if (failure !== undefined) for (const waiter of job.waiters) waiter.reject(failure)
     else if (record?.state === 'done') for (const waiter of job.waiters) waiter.resolve(record.result)
-    // Nobody is told that it goes on: each who comes asks anew, and thousands may wait for one job.
-    else job.queue = record?.queue
+    else if (record !== null) {
+      // Nobody is told that it goes on: each who comes asks anew, and thousands may wait for one job.
+      job.queue = record.queue
+      job.lastError = record.error
+    }
   }
 
   #waitersOf(id: string): Iterable<Waiter> {
     return this.#waiters.get(id)?.waiters ?? []
   }
+}
+
+function late(id: string, timeout: number, lastError: JobError | null): MillpondError {
+  const message = `job ${id} did not finish within ${timeout} ms; it goes on`
+  if (lastError === null) return new MillpondError('ResultTimeout', message, { id })
+  const failed = `${message}. Its last attempt failed: the cause says why`
+  return new MillpondError('ResultTimeout', failed, { id, thrown: errorFrom(lastError) })
 }
 
 /** Why there is no result, nor ever will be. */
@@ -174,7 +187,7 @@ function failureOf(id: string, record: JobRecord | null): MillpondError | undefi
     return new MillpondError('JobFailed', message, {
       id,
       queue,
-      ...(error === null ? {} : { cause: errorFrom(error) }),
+      ...(error === null ? {} : { thrown: errorFrom(error) }),
     })
   }
   return undefined

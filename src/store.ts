@@ -39,7 +39,7 @@ export interface NewJob {
   runAt: number | null
   /** At most one live job per queue and key. */
   key: string | null
-  /** Unit of fairness and of keyed limits; kept with the job. */
+  /** A label; kept with the job. */
   group: string | null
   /** How many attempts it may take in all, at least 1. */
   attempts: number

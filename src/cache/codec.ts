@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdCompressSync, zstdDecompress, zstdDecompressSync } from 'node:zlib'
 import { Packr } from 'msgpackr'
 import { MillpondError } from '../errors.ts'
+import { safeText, sketch } from '../safe-error.ts'
 import type { Encoded } from './stored.ts'
 import type { Structures } from './structures.ts'
 import { weigh } from './weigh.ts'
@@ -103,7 +104,7 @@ export class Codec {
       return value
     } catch (cause) {
       if (cause instanceof MillpondError && cause.code !== 'PayloadNotEncodable') throw cause
-      throw new MillpondError('PayloadNotDecodable', `the cached value cannot be read: ${String(cause)}`, { cause })
+      throw new MillpondError('PayloadNotDecodable', `the cached value cannot be read: ${safeText(cause)}`, { cause })
     }
   }
 
@@ -145,7 +146,8 @@ function filled(packed: Buffer, least: number): Buffer {
 
 function notEncodable(cause: unknown): MillpondError {
   if (cause instanceof MillpondError) return cause
-  return new MillpondError('PayloadNotEncodable', `the value cannot be cached: ${String(cause)}`, { cause })
+  // A getter or a toJSON of the value may have thrown: what it says may be part of the value.
+  return new MillpondError('PayloadNotEncodable', `the value cannot be cached: ${sketch(cause)}`)
 }
 
 /** Plain MessagePack, for clients. @throws PayloadNotEncodable */

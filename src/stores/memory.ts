@@ -12,6 +12,7 @@
  */
 
 import { MillpondError } from '../errors.ts'
+import { shownName } from '../options.ts'
 import type {
   Bell,
   Capabilities,
@@ -50,12 +51,12 @@ export const open: OpenStore = async (url, options) => {
   if (address !== 'memory:' && address !== 'memory://') {
     throw new MillpondError(
       'InvalidOption',
-      `The memory store is opened with "memory:" and nothing more, not "${url}".`,
+      'The memory store is opened with "memory:" and nothing more: no host, no path.',
     )
   }
   for (const name of [...new URLSearchParams(query).keys(), ...Object.keys(options)]) {
     if (name === 'clock') continue
-    throw new MillpondError('InvalidOption', `The memory store has no option "${name}"; leave it out.`)
+    throw new MillpondError('InvalidOption', `The memory store has no option ${shownName(name)}; leave it out.`)
   }
   return new MemoryStore(options.clock ?? Date.now)
 }

@@ -151,6 +151,34 @@ describe('results', () => {
     assert.deepEqual(await Promise.all(waits), ['a', 'b'])
   })
 
+  test('a time-out tells the last error of the job, for which it is looked at once more before', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+    const { results, records, asked } = looking()
+    const error = { code: 'HandlerFailed', name: 'RangeError', message: 'too far' } as const
+    records.set('a', recordOf('a'))
+    const result = results.wait('a', 500, undefined)
+    const refused = assert.rejects(result, (thrown: Error) => {
+      assert.ok(coded('ResultTimeout')(thrown) && thrown.cause instanceof Error)
+      assert.deepEqual([thrown.cause.name, thrown.cause.message], ['RangeError', 'too far'])
+      return true
+    })
+    await setImmediate()
+    records.set('a', recordOf('a', { state: 'scheduled', error }))
+    t.mock.timers.tick(399)
+    await setImmediate()
+    assert.equal(asked.length, 1)
+    t.mock.timers.tick(1)
+    await setImmediate()
+    assert.equal(asked.length, 2)
+    t.mock.timers.tick(100)
+    await refused
+    records.set('a', recordOf('a'))
+    const without = results.wait('a', 10, undefined)
+    await setImmediate()
+    t.mock.timers.tick(10)
+    await assert.rejects(without, (thrown: Error) => coded('ResultTimeout', /goes on$/)(thrown) && !('cause' in thrown))
+  })
+
   test('a store that is away for now is asked again; one that fails for good is told', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const { results, records, fail } = looking()

@@ -1,4 +1,6 @@
 /** From the JSON of find, list, stats and sweep to what the interface says, checked on the way. */
+
+import { kindOf } from '../../duration.ts'
 import {
   type Encoded,
   type HistogramSlice,
@@ -13,7 +15,7 @@ import { isRow, type Row } from './database.ts'
 import { untagged } from './wire.ts'
 
 function unexpected(value: unknown, wanted: string): never {
-  throw new TypeError(`millpond: PostgreSQL answered ${JSON.stringify(value)} where ${wanted} was expected`)
+  throw new TypeError(`millpond: PostgreSQL answered ${kindOf(value)} where ${wanted} was expected`)
 }
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : unexpected(value, 'text'))

@@ -6,10 +6,11 @@
  */
 import { MillpondError } from '../../errors.ts'
 import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../../store.ts'
+import { checkStatement } from '../statement.ts'
 import type { Caller } from './caller.ts'
 import { queryOf } from './callers.ts'
 import type { Query, Row, Session } from './database.ts'
-import { stateOf, toMillpondError } from './errors.ts'
+import { statementError, stateOf, toMillpondError } from './errors.ts'
 import { integersOrNull, texts } from './records.ts'
 import { jobsText, outcomeFrom, plainArray, resultsText } from './wire.ts'
 
@@ -59,13 +60,18 @@ class HandlerTransaction implements StoreTransaction {
   }
 
   readonly query = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
+    checkStatement('ctx.tx', text, params)
     if (CONTROL.test(text)) {
       const message =
         'a handler does not begin or end its transaction itself: return to commit it, throw to roll it back'
       throw new MillpondError('InvalidOption', message)
     }
     const session = await this.#begun()
-    return session.query(text, params)
+    try {
+      return await session.query(text, params)
+    } catch (error) {
+      throw statementError(error)
+    }
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
@@ -188,9 +194,14 @@ export class PostgresTransactions implements StoreTransactions {
       return own.push(jobs)
     }
     const query = queryOf(tx)
-    await this.#check(query)
-    for (const queue of new Set(jobs.map((job) => job.queue))) await this.#ensure(queue)
-    return pushWith(query, this.#caller, jobs)
+    try {
+      await this.#check(query)
+      for (const queue of new Set(jobs.map((job) => job.queue))) await this.#ensure(queue)
+      return await pushWith(query, this.#caller, jobs)
+    } catch (error) {
+      // The client's own error holds the statement's parameters, which are the jobs.
+      throw toMillpondError(error)
+    }
   }
 
   /** A queue comes into being by itself: inside the caller's transaction everybody else's first push to it would wait for its end. */
@@ -231,6 +242,6 @@ async function pushWith(query: Query, caller: Caller, jobs: readonly NewJob[]): 
   } catch (error) {
     // Where the transaction itself is over there is nothing to go back to.
     if (stateOf(error) !== '') await query('rollback to savepoint millpond_push', []).catch(() => {})
-    throw toMillpondError(error)
+    throw error
   }
 }
