@@ -44,7 +44,7 @@ export function checkObject(given: unknown, where: string): void {
 
 /** An unknown option is shown where it looks like one: data may have been passed by mistake, and a URL taken apart at the wrong place. */
 export function shownName(name: string): string {
-  return /^[A-Za-z_$][\w$-]{0,40}$/.test(name) ? JSON.stringify(name) : '(its name is not one of an option)'
+  return /^[A-Za-z_$][\w$-]{0,40}$/.test(name) ? JSON.stringify(name) : '"…"'
 }
 
 export const isBoolean = (value: unknown) => typeof value === 'boolean' || 'true or false'

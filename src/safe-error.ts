@@ -36,7 +36,12 @@ const safe = new WeakSet<object>()
 
 /** A copy without what may hold a secret or a payload. Never throws. */
 export function safeError(thrown: unknown): Error {
-  return copied(thrown, 0)
+  try {
+    return copied(thrown, 0)
+  } catch {
+    // Even a look at its class may throw: it is a proxy.
+    return new Error('an error that cannot be read')
+  }
 }
 
 /** The message of an error, without what may hold a secret or a payload. Never throws. */

@@ -4,7 +4,6 @@
  * A warning names the error's class, code and place, but not its message: that is the application's own text and may hold a part of the
  * payload. The message is in `pond.job(id)` and in the events `failed` and `dead`.
  */
-import { isMillpondError } from './errors.ts'
 import { sketch } from './safe-error.ts'
 
 /** Kinds that are remembered and told. A process that makes ever new ones is not to fill its memory, nor its log. */
@@ -16,8 +15,8 @@ export class SilentFailures {
   tell(queue: string, error: unknown): void {
     if (this.#told.size >= MOST_KINDS) return
     const text = sketch(error)
-    // The message of one of ours may name the job, and so be another one each time.
-    const kind = `${queue} ${isMillpondError(error) ? error.code : text}`
+    // Of one of ours it is the code, and then its message, which may name the job and so be another one each time.
+    const kind = `${queue} ${text.split(': ', 1)[0]}`
     if (this.#told.has(kind)) return
     this.#told.add(kind)
     const last = this.#told.size === MOST_KINDS ? '; no further kinds are shown' : ''

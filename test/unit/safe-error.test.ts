@@ -87,6 +87,11 @@ describe('safeError', () => {
     })
     assertClean(safeError(broken), 'it')
     assertClean(sketch(broken), 'it')
+    const trap = () => {
+      throw new Error(CANARY)
+    }
+    const proxy: unknown = new Proxy(new Error('x'), { get: trap, getPrototypeOf: trap, has: trap, ownKeys: trap })
+    for (const told of [safeError(proxy), safeText(proxy), sketch(proxy)]) assertClean(told, 'it')
   })
 
   test('a cause that refers to itself comes to an end', () => {
