@@ -27,3 +27,13 @@ begin
   -- Either may be what someone waits for: a raised capacity, or the end of a pause.
   if configure.paused = false then perform ring_work(configure.queue, true); end if;
 end $$;
+
+-- make_queue: a queue comes into being, with default settings.
+-- In:  queue. To be called before a push in a transaction that may last: others that push to a queue which that has made wait for its end.
+create or replace function millpond.make_queue(queue text) returns void
+language plpgsql security definer set search_path = millpond, pg_temp
+as $$
+begin
+  perform enter(true);
+  perform queue_of(make_queue.queue);
+end $$;

@@ -18,6 +18,10 @@ import { jobsText, outcomeFrom, plainArray, resultsText } from './wire.ts'
 const CONTROL =
   /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:(?:begin|start\s+transaction|commit|end|abort|prepare\s+transaction)\b|rollback\b(?!\s+(?:work\s+|transaction\s+)?to\b))/i
 
+/** Ms for which a queue is taken to be there: one that nobody uses is removed. And how many are remembered. */
+const BELIEVED = 60_000
+const MOST_QUEUES = 10_000
+
 /** Told what a transaction did, once it has committed. */
 export interface Committed {
   pushed(queues: ReadonlySet<string>): void
@@ -167,8 +171,8 @@ export class PostgresTransactions implements StoreTransactions {
   readonly #install: string
   readonly #places: Places
   readonly #committed: Committed
-  /** Known to be there. */
-  readonly #queues = new Set<string>()
+  /** Queues that were there a short while ago → until when that is believed, by `performance.now()`. */
+  readonly #queues = new Map<string, number>()
   /** So that a `query` that is handed back to us is known for what it is. */
   readonly #byQuery = new WeakMap<object, HandlerTransaction>()
 
@@ -206,9 +210,11 @@ export class PostgresTransactions implements StoreTransactions {
 
   /** A queue comes into being by itself: inside the caller's transaction everybody else's first push to it would wait for its end. */
   async #ensure(queue: string): Promise<void> {
-    if (this.#queues.has(queue)) return
-    await this.#caller.rows('configure($1::text)', [queue])
-    this.#queues.add(queue)
+    const now = performance.now()
+    if ((this.#queues.get(queue) ?? 0) > now) return
+    await this.#caller.rows('make_queue($1::text)', [queue])
+    if (this.#queues.size >= MOST_QUEUES) this.#queues.clear()
+    this.#queues.set(queue, now + BELIEVED)
   }
 
   /** Provokes no error inside a transaction: postgres.js would let it fail at its end, whoever has dealt with the error. */
