@@ -19,6 +19,7 @@ const RETRYABLE = [
 const FINAL = [
   'InvalidOption',
   'InvalidName',
+  'InvalidPath',
   'UnknownScheme',
   'NotSupported',
   'PayloadNotEncodable',
