@@ -154,8 +154,8 @@ async function atBench(store: string, check: (bench: Bench) => Promise<void>): P
 }
 
 /** A test on a memory store. It fails also where the service reports an error as its own. */
-export function serveTest(title: string, check: (bench: Bench) => Promise<void>): void {
-  test(title, { timeout: 60_000 }, () => atBench('memory', check))
+export function serveTest(title: string, check: (bench: Bench) => Promise<void>, timeout = 60_000): void {
+  test(title, { timeout }, () => atBench('memory', check))
 }
 
 /** The same on several stores. */

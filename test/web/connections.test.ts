@@ -145,3 +145,28 @@ for (const [kind, answer] of Object.entries(ANSWERS)) {
     socket.destroy()
   })
 }
+
+webTest('a client that does not read is cut off: many small answers', async ({ serve }) => {
+  let kept: Socket | undefined
+  let answered = 0
+  const handler = () => {
+    answered++
+    return new Response(new Uint8Array(60_000), { headers: { 'content-length': '60000' } })
+  }
+  const listener = toNode(handler, { stall: 50 })
+  const origin = await serve(handler, (incoming, outgoing) => {
+    kept = incoming.socket
+    listener(incoming, outgoing)
+  })
+  const { hostname, port } = new URL(origin)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  socket.pause()
+  let asked = 0
+  await until(() => {
+    // Goes on for as long as what lies between the two takes the answers.
+    if (asked === answered) asked += Number(socket.write(get('/')))
+    return kept?.destroyed === true
+  })
+  socket.destroy()
+})
