@@ -2,7 +2,8 @@
 import { connect } from 'node:net'
 import { type Dice, hostile } from './hostile-requests.ts'
 
-export const ATTACKS = ['broken bytes', 'half-open', 'slow readers', 'pipelining', 'paths'] as const
+/** As often as they stand here. */
+export const ATTACKS = ['broken bytes', 'half-open', 'slow readers', 'half-open', 'pipelining', 'paths'] as const
 export type Kind = (typeof ATTACKS)[number]
 
 /** What nobody may get at but by its own path, and what takes megabytes to list. */
@@ -13,10 +14,12 @@ export interface Attack {
   kind: Kind
   /** How many requests it sends, the last of them perhaps in part. */
   requests: number
-  /** Resolves when the server has ended the connection, with the beginning of what was heard. The client never ends it. */
+  /** Resolves when the server has ended its side, with the beginning of what was heard. The client keeps its own side open. */
   over: Promise<string>
   /** Makes a client that reads nothing read on, without which its end is not seen. */
   readOn(): void
+  /** Makes the client close its side. */
+  leave(): void
 }
 
 /** Bytes that are heard of and not kept. */
@@ -29,23 +32,25 @@ export function attack(kind: Kind, dice: Dice, origin: string): Attack {
   const at = dice.chance(3) ? dice.below(bytes.length) : bytes.length
   const { promise, resolve } = Promise.withResolvers<string>()
   let heard = ''
-  // Neither closes its own side when the server does, nor for any other reason.
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true }, () => {
     socket.write(bytes.subarray(0, at))
     // The rest comes later, if its turn comes before the end.
     if (at < bytes.length) setImmediate(() => socket.write(bytes.subarray(at)))
   })
-  const over = () => {
-    resolve(heard)
-    socket.destroy()
-  }
+  const over = () => resolve(heard)
   socket.on('data', (chunk: Buffer) => {
     if (heard.length < HEARD) heard += chunk.toString('latin1')
   })
   socket.on('error', () => {})
   socket.on('end', over).on('close', over)
   if (kind === 'slow readers') socket.pause()
-  return { kind, requests: requests.length, over: promise, readOn: () => socket.resume() }
+  return {
+    kind,
+    requests: requests.length,
+    over: promise,
+    readOn: () => socket.resume(),
+    leave: () => socket.destroy(),
+  }
 }
 
 function requestsOf(kind: Kind, dice: Dice): Buffer[] {
@@ -55,7 +60,8 @@ function requestsOf(kind: Kind, dice: Dice): Buffer[] {
       return [broken(dice)]
     case 'half-open': {
       const bytes = anyRequest(dice)
-      return [bytes.subarray(0, dice.below(bytes.length))]
+      // Most of them before the headers are over.
+      return [bytes.subarray(0, dice.below(dice.chance(4) ? bytes.length : Math.min(bytes.length, 100)))]
     }
     case 'slow readers':
       return times(1 + dice.below(15), () => get(BIG))

@@ -65,6 +65,17 @@ for (const [name, listenerFor] of Object.entries(LISTENERS)) {
     await until(() => aborted === 1)
     assert.equal(begun, 1)
   })
+
+  webTest(`${name}: what comes after the last answer of a connection is not begun`, async ({ serve }) => {
+    let begun = 0
+    const handler = () => {
+      begun++
+      return new Response('last', { headers: { connection: 'close' } })
+    }
+    const origin = await serve(handler, await listenerFor(handler))
+    const heard = await exchange(origin, get('/').repeat(3))
+    assert.deepEqual([begun, heard.match(/HTTP\/1\.1/g)?.length], [1, 1])
+  })
 }
 
 webTest('pipelined polls take one place of those who follow', async ({ pond, serve }) => {

@@ -1,9 +1,12 @@
 /** Paths that can be read in more than one way, over real connections: no handler gets to see another path than was sent. */
 import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import express from 'express'
 import fastify from 'fastify'
 import { toFastify } from '../../src/web/fastify.ts'
 import { toNode } from '../../src/web/node.ts'
+import { checkTarget } from '../../src/web/path.ts'
+import { Refusal } from '../../src/web/problem.ts'
 import { exchange, webTest } from './serving.ts'
 
 /** Each would become `/jobs/secret` in a URL, or name another host. */
@@ -66,6 +69,17 @@ for (const [name, listenerFor] of Object.entries(LISTENERS)) {
     assert.deepEqual(seen, STRAIGHT)
   })
 }
+
+test('control characters, which a URL is made without, are refused also where the server lets them through', () => {
+  for (const target of ['/jobs/sec\tret', '/jobs/secret\n', '/jobs/\u007f', '/jobs/secret ', '/jobs?a=\r']) {
+    assert.throws(
+      () => checkTarget(target),
+      (error: unknown) => error instanceof Refusal && error.problem.code === 'InvalidPath',
+      target,
+    )
+  }
+  checkTarget('/jobs/\u00fc?q=%0A')
+})
 
 webTest('a request without a Host, or with two, is refused; HTTP/1.0 needs none', async ({ serve }) => {
   const origin = await serve((request) => new Response(request.url))
