@@ -21,6 +21,7 @@ const RETRYABLE = [
 const FINAL = [
   'InvalidOption',
   'InvalidName',
+  'InvalidPath',
   'UnknownScheme',
   'DriverMissing',
   'NotSupported',

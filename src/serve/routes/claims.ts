@@ -8,6 +8,7 @@ import { jobError } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
 import type { Claimed } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
+import { clientOf } from '../../web/client.ts'
 import { preferredWait } from '../../web/headers.ts'
 import { onUnsent } from '../../web/incoming.ts'
 import { Slots } from '../../web/settings.ts'
@@ -37,7 +38,7 @@ const usual = backoff()
 
 export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts): Route[] {
   const { maxPayload, maxWait } = limits
-  const waiting = new Slots(limits.maxWaiting)
+  const waiting = new Slots(limits.maxWaiting, limits.maxWaitingPerClient)
 
   return [
     route<ClaimBody>({
@@ -56,7 +57,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         const queue = checkQueueName(params.queue)
         const lease = body.lease ?? shapes.LEASE
         const asked = preferredWait(request)
-        const free = asked === undefined ? undefined : waiting.take()
+        const free = asked === undefined ? undefined : waiting.take(clientOf(request))
         const wait = free === undefined ? 0 : Math.min((asked ?? 0) * 1000, maxWait)
         try {
           const ask = { queue, worker: body.worker ?? 'http', limit: body.limit ?? 1, lease }
