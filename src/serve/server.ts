@@ -8,6 +8,7 @@ import { isIPv6, type Socket } from 'node:net'
 import { closeServer, toNode } from '../web/node.ts'
 import { problem } from '../web/problem.ts'
 import { inTurn } from '../web/turns.ts'
+import { BoundedMessage } from './bounded-message.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits } from './limits.ts'
 
 export interface ServerOptions {
@@ -49,6 +50,7 @@ export class HttpServer {
         connectionsCheckingInterval: this.#limits.checkEvery,
         // What Node answers itself, before its turn, is bounded by nothing. So the listener answers to these, too.
         requireHostHeader: false,
+        IncomingMessage: BoundedMessage,
       },
       onRequest,
     )

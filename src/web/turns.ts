@@ -23,13 +23,19 @@ interface Line {
 
 const lines = new WeakMap<Socket, Line>()
 
+/** Whether the connection has as many unanswered requests as it may have. */
+export function isFull(socket: Socket): boolean {
+  const line = lines.get(socket)
+  return line !== undefined && line.waiting.length + 1 >= MAX_OUTSTANDING
+}
+
 /**
  * Calls `begin` when the connection's requests before this one are answered; at once if it is the first, or began already. Never calls it if the
  * connection is gone by then, or is cut here because of too many requests.
  */
 export function inTurn(incoming: IncomingMessage, outgoing: ServerResponse, begin: () => void): void {
   const { socket } = incoming
-  // HTTP/2 has streams and bounds their number; an answer that is out has no end to wait for.
+  // The streams of HTTP/2 are for the server's `maxConcurrentStreams` to bound; an answer that is out has no end to wait for.
   if (incoming.httpVersionMajor > 1 || outgoing.writableFinished) {
     begin()
     return
@@ -39,8 +45,8 @@ export function inTurn(incoming: IncomingMessage, outgoing: ServerResponse, begi
   lines.set(socket, line)
   if (line.current === outgoing) begin()
   else if (line.current === undefined) start(line, { outgoing, begin }, socket)
-  else if (line.waiting.length + 1 < MAX_OUTSTANDING) line.waiting.push({ outgoing, begin })
-  else socket.destroy()
+  else if (isFull(socket)) socket.destroy()
+  else line.waiting.push({ outgoing, begin })
 }
 
 function start(line: Line, { outgoing, begin }: Turn, socket: Socket): void {

@@ -1,7 +1,9 @@
 /** What one connection, and one client, may take from the others: places, time and memory. */
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { MAX_OUTSTANDING } from '../../src/web/turns.ts'
 import { until } from '../api/suite.ts'
 import { exchange } from '../web/serving.ts'
 import { type Bench, type Client, serveTest } from './client.ts'
@@ -135,6 +137,22 @@ for (const [kind, sent] of Object.entries(FLOODS)) {
     assert.ok(await healthy(origin))
   })
 }
+
+serveTest('of what a connection has sent, no more is parsed than may be unanswered', async (bench) => {
+  const { origin } = await bench.listen(await bench.open())
+  let made = 0
+  const count = () => {
+    made++
+  }
+  subscribe('http.server.request.start', count)
+  try {
+    const peer = open(origin, claim('q', 'Prefer: wait=50') + get('/v1/queues').repeat(2000))
+    await until(() => peer.gone)
+  } finally {
+    unsubscribe('http.server.request.start', count)
+  }
+  assert.ok(made <= MAX_OUTSTANDING, `${made} requests`)
+})
 
 serveTest('as many as may be unanswered are answered, in order', async (bench) => {
   const client = await bench.open()

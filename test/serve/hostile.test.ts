@@ -143,7 +143,7 @@ serveTest(
     assert.match(await (await fetch(origin + SECRET)).text(), new RegExp(PAYLOAD))
     assert.equal(Object((await client.get('/v1/queues/secret')).body.counts).waiting, 1)
   },
-  60_000 + REQUESTS * 5,
+  60_000 + REQUESTS * 10,
 )
 
 function answeredSanely(kind: string, heard: string): void {
