@@ -7,6 +7,9 @@ export function tagOf(prefix: string, queue: string, index: number): string {
   return index === 0 ? `{${prefix}:${queue}}` : `{${prefix}:${queue}#${index}}`
 }
 
+/** Ms for which a queue that was registered is taken to be there: much less than it takes to remove one. */
+const BELIEVED = 10_000
+
 /** Who rings, and where. */
 export interface Ringer {
   channel: string
@@ -22,8 +25,8 @@ export class Partition {
   readonly tag: string
   /** How each call begins that does not bring a time of its own: [false, bell, …, without the head of the list. */
   readonly bell: Buffer
-  /** What pushes state until the partition is known to be listed (contract/redis/push.lua); null: it is, or that is to be seen. */
-  floor: number | null
+  /** Until when pushes state it, by `performance.now()`. */
+  #registered: { floor: number; until: number } | null
   readonly #keys = new Map<ScriptName, readonly string[]>()
   /** Each key once, however many scripts have it: there may be thousands of partitions. */
   readonly #names = new Map<string, string>()
@@ -38,7 +41,7 @@ export class Partition {
     this.index = index
     this.count = count
     this.tag = tag
-    this.floor = floor
+    this.#registered = floor === null ? null : { floor, until: performance.now() + BELIEVED }
     const packer = new Packer()
     packer.list(3)
     packer.text(channel)
@@ -49,6 +52,15 @@ export class Partition {
     packer.text(origin)
     // A copy, without the room that the packer has.
     this.bell = Buffer.from(packer.take())
+  }
+
+  /** What pushes state shortly after the queue was registered, until the partition is known to be listed (contract/redis/push.lua); else null. */
+  get floor(): number | null {
+    return this.#registered !== null && performance.now() < this.#registered.until ? this.#registered.floor : null
+  }
+
+  listed(): void {
+    this.#registered = null
   }
 
   keys(name: ScriptName): readonly string[] {

@@ -71,7 +71,7 @@ async function pushTo(
   const reply = pushReply(await link.call('push', partition, bytes, { safe: true, inDoubt }), jobs)
   if (reply === null) return null
   if (work) bells.work(partition.queue)
-  if (reply.listed) partition.floor = null
+  if (reply.listed) partition.listed()
   else await queues.list(partition)
   const { outcomes } = reply
   return repeated ? corrected(outcomes, jobs) : outcomes

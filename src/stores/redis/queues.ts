@@ -79,7 +79,7 @@ export class Queues {
       throw new MillpondError('StoreFailed', `the queue ${queue} was split anew meanwhile; repeat the call`, { queue })
     }
     await this.#link.call('listed', partition, begun(null, partition, 2, () => undefined).bytes)
-    partition.floor = null
+    partition.listed()
   }
 
   async #register(name: string, partitions: number): Promise<{ count: number; floor: number }> {
