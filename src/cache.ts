@@ -4,6 +4,7 @@
  * URL: `redis://user:password@host:6379/0` and whatever else the Redis store takes, or `memory:` for the process alone. The path of a call: here →
  * cache/cached.ts → cache/loader.ts (one flight per key) → cache/layers.ts (what is known) → cache/memory.ts and cache/redis.ts.
  */
+import './runtime.ts'
 import { type Cached, cached } from './cache/cached.ts'
 import { Codec } from './cache/codec.ts'
 import { Flying } from './cache/flying.ts'

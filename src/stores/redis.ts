@@ -11,6 +11,7 @@
  *
  * The path of a call: here → inputs.ts (MessagePack) → link.ts (calls of one turn go together) → contract/redis/*.lua → outputs.ts.
  */
+import '../runtime.ts'
 import { randomUUID } from 'node:crypto'
 import type {
   Bell,
