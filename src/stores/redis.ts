@@ -37,6 +37,7 @@ import type {
   StoreAdmin,
   Swept,
 } from '../store.ts'
+import { held } from './held.ts'
 import { RedisAdmin } from './redis/admin.ts'
 import { Claimer } from './redis/claimer.ts'
 import { checkServer, clientFor, connected, type ServerFacts } from './redis/client.ts'
@@ -63,7 +64,7 @@ export const open: OpenStore = async (url, options) => {
     return new RedisStore(
       new Link(client, settings),
       settings,
-      await checkServer(client, settings.where),
+      await held(checkServer(client, settings.where)),
       options.clock,
     )
   } catch (error) {
