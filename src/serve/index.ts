@@ -3,6 +3,7 @@
  * `Deno.serve((request) => service.handle(request))`.
  */
 
+import '../runtime.ts'
 import { closeTimeout } from '../closing.ts'
 import { type Duration, kindOf } from '../duration.ts'
 import { MillpondError } from '../errors.ts'

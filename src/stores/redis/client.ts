@@ -1,11 +1,12 @@
 /** Makes the client, and checks that the server is one that keeps what it is given. */
 import { MillpondError } from '../../errors.ts'
 import { safeText } from '../../safe-error.ts'
-import { loadDriver } from '../driver.ts'
+import { loadIoredis } from '../driver.ts'
 import { isTlsError } from '../tls.ts'
 import { toMillpondError } from './errors.ts'
 import type { Client } from './link.ts'
 import type { Settings } from './settings.ts'
+import { unheld } from './unheld.ts'
 
 /** Soon at first, since workers wait; then at most once a second. */
 const retryIn = (times: number): number => Math.min(20 * times, 1000)
@@ -13,13 +14,13 @@ const retryIn = (times: number): number => Math.min(20 * times, 1000)
 /** What is wrong with the connection is told by the calls that it fails; the client would print it as well. */
 function quiet<T extends Client>(client: T): T {
   client.on('error', () => undefined)
-  return client
+  return unheld(client)
 }
 
 /** The caller's own, or a new one. Rejects nothing: whether the server is there is seen by the first call. */
 export async function clientFor(settings: Settings): Promise<Client> {
   if (settings.client !== undefined) return settings.client
-  const { Cluster, Redis } = await loadDriver('Redis', 'ioredis', () => import('ioredis'))
+  const { Cluster, Redis } = await loadIoredis()
   const { username, password, tls, db } = settings
   const redisOptions = {
     ...(username === undefined ? {} : { username }),
