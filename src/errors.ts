@@ -6,6 +6,7 @@
 /** Codes after which the same call may succeed later, unchanged. */
 const RETRYABLE = [
   'QueueFull',
+  'TooManyQueues',
   'LeaseLost',
   'HandlerFailed',
   'TimedOut',

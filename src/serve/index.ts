@@ -34,6 +34,8 @@ export interface ServeOptions {
   maxWait?: Duration
   /** How many requests of each kind wait at once; 1,000 unless given. */
   maxWaiting?: number
+  /** How many queues there may be for a client to make another one; 10,000 unless given. Beyond, a push to a new one is a 503 with `TooManyQueues`. */
+  maxQueues?: number
   /** Hears of errors that are the service's own. A process warning unless given. */
   onError?: OnError
 }
@@ -47,6 +49,7 @@ const RULES: Rules<ServeOptions> = {
   maxPayload: isInteger(1, 512 * 1024 * 1024),
   maxWait: isDuration('maxWait', 0),
   maxWaiting: isInteger(0, 1_000_000),
+  maxQueues: isInteger(0, 1_000_000),
   onError: isFunction,
 }
 
@@ -83,6 +86,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     maxBody: given.maxBody ?? LIMITS.maxBody,
     maxWait: millisecondsOr(given.maxWait, LIMITS.maxWait),
     maxWaiting: given.maxWaiting ?? LIMITS.maxWaiting,
+    maxQueues: given.maxQueues ?? LIMITS.maxQueues,
   }
   const service = new Service({
     ...opened,

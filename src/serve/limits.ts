@@ -10,6 +10,8 @@ export interface Limits {
   maxWait: number
   /** How many requests of each kind (pushes, polls and streams, claims) wait at once; those beyond are answered at once. */
   maxWaiting: number
+  /** How many queues there may be for a client to make another one. */
+  maxQueues: number
   /** Milliseconds, for `Retry-After` of a 503. */
   retryAfter: number
 }
@@ -20,5 +22,6 @@ export const LIMITS: Limits = {
   maxPayload: 1024 * 1024,
   maxWait: 60_000,
   maxWaiting: 1000,
+  maxQueues: 10_000,
   retryAfter: 2000,
 }
