@@ -158,7 +158,7 @@ export class Pg implements Database {
 
 /** With connections of its own, the one that listens among them. */
 export async function openPg({ url, connections, timeout }: Settings): Promise<Database> {
-  const { default: pg } = await loadPg()
+  const pg = await loadPg()
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,

@@ -51,7 +51,7 @@ function poolAt(given: string | URL): () => Promise<EmittingPool> {
 
 /** For reads of handlers: without a deadline for statements. */
 export async function openPool(url: string, connections: number): Promise<EmittingPool> {
-  const { default: pg } = await loadPg()
+  const pg = await loadPg()
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
