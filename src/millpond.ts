@@ -94,7 +94,6 @@ export class Millpond implements AsyncDisposable {
       pusher: new Gather<Push, Pushed>((pushes) => this.#push(pushes), {
         ...GROUP,
         overlap: store.pipelined === true,
-        ...(store.ahead === undefined ? {} : { ahead: store.ahead }),
       }),
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {

@@ -217,8 +217,6 @@ export interface Store {
   readonly capabilities: Capabilities
   /** Calls made one after another are carried out in that order, and a second push may well be sent while one is under way. false unless set. */
   readonly pipelined?: boolean
-  /** Pushes of one turn of the event loop that come in two calls are one, so the first so many may well be sent before the turn's end. Not unless set. */
-  readonly ahead?: number
   /** There when `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
   /** There when `capabilities.replicas`. */

@@ -1,6 +1,6 @@
 -- fail: a claim's attempt failed.
 -- In:  queue, id, fence, now, error (JSON), delay (ms until the next attempt; null: none).
--- Out: the new state, and for waiting.sql priority and place; no row: stale.
+-- Out: the new state; no row: stale.
 -- Invariant: dead when there is no delay or no attempt left. `remove` the dead one where the queue's keep_dead is 0.
 
 -- @statement fail
@@ -10,7 +10,7 @@ update millpond_jobs set
   finished_at = case when :delay is null or attempt >= attempts then :now end,
   error       = :error
 where id = :id and fence = :fence and state = 'running' and queue = :queue
-returning state, priority, seq
+returning state
 
 -- @statement remove
 delete from millpond_jobs where id = :id

@@ -1,7 +1,7 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
 -- Out: `look`: per queue the earliest of each kind, so that only queues with something to do are written to;
---      changes of `expire`: how many; rows of `promote` and `lost`, of which those that wait now go to waiting.sql.
+--      changes of `promote` and `expire`: how many; rows of `lost`.
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
 -- @statement look
@@ -21,7 +21,6 @@ where seq in (
   order by due_at, seq
   limit :limit
 )
-returning priority, seq
 
 -- @statement lost
 update millpond_jobs set
@@ -37,7 +36,7 @@ where seq in (
   order by lease_until, seq
   limit :limit
 )
-returning id, attempt, state, priority, seq
+returning id, attempt, state
 
 -- @statement expire
 -- state: done, dead or cancelled; until: now less the time that the queue keeps them.

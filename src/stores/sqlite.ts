@@ -43,9 +43,6 @@ import { holdOutcomes, pushOutcomes } from './sqlite/outcomes.ts'
 import { settingsOf } from './sqlite/settings.ts'
 import { SqliteTransactions } from './sqlite/transactions.ts'
 
-/** So many pushes are worth a message of their own, which the thread begins with while the event loop makes the rest. */
-const AHEAD = 16
-
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
   const settings = settingsOf(url, options)
@@ -57,12 +54,10 @@ class SqliteStore implements Store {
   readonly capabilities: Capabilities = { durable: true, shared: true, transactions: true }
   readonly transactions: StoreTransactions
   readonly admin: StoreAdmin
-  readonly ahead?: number
   readonly #link: Link
 
   constructor(link: Link) {
     this.#link = link
-    if (link.joins) this.ahead = AHEAD
     this.transactions = new SqliteTransactions(link)
     this.admin = new SqliteAdmin(link)
   }
@@ -72,8 +67,7 @@ class SqliteStore implements Store {
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const atOnce = this.ahead !== undefined && jobs.length >= this.ahead
-    return pushOutcomes(jobs, await this.#link.call('push', packJobs(jobs), atOnce))
+    return pushOutcomes(jobs, await this.#link.call('push', packJobs(jobs)))
   }
 
   async claim(request: ClaimRequest): Promise<Claimed> {

@@ -1,4 +1,4 @@
--- Everything that Millpond keeps in the caller's own database file: five tables, all with the prefix `millpond_`.
+-- Everything that Millpond keeps in the caller's own database file: four tables, all with the prefix `millpond_`.
 -- Run inside a transaction together with setting `version` in millpond_meta. Never changed once released.
 -- Times are milliseconds since 1970. States, names and ids are text, so that people can read the tables with plain SQL.
 
@@ -51,17 +51,8 @@ create table millpond_jobs (
   error             text                                -- JSON: code, name, message, stack
 ) strict;
 
--- Where the waiting jobs are: a stretch of places from `first` to `last`. Jobs pushed one after the other share one, so that a push of many
--- writes a row here, where an index of the waiting jobs would be written for each, and again at its claim. See waiting.sql.
-create table millpond_waiting (
-  queue    text    not null,
-  priority integer not null,
-  first    integer not null,
-  last     integer not null,
-  primary key (queue, priority desc, first)
-) strict, without rowid;
-
 -- Each index holds only the jobs in its own state, so what it serves costs the same whatever else is stored.
+create index millpond_waiting   on millpond_jobs (queue, priority desc)      where state = 'waiting';
 create index millpond_scheduled on millpond_jobs (queue, due_at)             where state = 'scheduled';
 create index millpond_running   on millpond_jobs (queue, lease_until)        where state = 'running';
 -- Serves both the lists that people read and the removal of what was kept long enough.

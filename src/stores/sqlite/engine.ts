@@ -31,28 +31,13 @@ import { type Account, Ledger } from './ledger.ts'
 import type { NotPushed, Stale } from './protocol.ts'
 import { stateFrom } from './records.ts'
 import { type Connection, type Statement, Statements } from './statements.ts'
-import { type Place, placeOf, Runs, Stretches } from './stretches.ts'
-import { bindable, integer, type Row, text, textOrNull, type Value } from './values.ts'
-
-/** Of what `claim` returns. */
-function lastOf(rows: Value[][]): Place {
-  const last = { priority: 9, seq: 0 }
-  for (const [priority, seq] of rows) {
-    const place = { priority: integer(priority), seq: integer(seq) }
-    if (place.priority > last.priority || (place.priority === last.priority && place.seq < last.seq)) continue
-    Object.assign(last, place)
-  }
-  return last
-}
-
-const placeIn = (row: Row): Place => ({ priority: integer(row.priority), seq: integer(row.seq) })
+import { bindable, integer, text, textOrNull, type Value } from './values.ts'
 
 const isFinal = (state: JobState): state is FinalState => state === 'done' || state === 'dead' || state === 'cancelled'
 
 export class Engine {
   readonly statements: Statements
   readonly ledger: Ledger
-  readonly stretches: Stretches
 
   /** Fences are given out above it. */
   readonly floor: number
@@ -61,7 +46,6 @@ export class Engine {
     this.floor = floor
     this.statements = new Statements(connection)
     this.ledger = new Ledger(this.statements)
-    this.stretches = new Stretches(this.statements)
   }
 
   configure(settings: QueueSettings): void {
@@ -91,8 +75,7 @@ export class Engine {
     const due = Math.max(now, runAt ?? now + delay)
     const state = due <= now ? 'waiting' : 'scheduled'
     const common = { queue, state, priority, attempts, now, due_at: due, timeout, group, trace }
-    const { count: stored, last } = this.statements.get('push/insert_alike').insert({ ...common, ids, bodies })
-    if (stored > 0 && state === 'waiting') this.stretches.pushed(queue, priority, last - stored + 1, last)
+    const stored = this.statements.get('push/insert_alike').run({ ...common, ids, bodies })
     const account = this.ledger.open(queue)
     account.move(null, state, stored)
     account.changes.pushed_total += stored
@@ -111,7 +94,6 @@ export class Engine {
   /** `flat`: of `flattenJobs`. */
   #pushEach(flat: readonly Value[], now: number): NotPushed {
     const insert = this.statements.get('push/insert')
-    const waiting = new Runs(this.stretches)
     const outcomes: NotPushed = []
     for (let i = 0, at = 0; i < flat.length; i += JOB_FIELDS, at++) {
       const id = text(flat[i])
@@ -126,15 +108,14 @@ export class Engine {
         continue
       }
       const state = due <= now ? 'waiting' : 'scheduled'
-      const priority = integer(flat[i + 2])
-      const { count, last } = insert.insert({
+      const changed = insert.run({
         id,
         queue,
         state,
         now,
         key,
         due_at: due,
-        priority,
+        priority: bindable(flat[i + 2]),
         attempts: bindable(flat[i + 5]),
         timeout: bindable(flat[i + 6]),
         group: bindable(flat[i + 8]),
@@ -142,8 +123,7 @@ export class Engine {
         encoding: bindable(flat[i + 10]),
         data: bindable(flat[i + 11]),
       })
-      if (count === 1) {
-        if (state === 'waiting') waiting.add(queue, { priority, seq: last })
+      if (changed === 1) {
         account.move(null, state)
         account.changes.pushed_total++
         continue
@@ -152,7 +132,6 @@ export class Engine {
       if (existing === null) throw new Error(`millpond: job ${id} was not stored, and nothing stands in its way`)
       outcomes.push({ at, outcome: existing })
     }
-    waiting.end()
     return outcomes
   }
 
@@ -190,34 +169,10 @@ export class Engine {
   claim({ queue, worker, limit, lease }: ClaimRequest, now: number): PackedClaim {
     const account = this.ledger.find(queue)
     if (account === null || account.paused) return { now, jobs: [] }
-    const found = this.statements.get('claim/look').get({ queue, limit, floor: this.floor })
     const parameters = { queue, worker, limit, now, lease_until: now + lease, floor: this.floor }
-    if (found !== undefined && integer(found.other) === 0) {
-      const count = integer(found.count)
-      if (count > 0) {
-        const last = placeOf(integer(found.last))
-        const taken = this.#take(found, last, parameters)
-        if (taken !== count) throw new Error(`millpond: ${count} jobs were found and ${taken} claimed`)
-        this.#shorten(account, last, count, limit)
-      }
-      return { now, jobs: text(found.jobs) }
-    }
-    const rows = this.statements.get('claim/claim').lists(parameters)
-    this.#shorten(account, lastOf(rows), rows.length, limit)
-    return { now, jobs: rows }
-  }
-
-  #take(found: Row, { priority, seq }: Place, parameters: Record<string, Value>): number {
-    if (found.lowest !== found.highest || found.first !== found.latest)
-      return this.statements.get('claim/take').run(parameters)
-    const stretch = { ...parameters, priority, first: integer(found.first), last: seq }
-    return this.statements.get('claim/take_stretch').run(stretch)
-  }
-
-  #shorten(account: Account, last: Place, count: number, limit: number): void {
-    account.move('waiting', 'running', count)
-    if (count < limit) this.stretches.clear(account.name)
-    else this.stretches.taken(account.name, last)
+    const jobs = this.statements.get('claim/claim').lists(parameters)
+    account.move('waiting', 'running', jobs.length)
+    return { now, jobs }
   }
 
   /** `packed`: of `packCompletions`. Null: nothing was done, since some are stale, and which ones is only seen one by one. */
@@ -266,7 +221,6 @@ export class Engine {
       const state = stateFrom(row.state)
       if (state !== 'dead') {
         account.move('running', state)
-        if (state === 'waiting') this.returned(queue, row)
         return 'retry'
       }
       this.#finish(account, id, 'running', 'dead', this.statements.get('fail/remove'))
@@ -279,23 +233,15 @@ export class Engine {
     if (!account.keeps(to)) remove.run({ id })
   }
 
-  /** A job waits, and this row tells its priority and place. */
-  returned(queue: string, row: Row): void {
-    this.stretches.returned(queue, placeIn(row))
-  }
-
   /** `flat`: of `flattenHolds`. */
   release(queue: string, flat: readonly Value[]): Stale {
     const account = this.ledger.find(queue)
     const release = this.statements.get('release/release')
     const stale: Stale = []
     for (let i = 0, at = 0; i < flat.length; i += HOLD_FIELDS, at++) {
-      const row = release.get({ queue, id: text(flat[i]), fence: bindable(flat[i + 1]) })
-      if (row === undefined) stale.push(at)
-      else {
-        account?.move('running', 'waiting')
-        this.returned(queue, row)
-      }
+      const changed = release.run({ queue, id: text(flat[i]), fence: bindable(flat[i + 1]) })
+      if (changed === 1) account?.move('running', 'waiting')
+      else stale.push(at)
     }
     return stale
   }
@@ -322,7 +268,6 @@ export class Engine {
       const state = stateFrom(row.state)
       if (isFinal(state)) return state
       const account = this.ledger.open(text(row.queue))
-      if (state === 'waiting') this.stretches.left(account.name, placeIn(row))
       if (account.keeps('cancelled')) this.statements.get('cancel/cancel').run({ id, now })
       this.#finish(account, id, state, 'cancelled', this.statements.get('cancel/remove'))
       return 'cancelled'

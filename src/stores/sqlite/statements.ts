@@ -90,12 +90,6 @@ export class Statement {
     return Number(this.#prepared.run(...this.#bind(parameters)).changes)
   }
 
-  /** How many rows it inserted, and the rowid of the last one, which means something only if there are any. */
-  insert(parameters: Readonly<Record<string, Value>>): { count: number; last: number } {
-    const { changes, lastInsertRowid } = this.#prepared.run(...this.#bind(parameters))
-    return { count: Number(changes), last: Number(lastInsertRowid) }
-  }
-
   all(parameters: Readonly<Record<string, Value>> = {}): Row[] {
     return this.#prepared.all(...this.#bind(parameters)).filter(isRow)
   }
