@@ -26,7 +26,6 @@ import { MANY, pauseAfter } from './pace.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 import { type Committed, type Ending, released, Settler } from './settler.ts'
-import './shapes.ts'
 import type { ClaimedJob, Encoded, FailOutcome, HoldOutcome, Store } from './store.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */

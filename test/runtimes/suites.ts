@@ -27,7 +27,6 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/serve/examples.test.ts': 'programs in other languages',
   'test/serve/hangups.test.ts': 'ten thousand clients of a process of Node',
   'test/serve/hostile.test.ts': 'thousands of hostile requests',
-  'test/unit/shapes.test.ts': 'what V8 alone does, asked with a flag of Node’s',
 }
 
 const HOOKS = 'the examples import the package by its name, which a hook of Node’s module loader leads to src/'

@@ -8,23 +8,13 @@
 
 import type { Linked, LinkedList } from '../../linked-list.ts'
 import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
-import type { Shelf, Shelved } from './shelf.ts'
 
-/**
- * Times inside the memory store count from here, in milliseconds: for 24 days they are then small integers, which V8 keeps in
- * the job itself. Milliseconds since 1970 would be boxed, one by one.
- */
-export const ORIGIN = Date.now()
-
-export class Job implements Linked<Job>, Shelved<Job> {
+export class Job implements Linked<Job> {
   prev: Job | null = null
   next: Job | null = null
   list: LinkedList<Job> | null = null
   /** Position in a heap; -1: in none. */
   slot = -1
-  /** Where it stands among all jobs of the store; null: not on a shelf. */
-  shelf: Shelf<Job> | null = null
-  shelved = -1
 
   readonly id: string
   readonly queue: string
@@ -89,10 +79,10 @@ export class Job implements Linked<Job>, Shelved<Job> {
       group: this.group,
       timeout: this.timeout,
       trace: this.trace,
-      pushedAt: ORIGIN + this.pushedAt,
-      dueAt: ORIGIN + this.dueAt,
-      startedAt: this.worker === null ? null : ORIGIN + this.startedAt,
-      finishedAt: isFinal(this.state) ? ORIGIN + this.finishedAt : null,
+      pushedAt: this.pushedAt,
+      dueAt: this.dueAt,
+      startedAt: this.worker === null ? null : this.startedAt,
+      finishedAt: isFinal(this.state) ? this.finishedAt : null,
       worker: this.worker,
       data: { encoding: this.encoding, body: copyBody(this.body) },
       progress: copyEncoded(this.progress),
@@ -140,8 +130,8 @@ export class Claim implements ClaimedJob {
     this.key = job.key
     this.timeout = job.timeout
     this.trace = job.trace
-    this.pushedAt = ORIGIN + job.pushedAt
-    this.dueAt = ORIGIN + job.dueAt
+    this.pushedAt = job.pushedAt
+    this.dueAt = job.dueAt
     this.data = { encoding: job.encoding, body: copyBody(job.body) }
   }
 
@@ -165,25 +155,3 @@ export function copyError(error: JobError | null): JobError | null {
   if (error.stack !== undefined) copy.stack = error.stack
   return copy
 }
-
-/** Kept for its shape's sake, as `shapes.ts` tells. */
-export const CLAIM = new Claim(
-  new Job(
-    {
-      id: '',
-      queue: '',
-      priority: 0,
-      delay: 0,
-      runAt: null,
-      key: null,
-      group: null,
-      attempts: 1,
-      timeout: null,
-      trace: null,
-      data: { encoding: 'json', body: 'null' },
-    },
-    0,
-    0,
-    0,
-  ),
-)

@@ -10,7 +10,6 @@ import type { FinalState, JobState, QueueSettings } from '../../store.ts'
 import { JobHeap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { Job } from './job.ts'
-import type { Jobs } from './jobs.ts'
 import { Leases } from './leases.ts'
 import { byPlace, WaitingLine } from './waiting.ts'
 
@@ -43,9 +42,9 @@ export class MemoryQueue {
   readonly keys = new Map<string, Job>()
   readonly histograms = new Histograms()
   /** The store's jobs, from which one is taken once it is kept no longer. */
-  readonly #jobs: Jobs
+  readonly #jobs: Map<string, Job>
 
-  constructor(name: string, jobs: Jobs) {
+  constructor(name: string, jobs: Map<string, Job>) {
     this.name = name
     this.#jobs = jobs
   }
@@ -119,7 +118,7 @@ export class MemoryQueue {
     job.state = state
     job.finishedAt = now
     if (this.#keep(state) === 0) {
-      this.#jobs.remove(job)
+      this.#jobs.delete(job.id)
       return
     }
     const list = this.finished[state]
@@ -174,6 +173,6 @@ export class MemoryQueue {
 
   #forget(job: Job): void {
     this.#leave(job)
-    this.#jobs.remove(job)
+    this.#jobs.delete(job.id)
   }
 }
