@@ -9,12 +9,19 @@
 import type { Linked, LinkedList } from '../../linked-list.ts'
 import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
 
+/**
+ * Times inside the memory store are milliseconds since this moment. V8 keeps such small integers in the job itself, where
+ * milliseconds since 1970 would take an object each.
+ */
+export const ORIGIN = Date.now()
+
 export class Job implements Linked<Job> {
   prev: Job | null = null
   next: Job | null = null
   list: LinkedList<Job> | null = null
   /** Position in a heap; -1: in none. */
   slot = -1
+  /** Where it stands among all jobs of the store; null: not on a shelf. */
 
   readonly id: string
   readonly queue: string
@@ -79,10 +86,10 @@ export class Job implements Linked<Job> {
       group: this.group,
       timeout: this.timeout,
       trace: this.trace,
-      pushedAt: this.pushedAt,
-      dueAt: this.dueAt,
-      startedAt: this.worker === null ? null : this.startedAt,
-      finishedAt: isFinal(this.state) ? this.finishedAt : null,
+      pushedAt: ORIGIN + this.pushedAt,
+      dueAt: ORIGIN + this.dueAt,
+      startedAt: this.worker === null ? null : ORIGIN + this.startedAt,
+      finishedAt: isFinal(this.state) ? ORIGIN + this.finishedAt : null,
       worker: this.worker,
       data: { encoding: this.encoding, body: copyBody(this.body) },
       progress: copyEncoded(this.progress),
@@ -130,8 +137,8 @@ export class Claim implements ClaimedJob {
     this.key = job.key
     this.timeout = job.timeout
     this.trace = job.trace
-    this.pushedAt = job.pushedAt
-    this.dueAt = job.dueAt
+    this.pushedAt = ORIGIN + job.pushedAt
+    this.dueAt = ORIGIN + job.dueAt
     this.data = { encoding: job.encoding, body: copyBody(job.body) }
   }
 
