@@ -102,6 +102,7 @@ export class Millpond implements AsyncDisposable {
       pending: (push) => this.#pending(push),
       pushed: (job, id, existing) => this.#pushed(job, id, existing),
       rooms: this.#rooms,
+      due: (ms) => this.#keeper.due(ms),
       completed: (id, result) => this.#results.completed(id, result),
       addWorker: (worker) => {
         this.#workers.add(worker)

@@ -17,6 +17,10 @@ returning
   json_array(priority, seq, id, fence, attempt, attempts, "group", key, timeout, trace, pushed_at, due_at, encoding) as job,
   data
 
+-- @statement next_due
+-- When the queue's next scheduled job is due, for `retryAfter`.
+select min(due_at) as due_at from millpond_jobs indexed by millpond_scheduled where queue = :queue and state = 'scheduled'
+
 -- @statement probe
 -- Whether a claim would find anything: an idle worker's empty claim must not take the write lock.
 select 1 as found from millpond_queues

@@ -71,8 +71,8 @@ class SqliteStore implements Store {
   }
 
   async claim(request: ClaimRequest): Promise<Claimed> {
-    const { now, jobs } = await this.#link.call('claim', request)
-    return { now, jobs: claimedFrom(jobs) }
+    const { jobs, ...claimed } = await this.#link.call('claim', request)
+    return { ...claimed, jobs: claimedFrom(jobs) }
   }
 
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
@@ -93,7 +93,7 @@ class SqliteStore implements Store {
     return holdOutcomes(holds.length, stale)
   }
 
-  extend(queue: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
+  extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     const sent = extensions.map(({ id, fence, progress }) => ({ id, fence, progress: copied(progress) }))
     return this.#link.call('extend', { queue, lease, extensions: sent })
   }

@@ -15,6 +15,12 @@ import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, Jo
  */
 export const ORIGIN = Date.now()
 
+/** What a queue says of jobs that are pushed without limits of their own. */
+export interface QueueLimits {
+  readonly attempts: number
+  readonly timeout: number | null
+}
+
 export class Job implements Linked<Job> {
   prev: Job | null = null
   next: Job | null = null
@@ -51,15 +57,16 @@ export class Job implements Linked<Job> {
   result: Encoded | null = null
   error: JobError | null = null
 
-  constructor(job: NewJob, place: number, now: number, dueAt: number) {
+  /** @param queue for what the push leaves to it */
+  constructor(job: NewJob, queue: QueueLimits, place: number, now: number, dueAt: number) {
     this.id = job.id
     this.queue = job.queue
     this.place = place
     this.priority = job.priority
-    this.attempts = job.attempts
+    this.attempts = job.attempts ?? queue.attempts
     this.key = job.key
     this.group = job.group
-    this.timeout = job.timeout
+    this.timeout = job.timeout ?? queue.timeout
     this.trace = job.trace
     this.pushedAt = now
     this.dueAt = dueAt

@@ -5,8 +5,9 @@
  * sizes of the containers. `finish` is the only way into a final state, `#forget` the only way out of the store.
  */
 
+import { DEFAULT_BACKOFF } from '../../backoff.ts'
 import { LinkedList } from '../../linked-list.ts'
-import type { FinalState, JobState, QueueSettings } from '../../store.ts'
+import type { BackoffPolicy, FinalState, JobState, QueueSettings } from '../../store.ts'
 import { JobHeap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { Job } from './job.ts'
@@ -16,6 +17,9 @@ import { byPlace, WaitingLine } from './waiting.ts'
 export const DEFAULT_CAPACITY = 100_000
 /** Most finished jobs of one state that a queue keeps. Time alone would let a fast queue fill the memory within the hour. */
 export const MOST_FINISHED = 10_000
+
+/** Also of claims in queues that do not exist. In milliseconds. */
+export const DEFAULT_LEASE = 30_000
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -28,6 +32,10 @@ export class MemoryQueue {
   keepDone = HOUR
   keepDead = 7 * DAY
   paused = false
+  attempts = 10
+  timeout: number | null = null
+  lease = DEFAULT_LEASE
+  backoff: BackoffPolicy = DEFAULT_BACKOFF
 
   readonly waiting = new WaitingLine()
   readonly scheduled = new JobHeap(byDue)
@@ -54,10 +62,20 @@ export class MemoryQueue {
     if (settings.keepDone !== undefined) this.keepDone = settings.keepDone
     if (settings.keepDead !== undefined) this.keepDead = settings.keepDead
     if (settings.paused !== undefined) this.paused = settings.paused
+    if (settings.attempts !== undefined) this.attempts = settings.attempts
+    if (settings.timeout !== undefined) this.timeout = settings.timeout
+    if (settings.lease !== undefined) this.lease = settings.lease
+    if (settings.backoff !== undefined) this.backoff = { ...settings.backoff }
   }
 
   get full(): boolean {
     return this.capacity !== null && this.waiting.size + this.scheduled.size >= this.capacity
+  }
+
+  /** Milliseconds until the next scheduled job is due; null: there is none. */
+  nextDueIn(now: number): number | null {
+    const next = this.scheduled.first
+    return next === undefined ? null : Math.max(0, next.dueAt - now)
   }
 
   counts(): Record<JobState, number> {

@@ -31,7 +31,10 @@ import { type Account, Ledger } from './ledger.ts'
 import type { NotPushed, Stale } from './protocol.ts'
 import { stateFrom } from './records.ts'
 import { type Connection, type Statement, Statements } from './statements.ts'
-import { bindable, integer, text, textOrNull, type Value } from './values.ts'
+import { bindable, integer, integerOrNull, text, textOrNull, type Value } from './values.ts'
+
+/** Of a queue that does not exist: what it would have. */
+const DEFAULT_LEASE = 30_000
 
 const isFinal = (state: JobState): state is FinalState => state === 'done' || state === 'dead' || state === 'cancelled'
 
@@ -49,7 +52,7 @@ export class Engine {
   }
 
   configure(settings: QueueSettings): void {
-    const { queue, capacity, keepDone, keepDead, paused } = settings
+    const { queue, capacity, keepDone, keepDead, paused, attempts, timeout, lease, backoff } = settings
     this.ledger.reopen(queue)
     this.statements.get('configure/configure').run({
       queue,
@@ -58,6 +61,14 @@ export class Engine {
       keep_done: keepDone ?? null,
       keep_dead: keepDead ?? null,
       paused: paused === undefined ? null : Number(paused),
+      attempts: attempts ?? null,
+      set_timeout: timeout === undefined ? 0 : 1,
+      timeout: timeout ?? null,
+      lease: lease ?? null,
+      backoff_base: backoff?.base ?? null,
+      backoff_factor: backoff?.factor ?? null,
+      backoff_max: backoff?.max ?? null,
+      backoff_jitter: backoff?.jitter ?? null,
     })
     if (capacity !== undefined) this.ledger.ring({ kind: 'room', queue })
     if (paused === false) this.ledger.ring({ kind: 'work', queue })
@@ -74,11 +85,11 @@ export class Engine {
     const { count, queue, priority, delay, runAt, attempts, timeout, group, trace, ids, bodies } = jobs
     const due = Math.max(now, runAt ?? now + delay)
     const state = due <= now ? 'waiting' : 'scheduled'
-    const common = { queue, state, priority, attempts, now, due_at: due, timeout, group, trace }
-    const stored = this.statements.get('push/insert_alike').run({ ...common, ids, bodies })
     const account = this.ledger.open(queue)
+    const limits = { attempts: attempts ?? account.attempts, timeout: timeout ?? account.timeout }
+    const common = { queue, state, priority, now, due_at: due, group, trace, ...limits }
+    const stored = this.statements.get('push/insert_alike').run({ ...common, ids, bodies })
     account.move(null, state, stored)
-    account.changes.pushed_total += stored
     if (stored === count) return []
     const list = idsOf(ids)
     const known = this.statements.get('push/known').all({ ids: JSON.stringify(list), stored })
@@ -116,8 +127,8 @@ export class Engine {
         key,
         due_at: due,
         priority: bindable(flat[i + 2]),
-        attempts: bindable(flat[i + 5]),
-        timeout: bindable(flat[i + 6]),
+        attempts: bindable(flat[i + 5]) ?? account.attempts,
+        timeout: bindable(flat[i + 6]) ?? account.timeout,
         group: bindable(flat[i + 8]),
         trace: bindable(flat[i + 9]),
         encoding: bindable(flat[i + 10]),
@@ -125,7 +136,6 @@ export class Engine {
       })
       if (changed === 1) {
         account.move(null, state)
-        account.changes.pushed_total++
         continue
       }
       const existing = this.#existing(id, queue, key)
@@ -161,18 +171,29 @@ export class Engine {
     return row === undefined ? null : { status: 'existing', id: text(row.id) }
   }
 
-  /** Whether a claim would find anything; only reads. */
-  hasWork(queue: string): boolean {
-    return this.statements.get('claim/probe').get({ queue }) !== undefined
-  }
-
-  claim({ queue, worker, limit, lease }: ClaimRequest, now: number): PackedClaim {
+  claim({ queue, worker, limit, lease: asked }: ClaimRequest, now: number): PackedClaim {
     const account = this.ledger.find(queue)
-    if (account === null || account.paused) return { now, jobs: [] }
+    const lease = asked ?? account?.lease ?? DEFAULT_LEASE
+    if (account === null || account.paused) return { now, lease, jobs: [], retryAfter: null }
     const parameters = { queue, worker, limit, now, lease_until: now + lease, floor: this.floor }
     const jobs = this.statements.get('claim/claim').lists(parameters)
     account.move('waiting', 'running', jobs.length)
-    return { now, jobs }
+    return { now, lease, jobs, retryAfter: jobs.length < limit ? this.#nextDue(queue, now) : null }
+  }
+
+  /** The answer to a claim that finds nothing; undefined: it might find something. Only reads. */
+  emptyClaim(request: ClaimRequest, now: number): PackedClaim | undefined {
+    const { queue } = request
+    if (this.statements.get('claim/probe').get({ queue }) !== undefined) return undefined
+    const row = this.statements.get('counts/queue').get({ queue })
+    const lease = request.lease ?? (row === undefined ? DEFAULT_LEASE : integer(row.lease))
+    const claimable = row !== undefined && integer(row.paused) === 0
+    return { now, lease, jobs: [], retryAfter: claimable ? this.#nextDue(queue, now) : null }
+  }
+
+  #nextDue(queue: string, now: number): number | null {
+    const due = integerOrNull(this.statements.get('claim/next_due').get({ queue })?.due_at ?? null)
+    return due === null ? null : Math.max(0, due - now)
   }
 
   /** `packed`: of `packCompletions`. Null: nothing was done, since some are stale, and which ones is only seen one by one. */
@@ -215,8 +236,10 @@ export class Engine {
 
   fail(queue: string, failures: readonly Failure[], now: number): FailOutcome[] {
     const account = this.ledger.find(queue)
-    return failures.map(({ id, fence, error, delay }) => {
-      const row = this.statements.get('fail/fail').get({ queue, id, fence, now, delay, error: JSON.stringify(error) })
+    return failures.map(({ id, fence, error, delay: asked }) => {
+      const claim = { queue, id, fence }
+      const delay = asked === 'backoff' ? this.#backoff(account, claim) : asked
+      const row = this.statements.get('fail/fail').get({ ...claim, now, delay, error: JSON.stringify(error) })
       if (row === undefined || account === null) return 'stale'
       const state = stateFrom(row.state)
       if (state !== 'dead') {
@@ -226,6 +249,13 @@ export class Engine {
       this.#finish(account, id, 'running', 'dead', this.statements.get('fail/remove'))
       return 'dead'
     })
+  }
+
+  /** Null where the claim is stale. */
+  #backoff(account: Account | null, claim: { queue: string; id: string; fence: number }): number | null {
+    if (account === null) return null
+    const row = this.statements.get('fail/backoff').get({ ...claim, ...account.backoff, random: Math.random() })
+    return row === undefined ? null : integer(row.delay)
   }
 
   #finish(account: Account, id: string, from: JobState, to: FinalState, remove: Statement): void {
@@ -246,7 +276,8 @@ export class Engine {
     return stale
   }
 
-  extend(queue: string, lease: number, extensions: readonly Extension[], now: number): ExtendOutcome[] {
+  extend(queue: string, asked: number | null, extensions: readonly Extension[], now: number): ExtendOutcome[] {
+    const lease = asked ?? this.ledger.find(queue)?.lease ?? DEFAULT_LEASE
     const extend = this.statements.get('extend/extend')
     const report = this.statements.get('extend/report')
     const cancelled = this.statements.get('extend/cancelled')

@@ -29,7 +29,7 @@ export interface AlikeJobs {
   priority: number
   delay: number
   runAt: number | null
-  attempts: number
+  attempts: number | null
   timeout: number | null
   group: string | null
   trace: string | null
@@ -139,7 +139,9 @@ function encodingFrom(value: unknown): Encoding {
 /** What a claim took: per job the JSON list of `claim.sql`, and its data. In no order. */
 export interface PackedClaim {
   now: number
+  lease: number
   jobs: Value[][]
+  retryAfter: number | null
 }
 
 function factsFrom(json: unknown): unknown[] {

@@ -60,7 +60,7 @@ export function read(engine: Engine, request: JobRequest): unknown {
     case 'stats':
       return stats(engine.statements, request.input, now)
     case 'claim':
-      return engine.hasWork(request.input.queue) ? undefined : { now, jobs: [] }
+      return engine.emptyClaim(request.input, now)
     case 'sweep':
       return idleSweep(engine, now) ?? undefined
     default:

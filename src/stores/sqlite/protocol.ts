@@ -36,7 +36,7 @@ export interface Operations {
   complete: { input: { queue: string; packed: PackedCompletions }; output: Stale | null }
   fail: { input: { queue: string; failures: readonly Failure[] }; output: FailOutcome[] }
   release: { input: { queue: string; flat: Value[] }; output: Stale }
-  extend: { input: { queue: string; lease: number; extensions: readonly Extension[] }; output: ExtendOutcome[] }
+  extend: { input: { queue: string; lease: number | null; extensions: readonly Extension[] }; output: ExtendOutcome[] }
   cancel: { input: readonly string[]; output: (FinalState | null)[] }
   sweep: { input: number; output: Swept }
   find: { input: readonly string[]; output: (JobRecord | null)[] }
