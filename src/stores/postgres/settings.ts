@@ -3,8 +3,10 @@ import { MillpondError } from '../../errors.ts'
 import type { StoreOptions } from '../../store.ts'
 
 export interface Settings {
-  /** For the client: without our own options. */
-  url: string
+  /** For the client, one per server: without our own options. */
+  urls: readonly string[]
+  /** Servers that take no writes are passed over. */
+  writable: boolean
   /** Without the password, for messages. */
   place: string
   schema: string
@@ -37,16 +39,7 @@ function integer(name: string, value: unknown, fallback: number, least: number, 
 
 /** @throws InvalidOption */
 export function settingsOf(given: URL | string, options: StoreOptions): Settings {
-  let url: URL
-  try {
-    url = new URL(String(given))
-  } catch (cause) {
-    throw new MillpondError(
-      'InvalidOption',
-      'the URL of a PostgreSQL store is postgres://user:password@host:5432/database',
-      { cause },
-    )
-  }
+  const [url, ...others] = urlsIn(String(given))
   for (const name of Object.keys(options)) {
     if (name !== 'clock' && name !== 'client' && !KNOWN.some((known) => known === name)) {
       invalid(`unknown option "${name}": the PostgreSQL store takes ${KNOWN.join(', ')}, client`)
@@ -66,7 +59,8 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
   if (listen !== 'auto' && listen !== 'on' && listen !== 'off') {
     invalid(`listen must be auto, on or off, not ${String(listen)}`)
   }
-  const settings: Omit<Settings, 'url' | 'place'> = {
+  const settings: Omit<Settings, 'urls' | 'place'> = {
+    writable: sessionsIn(url, others.length > 0),
     schema,
     connections: integer('connections', option('connections'), 5, 3, 10),
     listen,
@@ -74,7 +68,31 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
     timeout: integer('timeout', option('timeout'), TIMEOUT, 100, 600_000),
     client: options.client,
   }
-  for (const name of KNOWN) url.searchParams.delete(name)
-  const place = `${url.host}${url.pathname}`
-  return { ...settings, url: url.href, place }
+  const urls = [url, ...others].map((each) => {
+    for (const name of [...KNOWN, SESSIONS]) each.searchParams.delete(name)
+    return each.href
+  })
+  return { ...settings, urls, place: `${[url, ...others].map(({ host }) => host).join()}${url.pathname}` }
+}
+
+/** One per server: `postgres://one:5432,two:5432/database` is not a URL to the rest of the world. */
+function urlsIn(given: string): [URL, ...URL[]] {
+  const [, before = '', hosts = '', rest = ''] = /^([a-z]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/is.exec(given) ?? []
+  try {
+    const [first = given, ...others] = hosts.includes(',') ? hosts.split(',').map((host) => before + host + rest) : []
+    return [new URL(first), ...others.map((url) => new URL(url))]
+  } catch {
+    // No cause: it would show the password.
+    return invalid('the URL of a PostgreSQL store is postgres://user:password@host:5432/database')
+  }
+}
+
+const SESSIONS = 'target_session_attrs'
+
+/** Whether only servers will do that take writes. A store always writes; the others of libpq's values are for readers. */
+function sessionsIn(url: URL, several: boolean): boolean {
+  const given = url.searchParams.get(SESSIONS) ?? (several ? 'read-write' : 'any')
+  if (given === 'any') return false
+  if (given === 'read-write' || given === 'primary') return true
+  return invalid(`${SESSIONS} must be any, read-write or primary, not ${given}`)
 }
