@@ -8,7 +8,7 @@ export {
   type BatchStats,
   batch,
 } from './batch.ts'
-export type { CloseOptions, CloseReport } from './closing.ts'
+export type { CloseOptions, CloseReport, PondCloseOptions } from './closing.ts'
 export {
   type CoalesceCallOptions,
   type Coalesced,

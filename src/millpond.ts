@@ -1,4 +1,4 @@
-import { type CloseOptions, type CloseReport, closeTimeout } from './closing.ts'
+import { type CloseReport, type PondCloseOptions, pondClosing } from './closing.ts'
 import type { PondCore, Push } from './core.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MAX_PAYLOAD } from './encoding.ts'
@@ -8,12 +8,13 @@ import { Gather } from './gather.ts'
 import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
 import { Keeper } from './keeper.ts'
-import { checkObject, checkOptions, isBoolean, isInteger, isSignal } from './options.ts'
+import { checkObject, checkOptions, isInteger, isSignal } from './options.ts'
 import { GROUP, type Pushed } from './push.ts'
 import { Queue, type QueueOptions } from './queue.ts'
 import { Results } from './results.ts'
 import { Rooms } from './rooms.ts'
 import type { StandardSchema } from './schema.ts'
+import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport } from './stats.ts'
 import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from './store.ts'
 import { openStore } from './stores.ts'
@@ -23,8 +24,11 @@ import type { Worker } from './worker.ts'
 export interface OpenOptions {
   /** Bytes of an encoded payload, result or progress report; 1 MiB unless set. */
   maxPayload?: number
-  /** Drain and end the process on SIGTERM and SIGINT; false unless set. */
-  signals?: boolean
+  /**
+   * Close the pond on SIGTERM and SIGINT, then end the process, with 0 if all went well; false unless set. Options say how, as those of `close`:
+   * `{ before: () => closeServer(server) }` closes a server first, so that no request is cut.
+   */
+  signals?: boolean | PondCloseOptions
   [storeOption: string]: unknown
 }
 
@@ -36,9 +40,6 @@ export interface PondCloseReport extends CloseReport {
 type SchemaOf<Options> = Options extends { schema: infer Schema extends StandardSchema } ? Schema : never
 type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
-
-/** The ponds of this process that a signal drains now; the last one ends it. */
-const draining = new Set<Millpond>()
 
 /** A store, opened: where queues are made and jobs are followed. */
 export class Millpond implements AsyncDisposable {
@@ -55,6 +56,7 @@ export class Millpond implements AsyncDisposable {
   #listeners = 0
   #unlisten: (() => void) | undefined
   #closing: Promise<PondCloseReport> | undefined
+  readonly #stopping = new AbortController()
   /** Closing, and no handler runs any more. */
   #sealed = false
   #signals: (() => void) | undefined
@@ -68,11 +70,11 @@ export class Millpond implements AsyncDisposable {
     const { maxPayload, signals, ...rest } = options
     const own = checkOptions(
       { ...(maxPayload === undefined ? {} : { maxPayload }), ...(signals === undefined ? {} : { signals }) },
-      { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isBoolean },
+      { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isSignals },
       'open',
     )
     const pond = new Millpond(await openStore(url, rest), own.maxPayload ?? MAX_PAYLOAD)
-    if (own.signals === true) pond.#drainOnSignals()
+    if (own.signals) pond.#signals = closeOnSignals(pond, own.signals === true ? {} : own.signals)
     return pond
   }
 
@@ -186,23 +188,46 @@ export class Millpond implements AsyncDisposable {
     return this.#events.on(name, listener)
   }
 
+  /** Aborted, with `Closed`, when the pond begins to close: `before` comes next. What waits for long should end now. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
+  }
+
   /**
    * Drains: no more claims; what runs may finish, until `timeout` (30 s unless given), and the rest is given back; then lets go of
    * the store. Until the last handler has ended pushes are taken, so that a job may still push the next one; then they are `Closed`.
+   * @param options `before` comes first. If it fails, the pond is closed all the same; then `close` rejects with what it threw
    * @throws InvalidOption
    */
-  close(options: CloseOptions = {}): Promise<PondCloseReport> {
-    const timeout = closeTimeout(options)
-    this.#closing ??= this.#close(timeout)
-    return this.#closing
+  close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
+    const { timeout, before } = pondClosing(options, 'close')
+    this.#signals?.()
+    this.#stopping.abort(closed())
+    return before === undefined ? this.#closed(timeout) : this.#closeAfter(before, timeout)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
 
+  /** What `before` calls may close the pond itself; it must not wait for its own end. */
+  async #closeAfter(before: () => unknown, timeout: number): Promise<PondCloseReport> {
+    const began = performance.now()
+    let report: PondCloseReport
+    try {
+      await within(timeout, (async () => before())())
+    } finally {
+      report = await this.#closed(Math.max(0, timeout - Math.round(performance.now() - began)))
+    }
+    return report
+  }
+
+  #closed(timeout: number): Promise<PondCloseReport> {
+    this.#closing ??= this.#close(timeout)
+    return this.#closing
+  }
+
   async #close(timeout: number): Promise<PondCloseReport> {
-    this.#signals?.()
     this.#sealed = this.#workers.size === 0
     const left = this.#rooms.close()
     const reports = await Promise.all([...this.#workers].map((worker) => worker.close({ timeout })))
@@ -278,27 +303,12 @@ export class Millpond implements AsyncDisposable {
       }
     }
   }
+}
 
-  #drainOnSignals(): void {
-    const drain = (signal: NodeJS.Signals) => {
-      draining.add(this)
-      const drained = () => {
-        draining.delete(this)
-        // Once all are drained, the process ends by the very signal, so that whoever sent it sees that it did.
-        if (draining.size === 0) process.kill(process.pid, signal)
-      }
-      this.close().then(drained, (error: unknown) => {
-        if (error instanceof MillpondError) this.#events.trouble(error)
-        drained()
-      })
-    }
-    process.once('SIGTERM', drain)
-    process.once('SIGINT', drain)
-    this.#signals = () => {
-      process.off('SIGTERM', drain)
-      process.off('SIGINT', drain)
-    }
-  }
+function isSignals(value: unknown): boolean | string {
+  if (typeof value === 'boolean') return true
+  if (typeof value !== 'object' || value === null) return 'true, false, or options of close'
+  return pondClosing(value, 'signals').timeout >= 0
 }
 
 function closed(): MillpondError {
@@ -311,6 +321,5 @@ async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms)
   })
-  await Promise.race([promise, late])
-  clearTimeout(timer)
+  await Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }

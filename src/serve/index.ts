@@ -93,13 +93,15 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     onError,
   })
 
+  const receivers: (() => void)[] = []
   const close = async (timeout: number) => {
     await service.settled()
     await sweeper.stop()
     await pond.close({ timeout })
+    for (const letGo of receivers) letGo()
   }
   try {
-    for (const delivery of given.deliveries ?? []) deliver(pond, delivery, maxPayload)
+    for (const delivery of given.deliveries ?? []) receivers.push(deliver(pond, delivery, maxPayload))
   } catch (error) {
     await close(0)
     throw error

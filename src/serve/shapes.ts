@@ -1,7 +1,7 @@
 /** The shapes of requests and answers, as JSON Schema. */
-import { LAST_MOMENT } from '../duration.ts'
 import { ERROR_CODES } from '../errors.ts'
 import { JOB_STATES } from '../store.ts'
+import { LAST_TIME } from '../web/time.ts'
 import type { Schema } from './schema.ts'
 
 /** Milliseconds. Text such as "30s" has no place here: no schema can say how long is too long. */
@@ -46,9 +46,10 @@ const options: Readonly<Record<string, Schema>> = {
   priority: { type: 'integer', minimum: 0, maximum: 9, default: 4, description: 'Higher first.' },
   delay: duration('Due after this long', 0, CENTURY),
   runAt: {
-    description: 'when it is due: a time in ISO 8601, or milliseconds since 1970',
+    description:
+      'when it is due: a time in RFC 3339, or milliseconds since 1970; up to the end of the year 9999 in UTC',
     anyOf: [
-      { type: 'integer', minimum: 0, maximum: LAST_MOMENT },
+      { type: 'integer', minimum: 0, maximum: LAST_TIME },
       { type: 'string', format: 'date-time' },
     ],
   },
@@ -176,6 +177,13 @@ export const requeued: Schema = {
   type: 'object',
   properties: { requeued: { type: 'integer', description: 'How many jobs went back to waiting.' } },
   required: ['requeued'],
+}
+
+export const nothing: Schema = {
+  title: 'Nothing',
+  description: 'An empty object, or no body.',
+  type: 'object',
+  additionalProperties: false,
 }
 
 export const claimRequest: Schema = {

@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto'
 import type { JobInfo } from '../job.ts'
 import type { JobState } from '../store.ts'
 import { jsonText } from './answer.ts'
+import { timeText } from './time.ts'
 
 /**
- * What an answer tells of a job. Times are ISO 8601 in UTC, by the store's clock; what is not known or has not happened is left out.
+ * What an answer tells of a job. Times are RFC 3339 in UTC, by the store's clock; what is not known or has not happened is left out.
  * The payload, the worker and the error's stack are not for clients.
  */
 export interface JobView {
@@ -33,11 +34,11 @@ export function jobView(job: JobInfo, expectedStart?: Date): JobView {
   const { id, queue, state, priority, attempt, attempts, startedAt, finishedAt, progress, result, error } = job
   return {
     ...{ id, queue, state, priority, attempt, attempts },
-    pushedAt: job.pushedAt.toISOString(),
-    dueAt: job.dueAt.toISOString(),
-    ...(startedAt === null ? {} : { startedAt: startedAt.toISOString() }),
-    ...(finishedAt === null ? {} : { finishedAt: finishedAt.toISOString() }),
-    ...(expectedStart === undefined ? {} : { expectedStart: expectedStart.toISOString() }),
+    pushedAt: timeText(job.pushedAt),
+    dueAt: timeText(job.dueAt),
+    ...(startedAt === null ? {} : { startedAt: timeText(startedAt) }),
+    ...(finishedAt === null ? {} : { finishedAt: timeText(finishedAt) }),
+    ...(expectedStart === undefined ? {} : { expectedStart: timeText(expectedStart) }),
     ...(progress === undefined ? {} : { progress }),
     ...(result === undefined ? {} : { result }),
     ...(error === null ? {} : { error: { name: error.name, message: error.message, code: error.code } }),

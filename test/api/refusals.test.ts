@@ -150,6 +150,12 @@ onEachStore('refusals', {
 
   'options of opening': async ({ url }) => {
     const bad: unknown[] = [{ maxPayload: 0 }, { maxPayload: 1.5 }, { signals: 'yes' }, { maxPaylod: 5 }, null, 'x', []]
+    bad.push(
+      { signals: { before: 1 } },
+      { signals: { timeout: -1 } },
+      { signals: { bevore: () => {} } },
+      { signals: null },
+    )
     for (const options of bad) await refused(Millpond.open(url, anything(options)), 'InvalidOption')
   },
 })
