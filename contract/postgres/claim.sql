@@ -1,7 +1,8 @@
 -- claim: gives waiting jobs to a worker.
 -- In:  queue, worker, limit; lease in ms, null: the queue's; listener: who wants to be notified of pushes if there were too few jobs; or null.
--- Out: at: the time; holds: the lease in ms; jobs: a JSON list per job, highest priority first, then by place, or null: id fence attempt attempts
---      priority pushed_at due_at key group timeout trace encoding, data (JSON text, else bytes in base64); retry_after: ms, or null; asleep: the
+-- Out: at: the time; holds: the lease in ms; jobs: a JSON list of a list per job, highest priority first, then by place, or null: id fence attempt attempts
+--      priority pushed_at due_at, data (JSON text, else bytes in base64), and a list of key group timeout trace encoding where any
+--      of them is more than null or `json`; retry_after: ms, or null; asleep: the
 --      listener was noted only now, or pushes are under way that did not see it yet, so what they store would go unnoticed: claim
 --      once more; bounded: the queue has a capacity.
 --      Fewer than asked for also where the data of what was found comes to 16 MiB: ask for the rest.
@@ -41,7 +42,7 @@ end $$;
 
 create or replace function millpond.claim(
   queue text, worker text, "limit" integer, lease bigint default null, listener text default null, now bigint default null,
-  out at bigint, out holds bigint, out jobs json, out retry_after bigint, out asleep boolean, out bounded boolean
+  out at bigint, out holds bigint, out jobs text, out retry_after bigint, out asleep boolean, out bounded boolean
 ) returns record
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -113,8 +114,11 @@ begin
       ), sorted as (
         select * from moved order by priority desc, seq
       )
-      select json_agg(json_build_array(id, fence, attempt, attempts, priority, pushed_at, due_at, key, "group", timeout, trace, encoding,
-          coalesce(data, encode(data_bytes, 'base64')))),
+      select '[' || string_agg(
+          '["' || id || '",' || fence || ',' || attempt || ',' || attempts || ',' || priority || ',' || pushed_at || ',' || due_at || ',' ||
+            to_json(coalesce(data, encode(data_bytes, 'base64'))) ||
+            case when key is null and "group" is null and timeout is null and trace is null and encoding = 'json' then ']'
+            else ',' || json_build_array(key, "group", timeout, trace, encoding) || ']' end, ',') || ']',
         count(*), array_agg(line) filter (where seq & 4095 = 0)
       into jobs, v_count, v_passed from sorted;
       insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'waiting', 'running', v_count);

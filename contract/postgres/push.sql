@@ -23,6 +23,25 @@ begin
   perform pg_advisory_xact_lock_shared(hashtext('millpond'), (last_value >> 12)::integer) from millpond.place;
 end $$;
 
+-- The same rules as in every library, for whoever may call these functions: no job of theirs can harm a worker or a sweep.
+create or replace function millpond.check_job(
+  p_priority smallint, p_due bigint, p_attempts integer, p_timeout bigint, p_key text, p_group text
+) returns void
+language plpgsql immutable as $$
+begin
+  if p_priority is null or p_priority not between 0 and 9 then
+    raise exception 'InvalidOption: priority is 0 to 9' using errcode = '22023';
+  elsif p_due is null or p_due not between 0 and 8640000000000000 then
+    raise exception 'InvalidOption: delay or run_at is out of range' using errcode = '22023';
+  elsif p_attempts not between 1 and 1000000 then
+    raise exception 'InvalidOption: attempts is 1 to 1000000' using errcode = '22023';
+  elsif p_timeout not between 1 and 8640000000000000 then
+    raise exception 'InvalidOption: timeout is at least 1 ms' using errcode = '22023';
+  elsif octet_length(p_key) not between 1 and 255 or octet_length(p_group) not between 1 and 255 then
+    raise exception 'InvalidName: a key or group has 1 to 255 bytes' using errcode = '22023';
+  end if;
+end $$;
+
 -- Whether what others have committed by now can be seen.
 create or replace function millpond.sees_all() returns boolean
 language sql stable as $$
@@ -90,6 +109,7 @@ declare
   v_known    uuid[];
   v_count    integer;
 begin
+  perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group");
   if cardinality(push_list.ids) is distinct from cardinality(push_list.data) then
     raise exception 'InvalidOption: as many data as ids' using errcode = '22023';
   end if;
@@ -202,6 +222,7 @@ begin
     end if;
     v_due := greatest(v_now, coalesce(job."runAt", v_now + coalesce(job.delay, 0)));
     v_later := v_due > v_now;
+    perform check_job(job.priority, v_due, job.attempts, job.timeout, job.key, job."group");
     v_existing := null;
     if v_sees and (v_doubt or job.fresh is not true) then
       select id into v_existing from waiting where id = job.id;
@@ -269,17 +290,10 @@ as $$
 declare
   v_outcome text;
 begin
-  -- The same rules as in every library.
   if queue is null or queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$' then
     raise exception 'InvalidName: a queue name has 1 to 128 of A-Z a-z 0-9 _ - . : / and begins with a letter or digit' using errcode = '22023';
-  elsif octet_length(key) not between 1 and 255 or octet_length("group") not between 1 and 255 then
-    raise exception 'InvalidName: a key or group has 1 to 255 bytes' using errcode = '22023';
   elsif data is null then
     raise exception 'InvalidOption: data is null; push ''null'' to mean the JSON value' using errcode = '22023';
-  elsif priority is null or priority not between 0 and 9 then
-    raise exception 'InvalidOption: priority is 0 to 9' using errcode = '22023';
-  elsif attempts not between 1 and 1000000 then
-    raise exception 'InvalidOption: attempts is 1 to 1000000' using errcode = '22023';
   elsif coalesce(delay, -1) not between 0 and 8640000000000000 then
     raise exception 'InvalidOption: delay is at least 0 ms' using errcode = '22023';
   elsif timeout not between 1 and 2073600000 then

@@ -91,14 +91,14 @@ begin
       delete from millpond.done where slot = p_slot and id = any (array(
         select id from millpond.done
         where slot = p_slot and queue = v_queue.id and finished_at <= p_now - v_keep
-        order by finished_at, seq limit p_limit - v_expired));
+        order by finished_at limit p_limit - v_expired));
       get diagnostics v_gone = row_count;
       if v_gone > 0 then
         insert into millpond.moves (queue, slot, was, becomes, count) values (v_queue.id, p_slot, 'done', 'gone', v_gone);
         v_expired := v_expired + v_gone;
       end if;
       select least(v_next, finished_at + v_keep) into v_first from millpond.done
-      where slot = p_slot and queue = v_queue.id order by finished_at, seq limit 1;
+      where slot = p_slot and queue = v_queue.id order by finished_at limit 1;
       v_next := coalesce(v_first, v_next);
     else
       foreach v_state in array array['dead', 'cancelled'] loop

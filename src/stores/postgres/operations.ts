@@ -24,7 +24,7 @@ import type { Row } from './database.ts'
 import type { Doorbell } from './doorbell.ts'
 import { Finder } from './finder.ts'
 import { Pusher } from './pusher.ts'
-import { integer, integersOrNull, list, recordFrom, statsFrom, sweptFrom, texts, textsOrNull } from './records.ts'
+import { integer, integersOrNull, list, recordFrom, statsFrom, sweptFrom, text, texts, textsOrNull } from './records.ts'
 import {
   type Alike,
   alike,
@@ -140,7 +140,7 @@ export class Operations {
     const call = 'claim($1, $2, $3, $4, $5, $6)'
     const { listener } = this.#doorbell
     const [row] = await this.#caller.rows(call, [queue, worker, limit, lease, listener, this.#caller.now()])
-    const jobs = row?.jobs === null ? [] : list(row?.jobs).map(claimedFrom)
+    const jobs = row?.jobs === null ? [] : list(JSON.parse(text(row?.jobs))).map(claimedFrom)
     if (jobs.length > 0 && row?.bounded === true) {
       this.#doorbell.bells.ring('room', queue)
       this.#doorbell.tell('room', queue)
@@ -181,7 +181,7 @@ export class Operations {
       this.#caller.now(),
     ])
     const outcomes = texts(answerOf(rows)).map(
-      (text): FailOutcome => (text === 'retry' || text === 'dead' ? text : 'stale'),
+      (outcome): FailOutcome => (outcome === 'retry' || outcome === 'dead' ? outcome : 'stale'),
     )
     if (failures.some(({ delay }, at) => (delay === 0 || delay === 'backoff') && outcomes[at] === 'retry'))
       this.#doorbell.bells.ring('work', queue)
@@ -210,7 +210,9 @@ export class Operations {
       textArray(reports),
       this.#caller.now(),
     ])
-    return texts(answerOf(rows)).map((text): ExtendOutcome => (text === 'ok' || text === 'cancelled' ? text : 'stale'))
+    return texts(answerOf(rows)).map(
+      (outcome): ExtendOutcome => (outcome === 'ok' || outcome === 'cancelled' ? outcome : 'stale'),
+    )
   }
 
   async cancel(ids: readonly string[]): Promise<(FinalState | null)[]> {

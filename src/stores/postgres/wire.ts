@@ -92,10 +92,13 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : un
 const number = (value: unknown): number => (typeof value === 'number' ? value : unexpected(value))
 const textOrNull = (value: unknown): string | null => (value === null ? null : text(value))
 
+const NOTHING_RARE = [null, null, null, null, 'json']
+
 /** A job of `claim`: a list, in the order that `claim.sql` gives. */
 export function claimedFrom(value: unknown): ClaimedJob {
   if (!Array.isArray(value)) return unexpected(value)
-  const [id, fence, attempt, attempts, priority, pushedAt, dueAt, key, group, timeout, trace, encoding, data] = value
+  const [id, fence, attempt, attempts, priority, pushedAt, dueAt, data, rare] = value
+  const [key, group, timeout, trace, encoding]: unknown[] = Array.isArray(rare) ? rare : NOTHING_RARE
   return {
     id: text(id),
     fence: number(fence),
