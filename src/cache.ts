@@ -4,6 +4,7 @@
  * URL: `redis://user:password@host:6379/0` and whatever else the Redis store takes, or `memory:` for the process alone. The path of a call: here →
  * cache/cached.ts → cache/loader.ts (one flight per key) → cache/layers.ts (what is known) → cache/memory.ts and cache/redis.ts.
  */
+import './runtime.ts'
 import { type Cached, cached } from './cache/cached.ts'
 import { Codec } from './cache/codec.ts'
 import { Flying } from './cache/flying.ts'
@@ -35,8 +36,10 @@ import { Structures } from './cache/structures.ts'
 import { Tracker } from './cache/tracker.ts'
 import { trouble } from './cache/trouble.ts'
 import { ALONE } from './cache/watch.ts'
-import { shown } from './duration.ts'
+import { kindOf, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
+import { safeText } from './safe-error.ts'
+import { held } from './stores/held.ts'
 
 export type { Cached } from './cache/cached.ts'
 export type { Load, LoadContext } from './cache/loader.ts'
@@ -85,7 +88,10 @@ export class Cache {
     const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(String(url))?.[1]?.toLowerCase()
     if (scheme === 'memory') return Cache.#inMemory(checked)
     if (scheme === 'redis' || scheme === 'rediss') return Cache.#onRedis(String(url), checked)
-    throw new MillpondError('UnknownScheme', `a cache is at redis:, rediss: or memory:; got ${shown(url)}`)
+    throw new MillpondError(
+      'UnknownScheme',
+      `a cache is at redis:, rediss: or memory:; got ${scheme === undefined ? kindOf(url) : `${scheme}:`}`,
+    )
   }
 
   static #inMemory({ memory, drift, maxValue, onError }: CheckedCacheOptions): Cache {
@@ -100,7 +106,7 @@ export class Cache {
     const redis = await RedisSide.open(url, given)
     const { names } = redis
     const codec = new Codec(new Structures(redis), maxValue, (error) => {
-      const message = `the shared record structures cannot be used, so values are written without: ${String(error)}`
+      const message = `the shared record structures cannot be used, so values are written without: ${safeText(error)}`
       onTrouble(new MillpondError('PayloadNotDecodable', message, { cause: error }), names.structures)
     })
     const heard = {
@@ -117,7 +123,7 @@ export class Cache {
     const prefixes = [names.values, names.tags]
     const tracker = new Tracker(redis.client, { prefixes, channel: names.channel, drift }, heard)
     const layers = new Layers(redis, tracker, codec, { memory, drift, onTrouble })
-    await tracker.start()
+    await held(tracker.start())
     return new Cache(layers, { layers, counts: noCounts(), hearing: () => tracker.on, onTrouble }, tracker)
   }
 

@@ -1,4 +1,6 @@
 /** The public API, and nothing else. */
+import './runtime.ts'
+
 export type { Backoff, BackoffFunction, BackoffOptions } from './backoff.ts'
 export {
   type BatchCallOptions,
@@ -22,7 +24,7 @@ export type { Context } from './context.ts'
 export type { Duration } from './duration.ts'
 export { type ErrorCode, isMillpondError, MillpondError } from './errors.ts'
 export type { AttemptEvent, JobEvent, PondEvents, Timings } from './events.ts'
-export type { Job, JobInfo } from './job.ts'
+export type { Job, JobInfo, JobPart } from './job.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './millpond.ts'
 export { Outcome } from './outcome.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './push.ts'

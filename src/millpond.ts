@@ -138,7 +138,7 @@ export class Millpond implements AsyncDisposable {
     return new Queue(this.#core, name, options)
   }
 
-  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, PayloadNotDecodable, `Store…` */
+  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, `Store…` */
   async job(id: string): Promise<JobInfo | undefined> {
     this.#assertOpen()
     const [record] = await this.#store.find([checkId(id)])
@@ -148,7 +148,8 @@ export class Millpond implements AsyncDisposable {
   /**
    * Waits until the job is finished, wherever it runs, and resolves to what its handler returned.
    * @param options `timeout`: without limit unless given. `signal`: stops waiting.
-   * @throws JobFailed (its `cause` is the job's last error), JobCancelled, JobUnknown, ResultTimeout, InvalidName, Closed
+   * @throws JobFailed, ResultTimeout (the `cause` of both is the job's last error, if an attempt has failed), JobCancelled, JobUnknown,
+   * InvalidOption, InvalidName, Closed
    */
   async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
     this.#assertOpen()
@@ -183,7 +184,7 @@ export class Millpond implements AsyncDisposable {
     return (await this.#store.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
   }
 
-  /** Calls the listener whenever the event happens in this process; see `PondEvents`. @returns a function that stops it */
+  /** Calls the listener whenever the event happens in this process; see `PondEvents`. @returns a function that stops it @throws InvalidOption */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
     return this.#events.on(name, listener)
   }

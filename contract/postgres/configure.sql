@@ -1,6 +1,6 @@
 -- configure: creates a queue or changes its settings.
 -- In:  queue; capacity and timeout (applied if set_capacity, set_timeout; null: no limit); all others null: unchanged. Times in ms.
--- Invariant: what is not given stays.
+-- Invariant: what is not given stays. With nothing but the queue's name it does nothing: a name alone makes no queue.
 
 create or replace function millpond.configure(
   queue text, set_capacity boolean default false, capacity bigint default null, keep_done bigint default null,
@@ -14,11 +14,17 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  v_queue  integer := queue_of(configure.queue);
+  v_queue  integer;
   v_before queues%rowtype;
   v_after  queues%rowtype;
 begin
-  select * into v_before from queues where id = v_queue for update;
+  if not configure.set_capacity and not configure.set_timeout and coalesce(configure.keep_done, configure.keep_dead, configure.attempts,
+    configure.lease, configure.backoff_base, configure.backoff_max) is null
+    and coalesce(configure.backoff_factor, configure.backoff_jitter) is null and configure.paused is null then return; end if;
+  -- Until this is over the queue is not removed.
+  perform enter(true);
+  v_queue := queue_of(configure.queue);
+  select * into v_before from queues where id = v_queue for no key update;
   v_after := v_before;
   if configure.set_capacity then v_after.capacity := configure.capacity; end if;
   if configure.set_timeout then v_after.timeout := configure.timeout; end if;
@@ -44,4 +50,14 @@ begin
   end if;
   -- Either may be what someone waits for: a raised capacity, or the end of a pause.
   if configure.paused = false then perform ring_work(configure.queue, true); end if;
+end $$;
+
+-- make_queue: a queue comes into being, with default settings.
+-- In:  queue. To be called before a push in a transaction that may last: others that push to a queue which that has made wait for its end.
+create or replace function millpond.make_queue(queue text) returns void
+language plpgsql security definer set search_path = millpond, pg_temp
+as $$
+begin
+  perform enter(true);
+  perform queue_of(make_queue.queue);
 end $$;

@@ -113,6 +113,7 @@ begin
   if cardinality(push_list.ids) is distinct from cardinality(push_list.data) then
     raise exception 'InvalidOption: as many data as ids' using errcode = '22023';
   end if;
+  perform enter(push_list.own);
   select q.id, q.capacity, q.attempts, q.timeout into v_queue, v_limit, v_attempts, v_timeout from queues as q where q.name = push_list.queue;
   if v_queue is null then
     v_queue := queue_of(push_list.queue);
@@ -128,7 +129,6 @@ begin
       from unnest(push_list.ids, push_list.data) with ordinality as job(id, data, at)
     ), push_list.own, push_list.now, push_list.again);
   end if;
-  perform enter(push_list.own);
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if push_list.fresh then
     -- Inserting without `on conflict` costs a third less.

@@ -25,6 +25,8 @@ local function mark_asleep()
   local by = settings[4]
   if not recent(settings[3], now) then by = bell[3] elseif by ~= bell[3] then by = '*' end
   redis.call('HSET', K.queue, 'asleep', now, 'asleepBy', by)
+  -- Of a queue that is not there nothing stays behind.
+  if redis.call('HLEN', K.queue) == 2 then redis.call('PEXPIRE', K.queue, 2 * RECENT) end
 end
 
 if settings[1] == '1' then return list_of(2) .. cmsgpack.pack(now) .. '\194' end
@@ -41,7 +43,6 @@ end
 -- No fence is given up to it. A server that was restarted, or took another's place, may have lost the last claims, which had fences up to some
 -- way above those that it knows: it goes on far above, at the time in tenths of a millisecond: no job is claimed more often than that, so that a
 -- server that loses this as well begins above it once more. RAISE is for one whose clock is behind.
-local RAISE = 100000
 local kept = settings[6] or ''
 local floor, known = tonumber(string.sub(kept, 17)) or 0, string.sub(kept, 1, 16)
 if known ~= (not again and input[8] or server_run()) then

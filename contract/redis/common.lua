@@ -19,8 +19,13 @@
 --   done       LIST of ids in the order of finishing
 --   results, progress, errors             HASH id → MessagePack of the encoded value
 --   queue      HASH of settings (capacity, keepDone, keepDead, paused) and marks: place, holes, twins, asleep, asleepBy, room, watched,
+--              listed: the queue is in the list of queues, which is to be made sure after the first job or setting (`register`),
 --              run: 16 characters that tell by which process of the server fences were last given out, then the floor above which they are,
 --              or nothing for 0
+--
+-- What all queues share, under the hash tag {PREFIX}:
+--   queues     HASH name → number of partitions, behind which a space and a token may stand (`unregister`)
+--   floor      above which fences of queues that come into being are given out; not there: 0
 --
 -- A record, numbers big-endian:
 --   id's first 10 bytes | shape | place | pushedAt | attempts | key, if WITH_KEY | job
@@ -32,12 +37,14 @@
 -- until a claim meets the hole; if the job goes before that, a state of letter `h` stays for the hole, under the name.
 -- So a name is in the lists once at most, and a job whose state has the flag is no twin.
 --
--- The first write of every script but push, configure and record removes something. Redis refuses a script at its memory limit only
+-- The first write of every script but push, configure, record and those of the list of queues removes something. Redis refuses a script at its memory limit only
 -- on the first write, and only if that may take memory: so a full server can still be drained, and no script ends half-way.
 
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept
 local KEYED, HOLE = 1, 2 -- flags of a state
 local WITH_KEY, PLAIN, APART, WIDE = 16, 32, 64, 128 -- flags of a record's shape
+-- No more fences than this are given out between two looks at the server's `run_id`.
+local RAISE = 100000
 local RECENT = 5000 -- ms that a mark holds; whoever waits renews it once a second
 local NIL = '\192'
 local MANY = 4000 -- arguments in one command; Lua's stack ends at 8000

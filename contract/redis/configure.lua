@@ -2,8 +2,8 @@
 -- configure: changes a queue's settings.
 -- KEYS: queue
 -- In:  [now, bell, settings], two items per setting: name (capacity, keepDone, keepDead, paused), value; capacity false: without limit.
--- Out: nothing.
--- Invariant: what is not given stays.
+-- Out: nothing; or nil: the partition is not listed. Register the queue once more, and then call `listed`.
+-- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue.
 
 local QUEUE = KEYS[1]
 local input = cmsgpack.unpack(ARGV[1])
@@ -20,4 +20,5 @@ for i = 1, #settings, 2 do
   end
   if name == 'capacity' then ring(bell, 'room') end
 end
-return ''
+redis.call('PERSIST', QUEUE)
+return redis.call('HEXISTS', QUEUE, 'listed') == 1 and '' or NIL

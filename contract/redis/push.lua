@@ -1,10 +1,13 @@
 -- @include common.lua
 -- push: stores jobs.
 -- KEYS: queue jobs states keys scheduled returned fresh
--- In:  [now, bell, least, most, items, extras], four items per job: name, start, rest, priority. name: the id's last 6 bytes; start: the
+-- In:  [now, bell, least, most, items, extras, floor], four items per job: name, start, rest, priority. name: the id's last 6 bytes; start: the
 --      first 11 bytes of the job's record, without the flags APART and WIDE; rest: what follows pushedAt. With 16 added to the priority, the
 --      job has three extras: key (or false), delay, runAt (or false). least, most: of the times in the ids, so that not each is looked at.
--- Out: nothing if all were pushed; else a list with, per job, 0: pushed, 1: full, or the id of the existing job.
+--      floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else false.
+-- Out: nothing if all were pushed; else a list with, per job, 0: pushed, 1: full, or the id of the existing job; and then true where the partition is
+--      not listed: register the queue once more, before the push is acknowledged, and then call `listed`. Without a floor nil: nothing was
+--      stored, since it is not listed: the queue may have been removed. Register it, and push again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
 local K = { queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], keys = KEYS[4], scheduled = KEYS[5], returned = KEYS[6] }
@@ -21,10 +24,15 @@ local function id_at(i)
   return struct.pack('c10c6', items[i * 4 - 2], names[i])
 end
 
+local settings = redis.call('HMGET', K.queue, 'capacity', 'holes', 'asleep', 'asleepBy', 'twins', 'listed')
+local listed, floor = settings[6], input[7]
+if not listed and not floor then return NIL end
 local place = redis.call('HINCRBY', K.queue, 'place', count) - count
--- What the queue knows from its first job on, so that a claim that is lost cannot have been the one to note it.
-if place == 0 then redis.call('HSET', K.queue, 'run', server_run()) end
-local settings = redis.call('HMGET', K.queue, 'capacity', 'holes', 'asleep', 'asleepBy', 'twins')
+if place == 0 then
+  -- What the queue knows from its first job on, so that a claim that is lost cannot have been the one to note it.
+  redis.call('HSET', K.queue, 'run', server_run() .. (floor and floor > 0 and string.format('%.0f', floor) or ''))
+  redis.call('PERSIST', K.queue)
+end
 local found = hmget(K.jobs, names)
 local twins = false
 if tonumber(settings[5] or 0) > 0 then
@@ -140,6 +148,6 @@ call('ZADD', K.returned, returned)
 for priority, line in pairs(lines) do call('RPUSH', fresh(priority), line) end
 if ready then wake(K, bell, now, settings[3], settings[4]) end
 if full then redis.call('HSET', K.queue, 'room', now) end
-if plain then return '' end
+if plain and listed then return '' end
 for i = 1, count do outcomes[i] = outcomes[i] or '\0' end
-return list_of(count) .. table.concat(outcomes)
+return list_of(count + (listed and 0 or 1)) .. table.concat(outcomes) .. (listed and '' or '\195')

@@ -1,11 +1,13 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include endings.lua
+-- @include idle.lua
 -- sweep: what time alone brings about.
 -- KEYS: queue jobs states keys scheduled running returned done dead cancelled results progress errors
 -- In:  [now, bell, promote, lose, expire]: at most so many of each; all 0: only look.
--- Out: [due, next, promoted, expired, lost…]. due: whether there is (still) something to do. next: ms until the next scheduled job is due, or
---      nil. Each lost [id, attempt, dead].
+-- Out: [due, next, promoted, expired, idle, lost…]. due: whether there is (still) something to do. next: ms until the next scheduled job is due, or
+--      nil. idle: no job is left, and each setting is the default; of a queue of which all partitions are that for an hour, see `unregister`.
+--      Each lost [id, attempt, dead].
 -- Invariant: touches at most that many jobs. Any number of processes may sweep at once.
 
 local K = {
@@ -109,5 +111,5 @@ local soonest = redis.call('ZRANGE', K.scheduled, 0, 0, 'WITHSCORES')
 local nxt = soonest[2] and math.max(0, soonest[2] - now)
 local due = nxt == 0 or #until_time(K.running, now, 1) > 0 or #done_until(now - keep_done, 1) > 0
   or #until_time(K.dead, now - keep_dead, 1) > 0 or #until_time(K.cancelled, now - keep_dead, 1) > 0
-return list_of(4 + #lost) .. (due and '\195' or '\194') .. (nxt and cmsgpack.pack(nxt) or NIL)
-  .. cmsgpack.pack(promoted) .. cmsgpack.pack(expired) .. table.concat(lost)
+return list_of(5 + #lost) .. (due and '\195' or '\194') .. (nxt and cmsgpack.pack(nxt) or NIL)
+  .. cmsgpack.pack(promoted) .. cmsgpack.pack(expired) .. (is_idle(K) and '\195' or '\194') .. table.concat(lost)

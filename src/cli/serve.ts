@@ -1,5 +1,6 @@
 /** `millpond serve`: from settings to a server that runs until it is told to stop. */
 import { isMillpondError } from '../errors.ts'
+import { sketch } from '../safe-error.ts'
 import { serve } from '../serve/index.ts'
 import { HttpServer } from '../serve/server.ts'
 import { Log } from './log.ts'
@@ -26,11 +27,13 @@ export async function startServing(settings: ServeSettings, write: (line: string
     hosts: settings.hosts,
     deliveries,
     onError: (error) => log.trouble(kindOf(error), messageOf(error)),
+    onUnauthorized: ({ address = 'unknown', times }) =>
+      log.trouble(`401 ${address}`, 'a request without a right token', { address, times }),
   })
   const server = new HttpServer({
     handle: (request) => served.handle(request),
     stopping: () => served.stop(),
-    maxConnections: settings.maxConnections,
+    limits: settings.connections,
     ...(settings.logRequests
       ? { onAnswer: (method, path, status, ms) => log.info(`${method} ${path} ${status}`, { ms: Math.round(ms) }) }
       : {}),
@@ -68,5 +71,5 @@ function kindOf(error: unknown): string {
 
 function messageOf(error: unknown): string {
   if (isMillpondError(error)) return `${error.code}: ${error.message}`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return sketch(error)
 }

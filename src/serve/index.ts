@@ -3,8 +3,9 @@
  * `Deno.serve((request) => service.handle(request))`.
  */
 
+import '../runtime.ts'
 import { closeTimeout } from '../closing.ts'
-import type { Duration } from '../duration.ts'
+import { type Duration, kindOf } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
 import { type OnError, reporter } from '../web/report.ts'
@@ -14,10 +15,12 @@ import { tokenFault } from './guard.ts'
 import { LIMITS } from './limits.ts'
 import { openPond } from './open.ts'
 import { Service } from './service.ts'
+import type { Stranger } from './strangers.ts'
 import { Sweeper } from './sweeper.ts'
 
 export type { Delivery } from './delivery.ts'
 export { signingKey } from './signature.ts'
+export type { Stranger } from './strangers.ts'
 
 export interface ServeOptions {
   /** Any of them is asked for as `Authorization: Bearer TOKEN`. Without one, only this machine's names are taken as Host. */
@@ -34,6 +37,10 @@ export interface ServeOptions {
   maxWait?: Duration
   /** How many requests of each kind wait at once; 1,000 unless given. */
   maxWaiting?: number
+  /** How many of those one client has, told by the address of its connection; half of `maxWaiting` unless given. Behind a proxy all are one client. */
+  maxWaitingPerClient?: number
+  /** Hears of every request without a right token, which is a 401. The tokens are not in it. */
+  onUnauthorized?: (stranger: Stranger) => void
   /** Hears of errors that are the service's own. A process warning unless given. */
   onError?: OnError
 }
@@ -47,6 +54,8 @@ const RULES: Rules<ServeOptions> = {
   maxPayload: isInteger(1, 512 * 1024 * 1024),
   maxWait: isDuration('maxWait', 0),
   maxWaiting: isInteger(0, 1_000_000),
+  maxWaitingPerClient: isInteger(0, 1_000_000),
+  onUnauthorized: isFunction,
   onError: isFunction,
 }
 
@@ -77,12 +86,14 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   const { pond } = opened
   pond.on('error', (error) => onError(error, undefined))
   const sweeper = new Sweeper(opened.store, (error) => onError(error, undefined))
+  const maxWaiting = given.maxWaiting ?? LIMITS.maxWaiting
   const limits = {
     ...LIMITS,
     maxPayload,
     maxBody: given.maxBody ?? LIMITS.maxBody,
     maxWait: millisecondsOr(given.maxWait, LIMITS.maxWait),
-    maxWaiting: given.maxWaiting ?? LIMITS.maxWaiting,
+    maxWaiting,
+    maxWaitingPerClient: given.maxWaitingPerClient ?? Math.ceil(maxWaiting / 2),
   }
   const service = new Service({
     ...opened,
@@ -91,6 +102,13 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     tokens: given.tokens ?? [],
     hosts: given.hosts ?? [],
     onError,
+    onUnauthorized: (stranger) => {
+      try {
+        given.onUnauthorized?.(stranger)
+      } catch (error) {
+        onError(error, undefined)
+      }
+    },
   })
 
   const receivers: (() => void)[] = []
@@ -101,6 +119,8 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     for (const letGo of receivers) letGo()
   }
   try {
+    // Whoever is told of failed deliveries needs no process warnings of them.
+    if (given.deliveries?.every(({ onFailure }) => onFailure !== undefined)) pond.on('dead', () => {})
     for (const delivery of given.deliveries ?? []) receivers.push(deliver(pond, delivery, maxPayload))
   } catch (error) {
     await close(0)
@@ -116,7 +136,8 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
 
 /** @throws InvalidOption */
 function tokensFault(value: unknown): string | undefined {
-  if (!Array.isArray(value)) return 'an array of texts'
+  if (!Array.isArray(value))
+    throw new MillpondError('InvalidOption', `serve: tokens must be an array of texts; got ${kindOf(value)}`)
   for (const token of value) {
     const fault = typeof token === 'string' ? tokenFault(token) : 'a token is a text'
     // Not as other options are refused: that would show it.

@@ -126,6 +126,11 @@ const facts: Readonly<Record<string, Schema>> = {
   progress: anything,
   result: anything,
   error: { ...jobError, description: 'Why the last failed attempt failed.' },
+  undecodable: {
+    type: 'array',
+    items: { type: 'string', enum: ['data', 'progress', 'result'] },
+    description: 'What the store has of the job but cannot be decoded, and so is left out. Only where there is such.',
+  },
 }
 const ALWAYS = ['id', 'queue', 'state', 'priority', 'attempt', 'attempts', 'pushedAt', 'dueAt']
 
@@ -136,12 +141,12 @@ export const listedJob: Schema = {
   type: 'object',
   properties: {
     ...facts,
-    data: anything,
+    data: { ...anything, description: `${anything.description} Left out where it cannot be decoded.` },
     key: { type: 'string' },
     group: { type: 'string' },
     worker: { type: 'string' },
   },
-  required: [...ALWAYS, 'data'],
+  required: ALWAYS,
 }
 
 export const jobList: Schema = {

@@ -22,7 +22,7 @@ export function claimView(queue: string, claimed: ClaimedJob, now: number, lease
 
 export function listView(job: JobInfo): Record<string, unknown> {
   const { data, key, group, worker, error } = job
-  return { ...jobView(job), data, ...present({ key, group, worker, error }) }
+  return { ...jobView(job), ...(data === undefined ? {} : { data }), ...present({ key, group, worker, error }) }
 }
 
 export function reportView(report: QueueReport): Record<string, unknown> {

@@ -11,6 +11,7 @@
  *
  * The path of a call: here → inputs.ts (MessagePack) → link.ts (calls of one turn go together) → contract/redis/*.lua → outputs.ts.
  */
+import '../runtime.ts'
 import { randomUUID } from 'node:crypto'
 import type {
   Bell,
@@ -36,6 +37,8 @@ import type {
   StoreAdmin,
   Swept,
 } from '../store.ts'
+import { held } from './held.ts'
+import { IdleQueues } from './idle.ts'
 import { RedisAdmin } from './redis/admin.ts'
 import { Claimer } from './redis/claimer.ts'
 import { checkServer, clientFor, connected, type ServerFacts } from './redis/client.ts'
@@ -62,7 +65,7 @@ export const open: OpenStore = async (url, options) => {
     return new RedisStore(
       new Link(client, settings),
       settings,
-      await checkServer(client, settings.where),
+      await held(checkServer(client, settings.where)),
       options.clock,
     )
   } catch (error) {
@@ -92,7 +95,7 @@ export class RedisStore implements Store {
     const now = clock === undefined ? () => null : clock
     this.#own = settings.client === undefined
     const run = new ServerRun(link.client, this.#own)
-    this.#shared = { link, queues, doorbell, bells: doorbell.local, run, now }
+    this.#shared = { link, queues, doorbell, bells: doorbell.local, run, idle: new IdleQueues(), now }
     this.server = server
     this.#claimer = new Claimer(this.#shared)
     this.#endings = new Endings(this.#shared, this.#claimer)

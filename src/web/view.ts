@@ -1,6 +1,6 @@
 /** A job as those who follow it see it. */
 import { createHash } from 'node:crypto'
-import type { JobInfo } from '../job.ts'
+import type { JobInfo, JobPart } from '../job.ts'
 import type { JobState } from '../store.ts'
 import { jsonText } from './answer.ts'
 import { timeText } from './time.ts'
@@ -28,10 +28,13 @@ export interface JobView {
   result?: unknown
   /** Why the last failed attempt failed. */
   error?: { name: string; message: string; code: string }
+  /** What the store has of the job but cannot be decoded, and so is left out. Only where there is such. */
+  undecodable?: readonly JobPart[]
 }
 
 export function jobView(job: JobInfo, expectedStart?: Date): JobView {
   const { id, queue, state, priority, attempt, attempts, startedAt, finishedAt, progress, result, error } = job
+  const { undecodable } = job
   return {
     ...{ id, queue, state, priority, attempt, attempts },
     pushedAt: timeText(job.pushedAt),
@@ -42,6 +45,7 @@ export function jobView(job: JobInfo, expectedStart?: Date): JobView {
     ...(progress === undefined ? {} : { progress }),
     ...(result === undefined ? {} : { result }),
     ...(error === null ? {} : { error: { name: error.name, message: error.message, code: error.code } }),
+    ...(undecodable.length === 0 ? {} : { undecodable }),
   }
 }
 

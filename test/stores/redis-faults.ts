@@ -9,12 +9,17 @@ export interface FaultyClient {
   client: Redis
   /** Decides of each call of a script, by its name and the partition that it goes to; undefined: nothing happens to it. */
   fault: (script: ScriptName, partition: number) => Fault | undefined
+  /** Waited for before each call of a script is sent. */
+  before: (script: ScriptName) => Promise<void> | void
   /** Bytes of the answers to calls of `claim`. */
   readonly claims: number[]
   disconnect(): void
 }
 
-const NAMES = ['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'push', 'release', 'sweep'] as const
+const NAMES = [
+  ...(['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'push', 'release', 'sweep'] as const),
+  ...(['listed', 'register', 'remove', 'unregister'] as const),
+] as const
 
 export function faultyClient(url: string): FaultyClient {
   const real = new Redis(url)
@@ -33,6 +38,7 @@ export function faultyClient(url: string): FaultyClient {
       return async (...args: Parameters<Redis['callBuffer']>) => {
         const script = shown(args)
         const partition = Number(/#(\d+)\}/.exec(String(args[3]))?.[1] ?? 0)
+        if (script !== undefined) await faulty.before(script)
         const fault = script && faulty.fault(script, partition)
         if (fault === 'unreachable') throw new Error('Connection is closed.')
         const answer: unknown = await target.callBuffer(...args)
@@ -42,6 +48,12 @@ export function faultyClient(url: string): FaultyClient {
       }
     },
   })
-  const faulty: FaultyClient = { client, fault: () => undefined, claims, disconnect: () => real.disconnect() }
+  const faulty: FaultyClient = {
+    client,
+    fault: () => undefined,
+    before: () => undefined,
+    claims,
+    disconnect: () => real.disconnect(),
+  }
   return faulty
 }

@@ -3,8 +3,6 @@
  * them, sent by the simple protocol: several statements in one message are one transaction and one round trip, and nothing
  * of them stays behind in the session, so they work behind a pooler, too. `json` columns come parsed.
  */
-import { MillpondError } from '../../errors.ts'
-
 export type Row = Record<string, unknown>
 export type Query = (text: string, params: readonly unknown[]) => Promise<Row[]>
 
@@ -47,14 +45,4 @@ export function rowsOf(answer: unknown): Row[] {
 /** Of the last of several statements. */
 export function lastRowsOf(answer: unknown): Row[] {
   return rowsOf(Array.isArray(answer) ? answer.at(-1) : answer)
-}
-
-/** @throws StoreUnavailable where the package is missing */
-export async function loadClient<T>(name: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load()
-  } catch (cause) {
-    const message = `the PostgreSQL store needs the package "${name}": npm install ${name}`
-    throw new MillpondError('StoreUnavailable', message, { cause })
-  }
 }

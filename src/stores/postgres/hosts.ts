@@ -3,7 +3,8 @@
  * one. When it cannot be reached or is read-only, the next one is the current one: after a fail-over the standby that was promoted.
  */
 import type pg from 'pg'
-import { lastRowsOf, loadClient } from './database.ts'
+import { loadPg } from '../driver.ts'
+import { lastRowsOf } from './database.ts'
 import type { PgClient } from './pg-client.ts'
 import type { Settings } from './settings.ts'
 
@@ -30,7 +31,7 @@ export class Hosts {
   }
 
   async openPool(options: pg.PoolConfig): Promise<pg.Pool> {
-    const { default: driver } = await loadClient('pg', () => import('pg'))
+    const { default: driver } = await loadPg()
     const connectionString = () => this.url
     class Client extends driver.Client {
       constructor() {

@@ -19,6 +19,7 @@ import type {
   QueueStats,
   Swept,
 } from '../../store.ts'
+import { IdleQueues, setsNothing } from '../idle.ts'
 import type { Caller } from './caller.ts'
 import type { Row } from './database.ts'
 import type { Doorbell } from './doorbell.ts'
@@ -37,6 +38,10 @@ import {
   textArray,
 } from './wire.ts'
 
+/** Ms between looks for idle queues, and how many are looked at. */
+const LOOK_EVERY = 60_000
+const MOST_IDLE = 10_000
+
 const answerOf = (rows: readonly Row[]): unknown => rows[0]?.answer
 
 export class Operations {
@@ -44,6 +49,9 @@ export class Operations {
   readonly #doorbell: Doorbell
   readonly #finder: Finder
   readonly #pusher = new Pusher((jobs) => this.#pushAll(jobs))
+  readonly #idle = new IdleQueues()
+  /** When idle queues were last looked for, by the store's clock. */
+  #looked = Number.NEGATIVE_INFINITY
   /** Settles when all that was recorded here is written. */
   #recorded: Promise<unknown> = Promise.resolve()
 
@@ -54,6 +62,7 @@ export class Operations {
   }
 
   async configure(settings: QueueSettings): Promise<void> {
+    if (setsNothing(settings)) return
     const { queue, capacity, timeout, backoff } = settings
     const { keepDone = null, keepDead = null, paused = null, attempts = null, lease = null } = settings
     await this.#caller.rows('configure($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)', [
@@ -234,10 +243,23 @@ export class Operations {
 
   async sweep(limit: number): Promise<Swept> {
     const rows = await this.#caller.rows('sweep($1, $2) as answer', [limit, this.#caller.now()])
-    const { work, ...answer } = sweptFrom(answerOf(rows))
+    const { now, work, ...answer } = sweptFrom(answerOf(rows))
     for (const queue of work) this.#doorbell.bells.ring('work', queue)
     for (const { id, queue, state } of answer.lost) if (state === 'dead') this.#finished(queue, [id])
+    // What was lost is told by the answer alone; idle queues can wait.
+    await this.#removeIdle(now).catch(() => undefined)
     return answer
+  }
+
+  async #removeIdle(now: number): Promise<void> {
+    if (Math.abs(now - this.#looked) < LOOK_EVERY) return
+    this.#looked = now
+    const idle = await this.#caller.rows('idle_queues($1) as answer', [MOST_IDLE])
+    const names = this.#idle.found(
+      idle.map(({ answer }) => text(answer)),
+      now,
+    )
+    if (names.length > 0) await this.#caller.rows('remove_queues($1)', [textArray(names)])
   }
 
   async find(ids: readonly string[]): Promise<(JobRecord | null)[]> {

@@ -94,6 +94,8 @@ export class Pg implements Database {
     client.on('error', lost)
     client.on('end', lost)
     client.on('notification', ({ payload }: { payload?: string }) => heard(payload ?? ''))
+    // Bells hold no process.
+    client.unref?.()
     this.#listener = client
     try {
       await client.query(listen)
@@ -160,6 +162,8 @@ export async function openPg(settings: Settings): Promise<Database> {
     idleTimeoutMillis: KEEP_IDLE,
     application_name: 'millpond',
     connectionTimeoutMillis: Math.min(CONNECT, settings.timeout),
+    // An open store alone keeps no process alive; calls that wait for an answer do.
+    allowExitOnIdle: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: HEARTBEAT,
   })

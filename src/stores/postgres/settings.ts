@@ -1,14 +1,15 @@
 /** From the store's URL and options to how its connections are made. */
+import { shown } from '../../duration.ts'
 import { MillpondError } from '../../errors.ts'
+import { shownName } from '../../options.ts'
 import type { StoreOptions } from '../../store.ts'
+import { credential, serverUrl } from '../url.ts'
 
 export interface Settings {
   /** For the client, one per server: without our own options. */
   urls: readonly string[]
   /** Servers that take no writes are passed over. */
   writable: boolean
-  /** Without the password, for messages. */
-  place: string
   schema: string
   /** Most connections, the one that listens included. */
   connections: number
@@ -34,15 +35,18 @@ function integer(name: string, value: unknown, fallback: number, least: number, 
   if (value === undefined) return fallback
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
   if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most) return number
-  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${String(value)}`)
+  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${shown(value)}`)
 }
 
 /** @throws InvalidOption */
 export function settingsOf(given: URL | string, options: StoreOptions): Settings {
   const [url, ...others] = urlsIn(String(given))
+  // The client would throw a bare error at the first call. It takes a % that begins no escape for itself.
+  for (const encoded of [url.username, url.password, url.pathname])
+    credential(encoded.replace(/%(?![0-9a-f]{2})/gi, '%25'))
   for (const name of Object.keys(options)) {
     if (name !== 'clock' && name !== 'client' && !KNOWN.some((known) => known === name)) {
-      invalid(`unknown option "${name}": the PostgreSQL store takes ${KNOWN.join(', ')}, client`)
+      invalid(`unknown option ${shownName(name)}: the PostgreSQL store takes ${KNOWN.join(', ')}, client`)
     }
   }
   // What the code says beats what the URL says: the URL is often shared between programs.
@@ -53,13 +57,13 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
   }
   const pgbouncer = option('pgbouncer') ?? '0'
   if (!['1', '0', 'true', 'false'].includes(String(pgbouncer))) {
-    invalid(`pgbouncer must be 1 or 0, not ${String(pgbouncer)}`)
+    invalid(`pgbouncer must be 1 or 0, not ${shown(pgbouncer)}`)
   }
   const listen = option('listen') ?? (['1', 'true'].includes(String(pgbouncer)) ? 'off' : 'auto')
   if (listen !== 'auto' && listen !== 'on' && listen !== 'off') {
-    invalid(`listen must be auto, on or off, not ${String(listen)}`)
+    invalid(`listen must be auto, on or off, not ${shown(listen)}`)
   }
-  const settings: Omit<Settings, 'urls' | 'place'> = {
+  const settings: Omit<Settings, 'urls'> = {
     writable: sessionsIn(url, others.length > 0),
     schema,
     connections: integer('connections', option('connections'), 5, 3, 10),
@@ -72,19 +76,17 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
     for (const name of [...KNOWN, SESSIONS]) each.searchParams.delete(name)
     return each.href
   })
-  return { ...settings, urls, place: `${[url, ...others].map(({ host }) => host).join()}${url.pathname}` }
+  return { ...settings, urls }
 }
+
+const EXAMPLE = 'postgres://user:password@host:5432/database'
 
 /** One per server: `postgres://one:5432,two:5432/database` is not a URL to the rest of the world. */
 function urlsIn(given: string): [URL, ...URL[]] {
-  const [, before = '', hosts = '', rest = ''] = /^([a-z]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/is.exec(given) ?? []
-  try {
-    const [first = given, ...others] = hosts.includes(',') ? hosts.split(',').map((host) => before + host + rest) : []
-    return [new URL(first), ...others.map((url) => new URL(url))]
-  } catch {
-    // No cause: it would show the password.
-    return invalid('the URL of a PostgreSQL store is postgres://user:password@host:5432/database')
-  }
+  const [, before = '', hosts = '', rest = ''] =
+    /^([a-z]+:\/\/(?:[^/?#]*@)?)([^@/?#]*,[^@/?#]*)(.*)$/is.exec(given) ?? []
+  const [first = given, ...others] = hosts === '' ? [] : hosts.split(',').map((host) => before + host + rest)
+  return [serverUrl(first, EXAMPLE), ...others.map((url) => serverUrl(url, EXAMPLE))]
 }
 
 const SESSIONS = 'target_session_attrs'
@@ -94,5 +96,5 @@ function sessionsIn(url: URL, several: boolean): boolean {
   const given = url.searchParams.get(SESSIONS) ?? (several ? 'read-write' : 'any')
   if (given === 'any') return false
   if (given === 'read-write' || given === 'primary') return true
-  return invalid(`${SESSIONS} must be any, read-write or primary, not ${given}`)
+  return invalid(`${SESSIONS} must be any, read-write or primary, not ${shown(given)}`)
 }

@@ -52,8 +52,10 @@ export class RedisAdmin implements StoreAdmin {
     link.assertOpen()
     if ('ids' in request) {
       if (request.ids.length === 0) return 0
-      const partitions = await queues.all()
-      const counts = await Promise.all(partitions.map((partition) => this.#requeue(partition, request.ids, 0)))
+      const { registered, others } = await queues.all()
+      const counts = await Promise.all(
+        [...registered, ...others].map((partition) => this.#requeue(partition, request.ids, 0)),
+      )
       return counts.reduce((sum, count) => sum + count, 0)
     }
     let count = 0

@@ -1,21 +1,12 @@
 /** Makes the client, and checks that the server is one that keeps what it is given. */
 import { MillpondError } from '../../errors.ts'
+import { safeText } from '../../safe-error.ts'
+import { loadIoredis } from '../driver.ts'
 import { isTlsError } from '../tls.ts'
 import { toMillpondError } from './errors.ts'
 import type { Client } from './link.ts'
 import type { Settings } from './settings.ts'
-
-/** Loaded when a Redis store is first opened: it is an optional dependency. */
-async function ioredis(): Promise<Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>> {
-  try {
-    const { Cluster, Redis } = await import('ioredis')
-    return { Cluster, Redis }
-  } catch (cause) {
-    throw new MillpondError('StoreUnavailable', 'the Redis store needs the package ioredis: npm install ioredis', {
-      cause,
-    })
-  }
-}
+import { unheld } from './unheld.ts'
 
 /** Soon at first, since workers wait; then at most once a second. */
 const retryIn = (times: number): number => Math.min(20 * times, 1000)
@@ -23,13 +14,13 @@ const retryIn = (times: number): number => Math.min(20 * times, 1000)
 /** What is wrong with the connection is told by the calls that it fails; the client would print it as well. */
 function quiet<T extends Client>(client: T): T {
   client.on('error', () => undefined)
-  return client
+  return unheld(client)
 }
 
 /** The caller's own, or a new one. Rejects nothing: whether the server is there is seen by the first call. */
 export async function clientFor(settings: Settings): Promise<Client> {
   if (settings.client !== undefined) return settings.client
-  const { Cluster, Redis } = await ioredis()
+  const { Cluster, Redis } = await loadIoredis()
   const { username, password, tls, db } = settings
   const redisOptions = {
     ...(username === undefined ? {} : { username }),
@@ -83,7 +74,7 @@ export async function connected(client: Client, { timeout, where }: Settings): P
     const advice = isTlsError(error)
       ? ': its certificate must be trusted (NODE_EXTRA_CA_CERTS) and be for that host'
       : ''
-    const message = `cannot reach Redis at ${where}${advice}: ${String(error)}`
+    const message = `cannot reach Redis at ${where}${advice}: ${safeText(error)}`
     throw new MillpondError('StoreUnavailable', message, { cause: error })
   } finally {
     clearTimeout(timer)

@@ -1,12 +1,14 @@
 /** A queue's settings, on all of its partitions. */
 import { MillpondError } from '../../errors.ts'
 import type { QueueSettings } from '../../store.ts'
+import { setsNothing } from '../idle.ts'
 import { configureInput } from './inputs.ts'
 import type { Shared } from './shared.ts'
 
 /** @throws InvalidOption where the capacity is less than the partitions: each has its share */
 export async function configure({ link, queues, bells, now }: Shared, settings: QueueSettings): Promise<void> {
   link.assertOpen()
+  if (setsNothing(settings)) return
   const { queue, ...given } = settings
   const partitions = await queues.create(queue)
   const { capacity } = given
@@ -16,14 +18,14 @@ export async function configure({ link, queues, bells, now }: Shared, settings: 
     throw new MillpondError('InvalidOption', message, { queue })
   }
   await Promise.all(
-    partitions.map((partition) => {
+    partitions.map(async (partition) => {
       const share =
         typeof capacity === 'number'
           ? { capacity: Math.floor(capacity / count) + (partition.index < capacity % count ? 1 : 0) }
           : {}
-      return link.call('configure', partition, configureInput(now(), partition, { ...given, ...share }).bytes, {
-        safe: true,
-      })
+      const { bytes } = configureInput(now(), partition, { ...given, ...share })
+      const reply = await link.call('configure', partition, bytes, { safe: true })
+      if (reply.length > 0) await queues.list(partition)
     }),
   )
   if (capacity !== undefined) bells.room(queue)

@@ -8,8 +8,10 @@
 import type { Redis } from 'ioredis'
 import type { Bell } from '../../store.ts'
 import { Bells } from '../bells.ts'
+import { held } from '../held.ts'
 import type { Client } from './link.ts'
 import { Reader } from './reader.ts'
+import { unheld, unholdSubscriber } from './unheld.ts'
 
 export class Doorbell {
   readonly local = new Bells()
@@ -35,7 +37,13 @@ export class Doorbell {
     return () => {
       stop()
       this.#listeners.delete(own)
+      this.#unhold()
     }
+  }
+
+  /** Bells hold no process. */
+  readonly #unhold = (): void => {
+    if (this.#client.isCluster) unholdSubscriber(this.#client)
   }
 
   /** The connection stays for whoever listens next: people come and go, and it costs nothing while no bell rings. */
@@ -47,7 +55,7 @@ export class Doorbell {
     // What is missed until it is back is found by looking once a second.
     const quiet = (): void => undefined
     if (listening !== this.#client) listening.on('error', quiet)
-    listening.subscribe(this.#channel).catch(() => {
+    listening.subscribe(this.#channel).then(this.#unhold, () => {
       this.#subscribed = false
       listening.off('messageBuffer', this.#heard)
       if (this.#listeners.size > 0) setTimeout(() => this.#subscribe(), 100).unref()
@@ -57,12 +65,14 @@ export class Doorbell {
   #listening(): Client {
     const client = this.#client
     if ('nodes' in client) return client
-    this.#subscriber ??= client.duplicate({
-      enableOfflineQueue: true,
-      maxRetriesPerRequest: null,
-      autoResubscribe: true,
-      connectionName: 'millpond-bells',
-    })
+    this.#subscriber ??= unheld(
+      client.duplicate({
+        enableOfflineQueue: true,
+        maxRetriesPerRequest: null,
+        autoResubscribe: true,
+        connectionName: 'millpond-bells',
+      }),
+    )
     return this.#subscriber
   }
 
@@ -85,7 +95,7 @@ export class Doorbell {
     this.#client.off('messageBuffer', this.#heard)
     const subscriber = this.#subscriber
     if (subscriber !== undefined) subscriber.disconnect()
-    else if (this.#subscribed) await this.#client.unsubscribe(this.#channel).catch(() => undefined)
+    else if (this.#subscribed) await held(this.#client.unsubscribe(this.#channel)).catch(() => undefined)
   }
 }
 

@@ -29,6 +29,13 @@ function begin(count: number, now: number | null, { bell }: Partition): void {
   packer.raw(bell)
 }
 
+/** Any other one. @param rest writes what follows [now, bell */
+export function begun(now: number | null, partition: Partition, count: number, rest: (packer: Packer) => void): Input {
+  begin(count, now, partition)
+  rest(packer)
+  return taken()
+}
+
 const taken = (againAt = 0): Input => ({ bytes: packer.take(), againAt })
 
 /** [now, bell, again, items: what every ending is. */
@@ -86,7 +93,7 @@ const EXTRA = 16
 const isSpecial = ({ key, delay, runAt }: NewJob): boolean => key !== null || delay !== 0 || runAt !== null
 
 export function pushInput(now: number | null, partition: Partition, jobs: readonly NewJob[]): Input {
-  begin(6, now, partition)
+  begin(7, now, partition)
   const times = packer.later(2)
   let least = Number.POSITIVE_INFINITY
   let most = 0
@@ -111,6 +118,7 @@ export function pushInput(now: number | null, partition: Partition, jobs: readon
     packer.number(job.delay)
     packer.number(job.runAt)
   }
+  packer.number(partition.floor)
   return taken()
 }
 

@@ -95,7 +95,8 @@ export class Link {
         reject,
       }
       this.#pending.add(call)
-      this.#timer ??= setTimeout(this.#late, this.#settings.timeout)
+      if (this.#timer === undefined) this.#timer = setTimeout(this.#late, this.#settings.timeout)
+      else if (this.#pending.size === 1) this.#timer.ref()
       this.#plan(call)
     })
   }
@@ -243,6 +244,8 @@ export class Link {
     if (call.settled) return false
     call.settled = true
     this.#pending.delete(call)
+    // An open store alone keeps no process alive; a call that waits for an answer does, by this timer.
+    if (this.#pending.size === 0) this.#timer?.unref()
     this.#quiet()
     return true
   }

@@ -66,10 +66,10 @@ export class Lookup {
     await fill(first, unknown())
     if (unknown().length === 0) return answers
     const known = new Set(first)
-    const { partitions, failure } = await queues.reachable()
+    const { registered, failure } = await queues.reachable()
     trouble ??= failure
     await fill(
-      partitions.filter((partition) => !known.has(partition)),
+      registered.filter((partition) => !known.has(partition)),
       unknown(),
     )
     if (trouble !== undefined && unknown().length > 0) throw trouble.reason

@@ -15,15 +15,24 @@ import type {
 import { SHAPE } from './packer.ts'
 import { Reader } from './reader.ts'
 
-export function pushOutcomes(reply: Buffer, jobs: readonly NewJob[]): PushOutcome[] {
-  if (reply.length === 0) return jobs.map(({ id }) => ({ status: 'pushed', id }))
+export interface PushReply {
+  outcomes: PushOutcome[]
+  /** The partition is. */
+  listed: boolean
+}
+
+/** null: nothing was stored, since the partition is not listed. */
+export function pushReply(reply: Buffer, jobs: readonly NewJob[]): PushReply | null {
+  if (reply.length === 0) return { outcomes: jobs.map(({ id }) => ({ status: 'pushed', id })), listed: true }
   const reader = new Reader(reply)
-  reader.list()
-  return jobs.map(({ id }) => {
+  if (reader.nil()) return null
+  const listed = reader.list() === jobs.length
+  const outcomes = jobs.map(({ id }): PushOutcome => {
     const status = reader.numberOr()
     if (status === null) return { status: 'existing', id: reader.id() }
     return { status: status === 0 ? 'pushed' : 'full', id }
   })
+  return { outcomes, listed }
 }
 
 interface Immutable {
@@ -119,16 +128,19 @@ export interface SweepReply {
   next: number | null
   promoted: number
   expired: number
+  /** No job is left, and all settings are the default. */
+  idle: boolean
   lost: { id: string; attempt: number; state: 'waiting' | 'dead' }[]
 }
 
 export function sweepReply(reply: Buffer): SweepReply {
   const reader = new Reader(reply)
-  const count = reader.list() - 4
+  const count = reader.list() - 5
   const due = reader.boolean()
   const next = reader.numberOrNull()
   const promoted = reader.number()
   const expired = reader.number()
+  const idle = reader.boolean()
   const lost = Array.from({ length: count }, () => {
     reader.list()
     return {
@@ -137,7 +149,7 @@ export function sweepReply(reply: Buffer): SweepReply {
       state: reader.boolean() ? ('dead' as const) : ('waiting' as const),
     }
   })
-  return { due, next, promoted, expired, lost }
+  return { due, next, promoted, expired, idle, lost }
 }
 
 export const LETTERS: Readonly<Record<JobState, string>> = {

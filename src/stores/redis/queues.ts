@@ -1,96 +1,156 @@
 /**
  * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by whoever
- * names the queue first, since ids and keys are spread by it. Entries are only ever added, so what was read once stays true.
+ * registers the queue first, since ids and keys are spread by it. Queues that nobody uses are removed from it (remove.ts), so what is known
+ * here may be out of date: a push to a queue that has been removed stores nothing, and says so (push.ts).
  */
+import { MillpondError } from '../../errors.ts'
 import { hash } from './ids.ts'
+import { begun, type Input } from './inputs.ts'
 import type { Link } from './link.ts'
-import { Partition } from './partition.ts'
+import { Partition, type Ringer, tagOf } from './partition.ts'
+import { Reader } from './reader.ts'
+import type { ScriptName } from './scripts.ts'
 import type { Settings } from './settings.ts'
 import { settled, type Trouble } from './settled.ts'
 
+/** Queues that are known at once without having been seen in the list of all: a producer may push to any number, one after the other. */
+const MOST_KNOWN = 10_000
+
+export interface AllQueues {
+  /** The partitions of those in the list. */
+  registered: Partition[]
+  /** Those that this process knows besides: they were removed, or lost with a failover. */
+  others: Partition[]
+}
+
 export class Queues {
   readonly channel: string
-  readonly #registry: string
   readonly #settings: Settings
   readonly #link: Link
-  readonly #origin: string
+  readonly #ringer: Ringer
+  /** The keys of the list itself. */
+  readonly #list: Partition
   readonly #known = new Map<string, readonly Partition[]>()
-  readonly #registering = new Map<string, Promise<readonly Partition[]>>()
+  readonly #creating = new Map<string, Promise<readonly Partition[]>>()
 
   constructor(link: Link, settings: Settings, origin: string) {
     this.#link = link
     this.#settings = settings
-    this.#origin = origin
-    this.#registry = `{${settings.prefix}}:queues`
     this.channel = `{${settings.prefix}}:bells`
+    this.#ringer = { channel: this.channel, origin }
+    this.#list = new Partition(`{${settings.prefix}}`, { queue: '', index: 0, count: 1 }, this.#ringer)
   }
 
-  /** Of a queue that this process knows to be there. */
+  /** Of a queue that this process knows to be there, or to have been. */
   known(name: string): readonly Partition[] | undefined {
     return this.#known.get(name)
   }
 
-  /** Of a queue that is to come into being if it isn't there. */
-  create(name: string): Promise<readonly Partition[]> {
-    const known = this.#known.get(name)
-    if (known !== undefined) return Promise.resolve(known)
-    let registering = this.#registering.get(name)
-    if (registering === undefined) {
-      registering = this.#register(name).finally(() => this.#registering.delete(name))
-      this.#registering.set(name, registering)
-    }
-    return registering
+  forget(name: string): void {
+    this.#known.delete(name)
   }
 
-  async #register(name: string): Promise<readonly Partition[]> {
-    const { partitions } = this.#settings
-    const count = await this.#link.command(async (client) => {
-      await client.hsetnx(this.#registry, name, partitions)
-      return client.hget(this.#registry, name)
+  /** Of a queue that is to come into being if it isn't there: registered anew, whatever is known. Pushes state its `floor`. */
+  create(name: string): Promise<readonly Partition[]> {
+    let creating = this.#creating.get(name)
+    if (creating === undefined) {
+      creating = this.#create(name).finally(() => this.#creating.delete(name))
+      this.#creating.set(name, creating)
+    }
+    return creating
+  }
+
+  async #create(name: string): Promise<readonly Partition[]> {
+    const known = this.#known.get(name)?.length
+    const { count, floor } = await this.#register(name, known ?? this.#settings.partitions)
+    if (this.#known.size >= MOST_KNOWN) {
+      const [oldest] = this.#known.keys()
+      if (oldest !== undefined) this.#known.delete(oldest)
+    }
+    return this.#learn(name, count, floor)
+  }
+
+  /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, whoever was about to remove it. */
+  async list(partition: Partition): Promise<void> {
+    const { queue } = partition
+    const { count } = await this.#register(queue, partition.count)
+    if (count !== partition.count) {
+      this.forget(queue)
+      throw new MillpondError('StoreFailed', `the queue ${queue} was split anew meanwhile; repeat the call`, { queue })
+    }
+    await this.#link.call('listed', partition, begun(null, partition, 2, () => undefined).bytes)
+    partition.listed()
+  }
+
+  async #register(name: string, partitions: number): Promise<{ count: number; floor: number }> {
+    const reader = new Reader(await this.#ask('register', name, partitions))
+    reader.list()
+    return { count: reader.number(), floor: reader.number() }
+  }
+
+  /** The first step of removing a queue. @returns the floor for its partitions; null: leave it */
+  async unregister(name: string, partitions: number, token: string): Promise<number | null> {
+    return new Reader(await this.#ask('unregister', name, partitions, token, 0)).numberOrFalse()
+  }
+
+  /** The last step. @param removed all its partitions are */
+  async unregistered(name: string, partitions: number, token: string, removed: boolean): Promise<void> {
+    await this.#ask('unregister', name, partitions, token, removed ? 1 : 2)
+  }
+
+  #ask(script: ScriptName, name: string, partitions: number, token?: string, step = 0): Promise<Buffer> {
+    const input: Input = begun(null, this.#list, token === undefined ? 4 : 6, (packer) => {
+      packer.text(name)
+      packer.number(partitions)
+      if (token === undefined) return
+      packer.text(token)
+      packer.number(step)
     })
-    return this.#learn(name, Number(count))
+    return this.#link.call(script, this.#list, input.bytes)
   }
 
   /** Of a queue that may not be there: then where it would be, for whoever waits for its first job. */
   async look(name: string): Promise<readonly Partition[]> {
-    const known = this.#known.get(name)
-    if (known !== undefined) return known
-    const count = await this.#link.command((client) => client.hget(this.#registry, name))
-    return count === null ? this.#make(name, this.#settings.partitions) : this.#learn(name, Number(count))
+    return this.#known.get(name) ?? (await this.registered(name)) ?? this.#make(name, this.#settings.partitions)
   }
 
-  /** All there are now. A registry that lost some, in a failover, gets them back. */
-  async all(): Promise<Partition[]> {
-    const registered = await this.#link.command((client) => client.hgetall(this.#registry))
-    for (const [name, count] of Object.entries(registered)) this.#learn(name, Number(count))
-    for (const [name, { length }] of this.#known) {
-      if (!Object.hasOwn(registered, name))
-        await this.#link.command((client) => client.hsetnx(this.#registry, name, length))
-    }
-    return this.allKnown()
+  /** Of a queue if it is in the list. */
+  async registered(name: string): Promise<readonly Partition[] | undefined> {
+    const count = await this.#link.command((client) => client.hget(this.#list.keys('register')[0] ?? '', name))
+    return count === null ? undefined : this.#learn(name, Number.parseInt(count, 10))
   }
 
-  /** All there are now; where the registry itself cannot be reached, those that this process knows, and why there may be more. */
-  async reachable(): Promise<{ partitions: Partition[]; failure: Trouble | undefined }> {
+  async all(): Promise<AllQueues> {
+    const registered = await this.#link.command((client) => client.hgetall(this.#list.keys('register')[0] ?? ''))
+    const listed = Object.entries(registered).map(([name, count]) => this.#learn(name, Number.parseInt(count, 10)))
+    const others = [...this.#known].filter(([name]) => !Object.hasOwn(registered, name))
+    return { registered: listed.flat(), others: others.flatMap(([, partitions]) => partitions) }
+  }
+
+  /** All that there are; where the list itself cannot be reached, those that this process knows, and why there may be more. */
+  async reachable(): Promise<AllQueues & { failure: Trouble | undefined }> {
     const { replies, failure } = await settled([this.all()])
-    return { partitions: replies[0] ?? this.allKnown(), failure }
+    return { ...(replies[0] ?? { registered: this.allKnown(), others: [] }), failure }
   }
 
   allKnown(): Partition[] {
     return [...this.#known.values()].flat()
   }
 
-  #learn(name: string, count: number): readonly Partition[] {
+  #learn(name: string, count: number, floor: number | null = null): readonly Partition[] {
     const known = this.#known.get(name)
-    if (known !== undefined) return known
-    const made = this.#make(name, count)
+    if (known?.length === count) return known
+    const made = this.#make(name, count, floor)
     this.#known.set(name, made)
     return made
   }
 
-  #make(name: string, count: number): readonly Partition[] {
+  #make(name: string, count: number, floor: number | null = null): readonly Partition[] {
     const { prefix } = this.#settings
-    return Array.from({ length: count }, (_, index) => new Partition(prefix, name, index, this.channel, this.#origin))
+    return Array.from(
+      { length: count },
+      (_, index) => new Partition(tagOf(prefix, name, index), { queue: name, index, count }, this.#ringer, floor),
+    )
   }
 }
 

@@ -103,6 +103,13 @@ export class Reader {
     return (this.#buffer[this.#at] ?? 0xc1) < 0x80 ? this.number() : null
   }
 
+  /** null: false is there. */
+  numberOrFalse(): number | null {
+    if (this.#buffer[this.#at] !== 0xc2) return this.number()
+    this.#at++
+    return null
+  }
+
   numberOrNull(): number | null {
     return this.nil() ? null : this.number()
   }

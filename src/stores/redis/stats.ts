@@ -9,7 +9,7 @@ export async function stats(
   { queue, minutes = 0 }: { queue?: string; minutes?: number },
 ): Promise<QueueStats[]> {
   link.assertOpen()
-  const partitions = (await queues.all()).filter((partition) => queue === undefined || partition.queue === queue)
+  const partitions = queue === undefined ? (await queues.all()).registered : ((await queues.registered(queue)) ?? [])
   const parts = await Promise.all(
     partitions.map(async (partition) =>
       statsReply(await link.call('stats', partition, statsInput(now(), partition, minutes).bytes), partition.queue),
