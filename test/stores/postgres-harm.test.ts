@@ -20,7 +20,7 @@ describe('a producer', { skip }, () => {
         `configure('emails', lease => 0)`,
         `configure('emails', backoff_factor => 1e300)`,
         `configure('emails', backoff_jitter => 'NaN')`,
-        `configure(E'bad\\nname')`,
+        `configure(E'bad\\nname', paused => false)`,
         `push_list('emails', array[gen_random_uuid()], array['1'], priority => 100::smallint)`,
         `push_list('emails', array[gen_random_uuid()], array['1'], attempts => 0)`,
         `push_list('emails', array[gen_random_uuid()], array['1'], run_at => 9223372036854775807)`,

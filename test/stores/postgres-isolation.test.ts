@@ -110,7 +110,7 @@ describe('a push in a caller’s transaction', { skip }, () => {
   for (const level of LEVELS) {
     test(`at ${level} is found however late it commits`, async () => {
       await withStore(async (store, schema) => {
-        await store.configure({ queue: 'emails' })
+        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
         const client = new pg.Client(urlOf('postgres'))
         await client.connect()
         try {
@@ -137,7 +137,7 @@ describe('a push in a caller’s transaction', { skip }, () => {
 
     test(`at ${level} is refused where it would have to see what others do`, async () => {
       await withStore(async (store) => {
-        await store.configure({ queue: 'emails' })
+        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
         await store.configure({ queue: 'small', capacity: 1 })
         const client = new pg.Client(urlOf('postgres'))
         await client.connect()
@@ -172,7 +172,7 @@ describe('a push in a caller’s transaction', { skip }, () => {
 
     test(`at ${level} rings for a worker that fell asleep since it began`, async () => {
       await withStore(async (store, schema) => {
-        await store.configure({ queue: 'emails' })
+        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
         const client = new pg.Client(urlOf('postgres'))
         await client.connect()
         try {
@@ -199,7 +199,7 @@ describe('a push in a caller’s transaction', { skip }, () => {
 
   test('at serializable on one queue does not fail others', async () => {
     await withStore(async (store) => {
-      await store.configure({ queue: 'emails' })
+      await store.configure({ queue: 'emails', keepDone: 3_600_000 })
       const pool = new pg.Pool({ connectionString: urlOf('postgres'), max: 8 })
       try {
         const pushes = Array.from({ length: 200 }, async () => {
