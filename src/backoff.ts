@@ -10,6 +10,7 @@
 import { type Duration, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkOptions, type Rules } from './options.ts'
+import type { BackoffPolicy } from './store.ts'
 
 export interface BackoffOptions {
   type: 'exponential' | 'fixed'
@@ -36,12 +37,11 @@ const RULES: Rules<BackoffOptions> = {
   jitter: (value) => (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1',
 }
 
-/** Milliseconds from the number of the attempt that failed and its error. @throws InvalidOption */
-export function backoff(option: Backoff = 'exponential', random: () => number = Math.random) {
-  if (typeof option === 'function') {
-    return (attempt: number, error: unknown) =>
-      milliseconds(option(attempt, error), 'what the backoff function returned')
-  }
+/** The policy of a queue that sets none. */
+export const DEFAULT_BACKOFF: BackoffPolicy = { base: 1000, factor: 2, max: 3_600_000, jitter: 0.5 }
+
+/** As the store keeps it with the queue. @throws InvalidOption */
+export function backoffPolicy(option: Exclude<Backoff, BackoffFunction>): BackoffPolicy {
   if (typeof option !== 'string' && (typeof option !== 'object' || option === null)) {
     throw new MillpondError(
       'InvalidOption',
@@ -49,13 +49,22 @@ export function backoff(option: Backoff = 'exponential', random: () => number = 
     )
   }
   const given = checkOptions(typeof option === 'string' ? { type: option } : option, RULES, 'retry.backoff', ['type'])
-  const base = milliseconds(given.base ?? '1s', 'backoff.base')
-  const max = milliseconds(given.max ?? '1h', 'backoff.max')
-  const factor = given.type === 'fixed' ? 1 : (given.factor ?? 2)
-  const jitter = given.jitter ?? 0.5
-  return (attempt: number) => {
-    // Zero times a power past all bounds would be NaN.
-    const delay = base === 0 ? 0 : Math.min(max, base * factor ** (attempt - 1))
-    return Math.floor(delay * (1 - jitter * random()))
+  return {
+    base: given.base === undefined ? DEFAULT_BACKOFF.base : milliseconds(given.base, 'backoff.base'),
+    factor: given.type === 'fixed' ? 1 : (given.factor ?? DEFAULT_BACKOFF.factor),
+    max: given.max === undefined ? DEFAULT_BACKOFF.max : milliseconds(given.max, 'backoff.max'),
+    jitter: given.jitter ?? DEFAULT_BACKOFF.jitter,
   }
+}
+
+/** @param attempt that failed, from 1 @param random from 0 to below 1 @returns whole milliseconds */
+export function delayAfter({ base, factor, max, jitter }: BackoffPolicy, attempt: number, random: number): number {
+  // Zero times a power past all bounds would be NaN.
+  const delay = base === 0 ? 0 : Math.min(max, base * factor ** (attempt - 1))
+  return Math.floor(delay * (1 - jitter * random))
+}
+
+/** For a queue whose process computes its delays itself. @throws InvalidOption */
+export function computedDelay(backoff: BackoffFunction): (attempt: number, error: unknown) => number {
+  return (attempt, error) => milliseconds(backoff(attempt, error), 'what the backoff function returned')
 }

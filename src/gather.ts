@@ -29,11 +29,6 @@ export interface GatherLimits {
    * Else both sides would take turns in waiting for each other.
    */
   overlap?: boolean
-  /**
-   * Whoever is called takes calls of one turn as one: then, if nothing is under way, so many items go at once instead of at the end of
-   * the turn, and what comes until then follows. So they are begun with while the rest is still being made. Not unless given.
-   */
-  ahead?: number
 }
 
 /** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
@@ -46,7 +41,6 @@ export class Gather<In, Out> {
   readonly #calls: number
   readonly #within: number
   readonly #overlap: boolean
-  readonly #ahead: number
   /** Those that wait, behind some that were sent: to move them up at each call would cost more the more there are. */
   #waiting: Entry<In, Out>[] = []
   /** How many were sent. */
@@ -56,8 +50,6 @@ export class Gather<In, Out> {
   #waitingBytes = 0
   #underWay = 0
   #planned = false
-  /** Some of this turn's are on their way already. */
-  #begun = false
   #timer: NodeJS.Timeout | undefined
   #idle: (() => void)[] = []
 
@@ -69,7 +61,6 @@ export class Gather<In, Out> {
     this.#calls = limits.calls ?? 1
     this.#within = limits.within ?? 0
     this.#overlap = limits.overlap ?? false
-    this.#ahead = limits.ahead ?? Number.POSITIVE_INFINITY
   }
 
   /** How many items wait for their call. */
@@ -94,8 +85,6 @@ export class Gather<In, Out> {
       this.#waiting.push(entry)
       this.#waitingBytes += bytes
       if (!this.#planned && this.#mayCall()) this.#plan()
-      else if (this.#waiting.length - this.#gone === this.#ahead && this.#planned && this.#underWay === 0)
-        this.#goAhead()
     })
   }
 
@@ -107,9 +96,7 @@ export class Gather<In, Out> {
 
   #mayCall(): boolean {
     return (
-      this.#underWay < this.#calls ||
-      (this.#begun && this.#underWay === this.#calls) ||
-      (this.#overlap && this.#underWay === this.#calls && this.waiting >= OVERLAPPING)
+      this.#underWay < this.#calls || (this.#overlap && this.#underWay === this.#calls && this.waiting >= OVERLAPPING)
     )
   }
 
@@ -136,12 +123,6 @@ export class Gather<In, Out> {
     atEndOfTurn(() => this.#write())
   }
 
-  /** The end of the turn is planned already: then the rest goes. */
-  #goAhead(): void {
-    this.#begun = true
-    this.#call(this.#take())
-  }
-
   /** When what was just sent is on its way. */
   #planLater(): void {
     this.#planned = true
@@ -157,7 +138,6 @@ export class Gather<In, Out> {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#call(this.#take())
-    this.#begun = false
     if (this.waiting > 0 && this.#mayCall()) {
       if (this.#overlap) this.#planLater()
       else this.#plan()

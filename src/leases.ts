@@ -12,29 +12,38 @@ const REPORT_AFTER = 250
 export class Leases {
   readonly #store: Store
   readonly #queue: string
-  readonly #lease: number
   readonly #held: () => Attempt[]
   readonly #over: (attempt: Attempt, reason: MillpondError) => void
   readonly #trouble: (error: MillpondError) => void
-  readonly #timer: NodeJS.Timeout
+  /** Milliseconds, as the last claim had it; 0: nothing was claimed yet. */
+  #lease = 0
+  #timer: NodeJS.Timeout | undefined
   #report: NodeJS.Timeout | undefined
 
   constructor(
     store: Store,
     queue: string,
-    lease: number,
     held: () => Attempt[],
     over: (attempt: Attempt, reason: MillpondError) => void,
     trouble: (error: MillpondError) => void,
   ) {
     this.#store = store
     this.#queue = queue
-    this.#lease = lease
     this.#held = held
     this.#over = over
     this.#trouble = trouble
+  }
+
+  /** For how long the claims of the last answer hold: the queue's lease, which may have been changed. In milliseconds. */
+  lasting(lease: number): void {
+    if (lease === this.#lease) return
+    // What is held by a shorter lease than the new one must not wait for a third of that.
+    const held = this.#held()
+    this.#lease = lease
+    clearInterval(this.#timer)
     this.#timer = setInterval(() => void this.extend(this.#held()), Math.max(5, Math.floor(lease / 3)))
     this.#timer.unref()
+    void this.extend(held)
   }
 
   /** A handler has something to report. */

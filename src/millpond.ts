@@ -96,7 +96,6 @@ export class Millpond implements AsyncDisposable {
       pusher: new Gather<Push, Pushed>((pushes) => this.#push(pushes), {
         ...GROUP,
         overlap: store.pipelined === true,
-        ...(store.ahead === undefined ? {} : { ahead: store.ahead }),
       }),
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
@@ -105,6 +104,7 @@ export class Millpond implements AsyncDisposable {
       pending: (push) => this.#pending(push),
       pushed: (job, id, existing) => this.#pushed(job, id, existing),
       rooms: this.#rooms,
+      due: (ms) => this.#keeper.due(ms),
       completed: (id, result) => this.#results.completed(id, result),
       addWorker: (worker) => {
         this.#workers.add(worker)

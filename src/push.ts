@@ -23,7 +23,7 @@ export interface PushOptions {
   group?: string
   /** Overrides the queue's `retry.attempts`. */
   attempts?: number
-  /** How long one attempt may run, 24 days at most; without limit unless set. */
+  /** How long one attempt may run, 24 days at most; as the queue's `timeout` says unless set. */
   timeout?: Duration
   /** W3C trace context (`traceparent`), kept with the job. */
   trace?: string
@@ -70,13 +70,11 @@ const NO_OPTIONS: PushOptions = {}
 export class Preparer {
   readonly #queue: string
   readonly #schema: StandardSchema | undefined
-  readonly #attempts: number
   readonly #maxPayload: number
 
-  constructor(queue: string, schema: StandardSchema | undefined, attempts: number, maxPayload: number) {
+  constructor(queue: string, schema: StandardSchema | undefined, maxPayload: number) {
     this.#queue = queue
     this.#schema = schema
-    this.#attempts = attempts
     this.#maxPayload = maxPayload
   }
 
@@ -142,7 +140,7 @@ export class Preparer {
       runAt: options.runAt === undefined ? null : (timeOf(options.runAt) ?? null),
       key: options.key ?? null,
       group: options.group ?? null,
-      attempts: options.attempts ?? this.#attempts,
+      attempts: options.attempts ?? null,
       timeout: options.timeout === undefined ? null : milliseconds(options.timeout, 'timeout', 1),
       trace: options.trace ?? null,
       data: encode(data, 'data', this.#maxPayload),

@@ -1,4 +1,4 @@
-import { type Backoff, backoff } from './backoff.ts'
+import { type Backoff, backoffPolicy, computedDelay } from './backoff.ts'
 import type { JobReader, PondCore } from './core.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
@@ -21,10 +21,15 @@ export interface QueueOptions {
   capacity?: number | null
   /** What a push does when the queue is full: reject with `QueueFull` (unless set), or wait for room. */
   whenFull?: 'reject' | 'wait'
-  /** `attempts`: in all, 10 unless set. `backoff`: exponential unless set. */
+  /**
+   * `attempts`: in all, 10 unless set. `backoff`: exponential unless set. Kept in the store, for every process and language, but for a
+   * `backoff` that is a function: its own process calls it.
+   */
   retry?: { attempts?: number; backoff?: Backoff }
-  /** A worker silent for longer loses the job; 30 s unless set, from 50 ms to 24 days. */
+  /** A worker silent for longer loses the job; 30 s unless set, from 50 ms to 24 days. Kept in the store. */
   lease?: Duration
+  /** How long an attempt of a job may run that is pushed without a `timeout`; null, as it is unless set: without limit. At most 24 days. Kept in the store. */
+  timeout?: Duration | null
   /** How long finished jobs stay: done 1 h unless set; dead, and cancelled, 7 d unless set. 0: not at all. Kept in the store. */
   keep?: { done?: Duration; dead?: Duration }
 }
@@ -51,6 +56,7 @@ const QUEUE_RULES: Rules<QueueOptions> = {
   whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
   retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
   lease: (value) => milliseconds(value, 'lease', 50, LONGEST_TIMER) > 0,
+  timeout: (value) => value === null || milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
   keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
 }
 const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
@@ -76,7 +82,8 @@ export class Queue<Input = unknown, Output = Input> {
   readonly #core: PondCore
   readonly #options: QueueOptions
   readonly #preparer: Preparer
-  readonly #backoff: (attempt: number, error: unknown) => number
+  /** Where this process computes the delays of its failures itself. */
+  readonly #backoff: ((attempt: number, error: unknown) => number) | undefined
   /** What the store does not know of the queue yet. */
   #settings: QueueSettings | undefined
   #early: { job: NewJob; resolve: (pushed: Pushed) => void; reject: (error: unknown) => void }[] = []
@@ -89,8 +96,8 @@ export class Queue<Input = unknown, Output = Input> {
     this.#core = core
     this.#options = checkOptions(options, QUEUE_RULES, `queue ${this.name}`)
     const { retry, schema } = this.#options
-    this.#backoff = backoff(retry?.backoff)
-    this.#preparer = new Preparer(this.name, schema, retry?.attempts ?? 10, core.maxPayload)
+    this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
+    this.#preparer = new Preparer(this.name, schema, core.maxPayload)
     this.#settings = settingsOf(this.name, this.#options)
     this.#ready()
     if (this.#options.whenFull === 'wait') core.rooms.watch()
@@ -164,7 +171,6 @@ export class Queue<Input = unknown, Output = Input> {
     const settings = {
       queue: this.name,
       concurrency: given.concurrency ?? 10,
-      lease: milliseconds(this.#options.lease ?? '30s', 'lease', 50),
       window: milliseconds(given.window ?? 50, 'window'),
       transaction: given.transaction ?? false,
       replica: this.#replica(given),
@@ -347,12 +353,18 @@ export class Queue<Input = unknown, Output = Input> {
   }
 }
 
-function settingsOf(queue: string, { capacity, keep }: QueueOptions): QueueSettings | undefined {
-  if (capacity === undefined && keep === undefined) return undefined
-  return {
+/** What is kept in the store; undefined where nothing is set. @throws InvalidOption */
+function settingsOf(queue: string, { capacity, keep, lease, retry, timeout }: QueueOptions): QueueSettings | undefined {
+  const backoff = retry?.backoff
+  const settings: QueueSettings = {
     queue,
     ...(capacity === undefined ? {} : { capacity }),
     ...(keep?.done === undefined ? {} : { keepDone: milliseconds(keep.done, 'keep.done') }),
     ...(keep?.dead === undefined ? {} : { keepDead: milliseconds(keep.dead, 'keep.dead') }),
+    ...(retry?.attempts === undefined ? {} : { attempts: retry.attempts }),
+    ...(backoff === undefined || typeof backoff === 'function' ? {} : { backoff: backoffPolicy(backoff) }),
+    ...(lease === undefined ? {} : { lease: milliseconds(lease, 'lease', 50) }),
+    ...(timeout === undefined ? {} : { timeout: timeout === null ? null : milliseconds(timeout, 'timeout', 1) }),
   }
+  return Object.keys(settings).length === 1 ? undefined : settings
 }

@@ -24,8 +24,8 @@ export interface RunnerSettings {
   /** Bytes of an encoded result or progress report. */
   maxPayload: number
   schema: StandardSchema<unknown, unknown> | undefined
-  /** Milliseconds before the next attempt. */
-  backoff: (attempt: number, error: unknown) => number
+  /** Milliseconds before the next attempt, where this process computes them; undefined: the queue's policy in the store does. */
+  backoff: ((attempt: number, error: unknown) => number) | undefined
 }
 
 /** How an attempt ended; undefined when it was over before the handler was: nothing is left to tell then. */
@@ -193,14 +193,16 @@ export class Runner {
     return failed(attempt, stored, delay)
   }
 
-  #delay(attempt: Attempt, error: unknown): number {
+  #delay(attempt: Attempt, error: unknown): number | 'backoff' {
+    const { backoff } = this.#settings
+    if (backoff === undefined) return 'backoff'
     try {
-      return this.#settings.backoff(attempt.claimed.attempt, error)
+      return backoff(attempt.claimed.attempt, error)
     } catch (thrown) {
       // The caller's backoff function is at fault; the job must not suffer for it.
       const message = `the backoff function of queue ${this.#settings.queue} failed: ${sketch(thrown)}`
       this.#told.trouble(new MillpondError('InvalidOption', message, { thrown }))
-      return 1000
+      return 'backoff'
     }
   }
 }

@@ -28,7 +28,7 @@ export function completed(attempt: Attempt, result: Encoded | null, value: unkno
   return { kind: 'complete', attempt, id: claim.id, fence: claim.fence, claim, result, value }
 }
 
-export function failed(attempt: Attempt, error: JobError, delay: number | null): Ending {
+export function failed(attempt: Attempt, error: JobError, delay: Failure['delay']): Ending {
   const { claimed: claim } = attempt
   return { kind: 'fail', attempt, id: claim.id, fence: claim.fence, claim, error, delay }
 }

@@ -41,9 +41,9 @@ export interface NewJob {
   key: string | null
   /** A label; kept with the job. */
   group: string | null
-  /** How many attempts it may take in all, at least 1. */
-  attempts: number
-  /** How long one attempt may run, in milliseconds; null: without limit. */
+  /** How many attempts it may take in all, at least 1; null: as many as the queue says at the time of the push. */
+  attempts: number | null
+  /** How long one attempt may run, in milliseconds; null: as long as the queue says at the time of the push. */
   timeout: number | null
   /** W3C trace context of the push, kept with the job. */
   trace: string | null
@@ -63,10 +63,8 @@ export interface ClaimRequest {
   /** The worker's id, for people to read. */
   worker: string
   limit: number
-  /** Milliseconds until the claim is lost unless extended. */
-  lease: number
-  /** Should it come back short, no bell need ring for it: whoever asks comes back by himself. */
-  quiet?: boolean
+  /** Milliseconds until the claim is lost unless extended; null: as long as the queue says. */
+  lease: number | null
 }
 
 export interface ClaimedJob {
@@ -90,8 +88,12 @@ export interface ClaimedJob {
 export interface Claimed {
   /** The store's time of the claim. */
   now: number
-  /** Highest priority first, then oldest first push first. */
+  /** Milliseconds that these claims hold unless extended. */
+  lease: number
+  /** Highest priority first, then oldest first push first. Fewer than asked for does not mean that no more wait. */
   jobs: ClaimedJob[]
+  /** Milliseconds after which more may be claimable, as a job is due or a rate allows one; null: no such time is known. */
+  retryAfter: number | null
 }
 
 /** The claim that an operation speaks for. */
@@ -107,8 +109,8 @@ export interface Completion extends Hold {
 }
 export interface Failure extends Hold {
   error: JobError
-  /** Milliseconds until the next attempt; null: no further attempt. The store makes it dead, too, when attempts are used up. */
-  delay: number | null
+  /** Milliseconds until the next attempt; `backoff`: as the queue says; null: no further attempt. The store makes it dead, too, when attempts are used up. */
+  delay: number | 'backoff' | null
 }
 export interface Extension extends Hold {
   /** What the handler last reported; null: nothing new. */
@@ -169,6 +171,26 @@ export interface QueueSettings {
   keepDead?: number
   /** A paused queue takes pushes and yields no claims. */
   paused?: boolean
+  /** Attempts of a job that is pushed without a number of its own; 10 unless set. */
+  attempts?: number
+  /** The delay of a failure that names none; 1 s, doubled each time, up to 1 h, half of it random, unless set. */
+  backoff?: BackoffPolicy
+  /** Milliseconds that a claim or an extension holds that names no lease; 30,000 unless set. */
+  lease?: number
+  /** Milliseconds that an attempt may run of a job that is pushed without a limit of its own; null, which it is unless set: without limit. */
+  timeout?: number | null
+}
+
+/** delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds; `contract/vectors/backoff.json` has cases. */
+export interface BackoffPolicy {
+  /** Milliseconds after the first attempt. */
+  base: number
+  /** 1 to 100; 1: the same delay each time. */
+  factor: number
+  /** Longest delay before jitter, in milliseconds. */
+  max: number
+  /** The share of the delay that is random, 0 to 1. */
+  jitter: number
 }
 
 /** Settings that name a queue and nothing else: they make none. */
@@ -223,8 +245,6 @@ export interface Store {
   readonly capabilities: Capabilities
   /** Calls made one after another are carried out in that order, and a second push may well be sent while one is under way. false unless set. */
   readonly pipelined?: boolean
-  /** Pushes of one turn of the event loop that come in two calls are one, so the first so many may well be sent before the turn's end. Not unless set. */
-  readonly ahead?: number
   /** There when `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
   /** There when `capabilities.replicas`. */
@@ -240,7 +260,8 @@ export interface Store {
   fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]>
   /** Gives claims back unstarted: the job keeps its place, and the claim does not count as an attempt. */
   release(queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]>
-  extend(queue: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]>
+  /** @param lease milliseconds; null: as long as the queue says */
+  extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]>
   /** The state that each job is in afterwards: `cancelled`, or the final one it was in already; null: unknown. */
   cancel(ids: readonly string[]): Promise<(FinalState | null)[]>
   /** What time alone brings about. Also removes queues that its sweeps have found idle for an hour: no job, default settings. */

@@ -8,36 +8,29 @@
  *      │                      └─ lease lost or cancelled: let go at once, signal aborted; timeout: settling as failed
  *      └─ window over: settling as released
  *
- * Claims and endings are planned for the end of the turn, so that they share a round trip. One claim is under way at a time.
- * `#empty` is set when a claim came back short: then nothing is claimed until a bell rings, or a second has passed. A busy worker
- * then also waits for a moment, since a claim for each push would take more of the store than the work itself; and where many
- * came, it comes back by itself (`#flowing`), so that nobody has to ring for it.
+ * Claims and endings are planned for the end of the turn, so that they share a round trip. When to claim is for `claim-loop.ts`.
  */
 import { type Arrival, Attempt, type AttemptTerms } from './attempt.ts'
+import { ClaimLoop } from './claim-loop.ts'
 import { type CloseOptions, type CloseReport, closeTimeout } from './closing.ts'
-import { MillpondError, storeError } from './errors.ts'
+import { MillpondError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
 import { atEndOfTurn } from './gather.ts'
 import { Recorder } from './histogram.ts'
 import { newId } from './ids.ts'
 import { Leases } from './leases.ts'
 import { LinkedList } from './linked-list.ts'
-import { MANY, pauseAfter } from './pace.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 import { type Committed, type Ending, released, Settler } from './settler.ts'
-import './shapes.ts'
-import type { ClaimedJob, Encoded, FailOutcome, HoldOutcome, Store } from './store.ts'
+import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from './store.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */
 export interface WorkerSettings extends RunnerSettings {
   concurrency: number
-  lease: number
   window: number
 }
 
-/** Most jobs asked for in one claim. */
-const MOST_CLAIMED = 500
 /** A missed bell delays a job by this much at the most, in milliseconds. */
 const POLL = 1000
 /** Handlers are started for this long without a break, in milliseconds, before timers and sockets get their turn. */
@@ -48,6 +41,8 @@ export interface WorkerOwner {
   removeWorker(worker: Worker): void
   /** The store has the completion. */
   completed(id: string, result: Encoded | null): void
+  /** A job of some queue is due in so many milliseconds, by the store's word. */
+  due(ms: number): void
 }
 
 export class Worker implements AsyncDisposable {
@@ -58,6 +53,7 @@ export class Worker implements AsyncDisposable {
   readonly #runner: Runner
   readonly #events: PondEmitter
   readonly #ready: () => Promise<void> | undefined
+  readonly #claims: ClaimLoop
   readonly #owner: WorkerOwner
   readonly #prefetch: Prefetch
   readonly #recorder: Recorder
@@ -67,23 +63,16 @@ export class Worker implements AsyncDisposable {
   readonly #running = new LinkedList<Attempt>()
   readonly #buffer = new LinkedList<Attempt>()
   readonly #terms: AttemptTerms
-  #claiming = false
-  /** Whether a job was cancelled since the claim went out: that bell may have overtaken the claim's answer. */
-  #rang = false
-  #empty = false
-  #flowing = false
+  /** How many bells told of cancelled jobs: one that rings during a claim may have overtaken the claim's answer. */
+  #cancelBells = 0
+  #cancelBellsAtClaim = 0
   #planned = false
-  #yielding = false
+  #yield: NodeJS.Immediate | undefined
   /** When this process last gave way to timers and sockets, as far as we know. */
   #turnBegan = performance.now()
-  #claimRetry = 0
-  /** `performance.now()`; like `#turnBegan` never an integer, so that the first real one does not change the worker's shape in the midst of a drain. */
-  #pausedUntil = Number.NEGATIVE_INFINITY
-  #pauseTimer: NodeJS.Timeout | undefined
   #windowTimer: NodeJS.Timeout | undefined
   /** Not unref'd: an open worker keeps its process alive. */
   readonly #ticker: NodeJS.Timeout
-  #draining = false
   #closing: Promise<CloseReport> | undefined
   #onQuiet: (() => void) | undefined
   #finished = 0
@@ -112,12 +101,18 @@ export class Worker implements AsyncDisposable {
     this.#leases = new Leases(
       store,
       settings.queue,
-      settings.lease,
       () => [...this.#buffer, ...this.#running, ...this.#settler.attempts],
       (a, why) => this.#lost(a, why),
       trouble,
     )
     this.#terms = { maxPayload: settings.maxPayload, reportSoon: () => this.#leases.reportSoon() }
+    this.#claims = new ClaimLoop({
+      wanted: () => this.#wanted(),
+      busy: () => this.#running.size + this.#buffer.size > 0,
+      claim: (limit) => this.#claim(limit),
+      arrived: (claimed, sentAt) => this.#arrived(claimed, sentAt),
+      trouble: (error) => this.#claimFailed(error),
+    })
     this.#ticker = setInterval(() => this.#tick(), POLL)
     this.#plan()
   }
@@ -148,7 +143,7 @@ export class Worker implements AsyncDisposable {
 
   /** @internal There may be work. */
   wake(): void {
-    this.#empty = false
+    this.#claims.wake()
     this.#plan()
   }
 
@@ -157,20 +152,20 @@ export class Worker implements AsyncDisposable {
    * and a commit, instead of waiting for the bell that the push will ring.
    */
   expect(): void {
-    if (!this.#empty || this.#claiming) return
-    this.#empty = false
-    this.#claim()
+    if (!this.#claims.idle) return
+    this.#claims.wake()
+    this.#claims.claim()
   }
 
   /** @internal These jobs, or any of the queue, may have been cancelled. */
   checkCancelled(ids: readonly string[] | undefined): void {
     const concerned = [...this.#buffer, ...this.#running].filter(({ claimed }) => ids?.includes(claimed.id) ?? true)
     void this.#leases.extend(concerned)
-    this.#rang = true
+    this.#cancelBells++
   }
 
   #tick(): void {
-    if (this.#claimRetry === 0) this.wake()
+    this.wake()
     this.#record()
   }
 
@@ -197,54 +192,25 @@ export class Worker implements AsyncDisposable {
   readonly #go = (): void => {
     this.#planned = false
     this.#settler.flush()
-    this.#claim()
+    this.#claims.claim()
   }
 
-  #claim(): void {
-    if (this.#claiming || this.#empty || this.#draining || this.#claimRetry !== 0) return
-    const { concurrency, queue, lease } = this.#settings
+  #wanted(): number {
+    const { concurrency } = this.#settings
     const free = concurrency - this.#running.size
     const ahead = this.#prefetch.buffer(concurrency - this.#stuck())
     const wanted = free + ahead - this.#buffer.size
     // With every slot taken, topping up by dribs would cost a round trip each.
-    if (wanted <= 0 || (free <= this.#buffer.size && wanted < ahead / 2)) return
-    const now = performance.now()
-    if (now < this.#pausedUntil && this.#running.size + this.#buffer.size > 0) {
-      this.#claimLater(Math.ceil(this.#pausedUntil - now))
-      return
-    }
-    const limit = Math.min(wanted, MOST_CLAIMED)
-    const quiet = this.#flowing
-    this.#claiming = true
-    this.#rang = false
-    this.#empty = true
-    const ready = this.#ready()
-    let sent = now
-    const claim = () => {
-      sent = performance.now()
-      return this.#store.claim({ queue, worker: this.id, limit, lease, quiet })
-    }
-    const answer = ready === undefined ? claim() : ready.then(claim)
-    answer.then(
-      (claimed) => {
-        this.#claiming = false
-        const arrived = performance.now()
-        const got = claimed.jobs.length
-        this.#flowing = got >= MANY
-        // A bell that rang meanwhile has cleared it already.
-        if (got === limit || quiet || this.#flowing) this.#empty = false
-        if (got < limit) this.#pausedUntil = arrived + pauseAfter(got, arrived - sent)
-        this.#arrived(claimed.jobs, { now: claimed.now, at: arrived, heldUntil: sent + lease })
-      },
-      (error: unknown) => this.#claimFailed(error),
-    )
+    return free <= this.#buffer.size && wanted < ahead / 2 ? 0 : wanted
   }
 
-  #claimLater(ms: number): void {
-    this.#pauseTimer ??= setTimeout(() => {
-      this.#pauseTimer = undefined
-      this.#claim()
-    }, ms).unref()
+  async #claim(limit: number): Promise<{ claimed: Claimed; sentAt: number }> {
+    this.#cancelBellsAtClaim = this.#cancelBells
+    const ready = this.#ready()
+    if (ready !== undefined) await ready
+    const sentAt = performance.now()
+    const claimed = await this.#store.claim({ queue: this.queue, worker: this.id, limit, lease: null })
+    return { claimed, sentAt }
   }
 
   /** Slots whose job has run past the window already. */
@@ -256,43 +222,31 @@ export class Worker implements AsyncDisposable {
     return stuck
   }
 
-  #claimFailed(error: unknown): void {
-    this.#claiming = false
-    this.#empty = false
-    const known = storeError(error, 'claim')
-    if (this.#draining) {
-      this.#quiet()
-      return
-    }
-    this.#events.trouble(known)
-    this.#claimRetry = Math.min(this.#claimRetry === 0 ? 50 : this.#claimRetry * 2, 5000)
-    setTimeout(() => {
-      const waited = this.#claimRetry
-      this.#claimRetry = 0
-      this.#claim()
-      if (this.#claiming) this.#claimRetry = waited
-    }, this.#claimRetry).unref()
+  #claimFailed(error: MillpondError): void {
+    if (!this.#claims.closed) this.#events.trouble(error)
+    this.#tellQuiet()
   }
 
-  #arrived(jobs: readonly ClaimedJob[], arrival: Arrival): void {
-    this.#claimRetry = 0
-    const rang = this.#rang
+  #arrived({ now, lease, jobs, retryAfter }: Claimed, sentAt: number): void {
+    if (retryAfter !== null) this.#owner.due(retryAfter)
+    if (jobs.length > 0) this.#leases.lasting(lease)
+    const arrival: Arrival = { now, at: performance.now(), heldUntil: sentAt + lease }
     const attempts = jobs.map((job) => new Attempt(job, arrival, this.#terms))
     const last = this.#buffer.last
     const first = attempts[0]
     for (const attempt of attempts) this.#buffer.append(attempt)
     if (last !== null && first !== undefined && first.claimed.priority > last.claimed.priority) this.#sort()
-    if (this.#draining) {
+    if (this.#claims.closed) {
       this.#giveBack(this.#buffer.clear())
-      this.#quiet()
+      this.#tellQuiet()
       return
     }
     // The next claim goes out before these handlers start, so that the store works while they do.
-    if (!this.#empty) this.#claim()
+    this.#claims.claim()
     this.#turnBegan = performance.now()
     this.#pump(this.#turnBegan)
     this.#watchWindow()
-    if (rang) void this.#leases.extend(attempts)
+    if (this.#cancelBells !== this.#cancelBellsAtClaim) void this.#leases.extend(attempts)
   }
 
   #sort(): void {
@@ -305,7 +259,7 @@ export class Worker implements AsyncDisposable {
     let time = now
     while (this.#startable) {
       if (time - this.#turnBegan > TURN) {
-        this.#yield()
+        this.#giveWay()
         return
       }
       const attempt = this.#buffer.first
@@ -320,14 +274,13 @@ export class Worker implements AsyncDisposable {
   }
 
   get #startable(): boolean {
-    return this.#buffer.size > 0 && this.#running.size < this.#settings.concurrency && !this.#yielding
+    return this.#buffer.size > 0 && this.#running.size < this.#settings.concurrency && this.#yield === undefined
   }
 
   /** Lets timers and sockets have a turn before further handlers start. */
-  #yield(): void {
-    this.#yielding = true
-    setImmediate(() => {
-      this.#yielding = false
+  #giveWay(): void {
+    this.#yield = setImmediate(() => {
+      this.#yield = undefined
       this.#turnBegan = performance.now()
       this.#pump(this.#turnBegan)
       this.#plan()
@@ -389,13 +342,13 @@ export class Worker implements AsyncDisposable {
     this.#running.remove(attempt)
     this.#prefetch.ran(attempt.run)
     this.#recorder.add(attempt.claimed.priority, 'run', attempt.run)
-    if (this.#draining) this.#finished++
+    if (this.#claims.closed) this.#finished++
   }
 
   #end(ending: Ending): void {
     ending.attempt.settling = true
     this.#settler.add(ending)
-    if (ending.kind === 'release' && this.#draining) this.#givenBack.add(ending.id)
+    if (ending.kind === 'release' && this.#claims.closed) this.#givenBack.add(ending.id)
     this.#plan()
   }
 
@@ -413,7 +366,7 @@ export class Worker implements AsyncDisposable {
       if (outcome === 'dead') events.emit('dead', { ...this.#eventOf(attempt), error: ending.error })
       else events.emit('failed', { ...this.#timingsOf(attempt), error: ending.error })
     }
-    this.#quiet()
+    this.#tellQuiet()
   }
 
   #lost(attempt: Attempt, reason: MillpondError): void {
@@ -425,7 +378,7 @@ export class Worker implements AsyncDisposable {
       this.#finish(attempt, now)
       this.#events.emit('stale', this.#eventOf(attempt))
     } else if (attempt.list === this.#buffer) this.#buffer.remove(attempt)
-    this.#quiet()
+    this.#tellQuiet()
     this.#pump(now)
     this.#plan()
   }
@@ -448,17 +401,17 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Tells a close that waits for the last handler. */
-  #quiet(): void {
-    if (this.#running.size === 0 && !this.#claiming) this.#onQuiet?.()
+  #tellQuiet(): void {
+    if (this.#running.size === 0 && !this.#claims.underWay) this.#onQuiet?.()
   }
 
   async #close(timeout: number): Promise<CloseReport> {
     const until = performance.now() + timeout
-    this.#draining = true
+    this.#claims.close()
     clearTimeout(this.#windowTimer)
     this.#giveBack(this.#buffer.clear())
     for (const attempt of [...this.#running]) if (attempt.heldBack) this.#stop(attempt)
-    if (this.#running.size > 0 || this.#claiming) {
+    if (this.#running.size > 0 || this.#claims.underWay) {
       const quiet = new Promise<void>((resolve) => {
         this.#onQuiet = resolve
       })
@@ -476,7 +429,6 @@ export class Worker implements AsyncDisposable {
     await told
     clearTimeout(patience)
     clearInterval(this.#ticker)
-    clearTimeout(this.#pauseTimer)
     this.#leases.close()
     this.#record()
     await this.#settings.replica?.close()

@@ -27,11 +27,12 @@ begin
       delete from waiting where id = v_id returning * into v_waiting;
       if found then
         select v_waiting.seq, v_waiting.pushed_at, v_waiting.due_at, v_waiting.timeout, v_waiting.started_at, v_waiting.id, v_waiting.queue,
-          v_waiting.fence, v_waiting.attempt, v_waiting.attempts, v_waiting.priority, v_waiting.lane, v_waiting.scheduled, v_waiting.key,
+          v_waiting.fence, v_waiting.attempt, v_waiting.attempts, v_waiting.priority, v_waiting.line, v_waiting.scheduled, v_waiting.key,
           v_waiting."group", v_waiting.trace, v_waiting.worker, v_waiting.encoding, v_waiting.data, v_waiting.data_bytes,
           v_waiting.progress_encoding, v_waiting.progress, v_waiting.progress_bytes, v_waiting.error, null
         into job;
         v_was := case when v_waiting.scheduled then 'scheduled' else 'waiting' end;
+        if v_was = 'waiting' and v_waiting.seq & 4095 = 0 then perform advance(v_waiting.queue, v_waiting.line > 0); end if;
         exit;
       end if;
       delete from running where id = v_id returning * into job;

@@ -1,10 +1,10 @@
 -- complete: claims' jobs are done.
--- In:  queue; ids and fences, in step. results: tagged texts, empty where there is none, joined by U+001F; null: no results.
+-- In:  queue; ids and fences, in step. results: tagged texts, null where there is none, in step, too; null: no results.
 -- Out: which of them were completed, counted from 1; null: all.
 -- Invariant: only the claim whose fence is the job's can complete it. With keep_done 0 nothing is kept.
 
 create or replace function millpond.complete(
-  queue text, ids uuid[], fences integer[], results text default null, now bigint default null
+  queue text, ids uuid[], fences integer[], results text[] default null, now bigint default null
 ) returns integer[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -15,7 +15,7 @@ declare
   v_now   bigint := time_of(complete.now);
   v_queue integer;
   v_keep  bigint;
-  v_slot  smallint := 0;
+  v_slot  smallint := -1;
   v_done  integer[];
   v_keys  text[];
   v_count integer;
@@ -25,14 +25,14 @@ begin
   if v_keep > 0 then
     select slot into v_slot from slots where current;
     with ended as (
-      delete from running using unnest(complete.ids, complete.fences, string_to_array(complete.results, E'\x1f')) with ordinality as held(id, fence, result, nth)
+      delete from running using unnest(complete.ids, complete.fences, complete.results) with ordinality as held(id, fence, result, nth)
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
       returning running.*, held.result, held.nth
     ), kept as (
-      insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, lane, key, "group",
+      insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, line, key, "group",
         trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, slot,
         result_encoding, result, result_bytes)
-      select seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, lane, key, "group",
+      select seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, 0, key, "group",
         trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, v_now, v_slot,
         encoding_of(result), text_of(result), bytes_of(result)
       from ended
@@ -49,8 +49,8 @@ begin
   v_count := coalesce(cardinality(v_done), 0);
   if v_count > 0 then
     if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
-    insert into counts (queue, slot, running, done, finished)
-    values (v_queue, v_slot, -v_count, case when v_keep > 0 then v_count else 0 end, v_count);
+    insert into moves (queue, slot, was, becomes, count)
+    values (v_queue, v_slot, 'running', case when v_keep > 0 then 'done' else 'gone' end, v_count);
   end if;
   if v_count = cardinality(complete.ids) then return null; end if;
   return coalesce(v_done, '{}');

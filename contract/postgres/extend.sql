@@ -1,5 +1,5 @@
 -- extend: a worker is still at its jobs.
--- In:  queue; lease in ms; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an array.
+-- In:  queue; lease in ms, null: the queue's; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an array.
 -- Out: a text per claim: ok, stale, or cancelled where this very claim was ended by a cancel that is still known.
 -- Invariant: a lease is never shortened. Nothing waits for long for a row that is locked: a worker may fall silent while its own transaction is about
 --      to complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for whoever is to take them over.
@@ -16,6 +16,7 @@ as $$
 declare
   v_now      bigint := time_of(extend.now);
   v_queue    integer;
+  v_lease    bigint;
   v_outcomes text[] := '{}';
   v_at       integer := 0;
   v_timeout  text    := current_setting('lock_timeout');
@@ -24,7 +25,7 @@ declare
   held       record;
 begin
   perform set_config('synchronous_commit', 'off', true);
-  select id into v_queue from queues where name = extend.queue;
+  select id, coalesce(extend.lease, queues.lease) into v_queue, v_lease from queues where name = extend.queue;
   for held in
     select given.* from unnest(extend.ids, extend.fences, extend.progress) as given(id, fence, progress)
   loop
@@ -41,7 +42,7 @@ begin
       perform set_config('lock_timeout', v_timeout, true);
     end if;
     update running set
-      lease_until       = greatest(lease_until, v_now + extend.lease),
+      lease_until       = greatest(lease_until, v_now + v_lease),
       progress_encoding = case when held.progress is null then progress_encoding else encoding_of(held.progress) end,
       progress          = case when held.progress is null then progress else text_of(held.progress) end,
       progress_bytes    = case when held.progress is null then progress_bytes else bytes_of(held.progress) end

@@ -1,7 +1,17 @@
 -- fail: claims' attempts failed.
--- In:  queue; failures: objects with id, fence, error (JSON as text), delay (ms until the next attempt; null: none).
+-- In:  queue; failures: objects with id, fence, error (JSON as text), delay: ms until the next attempt; `backoff`: by the queue's policy; null: none.
 -- Out: a text per failure: retry, dead or stale.
 -- Invariant: dead when there is no delay or no attempt left. A dead one is not kept where keep_dead is 0.
+
+-- min(max, base × factor^(attempt − 1)) × (1 − jitter × random); see vectors/backoff.json. Where the power would be past all bounds it is not computed.
+create or replace function millpond.backoff(p_policy millpond.queues, p_attempt integer) returns bigint
+language sql volatile as $$
+  select floor((1 - (p_policy).backoff_jitter * random()) * case
+    when (p_policy).backoff_base = 0 then 0
+    when (p_attempt - 1) * ln((p_policy).backoff_factor) > 600 then (p_policy).backoff_max
+    else least((p_policy).backoff_max, (p_policy).backoff_base * power((p_policy).backoff_factor, p_attempt - 1))
+  end)::bigint
+$$;
 
 create or replace function millpond.fail(queue text, failures json, now bigint default null) returns text[]
 language plpgsql security definer
@@ -12,16 +22,17 @@ as $$
 declare
   v_now      bigint := time_of(fail.now);
   v_queue    integer;
-  v_keep     bigint;
+  v_policy   queues%rowtype;
   v_outcomes text[] := '{}';
   v_ring     boolean := false;
   v_delay    bigint;
   held       record;
   job        running%rowtype;
 begin
-  select id, keep_dead into v_queue, v_keep from queues where name = fail.queue;
+  select * into v_policy from queues where name = fail.queue;
+  v_queue := v_policy.id;
   for held in
-    select given.* from json_to_recordset(fail.failures) as given(id uuid, fence integer, error text, delay bigint)
+    select given.* from json_to_recordset(fail.failures) as given(id uuid, fence integer, error text, delay text)
   loop
     delete from running where id = held.id and fence = held.fence and queue + 0 = v_queue returning * into job;
     if not found then
@@ -30,10 +41,10 @@ begin
     end if;
     job.error := held.error;
     if held.delay is null or job.attempt >= job.attempts then
-      perform retire(job, 'dead', v_now, v_keep);
+      perform retire(job, 'dead', v_now, v_policy.keep_dead);
       v_outcomes := v_outcomes || 'dead'::text;
     else
-      v_delay := greatest(held.delay, 0);
+      v_delay := case when held.delay = 'backoff' then backoff(v_policy, job.attempt) else greatest(held.delay::bigint, 0) end;
       job.due_at := v_now + v_delay;
       perform put_back(job, v_delay > 0);
       v_ring := v_ring or v_delay = 0;

@@ -21,5 +21,7 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 begin
-  return query select record_of(j) from jobs as j where j.id = any (find.ids);
+  return query select j.record from unnest(find.ids) as given(id) cross join lateral (
+    select record_of(one) as record from jobs as one where one.id = given.id offset 0
+  ) as j;
 end $$;

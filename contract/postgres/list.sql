@@ -6,14 +6,13 @@
 create or replace function millpond.list(queue text, state text, "limit" integer, after uuid default null) returns setof json
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan set jit = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 #variable_conflict use_column
 declare
   v_queue    integer;
   v_ids      uuid[];
   v_last     record;
-  v_back     bigint;
   -- Above all of them: the first page begins with the highest.
   v_priority smallint := 10;
 begin
@@ -29,16 +28,15 @@ begin
   case list.state
     when 'waiting' then
       v_ids := array(
-        -- The rest of the cursor's own priority, then the lower ones: ranges of the index, where an `or` would be a scan.
-        select page.id from unnest(array[0, 1]::smallint[]) as lanes(lane) cross join lateral (
-          (select id, priority, seq from waiting
-           where queue = v_queue and lane = lanes.lane and not scheduled and priority = v_priority and seq > v_last.seq
-           order by seq limit list."limit")
-          union all
-          (select id, priority, seq from waiting
-           where queue = v_queue and lane = lanes.lane and not scheduled and priority < v_priority
-           order by priority desc, seq limit list."limit")
-        ) as page order by page.priority desc, page.seq limit list."limit");
+        -- The rest of the cursor's own priority, then the lower ones, of each line.
+        select page.id from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
+          select id, priority, seq from waiting
+          where queue = v_queue and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
+            and seq >= lines.places[level.nth] and seq > case when priority = v_priority then v_last.seq else 0 end
+          order by seq limit list."limit"
+        ) as page
+        where lines.queue = v_queue and 10 - level.nth <= v_priority
+        order by page.priority desc, page.seq limit list."limit");
     when 'scheduled' then
       v_ids := array(
         select id from waiting
@@ -50,15 +48,10 @@ begin
         where queue = v_queue and (lease_until, seq) > (v_last.lease_until, v_last.seq)
         order by lease_until, seq limit list."limit");
     when 'done' then
-      -- Ever further back, until there are enough: the index finds times, but in no order.
-      foreach v_back in array array[60000, 3600000, 86400000, 9000000000000000] loop
-        v_ids := array(
-          select id from done
-          where queue = v_queue and finished_at >= least(v_last.finished_at, time_of(null)) - v_back and finished_at <= v_last.finished_at
-            and (finished_at, seq) < (v_last.finished_at, v_last.seq)
-          order by finished_at desc, seq desc limit list."limit");
-        exit when cardinality(v_ids) = list."limit";
-      end loop;
+      v_ids := array(
+        select id from done
+        where queue = v_queue and (finished_at, seq) < (v_last.finished_at, v_last.seq)
+        order by finished_at desc, seq desc limit list."limit");
     else
       v_ids := array(
         select id from retired
@@ -67,7 +60,8 @@ begin
         order by finished_at desc, seq desc limit list."limit");
   end case;
   return query
-    select record_of(j) from unnest(v_ids) with ordinality as page(id, nth) cross join lateral (
-      select * from jobs as one where one.id = page.id
+    -- offset 0: each is looked up by its id, where the planner would join the whole view first.
+    select j.record from unnest(v_ids) with ordinality as page(id, nth) cross join lateral (
+      select record_of(one) as record from jobs as one where one.id = page.id offset 0
     ) as j order by page.nth;
 end $$;

@@ -11,26 +11,29 @@ as $$
 #variable_conflict use_column
 declare
   v_queue    integer;
+  v_line     integer;
   v_released integer[];
   v_count    integer;
 begin
   perform set_config('synchronous_commit', 'off', true);
   select id into v_queue from queues where name = release.queue;
+  if not found then return '{}'; end if;
+  v_line := line_back(v_queue);
   with given as (
     delete from running using unnest(release.ids, release.fences) with ordinality as held(id, fence, nth)
     where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
     returning running.*, held.nth
   ), back as (
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, lane, key, "group", trace,
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
-    select seq, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, 1, key, "group", trace,
+    select seq, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, v_line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error
     from given
   )
   select array_agg(nth::integer) into v_released from given;
   v_count := coalesce(cardinality(v_released), 0);
   if v_count > 0 then
-    insert into counts (queue, running, waiting, ready) values (v_queue, -v_count, v_count, v_count);
+    insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'running', 'waiting', v_count);
     perform ring_work(release.queue, true);
   end if;
   if v_count = cardinality(release.ids) then return null; end if;

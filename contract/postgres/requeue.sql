@@ -37,12 +37,11 @@ begin
       continue when v_count = 0;
     end if;
     delete from retired where id = v_id;
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, lane, key, "group", trace,
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
-    values (job.seq, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, 1, job.key, job."group",
+    values (job.seq, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, line_back(job.queue), job.key, job."group",
       job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error);
-    insert into counts (queue, waiting, ready, dead, cancelled)
-    values (job.queue, 1, 1, case job.state when 'dead' then -1 else 0 end, case job.state when 'cancelled' then -1 else 0 end);
+    insert into moves (queue, slot, was, becomes, count) values (job.queue, -1, job.state, 'waiting', 1);
     select name into v_name from queues where id = job.queue;
     perform ring_work(v_name, true);
     v_queues := v_queues || v_name;

@@ -2,10 +2,25 @@
 -- In:  role; duty: `producer` pushes and configures queues, `worker` does everything that libraries do, `reader` reads the view jobs.
 --      select millpond.allow('app', 'worker')
 
+-- Where the schema is. A dump that is restored elsewhere brings `meta` along.
+create or replace function millpond.here() returns text
+language sql stable as $$
+  select system_identifier || '/' || (select oid from pg_database where datname = current_database()) from pg_control_system()
+$$;
+
+-- install: null in a restored copy that nobody has adopted yet. Every library calls this when it opens the store, and `adopt` where it is null.
 create or replace function millpond.installed() returns json
 language sql stable security definer set search_path = millpond, pg_temp as $$
-  select json_build_object('version', version, 'operations', operations, 'install', install) from meta
+  select json_build_object('version', version, 'operations', operations, 'install', case when home = millpond.here() then install end) from meta
 $$;
+
+-- A copy is a store of its own. Whoever held jobs when it was made may still work on them there: no fence of theirs is given out again.
+create or replace function millpond.adopt() returns void
+language plpgsql security definer set search_path = millpond, pg_temp as $$
+begin
+  update meta set install = gen_random_uuid(), home = millpond.here() where home <> millpond.here();
+  if found then delete from unharmed; end if;
+end $$;
 
 create or replace function millpond.allow(role text, duty text) returns void
 language plpgsql as $$
@@ -23,7 +38,7 @@ begin
   for v_routine in
     select p.oid::regprocedure from pg_proc p
     where p.pronamespace = 'millpond'::regnamespace and p.prosecdef
-      and (duty = 'worker' or p.proname in ('installed', 'push', 'push_list', 'push_jobs', 'configure', 'make_queue'))
+      and (duty = 'worker' or p.proname in ('installed', 'adopt', 'push', 'push_list', 'push_jobs', 'configure', 'make_queue'))
   loop
     execute format('grant execute on function %s to %I', v_routine, role);
   end loop;

@@ -36,6 +36,17 @@ language sql volatile as $$
   select coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
 $$;
 
+-- Most operations need a new view of the data for each of their statements. In REPEATABLE READ and SERIALIZABLE a statement does not see what
+-- was committed since the transaction began: marks would pass jobs that wait.
+create or replace function millpond.read_committed() returns void
+language plpgsql stable as $$
+begin
+  if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+    raise exception 'NotSupported: this operation works at the isolation level READ COMMITTED only; set transaction isolation level read committed before it'
+      using errcode = 'MP001';
+  end if;
+end $$;
+
 -- The queue's id; it comes into being when it is first named. To be called, as any look for a queue to store something in, after `enter`.
 create or replace function millpond.queue_of(p_queue text) returns integer
 language plpgsql as $$
@@ -48,10 +59,10 @@ begin
     if v_id is null then
       select id into v_id from millpond.queues where name = p_queue;
     else
-      insert into millpond.marks (queue) values (v_id);
+      insert into millpond.lines (queue, line) values (v_id, 0), (v_id, 1);
     end if;
   end if;
-  if current_setting('transaction_isolation') <> 'read committed' then perform millpond.keep_queue(v_id); end if;
+  if not millpond.sees_all() then perform millpond.keep_queue(v_id); end if;
   return v_id;
 end $$;
 
@@ -95,42 +106,70 @@ language sql immutable parallel safe as $$
     when 'bytes' then 'b' || encode(p_bytes, 'base64') end
 $$;
 
--- A running job's row, already taken out of its table, waits again, or is scheduled. It keeps its place, in lane 1.
+-- A running job's row, already taken out of its table, waits again, or is scheduled. It keeps its place.
 create or replace function millpond.put_back(p_job millpond.running, p_scheduled boolean) returns void
 language plpgsql as $$
+declare
+  v_line integer := case when p_scheduled then 0 else millpond.line_back((p_job).queue) end;
 begin
-  insert into millpond.waiting (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, lane,
+  insert into millpond.waiting (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, line,
     scheduled, key, "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
   select (p_job).seq, (p_job).pushed_at, (p_job).due_at, (p_job).timeout, (p_job).started_at, (p_job).id, (p_job).queue, (p_job).fence,
-    (p_job).attempt, (p_job).attempts, (p_job).priority, 1, p_scheduled, (p_job).key, (p_job)."group", (p_job).trace, (p_job).worker,
-    (p_job).encoding, (p_job).data, (p_job).data_bytes, (p_job).progress_encoding, (p_job).progress, (p_job).progress_bytes, (p_job).error;
-  if p_scheduled then insert into millpond.counts (queue, running, scheduled) values ((p_job).queue, -1, 1);
-  else insert into millpond.counts (queue, running, waiting, ready) values ((p_job).queue, -1, 1, 1);
-  end if;
+    (p_job).attempt, (p_job).attempts, (p_job).priority, v_line, p_scheduled, (p_job).key, (p_job)."group", (p_job).trace,
+    (p_job).worker, (p_job).encoding, (p_job).data, (p_job).data_bytes, (p_job).progress_encoding, (p_job).progress,
+    (p_job).progress_bytes, (p_job).error;
+  insert into millpond.moves (queue, slot, was, becomes, count)
+  values ((p_job).queue, -1, 'running', case when p_scheduled then 'scheduled' else 'waiting' end, 1);
 end $$;
 
 -- A live job's row, already taken out of its table, is dead or cancelled; with a keeping time of 0 it is gone.
 create or replace function millpond.retire(p_job millpond.running, p_state text, p_now bigint, p_keep bigint) returns void
 language plpgsql as $$
 declare
-  v_kept bigint := case when p_keep > 0 then 1 else 0 end;
-  v_ran  bigint := case when (p_job).lease_until is not null then 1 else 0 end;
+  v_was text := case when (p_job).lease_until is not null then 'running' when (p_job).scheduled then 'scheduled' else 'waiting' end;
 begin
   if (p_job).key is not null then
     delete from millpond.keys where queue = (p_job).queue and key = (p_job).key;
   end if;
+  insert into millpond.moves (queue, slot, was, becomes, count) values ((p_job).queue, -1, v_was, p_state, 1);
   if p_keep > 0 then
-    insert into millpond.retired (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, lane,
+    insert into millpond.retired (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, line,
       key, "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, state)
     select (p_job).seq, (p_job).pushed_at, (p_job).due_at, (p_job).timeout, (p_job).started_at, (p_job).id, (p_job).queue, (p_job).fence,
-      (p_job).attempt, (p_job).attempts, (p_job).priority, 1, (p_job).key, (p_job)."group", (p_job).trace, (p_job).worker,
+      (p_job).attempt, (p_job).attempts, (p_job).priority, 0, (p_job).key, (p_job)."group", (p_job).trace, (p_job).worker,
       (p_job).encoding, (p_job).data, (p_job).data_bytes, (p_job).progress_encoding, (p_job).progress, (p_job).progress_bytes,
       (p_job).error, p_now, p_state;
+  else
+    insert into millpond.moves (queue, slot, was, becomes, count) values ((p_job).queue, -1, p_state, 'gone', 1);
   end if;
-  insert into millpond.counts (queue, running, scheduled, waiting, dead, cancelled, room, finished, stopped)
-  values ((p_job).queue, -v_ran,
-    case when v_ran = 0 and (p_job).scheduled then -1 else 0 end,
-    case when v_ran = 0 and not (p_job).scheduled then -1 else 0 end,
-    case p_state when 'dead' then v_kept else 0 end, case p_state when 'cancelled' then v_kept else 0 end,
-    1 - v_ran, 1, case p_state when 'cancelled' then v_ran else 0 end);
+end $$;
+
+-- How many jobs of a queue are in each state, by `moves` and `totals`.
+create or replace function millpond.counts_of(p_queue integer, out state text, out count bigint) returns setof record
+language sql stable as $$
+  select each.state, sum(each.count)::bigint from (
+    select becomes as state, t.count from millpond.totals as t where queue = p_queue
+    union all
+    select was, -t.count from millpond.totals as t where queue = p_queue
+    union all
+    select becomes, m.count from millpond.moves as m where queue = p_queue
+    union all
+    select was, -m.count from millpond.moves as m where queue = p_queue
+  ) as each where each.state not in ('new', 'gone') group by each.state
+$$;
+
+-- Adds up the moves of a queue, null: of all.
+create or replace function millpond.add_up(p_queue integer) returns void
+language plpgsql as $$
+begin
+  with gone as (
+    delete from millpond.moves where ctid = any (array(
+      select ctid from millpond.moves where p_queue is null or queue = p_queue limit 100000 for update skip locked))
+    returning *
+  )
+  insert into millpond.totals as known (queue, slot, was, becomes, count)
+  select queue, slot, was, becomes, sum(gone.count) from gone group by queue, slot, was, becomes
+  -- In one order for all, so that two at once cannot wait for each other.
+  order by queue, slot, was, becomes
+  on conflict (queue, slot, was, becomes) do update set count = known.count + excluded.count;
 end $$;

@@ -1,7 +1,7 @@
 -- stats: what people look at.
 -- In:  queue, null: all; minutes: how far back the histograms go, 0: none.
 -- Out: JSON per queue: settings, counts, oldestWaiting in ms, histograms merged over the minutes.
--- Invariant: nothing here scans the jobs. The oldest is taken from the first 64 of each priority.
+-- Invariant: nothing here scans the jobs. The oldest is taken from the first 64 of each line and priority.
 
 create or replace function millpond.stats(queue text default null, minutes integer default 0, now bigint default null) returns setof json
 language plpgsql security definer
@@ -16,23 +16,15 @@ begin
     select json_build_object(
       'queue', q.name, 'paused', q.paused, 'capacity', q.capacity,
       'counts', (
-        select json_build_object('scheduled', coalesce(sum(scheduled), 0), 'waiting', coalesce(sum(waiting), 0),
-          'running', coalesce(sum(running), 0), 'done', coalesce(sum(done), 0), 'dead', coalesce(sum(dead), 0),
-          'cancelled', coalesce(sum(cancelled), 0))
-        from counts where counts.queue = q.id),
+        select coalesce(json_object_agg(state, count), '{}') from counts_of(q.id)),
       'oldestWaiting', (
         select v_now - min(due_at) from (
-          select head.due_at from unnest(m.places) with ordinality as mark(seq, nth) cross join lateral (
+          select head.due_at from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
             select due_at from waiting
-            where queue = q.id and lane = 0 and not scheduled and priority = (10 - mark.nth)::smallint and seq >= mark.seq
+            where queue = q.id and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
+              and seq >= lines.places[level.nth]
             order by seq limit 64
-          ) as head
-          union all
-          select head.due_at from generate_series(0, 9) as level(priority) cross join lateral (
-            select due_at from waiting
-            where queue = q.id and lane = 1 and not scheduled and priority = level.priority::smallint
-            order by seq limit 64
-          ) as head
+          ) as head where lines.queue = q.id
         ) as heads),
       'histograms', (
         select coalesce(json_agg(json_build_object('priority', priority, 'metric', metric, 'buckets', buckets)), '[]')
@@ -44,6 +36,6 @@ begin
             group by priority, metric, bucket
           ) as summed group by priority, metric
         ) as merged))
-    from queues as q join marks as m on m.queue = q.id
+    from queues as q
     where stats.queue is null or q.name = stats.queue;
 end $$;

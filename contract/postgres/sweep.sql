@@ -1,10 +1,9 @@
 -- sweep: what time alone brings about.
--- In:  limit. lease_from, due_from: leases and due times before these were dealt with by an earlier sweep of this caller, or null: a hint
---      that spares the scan what is over, where an old transaction keeps vacuum from removing it.
--- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue.
---      queues: how many there are.
+-- In:  limit.
+-- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there are.
 -- After it, once a minute or so, `idle_queues` and `remove_queues`.
--- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once.
+-- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once. Where nothing is
+--      due the cost is the same for any number of queues and jobs.
 
 -- Slots of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
 create or replace function millpond.turn_slots(p_now bigint, p_keep bigint) returns bigint
@@ -13,7 +12,6 @@ declare
   v_slot    record;
   v_next    smallint;
   v_expired bigint := 0;
-  v_timeout text := current_setting('lock_timeout');
 begin
   select * into v_slot from millpond.slots where current;
   if v_slot.opened_at is null or pg_relation_size('millpond.done_' || v_slot.slot) = 0 then
@@ -21,10 +19,11 @@ begin
       update millpond.slots set opened_at = p_now where slot = v_slot.slot;
     end if;
   elsif p_now - v_slot.opened_at >= greatest(60000, p_keep / 6) then
-    select slot into v_next from millpond.slots where not used order by slot limit 1;
+    select slot into v_next from millpond.slots where slot >= 0 and not used order by slot limit 1;
     if found then
       update millpond.slots set current = false, closed_at = p_now where slot = v_slot.slot;
-      update millpond.slots set current = true, used = true, opened_at = p_now, closed_at = null, greatest = null where slot = v_next;
+      update millpond.slots set current = true, used = true, opened_at = p_now, closed_at = null, greatest = null, look_at = null
+        where slot = v_next;
     end if;
   end if;
   -- Not at once: a completion that began before may still be on its way into it.
@@ -35,155 +34,219 @@ begin
     select * from millpond.slots where used and not current and greatest is not null and closed_at + p_keep <= p_now
   loop
     begin
-      perform set_config('lock_timeout', '100ms', true);
-      execute 'truncate millpond.done_' || v_slot.slot;
-      select v_expired + coalesce(sum(done), 0) into v_expired from millpond.counts where slot = v_slot.slot;
-      insert into millpond.counts (queue, slot, done)
-        select queue, slot, -sum(done) from millpond.counts where slot = v_slot.slot group by queue, slot;
-      update millpond.slots set used = false, greatest = null, opened_at = null, closed_at = null where slot = v_slot.slot;
+      -- Where somebody reads it: another time. To wait would keep everybody else waiting behind this.
+      execute 'lock table millpond.done_' || v_slot.slot || ' in access exclusive mode nowait';
     exception when lock_not_available then
-      null; -- Somebody reads it, for very long: another time.
+      continue;
     end;
+    execute 'truncate millpond.done_' || v_slot.slot;
+    perform millpond.add_up(null);
+    with gone as (
+      select queue, sum(case when becomes = 'done' then count else -count end) as count
+      from millpond.totals where slot = v_slot.slot and (becomes = 'done' or was = 'done') group by queue
+    ), noted as (
+      insert into millpond.moves (queue, slot, was, becomes, count) select queue, v_slot.slot, 'done', 'gone', count from gone where count > 0
+    )
+    select v_expired + coalesce(sum(count), 0) into v_expired from gone;
+    update millpond.slots set used = false, greatest = null, opened_at = null, closed_at = null where slot = v_slot.slot;
   end loop;
-  perform set_config('lock_timeout', v_timeout, true);
   return v_expired;
 end $$;
 
--- What one process at a time does: removes what was kept long enough, sums up the counts.
-create or replace function millpond.tidy(p_limit integer, p_now bigint) returns bigint
-language plpgsql set enable_bitmapscan = on
-as $$
+-- Removes from a slot what its queues have kept long enough, row by row, and notes before when there is no need to look again.
+create or replace function millpond.expire(p_slot smallint, p_limit integer, p_now bigint, p_keep bigint) returns bigint
+language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_small   boolean := p_slot < 0 or pg_relation_size('millpond.done_' || p_slot) < 8388608;
+  v_expired bigint  := 0;
+  v_queues  bigint  := 0;
+  v_next    bigint;
+  v_first   bigint;
+  v_gone    bigint;
+  v_keep    bigint;
+  v_state   text;
+  v_queue   record;
+begin
+  -- What finishes from now on.
+  select p_now + min(case when p_slot < 0 then keep_dead else keep_done end) into v_next
+  from millpond.queues where case when p_slot < 0 then keep_dead else keep_done end > 0;
+  for v_queue in
+    select q.id, q.keep_done, q.keep_dead from (
+      select queue from (
+        select queue, case when becomes in ('done', 'dead', 'cancelled') then count else 0 end
+          - case when was in ('done', 'dead', 'cancelled') then count else 0 end as count
+        from (
+          select queue, was, becomes, count from millpond.totals where slot = p_slot
+          union all
+          select queue, was, becomes, count from millpond.moves where slot = p_slot
+        ) as each
+      ) as changes group by queue having sum(count) > 0
+    ) as holding join millpond.queues as q on q.id = holding.queue
+  loop
+    v_queues := v_queues + 1;
+    v_keep := case when p_slot < 0 then v_queue.keep_dead else v_queue.keep_done end;
+    if p_slot >= 0 then
+      -- Where that costs little, or the slot will be emptied only much later for the sake of another queue.
+      continue when not v_small and v_keep * 2 >= p_keep;
+      delete from millpond.done where slot = p_slot and id = any (array(
+        select id from millpond.done
+        where slot = p_slot and queue = v_queue.id and finished_at <= p_now - v_keep
+        order by finished_at limit p_limit - v_expired));
+      get diagnostics v_gone = row_count;
+      if v_gone > 0 then
+        insert into millpond.moves (queue, slot, was, becomes, count) values (v_queue.id, p_slot, 'done', 'gone', v_gone);
+        v_expired := v_expired + v_gone;
+      end if;
+      select least(v_next, finished_at + v_keep) into v_first from millpond.done
+      where slot = p_slot and queue = v_queue.id order by finished_at limit 1;
+      v_next := coalesce(v_first, v_next);
+    else
+      foreach v_state in array array['dead', 'cancelled'] loop
+        with gone as (
+          delete from millpond.retired where ctid = any (array(
+            select ctid from millpond.retired
+            where queue = v_queue.id and state = v_state and finished_at <= p_now - v_keep
+            order by finished_at, seq limit p_limit - v_expired
+            for update skip locked))
+          returning state
+        )
+        select count(*) into v_gone from gone;
+        if v_gone > 0 then
+          insert into millpond.moves (queue, slot, was, becomes, count) values (v_queue.id, -1, v_state, 'gone', v_gone);
+          v_expired := v_expired + v_gone;
+        end if;
+        select least(v_next, finished_at + v_keep) into v_first from millpond.retired
+        where queue = v_queue.id and state = v_state order by finished_at, seq limit 1;
+        v_next := coalesce(v_first, v_next);
+      end loop;
+    end if;
+    exit when v_expired >= p_limit;
+  end loop;
+  -- The more queues hold something, the rarer are the looks.
+  update millpond.slots set look_at = case when v_expired < p_limit then greatest(v_next, p_now + v_queues / 64 * 64) end where slot = p_slot;
+  return v_expired;
+end $$;
+
+-- What one process at a time does: removes what was kept long enough, adds up the counts.
+create or replace function millpond.tidy(p_limit integer, p_now bigint) returns bigint
+language plpgsql as $$
 declare
   v_keep    bigint;
   v_slot    smallint;
-  v_small   boolean;
-  v_queue   record;
-  v_expired bigint := 0;
-  v_count   bigint := 0;
-  v_gone    bigint;
+  v_expired bigint;
 begin
   if not pg_try_advisory_xact_lock(hashtext('millpond tidy'), 0) then return 0; end if;
-  select coalesce(max(keep_done), 0) into v_keep from millpond.queues;
-  v_expired := millpond.turn_slots(p_now, v_keep);
-  -- Row by row where that costs little, or where the slot will be emptied only much later for the sake of another queue.
-  for v_slot in select slot from millpond.slots where used order by opened_at loop
-    v_small := pg_relation_size('millpond.done_' || v_slot) < 8388608;
-    continue when pg_relation_size('millpond.done_' || v_slot) = 0;
-    for v_queue in select id, keep_done from millpond.queues where v_small or keep_done * 2 < v_keep loop
-      exit when v_count >= p_limit;
-      delete from millpond.done where slot = v_slot and id = any (array(
-        select id from millpond.done
-        where slot = v_slot and queue = v_queue.id and finished_at <= p_now - v_queue.keep_done
-        order by finished_at limit p_limit - v_count));
-      get diagnostics v_gone = row_count;
-      if v_gone > 0 then
-        insert into millpond.counts (queue, slot, done) values (v_queue.id, v_slot, -v_gone);
-        v_count := v_count + v_gone;
-      end if;
-    end loop;
+  if exists (select from millpond.moves offset 64) then perform millpond.add_up(null); end if;
+  select max(keep_done) into v_keep from millpond.queues;
+  v_expired := millpond.turn_slots(p_now, coalesce(v_keep, 0));
+  for v_slot in select slot from millpond.slots where (used or slot < 0) and (look_at is null or look_at <= p_now) order by slot loop
+    exit when v_expired >= p_limit;
+    v_expired := v_expired + millpond.expire(v_slot, p_limit, p_now, v_keep);
   end loop;
-  v_expired := v_expired + v_count;
-  with gone as (
-    delete from millpond.retired where ctid = any (array(
-      select old.ctid from millpond.queues as q
-      cross join unnest(array['dead', 'cancelled']) as final(state)
-      cross join lateral (
-        select ctid from millpond.retired
-        where queue = q.id and state = final.state and finished_at <= p_now - q.keep_dead
-        order by finished_at limit p_limit - v_count
-        for update skip locked
-      ) as old limit p_limit - v_count))
-    returning queue, state
-  ), noted as (
-    insert into millpond.counts (queue, dead, cancelled)
-    select queue, -count(*) filter (where state = 'dead'), -count(*) filter (where state = 'cancelled') from gone group by queue
-  )
-  select v_expired + count(*) into v_expired from gone;
   delete from millpond.histograms where minute <= p_now / 60000 - 60;
   delete from millpond.repeats where at <= p_now - 3600000;
-  if (select count(*) from millpond.counts) > 16 + 2 * (select count(distinct (queue, slot)) from millpond.counts) then
-    with summed as (delete from millpond.counts returning *)
-    insert into millpond.counts
-    select queue, slot, sum(scheduled), sum(waiting), sum(running), sum(done), sum(dead), sum(cancelled),
-      sum(ready), sum(room), sum(finished), sum(stopped)
-    from summed group by queue, slot;
-  end if;
   return v_expired;
 end $$;
 
-create or replace function millpond.sweep(
-  "limit" integer, lease_from bigint default null, due_from bigint default null, now bigint default null
-) returns json
+-- Jobs that are due, at most so many. By turns: many of one queue must not keep the others waiting.
+create or replace function millpond.due(p_limit integer, p_now bigint, p_from bigint) returns tid[]
+language plpgsql as $$
+declare
+  v_ctids tid[];
+  v_turns tid[];
+begin
+  v_ctids := array(
+    select ctid from millpond.waiting where scheduled and due_at <= p_now and due_at >= p_from
+    order by due_at, seq limit p_limit
+    for update skip locked);
+  if cardinality(v_ctids) < p_limit then return v_ctids; end if;
+  -- A few of each queue, then the rest.
+  v_turns := array(
+    select due.ctid from (select id from millpond.queues order by random()) as q cross join lateral (
+      select ctid from millpond.waiting
+      where queue = q.id and scheduled and due_at <= p_now and due_at >= p_from
+      order by due_at, seq limit p_limit / 8
+      for update skip locked
+    ) as due limit p_limit);
+  return v_turns || (array(select unnest(v_ctids) except select unnest(v_turns)))[1:p_limit - cardinality(v_turns)];
+end $$;
+
+create or replace function millpond.sweep("limit" integer, now bigint default null) returns json
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_now      bigint := time_of(sweep.now);
+  v_began    constant timestamptz := clock_timestamp();
+  v_now      bigint;
+  v_swept    swept%rowtype;
+  v_whole    boolean;
+  v_ctids    tid[];
   v_lost     json[] := '{}';
   v_work     text[] := '{}';
   v_promoted bigint := 0;
   v_expired  bigint;
-  v_name     text;
-  v_keep     bigint;
+  v_count    bigint;
+  v_queue    record;
+  v_line     integer;
   v_state    text;
   v_next     bigint;
   job        running%rowtype;
-  moved      record;
 begin
+  perform read_committed();
+  lock table waiting, running in row exclusive mode;
+  v_now := time_of(sweep.now);
   perform set_config('synchronous_commit', 'off', true);
-  for moved in
-    with promoted as (
-      update waiting set scheduled = false, lane = 1 where ctid = any (array(
-        select due.ctid from queues as q cross join lateral (
-          select ctid from waiting
-          where queue = q.id and scheduled and due_at <= v_now and due_at >= coalesce(sweep.due_from, 0)
-          order by due_at, seq limit sweep."limit"
-          for update skip locked
-        ) as due limit sweep."limit"))
-      returning queue
-    ), summed as (
-      select queue, count(*) as count from promoted group by queue
-    ), noted as (
-      insert into counts (queue, scheduled, waiting, ready) select queue, -count, count, count from summed
-    )
-    select q.name, summed.count from summed join queues as q on q.id = summed.queue
+  select * into v_swept from swept;
+  -- What committed late lies before where the last one ended: it is found within ten seconds.
+  v_whole := v_now - v_swept.whole_at not between 0 and 9999;
+  if v_whole then
+    v_swept.leases := 0;
+    v_swept.due := 0;
+  end if;
+  v_ctids := due(sweep."limit", v_now, v_swept.due);
+  for v_queue in
+    select q.id, q.name from queues as q where q.id in (select queue from waiting where ctid = any (v_ctids)) order by q.id
   loop
-    v_promoted := v_promoted + moved.count;
-    v_work := v_work || moved.name;
+    v_line := line_back(v_queue.id);
+    update waiting set scheduled = false, line = v_line where ctid = any (v_ctids) and queue = v_queue.id;
+    get diagnostics v_count = row_count;
+    insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'scheduled', 'waiting', v_count);
+    v_promoted := v_promoted + v_count;
+    v_work := v_work || v_queue.name;
   end loop;
   for job in
-    select late.* from queues as q cross join lateral (
-      select * from running
-      where queue = q.id and lease_until <= v_now and lease_until >= coalesce(sweep.lease_from, 0)
-      order by lease_until, seq limit sweep."limit"
-      for update skip locked
-    ) as late limit sweep."limit"
+    select * from running where lease_until <= v_now and lease_until >= v_swept.leases
+    order by lease_until, queue, seq limit sweep."limit"
+    for update skip locked
   loop
     delete from running where id = job.id;
-    select name, keep_dead into v_name, v_keep from queues where id = job.queue;
+    select name, keep_dead into v_queue from queues where id = job.queue;
     if job.attempt >= job.attempts then
       v_state := 'dead';
       job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
-      perform retire(job, 'dead', v_now, v_keep);
+      perform retire(job, 'dead', v_now, v_queue.keep_dead);
     else
       v_state := 'waiting';
       job.due_at := v_now;
       perform put_back(job, false);
-      v_work := v_work || v_name;
+      v_work := v_work || v_queue.name;
     end if;
-    v_lost := v_lost || json_build_object('id', job.id, 'queue', v_name, 'attempt', job.attempt, 'state', v_state);
+    v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
   end loop;
   v_expired := tidy(sweep."limit", v_now);
-  for v_name in select distinct unnest(v_work) loop
-    perform ring_work(v_name, true);
+  foreach v_state in array array(select distinct unnest(v_work)) loop
+    perform ring_work(v_state, true);
   end loop;
-  select min(due.due_at) into v_next from queues as q cross join lateral (
-    select due_at from waiting
-    where queue = q.id and scheduled and due_at >= coalesce(sweep.due_from, 0) order by due_at, seq limit 1
-  ) as due;
+  select due_at into v_next from waiting where scheduled and due_at >= v_swept.due order by due_at limit 1;
+  -- While an old transaction keeps vacuum away, what is over piles up before what matters.
+  if (v_swept.leases > 0 or clock_timestamp() - v_began > interval '50 ms')
+    and v_promoted < sweep."limit" and cardinality(v_lost) < sweep."limit" then
+    update swept set leases = v_now - 5000, due = v_now - 60000, whole_at = case when v_whole then v_now else whole_at end
+    where ctid = any (array(select ctid from swept for update skip locked));
+  end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired) >= sweep."limit",
     'nextDue', case when v_next is not null then greatest(v_next - v_now, 0) end,
@@ -201,9 +264,12 @@ as $$
 begin
   return query
     select q.name from queues as q left join (
-      select queue, sum(scheduled + waiting + running + done + dead + cancelled) as jobs from counts group by queue
+      select queue, sum(case was when 'new' then count else 0 end - case becomes when 'gone' then count else 0 end) as jobs
+      from (select queue, was, becomes, count from totals union all select queue, was, becomes, count from moves) as each group by queue
     ) as summed on summed.queue = q.id
-    where q.capacity is null and q.keep_done = 3600000 and q.keep_dead = 604800000 and not q.paused and coalesce(summed.jobs, 0) = 0
+    where q.capacity is null and q.keep_done = 3600000 and q.keep_dead = 604800000 and not q.paused and q.attempts = 10 and q.timeout is null
+      and q.lease = 30000 and q.backoff_base = 1000 and q.backoff_factor = 2 and q.backoff_max = 3600000 and q.backoff_jitter = 0.5
+      and coalesce(summed.jobs, 0) = 0
     limit idle_queues."limit";
 end $$;
 
@@ -240,8 +306,9 @@ begin
       or exists (select from waiting where queue = v_queue and scheduled)
       or exists (select from running where queue = v_queue) or exists (select from retired where queue = v_queue);
     delete from queues where id = v_queue;
-    delete from marks where queue = v_queue;
-    delete from counts where queue = v_queue;
+    delete from lines where queue = v_queue;
+    delete from moves where queue = v_queue;
+    delete from totals where queue = v_queue;
     delete from histograms where queue = v_queue;
     return next v_name;
   end loop;

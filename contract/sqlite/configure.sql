@@ -1,13 +1,26 @@
 -- configure: creates a queue or changes its settings.
--- In:  queue; capacity (applied if set_capacity is 1; null: no limit); keep_done, keep_dead, paused (null: unchanged).
+-- In:  queue; capacity and timeout (applied if set_capacity, set_timeout is 1; null: no limit); all others null: unchanged.
 -- Out: nothing.
 -- Invariant: what is not given stays. Not run where nothing is given: a queue's name alone makes none.
 
 -- @statement configure
-insert into millpond_queues (name, capacity, keep_done, keep_dead, paused)
-values (:queue, :capacity, coalesce(:keep_done, 3600000), coalesce(:keep_dead, 604800000), coalesce(:paused, 0))
+insert into millpond_queues (
+  name, capacity, keep_done, keep_dead, paused, attempts, timeout, lease,
+  backoff_base, backoff_factor, backoff_max, backoff_jitter
+) values (
+  :queue, :capacity, coalesce(:keep_done, 3600000), coalesce(:keep_dead, 604800000), coalesce(:paused, 0),
+  coalesce(:attempts, 10), :timeout, coalesce(:lease, 30000),
+  coalesce(:backoff_base, 1000), coalesce(:backoff_factor, 2.0), coalesce(:backoff_max, 3600000), coalesce(:backoff_jitter, 0.5)
+)
 on conflict (name) do update set
-  capacity  = case when :set_capacity = 1 then :capacity else capacity end,
-  keep_done = coalesce(:keep_done, keep_done),
-  keep_dead = coalesce(:keep_dead, keep_dead),
-  paused    = coalesce(:paused, paused)
+  capacity       = case when :set_capacity = 1 then :capacity else capacity end,
+  keep_done      = coalesce(:keep_done, keep_done),
+  keep_dead      = coalesce(:keep_dead, keep_dead),
+  paused         = coalesce(:paused, paused),
+  attempts       = coalesce(:attempts, attempts),
+  timeout        = case when :set_timeout = 1 then :timeout else timeout end,
+  lease          = coalesce(:lease, lease),
+  backoff_base   = coalesce(:backoff_base, backoff_base),
+  backoff_factor = coalesce(:backoff_factor, backoff_factor),
+  backoff_max    = coalesce(:backoff_max, backoff_max),
+  backoff_jitter = coalesce(:backoff_jitter, backoff_jitter)

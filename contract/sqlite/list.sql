@@ -3,7 +3,7 @@
 --      First pages pass values before all others.
 -- Out: every column of the rows: waiting ones in the order of claiming, scheduled ones soonest first, running ones by
 --      lease, final ones newest first.
--- Invariant: each page costs the same, however deep: every order is that of an index, or of the stretches.
+-- Invariant: each page costs the same, however deep: every order is that of an index.
 
 -- @statement cursor
 -- No row: the job has gone, or moved on to another state, and there is no place to go on from. The page is then empty.
@@ -11,23 +11,17 @@ select seq, priority, due_at, lease_until, finished_at
 from millpond_jobs where id = :id and queue = :queue and state = :state
 
 -- @statement waiting
--- The rest of the cursor's own priority, then the lower ones: two ranges of the stretches, where an `or` would be a scan.
+-- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan.
 select * from (
-  select job.* from millpond_waiting as stretch cross join millpond_jobs as job
-  where stretch.queue = :queue and stretch.priority = :priority
-    and stretch.first >= coalesce((
-      select max(first) from millpond_waiting where queue = :queue and priority = :priority and first <= :seq
-    ), 0)
-    and job.seq between max(stretch.first, :seq + 1) and stretch.last
-    and job.state = 'waiting' and job.queue = stretch.queue and job.priority = stretch.priority
-  order by stretch.first, job.seq limit :limit
+  select * from millpond_jobs indexed by millpond_waiting
+  where queue = :queue and state = 'waiting' and priority = :priority and seq > :seq
+  order by seq limit :limit
 )
 union all
 select * from (
-  select job.* from millpond_waiting as stretch cross join millpond_jobs as job
-  where stretch.queue = :queue and stretch.priority < :priority and job.seq between stretch.first and stretch.last
-    and job.state = 'waiting' and job.queue = stretch.queue and job.priority = stretch.priority
-  order by stretch.priority desc, stretch.first, job.seq limit :limit
+  select * from millpond_jobs indexed by millpond_waiting
+  where queue = :queue and state = 'waiting' and priority < :priority
+  order by priority desc, seq limit :limit
 )
 limit :limit
 

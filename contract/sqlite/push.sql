@@ -1,6 +1,6 @@
 -- push: stores jobs.
 -- In:  one job; state is waiting if due_at <= now, else scheduled; due_at is never before now.
--- Out: changes = 1: pushed; if it waits, its place, the last rowid, goes to waiting.sql. changes = 0: the id is known, or a live job has the key; `existing` names that job.
+-- Out: changes = 1: pushed. changes = 0: the id is known, or a live job has the key; `existing` names that job.
 -- Invariant: `seq` is one more than the greatest there is, so places follow the order of pushes.
 -- Some drivers bind bytes of length 0 as null, hence the coalesce.
 -- Where the queue has a capacity and is full, run `existing` first: a repeated push is not refused.
@@ -10,17 +10,6 @@ insert into millpond_jobs
   (id, queue, state, priority, attempts, pushed_at, due_at, timeout, key, "group", trace, encoding, data)
 values
   (:id, :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :key, :group, :trace, :encoding, coalesce(:data, x''))
-on conflict do nothing
-
--- @statement insert_claimed
--- One job, due now, that a claim takes at once: for a push right before a claim of a queue that is not paused and where nothing waits.
--- In:  as above; worker, lease_until and floor, as a claim has them. Out: as above; changes = 0: push and claim one after the other instead.
-insert into millpond_jobs
-  (id, queue, state, fence, attempt, worker, started_at, lease_until,
-   priority, attempts, pushed_at, due_at, timeout, key, "group", trace, encoding, data)
-values
-  (:id, :queue, 'running', :floor + 1, 1, :worker, :now, :lease_until,
-   :priority, :attempts, :now, :now, :timeout, :key, :group, :trace, :encoding, coalesce(:data, x''))
 on conflict do nothing
 
 -- @statement insert_alike

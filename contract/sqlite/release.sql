@@ -1,9 +1,8 @@
 -- release: a claim is given back unstarted.
 -- In:  queue, id, fence.
--- Out: its priority and place, for waiting.sql; no row: stale.
+-- Out: changes = 1: ok. changes = 0: stale.
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised.
 
 -- @statement release
 update millpond_jobs set state = 'waiting', attempt = attempt - 1, worker = null, started_at = null
 where id = :id and fence = :fence and state = 'running' and queue = :queue
-returning priority, seq

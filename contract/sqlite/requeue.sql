@@ -1,6 +1,6 @@
 -- requeue: dead or cancelled jobs get another life.
 -- In:  ids, one at a time; or queue and limit: its dead ones, longest dead first.
--- Out: of `requeue`, priority and place, for waiting.sql: it waits again. No row: a live job has its key; it stays as it is.
+-- Out: of `requeue`, changes = 1: it waits again. changes = 0: a live job has its key; it stays as it is.
 -- Invariant: place, fence and last error are kept; the attempts begin anew.
 
 -- @statement look
@@ -22,4 +22,3 @@ limit :limit
 update or ignore millpond_jobs set
   state = 'waiting', attempt = 0, due_at = :now, finished_at = null, started_at = null, worker = null
 where id = :id and state in ('dead', 'cancelled')
-returning priority, seq

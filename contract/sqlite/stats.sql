@@ -4,19 +4,20 @@
 -- Invariant: nothing here scans the jobs.
 
 -- @statement queues
-select name, capacity, paused, scheduled, waiting, running, done, dead, cancelled
-from millpond_queues
+select name, capacity, paused from millpond_queues
 where :queue is null or name = :queue
 order by name
+
+-- @statement counts
+select queue, state, count from millpond_counts where :queue is null or queue = :queue
 
 -- @statement oldest
 -- The earliest time due among the first 64 by place of one priority (0 to 9). Jobs come due nearly in the order of
 -- their places, so this is exact for short queues and close for long ones; an index of its own would tax every claim.
 select min(due_at) as due_at from (
-  select job.due_at from millpond_waiting as stretch cross join millpond_jobs as job
-  where stretch.queue = :queue and stretch.priority = :priority and job.seq between stretch.first and stretch.last
-    and job.state = 'waiting' and job.queue = stretch.queue and job.priority = stretch.priority
-  order by stretch.first, job.seq
+  select due_at from millpond_jobs indexed by millpond_waiting
+  where queue = :queue and state = 'waiting' and priority = :priority
+  order by seq
   limit 64
 )
 

@@ -2,13 +2,14 @@
 -- In:  queue, now, limit.
 -- Out: `look`: per queue the earliest of each kind, so that only queues with something to do are written to, and whether it is idle: without
 --      a job, and with each setting at its default;
---      changes of `expire`: how many; rows of `promote` and `lost`, of which those that wait now go to waiting.sql.
+--      changes of `promote` and `expire`: how many; rows of `lost`.
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
 -- @statement look
 select name, keep_done, keep_dead,
-  capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0
-    and scheduled + waiting + running + done + dead + cancelled = 0 as idle,
+  capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
+    and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+    and not exists (select 1 from millpond_counts where queue = name and count <> 0) as idle,
   (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
   (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
   (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'done'      and finished_at is not null) as done_at,
@@ -24,7 +25,6 @@ where seq in (
   order by due_at, seq
   limit :limit
 )
-returning priority, seq
 
 -- @statement lost
 update millpond_jobs set
@@ -40,7 +40,7 @@ where seq in (
   order by lease_until, seq
   limit :limit
 )
-returning id, attempt, state, priority, seq
+returning id, attempt, state
 
 -- @statement expire
 -- state: done, dead or cancelled; until: now less the time that the queue keeps them.
@@ -57,14 +57,18 @@ where seq in (
 delete from millpond_jobs where id = :id
 
 -- @statement remove_queue
--- One that every sweep of this caller, for an hour, has found idle. changes = 0: it is no longer. Else run `clear` of waiting.sql and the next.
+-- One that every sweep of this caller, for an hour, has found idle. changes = 0: it is no longer. Else run the next two.
 -- Counts that this transaction has summed up are written before.
 delete from millpond_queues
-where name = :queue and capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0
-  and scheduled + waiting + running + done + dead + cancelled = 0
+where name = :queue and capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
+  and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+  and not exists (select 1 from millpond_counts where queue = name and count <> 0)
 
 -- @statement forget_queue
 delete from millpond_histograms where queue = :queue
+
+-- @statement forget_counts
+delete from millpond_counts where queue = :queue
 
 -- @statement oldest_minute
 select min(minute) as minute from millpond_histograms

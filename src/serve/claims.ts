@@ -58,7 +58,7 @@ export class Claims {
   }
 
   async #claim(request: ClaimRequest, wait: number, signal: AbortSignal): Promise<Claimed> {
-    if (signal.aborted) return { now: Date.now(), jobs: [] }
+    if (signal.aborted) return nothing(request)
     const { promise, resolve, reject } = Promise.withResolvers<Claimed>()
     const impatient = wait === 0 || this.#stopping
     const waiter: Waiter = { request, resolve, reject, number: this.#numbers++, asking: false, gone: false }
@@ -151,7 +151,7 @@ export class Claims {
     if (!line?.waiters.has(waiter)) return
     line.impatient.add(waiter)
     if (waiter.asking) return
-    waiter.resolve({ now: Date.now(), jobs: [] })
+    waiter.resolve(nothing(waiter.request))
     this.#leave(queue, waiter)
   }
 
@@ -202,21 +202,26 @@ export class Claims {
   async #take(request: ClaimRequest): Promise<Claimed> {
     const jobs: ClaimedJob[] = []
     let bytes = 0
+    let claimed: Claimed | undefined
     for (;;) {
       const limit = Math.min(BITE, request.limit - jobs.length)
-      let bite: Claimed
       try {
-        bite = await this.#store.claim({ ...request, limit })
+        claimed = await this.#store.claim({ ...request, limit })
       } catch (error) {
         // What is claimed already is told; whoever asks again gets the error.
-        if (jobs.length > 0) return { now: Date.now(), jobs }
+        if (claimed !== undefined) return { ...claimed, jobs }
         throw error
       }
-      jobs.push(...bite.jobs)
-      bytes += bite.jobs.reduce((sum, { data }) => sum + data.body.length, 0)
-      if (bite.jobs.length < limit || jobs.length === request.limit || bytes > BYTES) return { now: bite.now, jobs }
+      jobs.push(...claimed.jobs)
+      bytes += claimed.jobs.reduce((sum, { data }) => sum + data.body.length, 0)
+      if (claimed.jobs.length < limit || jobs.length === request.limit || bytes > BYTES) return { ...claimed, jobs }
     }
   }
+}
+
+/** The answer to one that is sent away; nobody looks at its times. */
+function nothing({ lease }: ClaimRequest): Claimed {
+  return { now: Date.now(), lease: lease ?? 0, jobs: [], retryAfter: null }
 }
 
 function firstOf(waiters: ReadonlySet<Waiter>, count: number): Waiter[] {

@@ -6,12 +6,14 @@
  *   429, 503 …       another attempt, after Retry-After where the answer has one
  *   all else         another attempt, after the backoff; so are redirects, no answer, and none in time
  */
+import { delayAfter } from '../backoff.ts'
 import type { Context } from '../context.ts'
 import { encode } from '../encoding.ts'
 import { isMillpondError } from '../errors.ts'
 import type { Job } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
 import type { Outcome } from '../outcome.ts'
+import type { BackoffPolicy } from '../store.ts'
 import { jsonText } from '../web/answer.ts'
 import { checkPlain } from '../web/plain.ts'
 import { type Answer, isSuccess, Receiver } from './receiver.ts'
@@ -34,7 +36,7 @@ export interface Delivery {
 }
 
 /** Ten attempts, which is what jobs have unless they say otherwise, span two days, as the specification advises. */
-const BACKOFF = { type: 'exponential', base: '5s', factor: 4, max: '24h' } as const
+const BACKOFF: BackoffPolicy = { base: 5000, factor: 4, max: 24 * 3_600_000, jitter: 0.5 }
 
 /**
  * @param maxPayload bytes of an encoded result, as the pond has it
@@ -44,7 +46,9 @@ const BACKOFF = { type: 'exponential', base: '5s', factor: 4, max: '24h' } as co
 export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number): () => void {
   const { url, timeout, concurrency } = delivery
   const receiver = new Receiver(url, timeout, concurrency)
-  const queue = pond.queue(delivery.queue, { retry: { backoff: BACKOFF } })
+  // Computed here, so that the queue's own policy stays as it is for workers of other kinds.
+  const backoff = (attempt: number) => delayAfter(BACKOFF, attempt, Math.random())
+  const queue = pond.queue(delivery.queue, { retry: { backoff } })
   queue.work((job, context) => attempt(delivery, receiver, job, context, maxPayload), { concurrency })
   return () => receiver.close()
 }

@@ -1,8 +1,7 @@
 /** How workers over HTTP end their claims. All that is told here is told to the store in its own words. */
-import { backoff } from '../backoff.ts'
 import { encode } from '../encoding.ts'
 import { jobError } from '../job.ts'
-import type { Encoded, Failure, JobError, Store } from '../store.ts'
+import type { Encoded, Failure, JobError } from '../store.ts'
 
 export interface ToldError {
   name?: string
@@ -18,20 +17,15 @@ export interface ToldFailure {
   retry?: false | number
 }
 
-const usual = backoff()
-
 /** Null and nothing are the same: no result. @throws PayloadTooLarge, PayloadNotEncodable */
 export function encodedResult(value: unknown, what: string, maxPayload: number): Encoded | null {
   return value === undefined || value === null ? null : encode(value, what, maxPayload)
 }
 
-/** As the store takes them. Where no delay is told it is the usual backoff, which depends on the attempt. @throws `Store…` */
-export async function failuresOf(store: Store, told: readonly ToldFailure[]): Promise<Failure[]> {
-  const open = told.filter(({ retry }) => retry === undefined)
-  const records = open.length === 0 ? [] : await store.find(open.map(({ id }) => id))
-  const attempts = new Map(records.map((record) => [record?.id, record?.attempt]))
+/** As the store takes them. Where no delay is told it is for the queue's policy. */
+export function failuresOf(told: readonly ToldFailure[]): Failure[] {
   return told.map(({ id, fence, error, retry }) => {
-    const delay = retry === false ? null : (retry ?? usual(attempts.get(id) ?? 1, undefined))
+    const delay = retry === false ? null : (retry ?? 'backoff')
     return { id, fence, error: errorOf(error, delay === null), delay }
   })
 }

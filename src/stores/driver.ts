@@ -19,7 +19,7 @@ export async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Clu
 }
 
 /** @throws DriverMissing where the package is not installed or cannot be loaded, NotSupported where it is too old */
-export async function loadPg(): Promise<Pick<typeof import('pg'), 'Pool'>> {
+export async function loadPg(): Promise<Pick<typeof import('pg'), 'Client' | 'Pool'>> {
   try {
     const { default: pg } = await import('pg')
     if (typeof pg?.Pool !== 'function') throw new Error("Cannot find package 'pg'")

@@ -11,7 +11,7 @@
  * which they are made; only the answer to a push may come a turn of the event loop later (`memory/breath.ts`). The path of a job through the structures is told in `memory/queue.ts`.
  */
 
-import '../runtime.ts'
+import { delayAfter } from '../backoff.ts'
 import { MillpondError } from '../errors.ts'
 import { shownName } from '../options.ts'
 import {
@@ -44,8 +44,7 @@ import { IdleQueues } from './idle.ts'
 import { MemoryAdmin } from './memory/admin.ts'
 import { Breath } from './memory/breath.ts'
 import { Claim, copyEncoded, copyError, isFinal, Job, ORIGIN } from './memory/job.ts'
-import { Jobs } from './memory/jobs.ts'
-import { MemoryQueue } from './memory/queue.ts'
+import { DEFAULT_LEASE, MemoryQueue } from './memory/queue.ts'
 
 export const open: OpenStore = async (url, options) => {
   // Nothing may stand before the query: no host, no path.
@@ -68,7 +67,7 @@ class MemoryStore implements Store {
   readonly capabilities: Capabilities = { durable: false, shared: false, transactions: false }
   readonly admin: StoreAdmin
   readonly #clock: () => number
-  readonly #jobs = new Jobs()
+  readonly #jobs = new Map<string, Job>()
   readonly #queues = new Map<string, MemoryQueue>()
   readonly #idle = new IdleQueues()
   readonly #bells = new Bells()
@@ -117,18 +116,19 @@ class MemoryStore implements Store {
     if (existing !== undefined) return { status: 'existing', id: existing.id }
     if (queue.full) return { status: 'full', id: job.id }
     const dueAt = Math.max(now, job.runAt === null ? now + job.delay : job.runAt - ORIGIN)
-    const stored = new Job(job, this.#places++, now, dueAt)
-    this.#jobs.add(stored)
+    const stored = new Job(job, queue, this.#places++, now, dueAt)
+    this.#jobs.set(stored.id, stored)
     queue.add(stored)
     if (stored.state === 'waiting') this.#bells.work(queue.name)
     return { status: 'pushed', id: job.id }
   }
 
-  async claim({ queue: name, worker, limit, lease }: ClaimRequest): Promise<Claimed> {
+  async claim({ queue: name, worker, limit, lease: asked }: ClaimRequest): Promise<Claimed> {
     this.#assertOpen()
     const now = this.#now()
-    const claimed: Claimed = { now: ORIGIN + now, jobs: [] }
     const queue = this.#queues.get(name)
+    const lease = asked ?? queue?.lease ?? DEFAULT_LEASE
+    const claimed: Claimed = { now: ORIGIN + now, lease, jobs: [], retryAfter: null }
     if (queue === undefined || queue.paused) return claimed
     while (claimed.jobs.length < limit) {
       const job = queue.waiting.first
@@ -137,6 +137,7 @@ class MemoryStore implements Store {
       claimed.jobs.push(new Claim(job))
     }
     if (claimed.jobs.length > 0) this.#bells.room(name)
+    if (claimed.jobs.length < limit) claimed.retryAfter = queue.nextDueIn(now)
     return claimed
   }
 
@@ -172,8 +173,9 @@ class MemoryStore implements Store {
         this.#bells.finished(name, job.id)
         return 'dead'
       }
-      if (failure.delay > 0) {
-        queue.schedule(job, now + failure.delay)
+      const delay = failure.delay === 'backoff' ? delayAfter(queue.backoff, job.attempt, Math.random()) : failure.delay
+      if (delay > 0) {
+        queue.schedule(job, now + delay)
         return 'retry'
       }
       job.dueAt = now
@@ -196,10 +198,11 @@ class MemoryStore implements Store {
     })
   }
 
-  async extend(name: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
+  async extend(name: string, asked: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     this.#assertOpen()
     const now = this.#now()
     const queue = this.#queues.get(name)
+    const lease = asked ?? queue?.lease ?? DEFAULT_LEASE
     return extensions.map((extension) => {
       const job = this.#jobs.get(extension.id)
       if (job === undefined || queue === undefined || job.queue !== name || job.fence !== extension.fence)
@@ -236,10 +239,8 @@ class MemoryStore implements Store {
       this.#takeBack(queue, now, limit, swept)
       swept.expired += queue.expire(now, limit - swept.expired)
       queue.histograms.expire(ORIGIN + now)
-      const next = queue.scheduled.first
-      if (next === undefined) continue
-      const due = Math.max(0, next.dueAt - now)
-      swept.nextDue = swept.nextDue === null ? due : Math.min(swept.nextDue, due)
+      const due = queue.nextDueIn(now)
+      if (due !== null) swept.nextDue = Math.min(swept.nextDue ?? due, due)
     }
     this.#removeIdle(now)
     swept.queues = this.#queues.size
@@ -321,7 +322,7 @@ class MemoryStore implements Store {
     this.#jobs.clear()
   }
 
-  /** From `ORIGIN`. Without `trunc`, code that is not compiled yet boxes the difference, and then every job that waits has to be converted. */
+  /** Milliseconds since `ORIGIN`. `trunc` makes V8 keep a small integer from the first call on. */
   #now(): number {
     return Math.trunc(this.#clock() - ORIGIN)
   }

@@ -59,7 +59,6 @@ export const open: OpenStore = async (url, options) => {
   const database = await connect(settings)
   try {
     const pooled = settings.listen === 'on' ? false : await database.pooled()
-    database.forgetful ||= pooled || settings.listen === 'off'
     const install = await migrate(database, settings.schema)
     const polling = settings.listen === 'off' || pooled ? settings.poll : undefined
     return new PostgresStore(database, settings, install, polling, options.clock)
@@ -76,6 +75,9 @@ async function connect(settings: Settings): Promise<Database> {
   if (isPgPool(client)) return new Pg(client)
   throw new MillpondError('InvalidOption', 'client takes a postgres.js sql or a pg Pool')
 }
+
+/** Of the time that we wait for an answer: after so much of it the server gives a call up. */
+const SERVER_SHARE = 0.75
 
 class PostgresStore implements Store {
   readonly name = 'postgres'
@@ -96,10 +98,10 @@ class PostgresStore implements Store {
     polling: number | undefined,
     clock: (() => number) | undefined,
   ) {
-    const { schema, connections } = settings
+    const { schema, connections, timeout } = settings
     this.#database = database
     this.replicas = new PostgresReplicas(database, settings)
-    this.#caller = new Caller(database, schema, clock)
+    this.#caller = new Caller(database, schema, Math.ceil(timeout * SERVER_SHARE), clock)
     this.#doorbell = new Doorbell(this.#caller, polling)
     const operations = new Operations(this.#caller, this.#doorbell)
     this.#operations = operations
@@ -143,7 +145,7 @@ class PostgresStore implements Store {
     return this.#operations.release(queue, holds)
   }
 
-  extend(queue: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
+  extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     return this.#operations.extend(queue, lease, extensions)
   }
 

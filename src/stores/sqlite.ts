@@ -44,9 +44,6 @@ import { holdOutcomes, pushOutcomes } from './sqlite/outcomes.ts'
 import { settingsOf } from './sqlite/settings.ts'
 import { SqliteTransactions } from './sqlite/transactions.ts'
 
-/** So many pushes are worth a message of their own, which the thread begins with while the event loop makes the rest. */
-const AHEAD = 16
-
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
   const settings = settingsOf(url, options)
@@ -58,12 +55,10 @@ class SqliteStore implements Store {
   readonly capabilities: Capabilities = { durable: true, shared: true, transactions: true }
   readonly transactions: StoreTransactions
   readonly admin: StoreAdmin
-  readonly ahead?: number
   readonly #link: Link
 
   constructor(link: Link) {
     this.#link = link
-    if (link.joins) this.ahead = AHEAD
     this.transactions = new SqliteTransactions(link)
     this.admin = new SqliteAdmin(link)
   }
@@ -73,13 +68,12 @@ class SqliteStore implements Store {
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const atOnce = this.ahead !== undefined && jobs.length >= this.ahead
-    return pushOutcomes(jobs, await this.#link.call('push', packJobs(jobs), atOnce))
+    return pushOutcomes(jobs, await this.#link.call('push', packJobs(jobs)))
   }
 
   async claim(request: ClaimRequest): Promise<Claimed> {
-    const { now, jobs } = await this.#link.call('claim', request)
-    return { now, jobs: claimedFrom(jobs) }
+    const { jobs, ...claimed } = await this.#link.call('claim', request)
+    return { ...claimed, jobs: claimedFrom(jobs) }
   }
 
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
@@ -100,7 +94,7 @@ class SqliteStore implements Store {
     return holdOutcomes(holds.length, stale)
   }
 
-  extend(queue: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
+  extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     const sent = extensions.map(({ id, fence, progress }) => ({ id, fence, progress: copied(progress) }))
     return this.#link.call('extend', { queue, lease, extensions: sent })
   }

@@ -198,12 +198,13 @@ export function faultsOf(path: string): string[] {
 const STATES = ['scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled'] as const
 export type Counts = Record<(typeof STATES)[number], number>
 
-/** Jobs per state: as the queue's row keeps them, and as they are. */
+/** Jobs per state: as the store keeps them, and as they are. */
 export function countsOf(path: string, queue: string): { kept: Counts; real: Counts } {
-  const [row = {}] = look(path, 'select * from millpond_queues where name = ?', queue)
+  const counts = look(path, 'select state, count as n from millpond_counts where queue = ?', queue)
+  const kept = new Map(counts.map(({ state, n }) => [String(state), Number(n)]))
   const jobs = look(path, 'select state, count(*) as n from millpond_jobs where queue = ? group by state', queue)
   const real = new Map(jobs.map(({ state, n }) => [String(state), Number(n)]))
-  return { kept: tally((state) => Number(row[state] ?? 0)), real: tally((state) => real.get(state) ?? 0) }
+  return { kept: tally((state) => kept.get(state) ?? 0), real: tally((state) => real.get(state) ?? 0) }
 }
 
 function tally(count: (state: keyof Counts) => number): Counts {
@@ -217,7 +218,7 @@ function tally(count: (state: keyof Counts) => number): Counts {
   }
 }
 
-/** How many are neither done nor given up, by the queue's row. */
+/** How many are neither done nor given up, by the store's counts. */
 export function liveIn(path: string, queue: string): number {
   const { scheduled, waiting, running } = countsOf(path, queue).kept
   return scheduled + waiting + running

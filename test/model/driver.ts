@@ -61,7 +61,7 @@ export class Driver {
           this.#claims.unshift({ id: claim.id, fence: claim.fence, claim, queue: operation.queue })
         }
         // A claim may be of a class of the store's own.
-        return same({ now: actual.now, jobs: actual.jobs.map((claim) => ({ ...claim })) }, expected)
+        return same({ ...actual, jobs: actual.jobs.map((claim) => ({ ...claim })) }, expected)
       }
       case 'complete': {
         const { queue, holds } = this.#holds(operation)
@@ -70,7 +70,9 @@ export class Driver {
       }
       case 'fail': {
         const { queue, holds } = this.#holds(operation)
-        const failures = holds.map((hold) => ({ ...hold, error: ERROR, delay: operation.delay }))
+        // A delay that is in part random is not for a model.
+        const random = operation.delay === 'backoff' && model.queues.get(queue)?.backoff.jitter !== 0
+        const failures = holds.map((hold) => ({ ...hold, error: ERROR, delay: random ? 40 : operation.delay }))
         return same(await store.fail(queue, failures), model.fail(queue, failures))
       }
       case 'release': {

@@ -34,6 +34,17 @@ export interface ModelJob extends JobRecord {
 /** `capacity` undefined: never configured, and so the store's own. */
 type ModelQueue = Required<Omit<QueueSettings, 'capacity'>> & { capacity: number | null | undefined }
 
+const DEFAULTS = {
+  capacity: undefined,
+  keepDone: 60 * MINUTE,
+  keepDead: 7 * 24 * 60 * MINUTE,
+  paused: false,
+  attempts: 10,
+  timeout: null,
+  lease: 30_000,
+  backoff: { base: 1000, factor: 2, max: 60 * MINUTE, jitter: 0.5 },
+}
+
 export type ModelStats = Omit<QueueStats, 'capacity'> & { capacity: number | null | undefined }
 
 const live = (job: ModelJob) => job.state === 'scheduled' || job.state === 'waiting' || job.state === 'running'
@@ -52,7 +63,7 @@ export class Model {
 
   push(jobs: readonly NewJob[]): PushOutcome[] {
     return jobs.map(({ delay, runAt, data, ...job }) => {
-      const { capacity } = this.#queue(job.queue)
+      const { capacity, attempts, timeout } = this.#queue(job.queue)
       const sameKey = this.#liveWithKey(job.queue, job.key)
       const existing = this.#job(job.id) ?? sameKey
       if (existing) return { status: 'existing', id: existing.id }
@@ -61,6 +72,8 @@ export class Model {
       const dueAt = Math.max(this.now, runAt ?? this.now + delay)
       this.jobs.push({
         ...job,
+        attempts: job.attempts ?? attempts,
+        timeout: job.timeout ?? timeout,
         data,
         state: dueAt > this.now ? 'scheduled' : 'waiting',
         attempt: 0,
@@ -85,8 +98,10 @@ export class Model {
     if (this.removed && job !== undefined && fence > job.fence) job.fence = fence
   }
 
-  claim({ queue, worker, limit, lease }: ClaimRequest): Claimed {
-    const jobs = this.queues.get(queue)?.paused ? [] : this.list(queue, 'waiting').slice(0, limit)
+  claim({ queue, worker, limit, ...request }: ClaimRequest): Claimed {
+    const known = this.queues.get(queue)
+    const lease = request.lease ?? known?.lease ?? DEFAULTS.lease
+    const jobs = known?.paused ? [] : this.list(queue, 'waiting').slice(0, limit)
     for (const job of jobs) {
       job.state = 'running'
       job.fence++
@@ -95,8 +110,12 @@ export class Model {
       job.worker = worker
       job.leaseUntil = this.now + lease
     }
+    const due = this.list(queue, 'scheduled')[0]?.dueAt
+    const tells = jobs.length < limit && known?.paused === false && due !== undefined
     return {
       now: this.now,
+      lease,
+      retryAfter: tells ? Math.max(0, due - this.now) : null,
       jobs: jobs.map(
         ({ id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }) => {
           return { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }
@@ -124,8 +143,9 @@ export class Model {
         this.#finish(job, 'dead')
         return 'dead'
       }
-      job.state = failure.delay === 0 ? 'waiting' : 'scheduled'
-      job.dueAt = this.now + failure.delay
+      const delay = failure.delay === 'backoff' ? this.#backoff(job) : failure.delay
+      job.state = delay === 0 ? 'waiting' : 'scheduled'
+      job.dueAt = this.now + delay
       return 'retry'
     })
   }
@@ -139,7 +159,8 @@ export class Model {
     })
   }
 
-  extend(queue: string, lease: number, extensions: readonly Extension[]): ExtendOutcome[] {
+  extend(queue: string, asked: number | null, extensions: readonly Extension[]): ExtendOutcome[] {
+    const lease = asked ?? this.queues.get(queue)?.lease ?? DEFAULTS.lease
     return extensions.map((extension) => {
       const job = this.#held(queue, extension)
       if (job) {
@@ -287,9 +308,15 @@ export class Model {
   #queue(queue: string): ModelQueue {
     const known = this.queues.get(queue)
     if (known) return known
-    const made = { queue, capacity: undefined, keepDone: 60 * MINUTE, keepDead: 7 * 24 * 60 * MINUTE, paused: false }
+    const made = { queue, ...DEFAULTS }
     this.queues.set(queue, made)
     return made
+  }
+
+  /** The sequences set no jitter: what is left to chance is in vectors/backoff.json. */
+  #backoff(job: ModelJob): number {
+    const { base, factor, max } = this.#queue(job.queue).backoff
+    return base === 0 ? 0 : Math.floor(Math.min(max, base * factor ** (job.attempt - 1)))
   }
 
   #in(queue: string, state: JobState): ModelJob[] {

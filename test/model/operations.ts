@@ -29,7 +29,7 @@ const job = fc.record({
   runAt: fc.option(fc.integer({ min: -50, max: 50 }), { nil: null, freq: 6 }),
   key: optional(fc.constantFrom('k', 'l')),
   group: optional(fc.constant('g')),
-  attempts: fc.integer({ min: 1, max: 3 }),
+  attempts: fc.constantFrom(1, 2, 3, null),
   timeout: optional(fc.constant(1_000)),
   trace: optional(fc.constant('t')),
   data: encoded,
@@ -39,7 +39,7 @@ const job = fc.record({
 const hold = fc.record({ claim: fc.nat(12), off: fc.constantFrom(0, 0, 0, 0, 0, 0, 1, -1) })
 const holds = fc.array(hold, { minLength: 1, maxLength: 4 })
 const otherQueue = fc.constantFrom(false, false, false, false, false, false, true)
-const lease = fc.constantFrom(5, 20, 200)
+const lease = fc.constantFrom(5, 20, 200, null)
 const keep = fc.constantFrom(0, 10, 100, 5_000)
 
 const settings: fc.Arbitrary<QueueSettings> = fc.record(
@@ -49,6 +49,16 @@ const settings: fc.Arbitrary<QueueSettings> = fc.record(
     keepDone: keep,
     keepDead: keep,
     paused: fc.constantFrom(false, false, true),
+    attempts: fc.integer({ min: 1, max: 3 }),
+    timeout: fc.constantFrom(null, 500),
+    lease: fc.constantFrom(10, 30),
+    // Without jitter, so that the model knows the delay.
+    backoff: fc.record({
+      base: fc.constantFrom(0, 7),
+      factor: fc.constantFrom(1, 3),
+      max: fc.constant(40),
+      jitter: fc.constant(0),
+    }),
   },
   { requiredKeys: ['queue'] },
 )
@@ -72,7 +82,12 @@ export const operation = fc.oneof(
   { weight: 3, arbitrary: fc.record({ op: fc.constant('complete'), otherQueue, holds, result: optional(encoded) }) },
   {
     weight: 3,
-    arbitrary: fc.record({ op: fc.constant('fail'), otherQueue, holds, delay: fc.constantFrom(0, 0, 5, 40, null) }),
+    arbitrary: fc.record({
+      op: fc.constant('fail'),
+      otherQueue,
+      holds,
+      delay: fc.constantFrom(0, 0, 5, 40, null, 'backoff' as const),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('release'), otherQueue, holds }) },
   {

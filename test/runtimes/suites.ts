@@ -30,7 +30,6 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/serve/hostile.test.ts': 'thousands of hostile requests',
   'test/web/examples-stop.test.ts': 'processes of Node under load',
   'test/web/stop.test.ts': 'processes of Node that end by signals',
-  'test/unit/shapes.test.ts': 'what V8 alone does, asked with a flag of Node’s',
 }
 
 const HOOKS = 'the examples import the package by its name, which a hook of Node’s module loader leads to src/'

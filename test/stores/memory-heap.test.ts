@@ -18,7 +18,7 @@ test('gives the first at any time, and lets go of any', () => {
       const jobs: Job[] = []
       steps.forEach(({ add, remove }, place) => {
         for (const due of add) {
-          const job = new Job(newJob(), place, 0, due)
+          const job = new Job(newJob(), { attempts: 1, timeout: null }, place, 0, due)
           heap.add(job)
           jobs.push(job)
         }

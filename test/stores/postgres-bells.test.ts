@@ -85,18 +85,17 @@ test('looks become rarer when nothing happens, and frequent again when something
   let ready = 0
   const never = () => Promise.reject(new Error('not of this test'))
   const database: Database = {
-    forgetful: true,
-    async query() {
+    async run() {
       looks.push(performance.now())
       return [{ answer: { queue: 'q', capacity: null, paused: false, ready, room: 0, finished: 0, stopped: 0 } }]
     },
-    reserve: never,
+    begin: never,
     listen: never,
     pooled: never,
     end: never,
   }
   const POLL = 20
-  const doorbell = new Doorbell(new Caller(database, 'none', undefined), POLL)
+  const doorbell = new Doorbell(new Caller(database, 'none', 15_000, undefined), POLL)
   doorbell.listen(() => {})
   const gap = () => (looks.at(-1) ?? 0) - (looks.at(-2) ?? 0)
   const rare = () => gap() > POLL * 4

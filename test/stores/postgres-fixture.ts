@@ -85,7 +85,8 @@ export async function giveBackSchema(schema: string): Promise<void> {
     await server(`do $$ begin
       perform set_config('synchronous_commit', 'off', true);
       ${empty.join('\n')}
-      update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null;
+      update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null, look_at = null;
+      update ${schema}.swept set leases = 0, due = 0, whole_at = 0;
       perform setval('${schema}.place', 1, false);
     end $$`)
   }
@@ -94,7 +95,19 @@ export async function giveBackSchema(schema: string): Promise<void> {
 
 /** All but those that describe the schema itself. */
 const TABLES = [
-  ...['queues', 'marks', 'waiting', 'running', 'retired', 'keys', 'counts', 'sleepers', 'repeats', 'histograms'],
+  ...[
+    'queues',
+    'lines',
+    'waiting',
+    'running',
+    'retired',
+    'keys',
+    'moves',
+    'totals',
+    'sleepers',
+    'repeats',
+    'histograms',
+  ],
   ...Array.from({ length: 8 }, (_, slot) => `done_${slot}`),
 ]
 

@@ -16,7 +16,7 @@ const counts = async (store: Store) => {
 
 /** As the library calls it. @returns what it answers */
 async function pushList(schema: string, ids: readonly string[], flags: { fresh: boolean; again: boolean }) {
-  const data = ids.map(() => '{}').join('\x1f')
+  const data = ids.map(() => '{}')
   const [row] = await server(`select ${schema}.push_list('emails', $1, $2, fresh => $3, again => $4) as answer`, [
     ids,
     data,

@@ -4,19 +4,7 @@ import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { Claimed, NewJob } from '../../src/store.ts'
 import { bell, connectTo, job, newPath, openAt, program } from './sqlite-fixture.ts'
-
-/** All that is in the file, but for what names the commits. */
-function everything(path: string): unknown[] {
-  const db = connectTo(path)
-  const rows = [
-    ...db.prepare('select * from millpond_jobs').all(),
-    ...db.prepare('select * from millpond_queues').all(),
-  ].map((row) => ({ ...row, ready_total: null }))
-  db.close()
-  return rows
-}
 
 const claim = { queue: 'emails', worker: 'w', limit: 10, lease: 10_000 }
 
@@ -56,56 +44,6 @@ describe('sqlite: group commit', () => {
     const { log } = { ...db.prepare('pragma wal_checkpoint').get() }
     assert.ok(Number(log) < 100, `100 pushes wrote ${log} pages: a commit of its own each would be over 300`)
     db.close()
-  })
-
-  for (const [title, given] of Object.entries({
-    'plain data': {},
-    bytes: { data: { encoding: 'bytes', body: new Uint8Array([1, 0, 2]) } },
-    'no bytes': { data: { encoding: 'bytes', body: new Uint8Array() } },
-    everything: { priority: 9, key: 'k', group: 'g', attempts: 7, timeout: 5, trace: 't', runAt: 500 },
-  } satisfies Record<string, Partial<NewJob>>)) {
-    test(`a push and a claim of one commit leave what they would leave one after the other: ${title}`, async () => {
-      const ends: { claimed: Claimed; rows: unknown[] }[] = []
-      for (const together of [true, false]) {
-        const path = newPath()
-        const store = await openAt(path, { clock: () => 1_000 })
-        const pushed = job({ id: '019b76da-a800-7000-8000-000000000001', ...given })
-        if (together) {
-          const [, claimed] = await Promise.all([store.push([pushed]), store.claim(claim)])
-          ends.push({ claimed, rows: everything(path) })
-        } else {
-          await store.push([pushed])
-          ends.push({ claimed: await store.claim(claim), rows: everything(path) })
-        }
-        const [held] = ends.at(-1)?.claimed.jobs ?? []
-        assert.deepEqual(held && (await store.complete('emails', [{ ...held, result: null }])), ['ok'])
-      }
-      assert.equal(ends[0]?.claimed.jobs.length, 1)
-      assert.deepEqual(ends[0], ends[1])
-    })
-  }
-
-  test('a push right before a claim: what must go the usual way does', async () => {
-    const store = await openAt(newPath(), { clock: () => 1_000 })
-    const both = async (pushed: NewJob, asked = claim) => {
-      const [[outcome], { jobs }] = await Promise.all([store.push([pushed]), store.claim(asked)])
-      return { status: outcome?.status, claimed: jobs.map(({ id }) => id) }
-    }
-    const later = job({ delay: 1 })
-    assert.deepEqual(await both(later), { status: 'pushed', claimed: [] }, 'due later')
-    const other = job({ queue: 'other' })
-    assert.deepEqual(await both(other), { status: 'pushed', claimed: [] }, 'another queue')
-    const keyed = job({ key: 'k' })
-    assert.deepEqual(await both(keyed), { status: 'pushed', claimed: [keyed.id] })
-    assert.deepEqual(await both(keyed), { status: 'existing', claimed: [] }, 'a known id')
-    assert.deepEqual(await both(job({ key: 'k' })), { status: 'existing', claimed: [] }, 'a key that is taken')
-    await store.configure({ queue: 'emails', paused: true })
-    const [first, second] = [job(), job({ priority: 5 })]
-    assert.deepEqual(await both(first), { status: 'pushed', claimed: [] }, 'paused')
-    await store.configure({ queue: 'emails', paused: false, capacity: 3 })
-    assert.deepEqual(await both(second), { status: 'pushed', claimed: [second.id, first.id] }, 'another one waits')
-    await store.configure({ queue: 'emails', capacity: 1 })
-    assert.deepEqual(await both(job()), { status: 'full', claimed: [] }, 'no room')
   })
 
   test('answers keep to their calls in a mixed commit', async () => {

@@ -175,60 +175,6 @@ describe('gather', () => {
     await gather.flushed()
   })
 
-  describe('ahead of the turn’s end', () => {
-    const ahead = { items: 500, bytes: 1_000_000, ahead: 3 }
-
-    test('so many go at once, and what else comes in the turn at its end', async () => {
-      const { gather, items, answer } = gathered(ahead)
-      const outs = [1, 2, 3, 4, 5, 6, 7].map((item) => gather.add(item, 1))
-      const later = Promise.resolve().then(() => gather.add(8, 1))
-      assert.deepEqual(items(), [[1, 2, 3]])
-      await setImmediate()
-      assert.deepEqual(items(), [
-        [1, 2, 3],
-        [4, 5, 6, 7, 8],
-      ])
-      answer(1)
-      answer(0)
-      assert.equal((await Promise.all([...outs, later])).join(), [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `out ${n}`).join())
-    })
-
-    test('fewer go at its end, and if nothing follows those that went were all', async () => {
-      const { gather, items, answer } = gathered(ahead)
-      const few = [gather.add(1, 1), gather.add(2, 1)]
-      assert.deepEqual(items(), [])
-      await setImmediate()
-      assert.deepEqual(items(), [[1, 2]])
-      answer(0)
-      await Promise.all(few)
-      const outs = [3, 4, 5].map((item) => gather.add(item, 1))
-      await setImmediate()
-      assert.deepEqual(items(), [
-        [1, 2],
-        [3, 4, 5],
-      ])
-      answer(1)
-      await Promise.all(outs)
-      await gather.flushed()
-    })
-
-    test('while a call is under way none goes ahead', async () => {
-      const { gather, items, answer } = gathered(ahead)
-      const outs = [1, 2, 3, 4].map((item) => gather.add(item, 1))
-      await setImmediate()
-      outs.push(...[5, 6, 7, 8].map((item) => gather.add(item, 1)))
-      await setImmediate()
-      answer(0)
-      await setImmediate()
-      assert.deepEqual(items(), [[1, 2, 3], [4]])
-      answer(1)
-      await setImmediate()
-      assert.deepEqual(items(), [[1, 2, 3], [4], [5, 6, 7, 8]])
-      answer(2)
-      await Promise.all(outs)
-    })
-  })
-
   describe('overlapping calls', () => {
     const overlapping = () => gathered({ items: 500, bytes: 1_000_000, overlap: true })
     const from = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)

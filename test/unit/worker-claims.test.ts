@@ -12,14 +12,10 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
   let time = 1_000
   t.mock.method(performance, 'now', () => time)
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const asked: ((claimed: Claimed) => void)[] = []
+  const asked: ((claimed: Claimed | Promise<Claimed>) => void)[] = []
   const log: string[] = []
-  let quiet: boolean | undefined
   const store = storeOf({
-    claim: (request) => {
-      quiet = request.quiet
-      return new Promise((resolve) => asked.push(resolve))
-    },
+    claim: () => new Promise((resolve) => asked.push(resolve)),
     complete: async (_, completions) => completions.map(() => 'ok' as const),
     release: async (_, holds) => {
       log.push(...holds.map(({ id }) => `release ${id}`))
@@ -32,10 +28,10 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
     record: async () => {},
   })
   const { promise: end, resolve: finish } = Promise.withResolvers<void>()
-  const settings = { queue: 'q', concurrency, lease: 30_000, window: 50, transaction: false, maxPayload: 1_000 }
+  const settings = { queue: 'q', concurrency, window: 50, transaction: false, maxPayload: 1_000 }
   const worker = new Worker(
     store,
-    { ...settings, schema: undefined, backoff: () => 0 },
+    { ...settings, schema: undefined, backoff: undefined },
     (job, ctx) => {
       log.push(`start ${job.id}`)
       ctx.signal.addEventListener('abort', () => log.push(`abort ${job.id}`))
@@ -43,7 +39,7 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
     },
     new PondEmitter(),
     ready,
-    { removeWorker() {}, completed() {} },
+    { removeWorker() {}, completed() {}, due: (ms) => log.push(`due in ${ms}`) },
   )
   const turns = async () => {
     for (let i = 0; i < 5; i++) await turn()
@@ -53,7 +49,7 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
     finish()
     const closed = worker.close()
     await turns()
-    asked.at(-1)?.({ now: 0, jobs: [] })
+    asked.at(-1)?.(claimed([]))
     await closed
   })
   if (ready() === undefined) await until(() => asked.length === 1)
@@ -61,11 +57,13 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
     worker,
     log,
     claims: () => asked.length,
-    /** Whether the last claim asked for no bell. */
-    quiet: () => quiet,
-    answer: async (ids: string[]) => {
+    answer: async (ids: string[], given: Partial<Claimed> = {}) => {
       time += 3
-      asked.at(-1)?.({ now: 0, jobs: ids.map((id) => claimedJob(id)) })
+      asked.at(-1)?.({ ...claimed(ids), ...given })
+      await turns()
+    },
+    fail: async () => {
+      asked.at(-1)?.(Promise.reject(new Error('no store')))
       await turns()
     },
     wake: async () => {
@@ -84,6 +82,13 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
   }
 }
 
+const claimed = (ids: string[]): Claimed => ({
+  now: 0,
+  lease: 30_000,
+  jobs: ids.map((id) => claimedJob(id)),
+  retryAfter: null,
+})
+
 const ids = (count: number, letter: string) => Array.from({ length: count }, (_, n) => `${letter}${n}`)
 
 test('a busy worker whose claim came back short waits a moment before the next, an idle one does not', async (t) => {
@@ -101,51 +106,59 @@ test('a busy worker whose claim came back short waits a moment before the next, 
   assert.equal(claims(), 4, 'the last claim was not short: at once')
 })
 
-test('a short claim that brought many is followed by the longest pause, so that the next brings more', async (t) => {
+test('a pause lasts 10 ms at the most', async (t) => {
   const { claims, answer, wake, pass } = await claiming(t, 100)
+  await pass(500)
   await answer(ids(31, 'a'))
   await wake()
-  await pass(6)
-  assert.equal(claims(), 2, 'not many yet')
-  await answer(ids(32, 'b'))
-  await wake()
   await pass(9)
+  assert.equal(claims(), 1)
+  await pass(1)
   assert.equal(claims(), 2)
+})
+
+test('a claim that brought all it asked for is followed by the next, one that did not by none until something happens', async (t) => {
+  const { claims, answer, wake, pass, finish } = await claiming(t, 2)
+  await answer(['a', 'b'])
+  await finish()
+  assert.equal(claims(), 2)
+  await answer(['c'])
+  await pass(500)
+  assert.equal(claims(), 2)
+  await wake()
+  assert.equal(claims(), 3)
+  await wake()
+  await answer([])
+  assert.equal(claims(), 4, 'it was woken during the claim')
+})
+
+test('a claim that tells when to ask again is followed by one then, and the sweeps are told', async (t) => {
+  const { claims, answer, pass, log } = await claiming(t, 2)
+  await answer([], { retryAfter: 300 })
+  assert.deepEqual(log, ['due in 300'])
+  await pass(299)
+  assert.equal(claims(), 1)
+  await pass(1)
+  assert.equal(claims(), 2)
+  await answer([], { retryAfter: 0 })
+  await pass(9)
+  assert.equal(claims(), 2, 'not without a break')
   await pass(1)
   assert.equal(claims(), 3)
 })
 
-test('while many come, the next claim follows by itself and asks for no bell; when few come, one asks for it', async (t) => {
-  const { claims, quiet, answer, pass, wake } = await claiming(t, 200)
-  assert.equal(quiet(), false)
-  await answer(ids(40, 'a'))
-  await pass(10)
-  assert.deepEqual([claims(), quiet()], [2, true], 'nobody rang')
-  await answer(ids(32, 'b'))
-  await pass(10)
-  assert.deepEqual([claims(), quiet()], [3, true])
-  await answer(ids(31, 'c'))
-  assert.equal(claims(), 3, 'not at once')
-  await pass(6)
-  assert.deepEqual([claims(), quiet()], [4, false], 'nobody would have rung')
-  await answer(ids(31, 'd'))
-  await pass(500)
-  assert.equal(claims(), 4, 'somebody will')
-  await wake()
-  assert.deepEqual([claims(), quiet()], [5, false])
-})
-
-test('a claim that came back empty without a bell is followed by one with', async (t) => {
-  const { claims, quiet, answer, pass, finish } = await claiming(t, 200)
-  await answer(ids(40, 'a'))
-  await pass(10)
-  await finish()
-  assert.deepEqual([claims(), quiet()], [2, true])
-  await answer([])
-  assert.deepEqual([claims(), quiet()], [3, false], 'at once, as nothing runs')
-  await answer([])
-  await pass(500)
-  assert.equal(claims(), 3)
+test('after an error it claims again, ever later', async (t) => {
+  const { claims, fail, answer, pass, wake } = await claiming(t, 2)
+  for (const [made, wait] of [50, 100, 200].entries()) {
+    await fail()
+    await wake()
+    await pass(wait - 1)
+    assert.equal(claims(), made + 1)
+    await pass(1)
+    assert.equal(claims(), made + 2)
+  }
+  await answer(['a', 'b'])
+  assert.equal(claims(), 4)
 })
 
 test('what arrives when its lease may be over is given back, not started and not let go', async (t) => {

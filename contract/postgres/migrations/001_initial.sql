@@ -12,6 +12,7 @@ create table millpond.meta (
   version    integer not null,                         -- number of the last migration
   operations text    not null,                         -- digest of the functions
   install    uuid    not null default gen_random_uuid(), -- tells this schema from one of the same name elsewhere
+  home       text    not null,                         -- the server and database of `install`: elsewhere this is a restored copy
   fences     integer not null default 0                -- all fences given out lie above
 );
 
@@ -24,20 +25,32 @@ insert into millpond.unharmed values (0);
 
 create sequence millpond.place;
 
+-- The checks are for what roles may call themselves: no value of theirs can harm a worker or a sweep.
 create table millpond.queues (
-  id        integer generated always as identity primary key,
-  name      text    collate "C" not null unique,
-  capacity  bigint,                                    -- most scheduled + waiting jobs; null: no limit
-  keep_done bigint  not null default 3600000,          -- how long done jobs are kept
-  keep_dead bigint  not null default 604800000,        -- how long dead and cancelled ones are
-  paused    boolean not null default false
+  id             integer generated always as identity primary key,
+  name           text    collate "C" not null unique check (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$'),
+  capacity       bigint  check (capacity >= 1),        -- most scheduled + waiting jobs; null: no limit
+  keep_done      bigint  not null default 3600000 check (keep_done between 0 and 8640000000000000),        -- how long done jobs are kept
+  keep_dead      bigint  not null default 604800000 check (keep_dead between 0 and 8640000000000000),      -- how long dead and cancelled ones are
+  paused         boolean not null default false,
+  attempts       integer not null default 10 check (attempts between 1 and 1000000),                    -- of jobs pushed without a number of their own
+  timeout        bigint  check (timeout between 1 and 8640000000000000),                                      -- of jobs pushed without a limit of their own; null: no limit
+  lease          bigint  not null default 30000 check (lease between 1 and 8640000000000000),                 -- of claims and extensions that name none
+  backoff_base   bigint  not null default 1000 check (backoff_base between 0 and 8640000000000000),        -- of failures that name no delay: see fail.sql
+  backoff_factor double precision not null default 2 check (backoff_factor between 1 and 100),
+  backoff_max    bigint  not null default 3600000 check (backoff_max between 0 and 8640000000000000),
+  backoff_jitter double precision not null default 0.5 check (backoff_jitter between 0 and 1),
+  line           integer not null default 1            -- the line that takes the jobs that come back
 );
 
--- Where a claim's scan may begin, per queue: places for the priorities 9, 8 … 0. No job of lane 0 waits before them. Without
--- this a scan would step over every claimed job's index entry for as long as some old transaction keeps vacuum from removing it.
-create table millpond.marks (
-  queue  integer  primary key,
-  places bigint[] not null default '{0,0,0,0,0,0,0,0,0,0}'
+-- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie anywhere.
+-- A claim begins each line at its marks: places for the priorities 9, 8 … 0, before which no job of the line waits. Without them it would step
+-- over every claimed job's index entry for as long as some old transaction keeps vacuum from removing it. See lines.sql.
+create table millpond.lines (
+  queue  integer  not null,
+  line   integer  not null,
+  places bigint[] not null default '{0,0,0,0,0,0,0,0,0,0}',
+  primary key (queue, line)
 ) with (fillfactor = 50);
 
 create table millpond.waiting (
@@ -52,7 +65,7 @@ create table millpond.waiting (
   attempt           integer  not null default 0,
   attempts          integer  not null,
   priority          smallint not null,
-  lane              smallint not null default 0,       -- 0: as pushed; 1: came back, so its place may lie before the marks
+  line              integer  not null default 0,
   scheduled         boolean  not null default false,   -- not due yet
   key               text collate "C",
   "group"           text collate "C",
@@ -67,12 +80,13 @@ create table millpond.waiting (
   error             text collate "C"                   -- JSON: code, name, message, stack
 );
 create unique index waiting_id on millpond.waiting (id);
-create index waiting_ready     on millpond.waiting (queue, lane, priority desc, seq) where not scheduled;
+create index waiting_ready     on millpond.waiting (queue, line, priority desc, seq) where not scheduled;
 create index waiting_scheduled on millpond.waiting (queue, due_at, seq)              where scheduled;
+create index waiting_due       on millpond.waiting (due_at, seq)                     where scheduled;
 
 create table millpond.running (like millpond.waiting including defaults, lease_until bigint not null);
 create unique index running_id on millpond.running (id);
-create index running_lease     on millpond.running (queue, lease_until, seq);
+create index running_lease     on millpond.running (lease_until, queue, seq);
 
 create table millpond.done (
   like millpond.waiting including defaults,
@@ -83,8 +97,7 @@ create table millpond.done (
   result_bytes    bytea
 ) partition by list (slot);
 create index done_id       on millpond.done (id);
--- Rows come in the order of finishing, so a summary of each stretch of pages leads to a time, and costs a completion nothing.
-create index done_finished on millpond.done using brin (finished_at) with (pages_per_range = 16, autosummarize = on);
+create index done_finished on millpond.done (queue, finished_at); -- whole batches finish at one time, which it keeps once
 create table millpond.done_0 partition of millpond.done for values in (0);
 create table millpond.done_1 partition of millpond.done for values in (1);
 create table millpond.done_2 partition of millpond.done for values in (2);
@@ -95,16 +108,17 @@ create table millpond.done_6 partition of millpond.done for values in (6);
 create table millpond.done_7 partition of millpond.done for values in (7);
 
 -- The slots of `done`, in use one after another: the current one takes what finishes now, closed ones wait until all that they
--- hold was kept long enough, and are emptied at one stroke. `used` ones hold something.
+-- hold was kept long enough, and are emptied at one stroke. `used` ones hold something. Slot -1 stands for `retired`.
 create table millpond.slots (
   slot      smallint primary key,
   current   boolean  not null default false,
   used      boolean  not null default false,
   opened_at bigint,
   closed_at bigint,
-  greatest  uuid                                       -- the greatest id in a closed one: greater ids need not be looked up in it
+  greatest  uuid,                                      -- the greatest id in a closed one: greater ids need not be looked up in it
+  look_at   bigint                                     -- before then nothing in it was kept long enough; null: not known
 );
-insert into millpond.slots (slot, current, used) select n, n = 0, n = 0 from generate_series(0, 7) as n;
+insert into millpond.slots (slot, current, used) select n, n = 0, n = 0 from generate_series(-1, 7) as n;
 
 create table millpond.retired (
   like millpond.waiting including defaults,
@@ -127,23 +141,34 @@ create table millpond.repeats (
   at bigint not null
 );
 
--- By how much each operation changed the counts; the sweep sums them up. Adding a row instead of changing one means that nobody
--- waits for another's commit. `done` ones name their slot, so that emptying it takes its jobs off the count.
-create table millpond.counts (
-  queue     integer  not null,
-  slot      smallint not null default 0,
-  scheduled bigint   not null default 0,
-  waiting   bigint   not null default 0,
-  running   bigint   not null default 0,
-  done      bigint   not null default 0,
-  dead      bigint   not null default 0,
-  cancelled bigint   not null default 0,
-  -- These only grow: whoever cannot LISTEN compares them with what he saw last to learn what happened.
-  ready     bigint   not null default 0,               -- became waiting, by whatever way
-  room      bigint   not null default 0,               -- left scheduled or waiting
-  finished  bigint   not null default 0,               -- became done, dead or cancelled
-  stopped   bigint   not null default 0                -- were cancelled while running
+-- How many jobs went from which state to which, a row per operation: nobody waits for another's commit. `new` and `gone` are
+-- before the push and after the end. What leads to or from `done` names the slot, so that emptying it takes its jobs off the count.
+-- Sweeps add them up in `totals`. A state's count is what came minus what went.
+create table millpond.moves (
+  queue   integer  not null,
+  slot    smallint not null default 0,
+  was     text collate "C" not null,
+  becomes text collate "C" not null,
+  count   bigint   not null
 );
+create index moves_queue on millpond.moves (queue);
+create table millpond.totals (
+  queue   integer  not null,
+  slot    smallint not null,
+  was     text collate "C" not null,
+  becomes text collate "C" not null,
+  count   bigint   not null,
+  primary key (queue, slot, was, becomes)
+) with (fillfactor = 50);
+
+-- Where sweeps may begin, where they would be slow otherwise: leases and due times before these were dealt with. Not known to hold
+-- for what committed late, so once in a while a sweep begins at the beginning. A single row.
+create table millpond.swept (
+  leases   bigint not null,
+  due      bigint not null,
+  whole_at bigint not null                             -- when a sweep last began at the beginning
+);
+insert into millpond.swept values (0, 0, 0);
 
 -- Who found a queue empty and wants to be notified of the next push.
 create table millpond.sleepers (
@@ -169,6 +194,6 @@ alter table millpond.waiting set (autovacuum_vacuum_scale_factor = 0.01, autovac
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
 alter table millpond.running set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 0.5, autovacuum_analyze_threshold = 100000);
-alter table millpond.counts set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+alter table millpond.moves set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);

@@ -2,24 +2,32 @@
 -- Run inside a transaction together with setting `version` in millpond_meta. Never changed once released.
 -- Times are milliseconds since 1970. States, names and ids are text, so that people can read the tables with plain SQL.
 
--- A row per queue. The counts are changed in the commit that changes the jobs, so nobody ever has to scan.
+-- A row per queue: its settings, and totals that tell other processes what happened.
 create table millpond_queues (
   name            text    primary key,
   capacity        integer,                              -- most scheduled + waiting jobs; null: no limit
   keep_done       integer not null default 3600000,     -- how long done jobs are kept
   keep_dead       integer not null default 604800000,   -- how long dead and cancelled ones are
   paused          integer not null default 0,
-  scheduled       integer not null default 0,
-  waiting         integer not null default 0,
-  running         integer not null default 0,
-  done            integer not null default 0,
-  dead            integer not null default 0,
-  cancelled       integer not null default 0,
+  attempts        integer not null default 10,          -- of jobs pushed without a number of their own
+  timeout         integer,                              -- of jobs pushed without a limit of their own; null: no limit
+  lease           integer not null default 30000,       -- of claims and extensions that name none
+  backoff_base    integer not null default 1000,        -- of failures that name no delay: see fail.sql
+  backoff_factor  real    not null default 2,
+  backoff_max     integer not null default 3600000,
+  backoff_jitter  real    not null default 0.5,
   -- These only grow: other processes compare them with what they saw last to learn what happened.
-  pushed_total    integer not null default 0,
   ready_total     integer not null default 0,           -- became waiting, by whatever way
   finished_total  integer not null default 0,           -- became done, dead or cancelled
   cancelled_total integer not null default 0            -- were cancelled while running
+) strict, without rowid;
+
+-- How many jobs a queue has in each state. Changed in the commit that changes the jobs, so nobody ever has to scan.
+create table millpond_counts (
+  queue text    not null,
+  state text    not null,
+  count integer not null,
+  primary key (queue, state)
 ) strict, without rowid;
 
 -- A row per job; its state changes in place. `seq` is its place: it never changes, and later pushes have greater ones.
@@ -51,17 +59,8 @@ create table millpond_jobs (
   error             text                                -- JSON: code, name, message, stack
 ) strict;
 
--- Where the waiting jobs are: a stretch of places from `first` to `last`. Jobs pushed one after the other share one, so that a push of many
--- writes a row here, where an index of the waiting jobs would be written for each, and again at its claim. See waiting.sql.
-create table millpond_waiting (
-  queue    text    not null,
-  priority integer not null,
-  first    integer not null,
-  last     integer not null,
-  primary key (queue, priority desc, first)
-) strict, without rowid;
-
 -- Each index holds only the jobs in its own state, so what it serves costs the same whatever else is stored.
+create index millpond_waiting   on millpond_jobs (queue, priority desc)      where state = 'waiting';
 create index millpond_scheduled on millpond_jobs (queue, due_at)             where state = 'scheduled';
 create index millpond_running   on millpond_jobs (queue, lease_until)        where state = 'running';
 -- Serves both the lists that people read and the removal of what was kept long enough.

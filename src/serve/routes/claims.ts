@@ -1,12 +1,11 @@
 /** The worker's side: claim, complete, fail, release, extend. */
-import { backoff } from '../../backoff.ts'
 import { encode } from '../../encoding.ts'
 import { isMillpondError } from '../../errors.ts'
 import { Recorder } from '../../histogram.ts'
 import { checkId } from '../../ids.ts'
 import { jobError } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
-import type { Claimed } from '../../store.ts'
+import type { Claimed, Failure } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
 import { clientOf } from '../../web/client.ts'
 import { preferredWait } from '../../web/headers.ts'
@@ -34,8 +33,6 @@ interface Settlement {
   release?: Told[]
 }
 
-const usual = backoff()
-
 export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts): Route[] {
   const { maxPayload, maxWait } = limits
   const waiting = new Slots(limits.maxWaiting, limits.maxWaitingPerClient)
@@ -55,7 +52,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       problems: [413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
-        const lease = body.lease ?? shapes.LEASE
+        const lease = body.lease ?? null
         const asked = preferredWait(request)
         const free = asked === undefined ? undefined : waiting.take(clientOf(request))
         const wait = free === undefined ? 0 : Math.min((asked ?? 0) * 1000, maxWait)
@@ -63,7 +60,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
           const ask = { queue, worker: body.worker ?? 'http', limit: body.limit ?? 1, lease }
           const claimed = await claims.claim(ask, wait, request.signal)
           record(queue, claimed)
-          const jobs = await readable(queue, claimed, lease)
+          const jobs = await readable(queue, claimed)
           const applied = wait === 0 ? {} : { headers: { 'preference-applied': `wait=${Math.ceil(wait / 1000)}` } }
           const response = answer(request, { jobs }, applied)
           // So far an abort says that nobody waits for the answer. From now on it may come of an answer that was sent.
@@ -99,16 +96,16 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       tag: 'claims',
       summary: 'The attempt failed',
       description:
-        'Another attempt follows after `retry`, or the usual backoff (1 s doubled with each attempt, an hour at most). With `retry: false`, or when all attempts are used up, the job is dead.',
+        'Another attempt follows after `retry`, or by the retry policy of the queue (unless set: 1 s doubled with each attempt, an hour at most). With `retry: false`, or when all attempts are used up, the job is dead.',
       body: { schema: shapes.failure, required: true },
       answers: { 200: { description: 'The store knows.', schema: shapes.failed } },
       problems: [404, 409, 413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const { queue, id } = claimOf(params)
-        const failures = await failuresOf(store, [{ ...body, id }])
+        const failures = failuresOf([{ ...body, id }])
         const [outcome] = await store.fail(queue, failures)
         if (outcome === 'stale' || outcome === undefined) throw stale(id)
-        for (const { delay } of failures) if (delay !== null) sweeper.due(delay)
+        due(failures)
         return answer(request, { id, outcome })
       },
     }),
@@ -141,7 +138,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       problems: [404, 409, 413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const { queue, id } = claimOf(params)
-        const lease = body.lease ?? shapes.LEASE
+        const lease = body.lease ?? null
         const progress = body.progress === undefined ? null : encode(body.progress, 'progress', maxPayload)
         const [outcome] = await store.extend(queue, lease, [{ id, fence: body.fence, progress }])
         if (outcome === 'cancelled')
@@ -169,7 +166,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
             result: encodedResult(result, `result of complete.${index}`, maxPayload),
           }
         })
-        const failures = await failuresOf(store, (body.fail ?? []).map(lowered))
+        const failures = failuresOf((body.fail ?? []).map(lowered))
         const releases = (body.release ?? []).map(lowered)
         // In one turn, so that stores can do all in one commit.
         const [complete, fail, release] = await Promise.all([
@@ -177,11 +174,16 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
           failures.length === 0 ? [] : store.fail(queue, failures),
           releases.length === 0 ? [] : store.release(queue, releases),
         ])
-        for (const { delay } of failures) if (delay !== null) sweeper.due(delay)
+        due(failures)
         return answer(request, { complete, fail, release })
       },
     }),
   ]
+
+  /** The next attempts are swept in time; of those by the queue's policy the next sweep learns by itself. */
+  function due(failures: readonly Failure[]): void {
+    for (const { delay } of failures) if (typeof delay === 'number') sweeper.due(delay)
+  }
 
   /** The waits; how long jobs ran is known only to those who ran them. Nobody's answer hangs on it. */
   function record(queue: string, { now, jobs }: Claimed): void {
@@ -192,18 +194,16 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
   }
 
   /** Jobs whose payload nobody can read fail as they would in a worker of ours; the others are handed out. Never rejects for the store. */
-  async function readable(queue: string, { now, jobs }: Claimed, lease: number): Promise<Record<string, unknown>[]> {
+  async function readable(queue: string, { now, jobs, lease }: Claimed): Promise<Record<string, unknown>[]> {
     const views: Record<string, unknown>[] = []
     for (const claimed of jobs) {
       try {
         views.push(claimView(queue, claimed, now, lease))
       } catch (error) {
         if (!isMillpondError(error, 'PayloadNotDecodable')) throw error
-        const { id, fence, attempt } = claimed
-        const delay = usual(attempt, error)
+        const { id, fence } = claimed
         // If the store does not hear of it the lease runs out. The others are claimed, whatever becomes of this one.
-        await store.fail(queue, [{ id, fence, error: jobError(error), delay }]).catch(() => {})
-        sweeper.due(delay)
+        await store.fail(queue, [{ id, fence, error: jobError(error), delay: 'backoff' }]).catch(() => {})
       }
     }
     return views

@@ -2,12 +2,11 @@
 
 import type { JobRecord, ListRequest, StoreAdmin } from '../../store.ts'
 import type { Job } from './job.ts'
-import type { Jobs } from './jobs.ts'
 import { byDue, type MemoryQueue } from './queue.ts'
 
 /** What the store lends: its jobs and queues, and the check that it is open. */
 export interface AdminAccess {
-  readonly jobs: Jobs
+  readonly jobs: ReadonlyMap<string, Job>
   readonly queues: ReadonlyMap<string, MemoryQueue>
   now(): number
   assertOpen(): void

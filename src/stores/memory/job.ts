@@ -8,23 +8,26 @@
 
 import type { Linked, LinkedList } from '../../linked-list.ts'
 import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
-import type { Shelf, Shelved } from './shelf.ts'
 
 /**
- * Times inside the memory store count from here, in milliseconds: for 24 days they are then small integers, which V8 keeps in
- * the job itself. Milliseconds since 1970 would be boxed, one by one.
+ * Times inside the memory store are milliseconds since this moment. V8 keeps such small integers in the job itself, where
+ * milliseconds since 1970 would take an object each.
  */
 export const ORIGIN = Date.now()
 
-export class Job implements Linked<Job>, Shelved<Job> {
+/** What a queue says of jobs that are pushed without limits of their own. */
+export interface QueueLimits {
+  readonly attempts: number
+  readonly timeout: number | null
+}
+
+export class Job implements Linked<Job> {
   prev: Job | null = null
   next: Job | null = null
   list: LinkedList<Job> | null = null
   /** Position in a heap; -1: in none. */
   slot = -1
   /** Where it stands among all jobs of the store; null: not on a shelf. */
-  shelf: Shelf<Job> | null = null
-  shelved = -1
 
   readonly id: string
   readonly queue: string
@@ -54,15 +57,16 @@ export class Job implements Linked<Job>, Shelved<Job> {
   result: Encoded | null = null
   error: JobError | null = null
 
-  constructor(job: NewJob, place: number, now: number, dueAt: number) {
+  /** @param queue for what the push leaves to it */
+  constructor(job: NewJob, queue: QueueLimits, place: number, now: number, dueAt: number) {
     this.id = job.id
     this.queue = job.queue
     this.place = place
     this.priority = job.priority
-    this.attempts = job.attempts
+    this.attempts = job.attempts ?? queue.attempts
     this.key = job.key
     this.group = job.group
-    this.timeout = job.timeout
+    this.timeout = job.timeout ?? queue.timeout
     this.trace = job.trace
     this.pushedAt = now
     this.dueAt = dueAt
@@ -165,25 +169,3 @@ export function copyError(error: JobError | null): JobError | null {
   if (error.stack !== undefined) copy.stack = error.stack
   return copy
 }
-
-/** Kept for its shape's sake, as `shapes.ts` tells. */
-export const CLAIM = new Claim(
-  new Job(
-    {
-      id: '',
-      queue: '',
-      priority: 0,
-      delay: 0,
-      runAt: null,
-      key: null,
-      group: null,
-      attempts: 1,
-      timeout: null,
-      trace: null,
-      data: { encoding: 'json', body: 'null' },
-    },
-    0,
-    0,
-    0,
-  ),
-)

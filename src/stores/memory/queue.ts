@@ -5,18 +5,21 @@
  * sizes of the containers. `finish` is the only way into a final state, `#forget` the only way out of the store.
  */
 
+import { DEFAULT_BACKOFF } from '../../backoff.ts'
 import { LinkedList } from '../../linked-list.ts'
-import type { FinalState, JobState, QueueSettings } from '../../store.ts'
+import type { BackoffPolicy, FinalState, JobState, QueueSettings } from '../../store.ts'
 import { JobHeap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { Job } from './job.ts'
-import type { Jobs } from './jobs.ts'
 import { Leases } from './leases.ts'
 import { byPlace, WaitingLine } from './waiting.ts'
 
 export const DEFAULT_CAPACITY = 100_000
 /** Most finished jobs of one state that a queue keeps. Time alone would let a fast queue fill the memory within the hour. */
 export const MOST_FINISHED = 10_000
+
+/** Also of claims in queues that do not exist. In milliseconds. */
+export const DEFAULT_LEASE = 30_000
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -29,6 +32,10 @@ export class MemoryQueue {
   keepDone = HOUR
   keepDead = 7 * DAY
   paused = false
+  attempts = 10
+  timeout: number | null = null
+  lease = DEFAULT_LEASE
+  backoff: BackoffPolicy = DEFAULT_BACKOFF
 
   readonly waiting = new WaitingLine()
   readonly scheduled = new JobHeap(byDue)
@@ -43,9 +50,9 @@ export class MemoryQueue {
   readonly keys = new Map<string, Job>()
   readonly histograms = new Histograms()
   /** The store's jobs, from which one is taken once it is kept no longer. */
-  readonly #jobs: Jobs
+  readonly #jobs: Map<string, Job>
 
-  constructor(name: string, jobs: Jobs) {
+  constructor(name: string, jobs: Map<string, Job>) {
     this.name = name
     this.#jobs = jobs
   }
@@ -55,16 +62,33 @@ export class MemoryQueue {
     if (settings.keepDone !== undefined) this.keepDone = settings.keepDone
     if (settings.keepDead !== undefined) this.keepDead = settings.keepDead
     if (settings.paused !== undefined) this.paused = settings.paused
+    if (settings.attempts !== undefined) this.attempts = settings.attempts
+    if (settings.timeout !== undefined) this.timeout = settings.timeout
+    if (settings.lease !== undefined) this.lease = settings.lease
+    if (settings.backoff !== undefined) this.backoff = { ...settings.backoff }
   }
 
   get full(): boolean {
     return this.capacity !== null && this.waiting.size + this.scheduled.size >= this.capacity
   }
 
+  /** Milliseconds until the next scheduled job is due; null: there is none. */
+  nextDueIn(now: number): number | null {
+    const next = this.scheduled.first
+    return next === undefined ? null : Math.max(0, next.dueAt - now)
+  }
+
   /** Nobody has set anything, and there is no job. */
   get idle(): boolean {
     const isDefault =
-      this.capacity === DEFAULT_CAPACITY && this.keepDone === HOUR && this.keepDead === 7 * DAY && !this.paused
+      this.capacity === DEFAULT_CAPACITY &&
+      this.keepDone === HOUR &&
+      this.keepDead === 7 * DAY &&
+      !this.paused &&
+      this.attempts === 10 &&
+      this.timeout === null &&
+      this.lease === DEFAULT_LEASE &&
+      sameBackoff(this.backoff, DEFAULT_BACKOFF)
     return isDefault && Object.values(this.counts()).every((count) => count === 0)
   }
 
@@ -126,7 +150,7 @@ export class MemoryQueue {
     job.state = state
     job.finishedAt = now
     if (this.#keep(state) === 0) {
-      this.#jobs.remove(job)
+      this.#jobs.delete(job.id)
       return
     }
     const list = this.finished[state]
@@ -181,6 +205,9 @@ export class MemoryQueue {
 
   #forget(job: Job): void {
     this.#leave(job)
-    this.#jobs.remove(job)
+    this.#jobs.delete(job.id)
   }
 }
+
+const sameBackoff = (a: BackoffPolicy, b: BackoffPolicy): boolean =>
+  a.base === b.base && a.factor === b.factor && a.max === b.max && a.jitter === b.jitter

@@ -1,14 +1,16 @@
 /**
- * What the store needs of a PostgreSQL client; `postgresjs.ts` and `pg.ts` provide it. Parameters are texts, numbers, booleans
- * and nulls, cast in the statement, so that no client has to know types. Answers are plain rows; `json` columns come parsed.
+ * What the store needs of a PostgreSQL client; `postgresjs.ts` and `pg.ts` provide it. The store's own calls are texts with their values in
+ * them, sent by the simple protocol: several statements in one message are one transaction and one round trip, and nothing
+ * of them stays behind in the session, so they work behind a pooler, too. `json` columns come parsed.
  */
 export type Row = Record<string, unknown>
 export type Query = (text: string, params: readonly unknown[]) => Promise<Row[]>
 
 export interface Database {
-  query(text: string, params?: readonly unknown[]): Promise<Row[]>
-  /** A connection of one's own, until released. */
-  reserve(): Promise<Session>
+  /** Statements in one message and one transaction. @returns the rows of the last one */
+  run(script: string): Promise<Row[]>
+  /** A transaction on a connection of its own. @param mode as after `begin` in SQL */
+  begin(mode: string): Promise<Session>
   /**
    * Listens on a connection of its own, which it makes anew when it is lost.
    * @param ready called whenever listening has begun: what was notified before may have been missed
@@ -16,27 +18,31 @@ export interface Database {
   listen(channel: string, heard: (payload: string) => void, ready: () => void): Promise<void>
   /** Whether a pooler stands between us and the server, so that a connection is not a session. */
   pooled(): Promise<boolean>
-  /** Do not leave prepared statements behind: the next transaction may be on another connection of the pooler's. */
-  forgetful: boolean
   end(): Promise<void>
 }
 
+/** An open transaction. Once its connection is lost, every call rejects. */
 export interface Session {
   /** A handler's statement. */
-  query(text: string, params?: readonly unknown[]): Promise<Row[]>
-  /** One of the store's own, with a deadline where the connection is ours. */
-  own(text: string, params?: readonly unknown[]): Promise<Row[]>
-  begin(): Promise<void>
-  /** Several statements in one text, without parameters. */
-  script(text: string): Promise<void>
-  release(): void
+  readonly query: Query
+  /** Statements of the store's own, with a deadline where the connection is ours. */
+  run(script: string): Promise<Row[]>
+  /** Both end the session, whatever comes of them. */
+  commit(): Promise<void>
+  rollback(): Promise<void>
 }
 
 export function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null
 }
 
+/** Of one statement. */
 export function rowsOf(answer: unknown): Row[] {
   const rows = Array.isArray(answer) ? answer : isRow(answer) && Array.isArray(answer.rows) ? answer.rows : []
   return rows.filter(isRow)
+}
+
+/** Of the last of several statements. */
+export function lastRowsOf(answer: unknown): Row[] {
+  return rowsOf(Array.isArray(answer) ? answer.at(-1) : answer)
 }

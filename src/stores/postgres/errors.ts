@@ -11,7 +11,12 @@ const STATES: Readonly<Record<string, ErrorCode>> = {
   '3F000': 'StoreUnavailable', // the schema does not exist
   '42501': 'StoreUnavailable', // insufficient privilege
   '42883': 'StoreUnavailable', // a function does not exist
-  '25006': 'StoreUnavailable', // read-only: a replica
+  '25006': 'StoreUnavailable', // read-only: a standby
+  '0A000': 'StoreUnavailable', // not possible there: a standby has no unlogged tables
+  '55000': 'StoreUnavailable', // a standby takes no such locks
+  MP001: 'NotSupported', // our functions' own: refused at this isolation level
+  '22023': 'InvalidOption', // an argument that our functions refuse
+  '23514': 'InvalidOption', // a value that our tables refuse
   '40001': 'StoreBusy', // serialization failure
   '40P01': 'StoreBusy', // deadlock
   '55P03': 'StoreBusy', // lock not available
@@ -72,6 +77,14 @@ const TLS_ADVICE =
 export function isAway(error: unknown): boolean {
   const code = codeIn(error)
   return isLost(error) || /^(ECONNREFUSED|CONNECT_TIMEOUT|57P|ENOENT)/.test(code)
+}
+
+/** Whether the call did not even reach the server, or one that takes no writes: another server may take it. */
+export function isElsewhere(error: unknown): boolean {
+  return (
+    /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_|ETIMEDOUT|57P03|25006|0A000|55000)/.test(codeIn(error)) ||
+    (error instanceof Error && error.message === 'Connection terminated due to connection timeout')
+  )
 }
 
 /** Undone by the server for the sake of another transaction: the same call can simply be made again. */

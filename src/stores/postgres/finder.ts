@@ -56,7 +56,7 @@ export class Finder {
 
   async #look(group: readonly Entry[]): Promise<void> {
     const wanted = [...new Set(group.flatMap(({ ids }) => ids))]
-    const rows = await this.#caller.rowsEvenClosing('find($1::text::uuid[]) as answer', [plainArray(wanted)])
+    const rows = await this.#caller.rowsEvenClosing('find($1) as answer', [plainArray(wanted)])
     const answers = new Map(rows.map(({ answer }) => [recordFrom(answer).id, answer]))
     for (const { ids, resolve } of group) {
       // Each a copy of its own, also where two asked for the same job.

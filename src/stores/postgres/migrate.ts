@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto'
 import { MillpondError } from '../../errors.ts'
 import { CONTRACT } from './contract.ts'
-import type { Database, Row } from './database.ts'
+import type { Database, Row, Session } from './database.ts'
 import { stateOf } from './errors.ts'
 
 interface Contract {
@@ -70,10 +70,14 @@ export async function migrate(database: Database, schema: string): Promise<strin
 }
 
 async function look(database: Database, schema: string): Promise<Installed | undefined> {
+  const find = `select version, operations, install from json_to_record(${schema}.installed())
+    as found(version integer, operations text, install text)`
   try {
-    const [row] = await database.query(`select version, operations, install from json_to_record(${schema}.installed())
-      as found(version integer, operations text, install text)`)
-    return installedFrom(row)
+    const [row] = await database.run(find)
+    if (row?.install !== null) return installedFrom(row)
+    // Restored from a dump of another database.
+    await database.run(`select ${schema}.adopt()`)
+    return installedFrom((await database.run(find))[0])
   } catch (error) {
     // No schema, no function: not installed. No rights on it: the attempt to install says what to do.
     if (['3F000', '42883', '42501'].includes(stateOf(error))) return undefined
@@ -83,43 +87,37 @@ async function look(database: Database, schema: string): Promise<Installed | und
 
 async function install(database: Database, schema: string): Promise<string> {
   const { migrations, operations, digest } = load()
-  const session = await database.reserve()
+  const session = await database.begin('isolation level read committed')
   const named = (text: string) => text.replaceAll(/\bmillpond\b/g, schema)
   try {
-    await session.begin()
-    try {
-      await session.query('select pg_advisory_xact_lock(hashtext($1::text), 1)', [`${schema} migrate`])
-      const [there] = await session.query(
-        'select to_regnamespace($1::text) is not null as schema, to_regclass($2::text) is not null as meta',
-        [schema, `${schema}.meta`],
-      )
-      const version = there?.meta === true ? await versionOf(session, schema) : 0
-      if (version > migrations.length) throw tooNew(schema)
-      const script = [
-        'set local client_min_messages = warning;',
-        // Only where it is missing: `if not exists` would ask for the right to make it first.
-        there?.schema === true ? '' : `create schema ${schema};`,
-        ...migrations.slice(version).map(named),
-        named(operations),
-        version === 0
-          ? `insert into ${schema}.meta (version, operations) values (${migrations.length}, '${digest}');`
-          : `update ${schema}.meta set version = ${migrations.length}, operations = '${digest}';`,
-      ]
-      await session.script(script.join('\n'))
-      const [row] = await session.query(`select version, operations, install::text from ${schema}.meta`)
-      await session.query('commit')
-      return installedFrom(row).install
-    } catch (error) {
-      await session.query('rollback').catch(() => {})
-      throw error
-    }
-  } finally {
-    session.release()
+    await session.run(`select pg_advisory_xact_lock(hashtext('${schema} migrate'), 1)`)
+    const [there] = await session.run(
+      `select to_regnamespace('${schema}') is not null as schema, to_regclass('${schema}.meta') is not null as meta`,
+    )
+    const version = there?.meta === true ? await versionOf(session, schema) : 0
+    if (version > migrations.length) throw tooNew(schema)
+    const script = [
+      'set local client_min_messages = warning;',
+      // Only where it is missing: `if not exists` would ask for the right to make it first.
+      there?.schema === true ? '' : `create schema ${schema};`,
+      ...migrations.slice(version).map(named),
+      named(operations),
+      version === 0
+        ? `insert into ${schema}.meta (version, operations, home) values (${migrations.length}, '${digest}', ${schema}.here());`
+        : `update ${schema}.meta set version = ${migrations.length}, operations = '${digest}';`,
+    ]
+    await session.run(script.join('\n'))
+    const [row] = await session.run(`select version, operations, install::text from ${schema}.meta`)
+    await session.commit()
+    return installedFrom(row).install
+  } catch (error) {
+    await session.rollback().catch(() => {})
+    throw error
   }
 }
 
-async function versionOf(session: { query: Database['query'] }, schema: string): Promise<number> {
-  const [row] = await session.query(`select version, operations, install::text from ${schema}.meta`)
+async function versionOf(session: Session, schema: string): Promise<number> {
+  const [row] = await session.run(`select version, operations, install::text from ${schema}.meta`)
   return installedFrom(row).version
 }
 

@@ -25,10 +25,8 @@ import type { Caller } from './caller.ts'
 import type { Row } from './database.ts'
 import type { Doorbell } from './doorbell.ts'
 import { Finder } from './finder.ts'
-import { Hints } from './hints.ts'
 import { Pusher } from './pusher.ts'
-import { integer, integersOrNull, recordFrom, statsFrom, sweptFrom, text, texts, textsOrNull } from './records.ts'
-import { SweepHints } from './sweep-hints.ts'
+import { integer, integersOrNull, list, recordFrom, statsFrom, sweptFrom, text, texts, textsOrNull } from './records.ts'
 import {
   type Alike,
   alike,
@@ -41,9 +39,6 @@ import {
   textArray,
 } from './wire.ts'
 
-/** A claim's answer that may have been cut: of 16 MiB or more of data, in UTF-16 units. See `contract/postgres/claim.sql`. */
-const LARGE = 16_777_216 / 4
-
 /** Ms between looks for idle queues, and how many are looked at. */
 const LOOK_EVERY = 60_000
 const MOST_IDLE = 10_000
@@ -55,8 +50,6 @@ export class Operations {
   readonly #doorbell: Doorbell
   readonly #finder: Finder
   readonly #pusher = new Pusher((jobs) => this.#pushAll(jobs))
-  readonly #hints = new Hints()
-  readonly #sweepHints = new SweepHints()
   readonly #idle = new IdleQueues()
   /** When idle queues were last looked for, by the store's clock. */
   #looked = Number.NEGATIVE_INFINITY
@@ -71,14 +64,12 @@ export class Operations {
 
   async configure(settings: QueueSettings): Promise<void> {
     if (setsNothing(settings)) return
-    const { queue, capacity, keepDone = null, keepDead = null, paused = null } = settings
-    await this.#caller.rows('configure($1::text, $2::boolean, $3::bigint, $4::bigint, $5::bigint, $6::boolean)', [
-      queue,
-      capacity !== undefined,
-      capacity ?? null,
-      keepDone,
-      keepDead,
-      paused,
+    const { queue, capacity, timeout, backoff } = settings
+    const { keepDone = null, keepDead = null, paused = null, attempts = null, lease = null } = settings
+    await this.#caller.rows('configure($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)', [
+      ...[queue, capacity !== undefined, capacity ?? null, keepDone, keepDead, paused, attempts],
+      ...[timeout !== undefined, timeout ?? null, lease],
+      ...[backoff?.base, backoff?.factor, backoff?.max, backoff?.jitter],
     ])
     // Either may be what someone waits for: a raised capacity, or the end of a pause.
     if (capacity !== undefined) {
@@ -120,53 +111,65 @@ export class Operations {
 
   async #pushList(jobs: readonly NewJob[], list: Alike, again: () => void): Promise<PushOutcome[]> {
     const { queue, priority, delay, runAt, group, attempts, timeout, trace } = list.first
-    const call = `push_list($1::text, $2::text::uuid[], $3::text, $4::smallint, $5::bigint, $6::bigint, $7::text, $8::integer,
-      $9::bigint, $10::text, true, $11::bigint, $12::boolean, $13::boolean) as answer`
-    const common = [queue, list.ids, list.data, priority, delay, runAt, group, attempts, timeout, trace]
-    const params = [...common, this.#caller.now(), list.fresh, false]
+    const call = 'push_list($1, $2, $3, $4::smallint, $5, $6, $7, $8, $9, $10, true, $11, $12, $13) as answer'
+    const common = [
+      queue,
+      list.ids,
+      list.data,
+      priority,
+      delay,
+      runAt,
+      group,
+      attempts,
+      timeout,
+      trace,
+      this.#caller.now(),
+    ]
     const repeated = () => {
-      params.splice(-2, 2, false, list.fresh)
       again()
+      return [...common, false, list.fresh]
     }
-    const outcomes = textsOrNull(answerOf(await this.#caller.repeatable(call, params, repeated)))
+    const outcomes = textsOrNull(
+      answerOf(await this.#caller.repeatable(call, [...common, list.fresh, false], repeated)),
+    )
     return outcomes === null ? jobs.map(({ id }) => ({ status: 'pushed', id })) : outcomes.map(outcomeFrom)
   }
 
   async #pushJobs(jobs: readonly NewJob[], again: () => void): Promise<PushOutcome[]> {
-    const call = 'push_jobs($1::text::json, true, $2::bigint) as answer'
-    const rows = await this.#caller.repeatable(call, [jobsText(jobs), this.#caller.now()], again)
-    return texts(answerOf(rows)).map(outcomeFrom)
+    const call = 'push_jobs($1, true, $2, $3) as answer'
+    const now = this.#caller.now()
+    const repeated = () => {
+      again()
+      return [jobsText(jobs.map((job) => ({ ...job, fresh: false }))), now, jobs.some(({ fresh }) => fresh === true)]
+    }
+    return texts(answerOf(await this.#caller.repeatable(call, [jobsText(jobs), now, false], repeated))).map(outcomeFrom)
   }
 
-  async claim({ queue, worker, limit, lease, quiet = false }: ClaimRequest): Promise<Claimed> {
+  async claim({ queue, worker, limit, lease }: ClaimRequest): Promise<Claimed> {
     this.#doorbell.concern(queue)
-    const hint = this.#hints.of(queue, quiet)
-    const [row] = await this.#caller.rows(
-      'claim($1::text, $2::text, $3::integer, $4::bigint, $5::text::bigint[], $6::text, $7::bigint, $8::boolean)',
-      [queue, worker, limit, lease, hint, this.#doorbell.listener, this.#caller.now(), quiet],
-    )
-    const lines = typeof row?.jobs === 'string' ? row.jobs : ''
-    const jobs = lines === '' ? [] : claimedFrom(lines)
-    this.#hints.claimed(queue, jobs, jobs.length === limit, hint !== null)
+    const call = 'claim($1, $2, $3, $4, $5, $6)'
+    const { listener } = this.#doorbell
+    const [row] = await this.#caller.rows(call, [queue, worker, limit, lease, listener, this.#caller.now()])
+    const jobs = row?.jobs === null ? [] : list(JSON.parse(text(row?.jobs))).map(claimedFrom)
     if (jobs.length > 0 && row?.bounded === true) {
       this.#doorbell.bells.ring('room', queue)
       this.#doorbell.tell('room', queue)
     }
     this.#doorbell.claimed(queue, jobs.length > 0, row?.asleep === true)
-    const claimed = { now: integer(row?.at), jobs: jobs.map(({ job }) => job) }
-    if (jobs.length === limit || lines.length < LARGE) return claimed
-    // There was more than one answer carries. What is claimed already counts, whatever becomes of the rest.
-    const rest = await this.claim({ queue, worker, limit: limit - jobs.length, lease, quiet }).catch(() => ({
-      jobs: [],
-    }))
-    return { ...claimed, jobs: [...claimed.jobs, ...rest.jobs] }
+    return {
+      now: integer(row?.at),
+      lease: integer(row?.holds),
+      jobs,
+      retryAfter: row?.retry_after === null ? null : integer(row?.retry_after),
+    }
   }
 
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
-    const rows = await this.#caller.rows(
-      'complete($1::text, $2::text::uuid[], $3::text::integer[], $4::text, $5::bigint) as answer',
-      [...held(queue, completions), resultsText(completions), this.#caller.now()],
-    )
+    const rows = await this.#caller.rows('complete($1, $2, $3, $4, $5) as answer', [
+      ...held(queue, completions),
+      resultsText(completions),
+      this.#caller.now(),
+    ])
     const outcomes = holdOutcomes(completions, integersOrNull(answerOf(rows)))
     this.#finished(
       queue,
@@ -182,15 +185,15 @@ export class Operations {
       error: JSON.stringify(error),
       delay,
     }))
-    const rows = await this.#caller.rows('fail($1::text, $2::text::json, $3::bigint) as answer', [
+    const rows = await this.#caller.rows('fail($1, $2, $3) as answer', [
       queue,
       JSON.stringify(sent),
       this.#caller.now(),
     ])
     const outcomes = texts(answerOf(rows)).map(
-      (answer): FailOutcome => (answer === 'retry' || answer === 'dead' ? answer : 'stale'),
+      (outcome): FailOutcome => (outcome === 'retry' || outcome === 'dead' ? outcome : 'stale'),
     )
-    if (failures.some(({ delay }, at) => delay === 0 && outcomes[at] === 'retry'))
+    if (failures.some(({ delay }, at) => (delay === 0 || delay === 'backoff') && outcomes[at] === 'retry'))
       this.#doorbell.bells.ring('work', queue)
     this.#finished(
       queue,
@@ -200,30 +203,31 @@ export class Operations {
   }
 
   async release(queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {
-    const rows = await this.#caller.rows(
-      'release($1::text, $2::text::uuid[], $3::text::integer[]) as answer',
-      held(queue, holds),
-    )
+    const rows = await this.#caller.rows('release($1, $2, $3) as answer', held(queue, holds))
     const outcomes = holdOutcomes(holds, integersOrNull(answerOf(rows)))
     if (outcomes.includes('ok')) this.#doorbell.bells.ring('work', queue)
     return outcomes
   }
 
-  async extend(queue: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
+  async extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     const reports = extensions.map(({ progress }) => (progress === null ? null : tagged(progress)))
     const [, ids, fences] = held(queue, extensions)
-    const rows = await this.#caller.rows(
-      'extend($1::text, $2::bigint, $3::text::uuid[], $4::text::integer[], $5::text::text[], $6::bigint) as answer',
-      [queue, lease, ids, fences, textArray(reports), this.#caller.now()],
-    )
+    const rows = await this.#caller.rows('extend($1, $2, $3, $4, $5, $6) as answer', [
+      queue,
+      lease,
+      ids,
+      fences,
+      textArray(reports),
+      this.#caller.now(),
+    ])
     return texts(answerOf(rows)).map(
-      (answer): ExtendOutcome => (answer === 'ok' || answer === 'cancelled' ? answer : 'stale'),
+      (outcome): ExtendOutcome => (outcome === 'ok' || outcome === 'cancelled' ? outcome : 'stale'),
     )
   }
 
   async cancel(ids: readonly string[]): Promise<(FinalState | null)[]> {
     this.#doorbell.stir()
-    const call = 'cancel($1::text::uuid[], $2::bigint) as answer'
+    const call = 'cancel($1, $2) as answer'
     const rows = await this.#caller.rows(call, [plainArray(ids), this.#caller.now()])
     return texts(answerOf(rows)).map((answer, at) => {
       if (answer === '') return null
@@ -239,34 +243,24 @@ export class Operations {
   }
 
   async sweep(limit: number): Promise<Swept> {
-    const { lease, due } = this.#sweepHints.next()
-    const began = performance.now()
-    const rows = await this.#caller.rows('sweep($1::integer, $2::bigint, $3::bigint, $4::bigint) as answer', [
-      limit,
-      lease,
-      due,
-      this.#caller.now(),
-    ])
-    const { now, work, ...swept } = sweptFrom(answerOf(rows))
-    this.#sweepHints.swept(now, swept.more, performance.now() - began)
+    const rows = await this.#caller.rows('sweep($1, $2) as answer', [limit, this.#caller.now()])
+    const { now, work, ...answer } = sweptFrom(answerOf(rows))
     for (const queue of work) this.#doorbell.bells.ring('work', queue)
-    for (const { id, queue, state } of swept.lost) if (state === 'dead') this.#finished(queue, [id])
+    for (const { id, queue, state } of answer.lost) if (state === 'dead') this.#finished(queue, [id])
     // What was lost is told by the answer alone; idle queues can wait.
     await this.#removeIdle(now).catch(() => undefined)
-    return swept
+    return answer
   }
 
   async #removeIdle(now: number): Promise<void> {
     if (Math.abs(now - this.#looked) < LOOK_EVERY) return
     this.#looked = now
-    const idle = await this.#caller.rows('idle_queues($1::integer) as answer', [MOST_IDLE])
+    const idle = await this.#caller.rows('idle_queues($1) as answer', [MOST_IDLE])
     const names = this.#idle.found(
       idle.map(({ answer }) => text(answer)),
       now,
     )
-    if (names.length === 0) return
-    const removed = await this.#caller.rows('remove_queues($1::text::text[]) as answer', [textArray(names)])
-    for (const { answer } of removed) this.#hints.forget(text(answer))
+    if (names.length > 0) await this.#caller.rows('remove_queues($1)', [textArray(names)])
   }
 
   async find(ids: readonly string[]): Promise<(JobRecord | null)[]> {
@@ -276,7 +270,7 @@ export class Operations {
 
   async stats({ queue = null, minutes = 0 }: { queue?: string | null; minutes?: number }): Promise<QueueStats[]> {
     await this.#recorded
-    const call = 'stats($1::text, $2::integer, $3::bigint) as answer'
+    const call = 'stats($1, $2, $3) as answer'
     const rows = await this.#caller.rows(call, [queue, minutes, this.#caller.now()])
     return rows.map(({ answer }) => statsFrom(answer))
   }
@@ -286,7 +280,7 @@ export class Operations {
       Object.entries(buckets).map(([bucket, count]) => ({ queue, priority, metric, bucket: Number(bucket), count })),
     )
     // Whoever reads the figures right after sees these: calls on several connections overtake each other.
-    const recorded = this.#caller.rows('record($1::text::json, $2::bigint)', [JSON.stringify(sent), this.#caller.now()])
+    const recorded = this.#caller.rows('record($1, $2)', [JSON.stringify(sent), this.#caller.now()])
     this.#recorded = Promise.allSettled([this.#recorded, recorded])
     await recorded
   }
@@ -297,14 +291,14 @@ export class Operations {
     limit,
     after = null,
   }: { after?: string | null } & Omit<ListRequest, 'after'>): Promise<JobRecord[]> {
-    const call = 'list($1::text, $2::text, $3::integer, $4::uuid) as answer'
+    const call = 'list($1, $2, $3, $4) as answer'
     const rows = await this.#caller.rows(call, [queue, state, limit, after])
     return rows.map(({ answer }) => recordFrom(answer))
   }
 
   async requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): Promise<number> {
     const given = 'ids' in request ? [plainArray(request.ids), null, null] : [null, request.queue, request.limit]
-    const call = 'requeue($1::text::uuid[], $2::text, $3::integer, $4::bigint) as answer'
+    const call = 'requeue($1, $2, $3, $4) as answer'
     const queues = texts(answerOf(await this.#caller.rows(call, [...given, this.#caller.now()])))
     for (const queue of queues) this.#doorbell.bells.ring('work', queue)
     return queues.length

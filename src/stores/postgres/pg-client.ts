@@ -3,17 +3,15 @@ import { checkPg } from '../driver.ts'
 import { isRow } from './database.ts'
 
 export interface PgPool {
-  query(statement: PgStatement): Promise<{ rows: unknown[] }>
-  query(text: string, params: unknown[]): Promise<{ rows: unknown[] }>
+  query(statement: PgStatement): Promise<unknown>
   connect(): Promise<PgClient>
   end(): Promise<void>
 }
 
 export interface PgStatement {
   text: string
-  values: unknown[]
-  /** Prepared on first use, and kept under this name for as long as the connection lives. */
-  name?: string
+  /** None: the simple protocol. */
+  values?: unknown[]
   /** Takes one statement only, also without parameters. */
   queryMode?: 'extended'
   /** Ms until the client gives up; the connection is of no use then. */
@@ -22,7 +20,7 @@ export interface PgStatement {
 
 export interface PgClient {
   processID?: number | null
-  query(text: string | PgStatement): Promise<{ rows: unknown[] }>
+  query(statement: PgStatement): Promise<unknown>
   on(event: string, listener: (...args: never[]) => void): unknown
   removeAllListeners(event: string): unknown
   removeListener(event: string, listener: (error: Error) => void): unknown

@@ -1,20 +1,22 @@
 /**
- * A connection of the pool, reserved. The store's own statements on it have a deadline. A handler's may take as long as they like,
+ * A transaction on a connection of the pool. The store's own statements on it have a deadline. A handler's may take as long as they like,
  * but not because the connection is dead without anybody having said so: every so often the server is asked, over
  * another connection, whether it is still at work on it.
  */
-import { type Row, rowsOf, type Session } from './database.ts'
-import type { PgClient, PgStatement } from './pg-client.ts'
+import { lastRowsOf, type Row, rowsOf, type Session } from './database.ts'
+import type { PgClient } from './pg-client.ts'
 
 /**
+ * @param mode as after `begin` in SQL
  * @param timeout ms, of the store's own statements, and between looks at a handler's; undefined: none
  * @param alive whether the server still works for the process, or that cannot be known
  */
-export function pgSession(
+export async function pgSession(
   client: PgClient,
+  mode: string,
   timeout: number | undefined,
   alive: (process: number | null | undefined) => Promise<boolean>,
-): Session {
+): Promise<Session> {
   let lost: Error | undefined
   const gone = Promise.withResolvers<never>()
   gone.promise.catch(() => {})
@@ -27,18 +29,19 @@ export function pgSession(
   const limit = timeout === undefined ? {} : { query_timeout: timeout }
 
   /** An answer, or the end of the connection. */
-  async function answered(answer: Promise<{ rows: unknown[] }>): Promise<Row[]> {
+  async function answered(answer: Promise<unknown>): Promise<unknown> {
     // What comes of it once the connection is given up is nobody's concern.
     answer.catch(() => {})
     try {
-      return rowsOf(await Promise.race([answer, gone.promise]))
+      return await Promise.race([answer, gone.promise])
     } catch (error) {
       if (isTimeout(error)) hear(error)
       throw error
     }
   }
 
-  async function watched(statement: string | PgStatement): Promise<Row[]> {
+  async function query(text: string, params: readonly unknown[]): Promise<Row[]> {
+    if (lost !== undefined) throw lost
     let silent = 0
     const look = async () => {
       silent = (await alive(client.processID)) ? 0 : silent + 1
@@ -47,37 +50,41 @@ export function pgSession(
     }
     const looks = timeout === undefined ? undefined : setInterval(() => void look(), timeout).unref()
     try {
-      return await answered(client.query(statement))
+      return rowsOf(await answered(client.query({ text, values: [...params], queryMode: 'extended' })))
     } finally {
       clearInterval(looks)
     }
   }
 
-  const refuse = () => {
+  async function run(text: string): Promise<Row[]> {
     if (lost !== undefined) throw lost
+    return lastRowsOf(await answered(client.query({ text, ...limit })))
   }
-  return {
-    async query(text, params = []) {
-      refuse()
-      return watched({ text, values: [...params], queryMode: 'extended' })
-    },
-    async own(text, params = []) {
-      refuse()
-      return answered(client.query({ text, values: [...params], ...limit }))
-    },
-    async begin() {
-      refuse()
-      await answered(client.query({ text: 'begin', values: [], ...limit }))
-    },
-    async script(text) {
-      refuse()
-      await watched(text)
-    },
-    release() {
+
+  let ended = false
+  async function finish(text: string): Promise<void> {
+    if (ended) return
+    ended = true
+    try {
+      await run(text)
+    } catch (error) {
+      // Whatever state it is in, it must not go back with a transaction open.
+      lost ??= error instanceof Error ? error : new Error(String(error))
+      throw error
+    } finally {
       client.removeListener('error', hear)
       client.release(lost ?? false)
-    },
+    }
   }
+
+  try {
+    await run(`begin ${mode}`)
+  } catch (error) {
+    client.removeListener('error', hear)
+    client.release(true)
+    throw error
+  }
+  return { query, run, commit: () => finish('commit'), rollback: () => finish('rollback') }
 }
 
 function isTimeout(error: unknown): error is Error {

@@ -1,12 +1,10 @@
 /** The store's connections by `pg`: its own, or the caller's Pool. */
-import { loadPg } from '../driver.ts'
-import { type Database, type Row, rowsOf, type Session } from './database.ts'
-import { isLost } from './errors.ts'
+import { type Database, lastRowsOf, type Row, type Session } from './database.ts'
+import { isElsewhere, isLost } from './errors.ts'
+import { Hosts } from './hosts.ts'
 import type { PgClient, PgPool, PgStatement } from './pg-client.ts'
-
 import { pgSession } from './pg-session.ts'
 import { type Settings, TIMEOUT } from './settings.ts'
-import { Statements } from './statements.ts'
 
 /** Ms until a new connection stands, or one of the pool is free. */
 const CONNECT = 10_000
@@ -22,12 +20,14 @@ const LONGEST_PAUSE = 500
 
 export class Pg implements Database {
   readonly #pool: PgPool
-  readonly #statements = new Statements()
+  readonly #hosts: Hosts | undefined
   #listener: PgClient | undefined
   /** Ms; undefined: the pool is not ours, neither to judge nor to end. */
   readonly #timeout: number | undefined
   readonly #limit: { query_timeout?: number }
   #ended = false
+  /** A connection may be to a pooler: never asked, or found so. */
+  #isPooled = true
   #retry: NodeJS.Timeout | undefined
   #heart: NodeJS.Timeout | undefined
 
@@ -35,59 +35,55 @@ export class Pg implements Database {
    * @param own whether the pool is ours
    * @param timeout where it is: ms after which a connection is given up on which one of the store's calls gets no answer: the network swallows
    * everything. No keepalive would notice, since none is sent while something is unanswered, and TCP itself goes on for a quarter of an
-   * hour. Where the call only waits for a lock, the server says so before (`enter` in `contract/postgres/push.sql`).
+   * hour. Where the call only waits for a lock, the server says so before (`deadline` in `caller.ts`).
    */
-  constructor(pool: PgPool, own = false, timeout = TIMEOUT) {
+  constructor(pool: PgPool, own = false, timeout = TIMEOUT, hosts?: Hosts) {
     this.#pool = pool
+    this.#hosts = hosts
     this.#timeout = own ? timeout : undefined
     this.#limit = own ? { query_timeout: timeout } : {}
   }
 
-  get forgetful(): boolean {
-    return this.#statements.off
+  async run(script: string): Promise<Row[]> {
+    return lastRowsOf(await this.#somewhere(() => this.#pool.query({ text: script, ...this.#limit })))
   }
 
-  set forgetful(value: boolean) {
-    this.#statements.off = value
+  async begin(mode: string): Promise<Session> {
+    const client = await this.#somewhere(() => this.#pool.connect())
+    return pgSession(client, mode, this.#timeout, (process) => this.#alive(process))
   }
 
-  async query(text: string, params: readonly unknown[] = []): Promise<Row[]> {
-    try {
-      return await this.#query(text, params)
-    } catch (error) {
-      if (!this.#statements.refused(error)) throw error
-      return this.#query(text, params)
+  /** Where several servers are named, each is tried that did not even get the call. */
+  async #somewhere<T>(call: () => Promise<T>): Promise<T> {
+    const hosts = this.#hosts
+    for (let left = hosts?.count ?? 1; ; left--) {
+      try {
+        return await call()
+      } catch (error) {
+        if (hosts === undefined || hosts.count === 1 || !isElsewhere(error)) throw error
+        hosts.next()
+        if (left <= 1) throw error
+      }
     }
-  }
-
-  async #query(text: string, params: readonly unknown[]): Promise<Row[]> {
-    const name = this.#statements.nameOf(text)
-    const statement = { text, values: [...params], ...this.#limit }
-    return rowsOf(await this.#pool.query(name === undefined ? statement : { ...statement, name }))
-  }
-
-  async reserve(): Promise<Session> {
-    const client = await this.#pool.connect()
-    return pgSession(client, this.#timeout, (process) => this.#alive(process))
   }
 
   async #alive(process: number | null | undefined): Promise<boolean> {
     try {
-      const [row] = await this.query('select state from pg_stat_activity where pid = $1::integer', [process])
+      const [row] = await this.run(`select state from pg_stat_activity where pid = ${Number(process)}`)
       // A pooler's numbers mean nothing to the server; but it has answered.
-      return this.forgetful || row?.state === 'active'
+      return this.#isPooled || row?.state === 'active'
     } catch (error) {
       return !isLost(error)
     }
   }
 
   async listen(channel: string, heard: (payload: string) => void, ready: () => void): Promise<void> {
-    const client = await this.#pool.connect()
+    const client = await this.#somewhere(() => this.#pool.connect())
     if (this.#ended) {
       client.release()
       return
     }
-    const listen = { text: `listen ${channel}`, values: [], ...this.#limit }
+    const listen = { text: `listen ${channel}`, ...this.#limit }
     const lost = () => {
       if (this.#listener !== client) return
       clearTimeout(this.#heart)
@@ -135,10 +131,11 @@ export class Pg implements Database {
   }
 
   async pooled(): Promise<boolean> {
-    const client = await this.#pool.connect()
+    const client = await this.#somewhere(() => this.#pool.connect())
     try {
-      const [row] = rowsOf(await client.query({ text: 'select pg_backend_pid() as pid', values: [], ...this.#limit }))
-      return client.processID !== row?.pid
+      const [row] = lastRowsOf(await client.query({ text: 'select pg_backend_pid() as pid', ...this.#limit }))
+      this.#isPooled = client.processID !== row?.pid
+      return this.#isPooled
     } finally {
       client.release()
     }
@@ -157,22 +154,18 @@ export class Pg implements Database {
 }
 
 /** With connections of its own, the one that listens among them. */
-export async function openPg({ url, connections, timeout }: Settings): Promise<Database> {
-  const pg = await loadPg()
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: connections,
+export async function openPg(settings: Settings): Promise<Database> {
+  const hosts = new Hosts(settings)
+  const pool = await hosts.openPool({
+    max: settings.connections,
     min: KEEP,
     idleTimeoutMillis: KEEP_IDLE,
     application_name: 'millpond',
-    connectionTimeoutMillis: Math.min(CONNECT, timeout),
+    connectionTimeoutMillis: Math.min(CONNECT, settings.timeout),
     // An open store alone keeps no process alive; calls that wait for an answer do.
     allowExitOnIdle: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: HEARTBEAT,
   })
-  // A connection may be lost while nobody has it or before whoever got it can listen; the next call tells.
-  pool.on('connect', (client) => client.on('error', () => {}))
-  pool.on('error', () => {})
-  return new Pg(pool, true, timeout)
+  return new Pg(pool, true, settings.timeout, hosts)
 }

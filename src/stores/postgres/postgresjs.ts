@@ -1,41 +1,80 @@
 /** The store's connections by a `sql` of postgres.js that the caller brings. */
 import type postgres from 'postgres'
 import { type Database, type Row, rowsOf, type Session } from './database.ts'
-import { inlined } from './inline.ts'
 
 export function isPostgresJs(client: unknown): client is postgres.Sql {
-  return typeof client === 'function' && 'unsafe' in client && 'reserve' in client && 'listen' in client
+  return typeof client === 'function' && 'unsafe' in client && 'begin' in client && 'listen' in client
 }
 
 export class PostgresJs implements Database {
   readonly #sql: postgres.Sql
   #listening: { unlisten: () => Promise<void> } | undefined
-  forgetful = false
 
   constructor(sql: postgres.Sql) {
     this.#sql = sql
   }
 
-  async query(text: string, params: readonly unknown[] = []): Promise<Row[]> {
-    if (this.forgetful) return rowsOf(await this.#sql.unsafe(inlined(text, params)).simple())
-    return rowsOf(await this.#sql.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], this.#options()))
+  async run(script: string): Promise<Row[]> {
+    return lastOf(await this.#sql.unsafe(script).simple())
   }
 
-  async reserve(): Promise<Session> {
-    const reserved = await this.#sql.reserve()
-    const options = this.#options()
-    const query: Session['query'] = async (text, params = []) =>
-      rowsOf(await reserved.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], options))
+  /**
+   * By `sql.begin`, which hears of a connection that is lost while nothing is under way. A statement on a reserved connection that is
+   * lost so would never be answered, and end the process.
+   */
+  async begin(mode: string): Promise<Session> {
+    const begun = Promise.withResolvers<postgres.TransactionSql>()
+    const finished = Promise.withResolvers<void>()
+    let lost: unknown
+    const over = this.#sql.begin(mode, async (tx) => {
+      begun.resolve(tx)
+      await finished.promise
+    })
+    over.catch((error: unknown) => {
+      lost = error ?? new Error('Connection terminated')
+      begun.reject(lost)
+    })
+    const tx = await begun.promise
+    const gone = over.then(() => Promise.reject(new Error('Connection terminated: the transaction is over')))
+    gone.catch(() => {})
+
+    async function answered<T>(ask: () => PromiseLike<T>): Promise<T> {
+      if (lost !== undefined) throw lost
+      const answer = Promise.resolve(ask())
+      answer.catch(() => {})
+      return Promise.race([answer, gone])
+    }
+
+    /** Our own statement, as `sql.begin` rolls back where any statement has failed, whoever has dealt with that. */
+    let ended = false
+    async function finish(statement: 'commit' | 'rollback'): Promise<void> {
+      if (ended) return
+      ended = true
+      try {
+        // Then it finds a transaction to end.
+        await answered(() => tx.unsafe(`${statement}; begin read only`).simple())
+      } finally {
+        // On a lost connection its own last statement would never be answered, and end the process.
+        if (lost === undefined) finished.resolve()
+        await over.catch(() => {})
+      }
+    }
+
     return {
-      query,
-      own: query,
-      begin: async () => {
-        await query('begin')
-      },
-      script: async (text) => {
-        await reserved.unsafe(text).simple()
-      },
-      release: () => reserved.release(),
+      query: async (text, params) =>
+        // Not the simple protocol: it would let several statements through.
+        rowsOf(
+          await answered(() =>
+            tx.unsafe(
+              text,
+              [...params] as postgres.ParameterOrJSON<never>[],
+              { prepare: false, simple: false } as object,
+            ),
+          ),
+        ),
+      run: async (script) => lastOf(await answered(() => tx.unsafe(script).simple())),
+      commit: () => finish('commit'),
+      rollback: () => finish('rollback'),
     }
   }
 
@@ -56,9 +95,10 @@ export class PostgresJs implements Database {
   async end(): Promise<void> {
     await this.#listening?.unlisten()
   }
+}
 
-  /** Never the simple protocol: it would let several statements through. */
-  #options(): object {
-    return { prepare: !this.forgetful, simple: false }
-  }
+/** Of several statements a list of lists comes, of one a list of rows. */
+function lastOf(answer: readonly unknown[]): Row[] {
+  const last = answer.at(-1)
+  return rowsOf(Array.isArray(last) ? last : answer)
 }

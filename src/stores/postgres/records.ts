@@ -72,6 +72,9 @@ function sliceFrom(queue: string, value: unknown): HistogramSlice {
   return { queue, priority: integer(slice.priority), metric, buckets }
 }
 
+/** Only states that the queue ever had a job in are named. */
+const countIn = (value: unknown): number => (value === undefined ? 0 : integer(value))
+
 export function statsFrom(value: unknown): QueueStats {
   const stats = row(value)
   const queue = text(stats.queue)
@@ -81,12 +84,12 @@ export function statsFrom(value: unknown): QueueStats {
     paused: stats.paused === true,
     capacity: orNull(stats.capacity, integer),
     counts: {
-      scheduled: integer(counts.scheduled),
-      waiting: integer(counts.waiting),
-      running: integer(counts.running),
-      done: integer(counts.done),
-      dead: integer(counts.dead),
-      cancelled: integer(counts.cancelled),
+      scheduled: countIn(counts.scheduled),
+      waiting: countIn(counts.waiting),
+      running: countIn(counts.running),
+      done: countIn(counts.done),
+      dead: countIn(counts.dead),
+      cancelled: countIn(counts.cancelled),
     },
     oldestWaiting: orNull(stats.oldestWaiting, integer),
     histograms: list(stats.histograms).map((slice) => sliceFrom(queue, slice)),

@@ -6,12 +6,15 @@
  */
 import { EventEmitter } from 'node:events'
 import { MillpondError } from '../../errors.ts'
-import { loadPg } from '../driver.ts'
 import { type Query, rowsOf } from './database.ts'
 import { isLost } from './errors.ts'
+import { Hosts } from './hosts.ts'
+import { inlined } from './inline.ts'
+import { Pg } from './pg.ts'
 import { isPgPool, type PgClient, type PgPool } from './pg-client.ts'
 import { isPostgresJs, PostgresJs } from './postgresjs.ts'
-import { settingsOf } from './settings.ts'
+import { readOnly } from './read-only.ts'
+import { type Settings, settingsOf } from './settings.ts'
 
 export interface ReplicaLink {
   /** For our questions. */
@@ -45,24 +48,18 @@ function poolAt(given: string | URL): () => Promise<EmittingPool> {
   if (!/^postgres(ql)?:/i.test(String(given))) {
     throw new MillpondError('InvalidOption', 'the URL of a replica is postgres://user:password@host:5432/database')
   }
-  const { url, connections } = settingsOf(given, {})
-  return () => openPool(url, connections)
+  const settings = settingsOf(given, {})
+  return () => openPool(settings, settings.connections)
 }
 
 /** For reads of handlers: without a deadline for statements. */
-export async function openPool(url: string, connections: number): Promise<EmittingPool> {
-  const pg = await loadPg()
-  const pool = new pg.Pool({
-    connectionString: url,
+export function openPool(settings: Settings, connections: number): Promise<EmittingPool> {
+  return new Hosts(settings).openPool({
     max: connections,
     application_name: 'millpond',
     connectionTimeoutMillis: CONNECT,
     keepAlive: true,
   })
-  // A connection may be lost while nobody has it; the next call tells.
-  pool.on('connect', (client) => client.on('error', ignore))
-  pool.on('error', ignore)
-  return pool
 }
 
 class PgLink implements ReplicaLink {
@@ -94,7 +91,7 @@ class PgLink implements ReplicaLink {
 
   readonly read: Query = async (text, params) => {
     const pool = await this.#connected()
-    return rowsOf(await pool.query({ text, values: [...params], queryMode: 'extended' }))
+    return readOnly(new Pg(pool), text, params)
   }
 
   drop(): void {
@@ -148,7 +145,7 @@ class PostgresJsLink implements ReplicaLink {
 
   constructor(database: PostgresJs) {
     this.#database = database
-    this.read = (text, params) => database.query(text, params)
+    this.read = (text, params) => readOnly(database, text, params)
   }
 
   readonly ask: Query = async (text, params) => {
@@ -157,7 +154,7 @@ class PostgresJsLink implements ReplicaLink {
       throw new MillpondError('StoreUnavailable', 'the read replica has yet to answer the last question')
     this.#asking = true
     try {
-      return await this.#database.query(text, params)
+      return await this.#database.run(inlined(text, params))
     } finally {
       this.#asking = false
     }

@@ -18,6 +18,7 @@ import { checkStatement } from '../statement.ts'
 import type { Database, Row } from './database.ts'
 import { isAway, isLost, isUndone, statementError, stateOf, toMillpondError } from './errors.ts'
 import { Pg } from './pg.ts'
+import { readOnly } from './read-only.ts'
 import { openLink, openPool, type ReplicaLink } from './replica-link.ts'
 import type { Settings } from './settings.ts'
 
@@ -58,7 +59,7 @@ export class PostgresReplicas implements StoreReplicas {
     const { client } = this.#settings
     const primary =
       client === undefined
-        ? async () => new Pg(await openPool(this.#settings.url, PRIMARY_CONNECTIONS), true)
+        ? async () => new Pg(await openPool(this.#settings, PRIMARY_CONNECTIONS), true)
         : () => Promise.resolve(this.#database)
     return new PostgresReplica(given, this.#settings.schema, new PrimaryReads(primary, client === undefined))
   }
@@ -182,18 +183,7 @@ class PrimaryReads {
 
   async #read(text: string, params: readonly unknown[]): Promise<Row[]> {
     this.#database ??= this.#open()
-    const session = await (await this.#database).reserve()
-    try {
-      await session.begin()
-      await session.own('set transaction read only')
-      try {
-        return await session.query(text, params)
-      } finally {
-        await session.own('rollback').catch(() => {})
-      }
-    } finally {
-      session.release()
-    }
+    return readOnly(await this.#database, text, params)
   }
 
   async end(): Promise<void> {

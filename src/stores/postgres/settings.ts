@@ -6,8 +6,10 @@ import type { StoreOptions } from '../../store.ts'
 import { credential, serverUrl } from '../url.ts'
 
 export interface Settings {
-  /** For the client: without our own options. */
-  url: string
+  /** For the client, one per server: without our own options. */
+  urls: readonly string[]
+  /** Servers that take no writes are passed over. */
+  writable: boolean
   schema: string
   /** Most connections, the one that listens included. */
   connections: number
@@ -38,7 +40,7 @@ function integer(name: string, value: unknown, fallback: number, least: number, 
 
 /** @throws InvalidOption */
 export function settingsOf(given: URL | string, options: StoreOptions): Settings {
-  const url = serverUrl(String(given), 'postgres://user:password@host:5432/database')
+  const [url, ...others] = urlsIn(String(given))
   // The client would throw a bare error at the first call. It takes a % that begins no escape for itself.
   for (const encoded of [url.username, url.password, url.pathname])
     credential(encoded.replace(/%(?![0-9a-f]{2})/gi, '%25'))
@@ -61,7 +63,8 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
   if (listen !== 'auto' && listen !== 'on' && listen !== 'off') {
     invalid(`listen must be auto, on or off, not ${shown(listen)}`)
   }
-  const settings: Omit<Settings, 'url'> = {
+  const settings: Omit<Settings, 'urls'> = {
+    writable: sessionsIn(url, others.length > 0),
     schema,
     connections: integer('connections', option('connections'), 5, 3, 10),
     listen,
@@ -69,6 +72,29 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
     timeout: integer('timeout', option('timeout'), TIMEOUT, 100, 600_000),
     client: options.client,
   }
-  for (const name of KNOWN) url.searchParams.delete(name)
-  return { ...settings, url: url.href }
+  const urls = [url, ...others].map((each) => {
+    for (const name of [...KNOWN, SESSIONS]) each.searchParams.delete(name)
+    return each.href
+  })
+  return { ...settings, urls }
+}
+
+const EXAMPLE = 'postgres://user:password@host:5432/database'
+
+/** One per server: `postgres://one:5432,two:5432/database` is not a URL to the rest of the world. */
+function urlsIn(given: string): [URL, ...URL[]] {
+  const [, before = '', hosts = '', rest = ''] =
+    /^([a-z]+:\/\/(?:[^/?#]*@)?)([^@/?#]*,[^@/?#]*)(.*)$/is.exec(given) ?? []
+  const [first = given, ...others] = hosts === '' ? [] : hosts.split(',').map((host) => before + host + rest)
+  return [serverUrl(first, EXAMPLE), ...others.map((url) => serverUrl(url, EXAMPLE))]
+}
+
+const SESSIONS = 'target_session_attrs'
+
+/** Whether only servers will do that take writes. A store always writes; the others of libpq's values are for readers. */
+function sessionsIn(url: URL, several: boolean): boolean {
+  const given = url.searchParams.get(SESSIONS) ?? (several ? 'read-write' : 'any')
+  if (given === 'any') return false
+  if (given === 'read-write' || given === 'primary') return true
+  return invalid(`${SESSIONS} must be any, read-write or primary, not ${shown(given)}`)
 }

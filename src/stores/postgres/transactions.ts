@@ -11,6 +11,7 @@ import type { Caller } from './caller.ts'
 import { queryOf } from './callers.ts'
 import type { Query, Row, Session } from './database.ts'
 import { statementError, stateOf, toMillpondError } from './errors.ts'
+import { inlined } from './inline.ts'
 import { integersOrNull, texts } from './records.ts'
 import { jobsText, outcomeFrom, plainArray, resultsText } from './wire.ts'
 
@@ -80,7 +81,7 @@ class HandlerTransaction implements StoreTransaction {
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
     const session = await this.#begun()
-    const outcomes = await pushWith((text, params) => session.own(text, params), this.#caller, jobs)
+    const outcomes = await pushWith((text, params) => session.run(inlined(text, params)), this.#caller, jobs)
     for (const { queue } of jobs) this.#pushed.add(queue)
     return outcomes
   }
@@ -88,7 +89,6 @@ class HandlerTransaction implements StoreTransaction {
   async complete(queue: string, completion: Completion): Promise<HoldOutcome> {
     if (this.#ended) throw ended()
     this.#ended = true
-    const { schema } = this.#caller
     const params = [
       queue,
       plainArray([completion.id]),
@@ -96,15 +96,16 @@ class HandlerTransaction implements StoreTransaction {
       resultsText([completion]),
       this.#caller.now(),
     ]
-    const call = 'complete($1::text, $2::text::uuid[], $3::text::integer[], $4::text, $5::bigint) as answer'
+    const call = 'complete($1, $2, $3, $4, $5) as answer'
     if (this.#session === undefined) {
       const [row] = await this.#caller.rows(call, params)
       return this.#told(queue, completion.id, integersOrNull(row?.answer) === null)
     }
     return this.#finish(async (session) => {
-      const [row] = await session.own(`select * from ${schema}.${call}`, params)
+      const [row] = await session.run(this.#caller.inside(call, params))
       const ok = integersOrNull(row?.answer) === null
-      await session.own(ok ? 'commit' : 'rollback')
+      if (ok) await session.commit()
+      else await session.rollback()
       return this.#told(queue, completion.id, ok)
     })
   }
@@ -112,7 +113,7 @@ class HandlerTransaction implements StoreTransaction {
   async rollback(): Promise<void> {
     if (this.#ended) return
     this.#ended = true
-    if (this.#session !== undefined) await this.#finish((session) => session.own('rollback'))
+    if (this.#session !== undefined) await this.#finish((session) => session.rollback())
   }
 
   #told(queue: string, id: string, ok: boolean): HoldOutcome {
@@ -131,13 +132,9 @@ class HandlerTransaction implements StoreTransaction {
 
   async #begin(): Promise<Session> {
     await this.#places.take()
-    let session: Session | undefined
     try {
-      session = await this.#caller.database.reserve()
-      await session.begin()
-      return session
+      return await this.#caller.database.begin('isolation level read committed')
     } catch (error) {
-      session?.release()
       this.#places.give()
       throw toMillpondError(error)
     }
@@ -150,10 +147,9 @@ class HandlerTransaction implements StoreTransaction {
       return await this.#caller.track(last(session))
     } catch (error) {
       // Whatever state it is in, the connection must not go back with a transaction open.
-      await session.own('rollback').catch(() => {})
+      await session.rollback().catch(() => {})
       throw toMillpondError(error)
     } finally {
-      session.release()
       this.#places.give()
     }
   }
@@ -212,7 +208,7 @@ export class PostgresTransactions implements StoreTransactions {
   async #ensure(queue: string): Promise<void> {
     const now = performance.now()
     if ((this.#queues.get(queue) ?? 0) > now) return
-    await this.#caller.rows('make_queue($1::text)', [queue])
+    await this.#caller.rows('make_queue($1)', [queue])
     if (this.#queues.size >= MOST_QUEUES) this.#queues.clear()
     this.#queues.set(queue, now + BELIEVED)
   }
@@ -248,6 +244,6 @@ async function pushWith(query: Query, caller: Caller, jobs: readonly NewJob[]): 
   } catch (error) {
     // Where the transaction itself is over there is nothing to go back to.
     if (stateOf(error) !== '') await query('rollback to savepoint millpond_push', []).catch(() => {})
-    throw error
+    throw toMillpondError(error)
   }
 }

@@ -1,12 +1,8 @@
 /**
- * Batches as they travel: few long texts instead of many values, because parsing rows and arrays is most of what a client does.
- * Texts are joined by U+001F, lines by U+001E; neither occurs raw in JSON. The other side is in `contract/postgres/`.
+ * Batches as they travel: few long texts instead of many values, because parsing rows is most of what a client does. What data can be
+ * in them is quoted, as an array's or JSON's elements: nothing that a producer stores can break an answer.
  */
 import type { ClaimedJob, Completion, Encoded, NewJob, PushOutcome } from '../../store.ts'
-import { isRow } from './database.ts'
-
-const FIELD = '\x1f'
-const LINE = '\x1e'
 
 /** A tag for the encoding, then JSON, or bytes in base64. */
 export function tagged({ encoding, body }: Encoded): string {
@@ -65,10 +61,7 @@ export function alike(jobs: readonly NewJob[]): Alike | undefined {
     ids += ids === '' ? job.id : `,${job.id}`
     bodies.push(body)
   }
-  const data = bodies.join(FIELD)
-  // Only where a body was no JSON after all, or there is nothing in it.
-  if (data === '' || data.split(FIELD).length !== bodies.length) return undefined
-  return { first, ids: `{${ids}}`, data, fresh }
+  return { first, ids: `{${ids}}`, data: textArray(bodies), fresh }
 }
 
 /** For `push_jobs`. */
@@ -86,60 +79,39 @@ export function outcomeFrom(text: string): PushOutcome {
   return { status, id: text.slice(at + 1) }
 }
 
-/** For `complete`; null: no results. JSON holds no raw U+001F. */
+/** For `complete`; null: no results. */
 export function resultsText(completions: readonly Completion[]): string | null {
   if (completions.every(({ result }) => result === null)) return null
-  return completions.map(({ result }) => (result === null ? '' : tagged(result).replaceAll(FIELD, ' '))).join(FIELD)
+  return textArray(completions.map(({ result }) => (result === null ? null : tagged(result))))
 }
 
-/** Of a line of `claim`. */
-interface Rare {
-  key: string | null
-  group: string | null
-  timeout: number | null
-  trace: string | null
-  body: string | null
+function unexpected(value: unknown): never {
+  throw new TypeError(`millpond: claim answered ${typeof value} in a job's place`)
 }
+const text = (value: unknown): string => (typeof value === 'string' ? value : unexpected(value))
+const number = (value: unknown): number => (typeof value === 'number' ? value : unexpected(value))
+const textOrNull = (value: unknown): string | null => (value === null ? null : text(value))
 
-const NOTHING_RARE: Rare = { key: null, group: null, timeout: null, trace: null, body: null }
+const NOTHING_RARE = [null, null, null, null, 'json']
 
-function rareFrom(text: string): Rare {
-  const value: unknown = JSON.parse(text)
-  if (!isRow(value)) return NOTHING_RARE
-  const { key, group, timeout, trace, body } = value
+/** A job of `claim`: a list, in the order that `claim.sql` gives. */
+export function claimedFrom(value: unknown): ClaimedJob {
+  if (!Array.isArray(value)) return unexpected(value)
+  const [id, fence, attempt, attempts, priority, pushedAt, dueAt, data, rare] = value
+  const [key, group, timeout, trace, encoding]: unknown[] = Array.isArray(rare) ? rare : NOTHING_RARE
   return {
-    key: typeof key === 'string' ? key : null,
-    group: typeof group === 'string' ? group : null,
-    timeout: typeof timeout === 'number' ? timeout : null,
-    trace: typeof trace === 'string' ? trace : null,
-    body: typeof body === 'string' ? body : null,
+    id: text(id),
+    fence: number(fence),
+    attempt: number(attempt),
+    attempts: number(attempts),
+    priority: number(priority),
+    group: textOrNull(group),
+    key: textOrNull(key),
+    timeout: timeout === null ? null : number(timeout),
+    trace: textOrNull(trace),
+    pushedAt: number(pushedAt),
+    dueAt: number(dueAt),
+    data:
+      encoding === 'json' ? { encoding, body: text(data) } : untagged((encoding === 'bytes' ? 'b' : 'm') + text(data)),
   }
-}
-
-/** A claimed job with its place. */
-export interface PlacedJob {
-  seq: number
-  job: ClaimedJob
-}
-
-export function claimedFrom(text: string): PlacedJob[] {
-  return text.split(LINE).map((line) => {
-    const [seq, id = '', fence, attempt, attempts, priority, pushedAt, dueAt, rare = '', data = ''] = line.split(FIELD)
-    const { body, ...known } = rare === '' ? NOTHING_RARE : rareFrom(rare)
-    const job = {
-      id,
-      fence: Number(fence),
-      attempt: Number(attempt),
-      attempts: Number(attempts),
-      priority: Number(priority),
-      group: known.group,
-      key: known.key,
-      timeout: known.timeout,
-      trace: known.trace,
-      pushedAt: Number(pushedAt),
-      dueAt: Number(dueAt),
-      data: body === null ? { encoding: 'json' as const, body: data } : untagged(body),
-    }
-    return { seq: Number(seq), job }
-  })
 }

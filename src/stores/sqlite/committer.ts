@@ -30,8 +30,6 @@ const MOST_JOBS = 5_000
 export interface Reports {
   /** Answers are ready to be posted. */
   answer(answers: Answer[]): void
-  /** Adds what came in the meantime, or belongs to what was added and is about to come. */
-  more(): void
   /** A commit was made. */
   committed(bells: Bell[], written: Written[]): void
 }
@@ -131,21 +129,13 @@ export class Committer {
     })
   }
 
-  /** @param joining whether what comes before the commit is part of it: not where some that came earlier still wait for their own */
-  #commitAll(all: readonly JobRequest[], answers: Answer[], joining = true): void {
-    const group = [...all]
+  #commitAll(group: readonly JobRequest[], answers: Answer[]): void {
     let done: Answer[]
     let failed = false
     try {
       this.#beginNow()
       try {
         done = performAll(this.#engine, group)
-        if (joining) {
-          this.#reports.more()
-          const late = this.#takeGroup()
-          group.push(...late)
-          done.push(...performAll(this.#engine, late))
-        }
       } catch (error) {
         failed = group.length > 1
         throw error
@@ -153,7 +143,7 @@ export class Committer {
       this.#commitNow()
     } catch (error) {
       this.#undo()
-      if (failed) for (const request of group) this.#commitAll([request], answers, false)
+      if (failed) for (const request of group) this.#commitAll([request], answers)
       else for (const request of group) answers.push(this.#rejected(request, error))
       return
     }

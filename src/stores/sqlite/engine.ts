@@ -33,28 +33,16 @@ import { type Account, Ledger } from './ledger.ts'
 import type { NotPushed, Stale } from './protocol.ts'
 import { stateFrom } from './records.ts'
 import { type Connection, type Statement, Statements } from './statements.ts'
-import { type Place, placeOf, Runs, Stretches } from './stretches.ts'
-import { bindable, integer, type Row, text, textOrNull, type Value } from './values.ts'
+import { bindable, integer, integerOrNull, text, textOrNull, type Value } from './values.ts'
 
-/** Of what `claim` returns. */
-function lastOf(rows: Value[][]): Place {
-  const last = { priority: 9, seq: 0 }
-  for (const [priority, seq] of rows) {
-    const place = { priority: integer(priority), seq: integer(seq) }
-    if (place.priority > last.priority || (place.priority === last.priority && place.seq < last.seq)) continue
-    Object.assign(last, place)
-  }
-  return last
-}
-
-const placeIn = (row: Row): Place => ({ priority: integer(row.priority), seq: integer(row.seq) })
+/** Of a queue that does not exist: what it would have. */
+const DEFAULT_LEASE = 30_000
 
 const isFinal = (state: JobState): state is FinalState => state === 'done' || state === 'dead' || state === 'cancelled'
 
 export class Engine {
   readonly statements: Statements
   readonly ledger: Ledger
-  readonly stretches: Stretches
   readonly idle = new IdleQueues()
 
   /** Fences are given out above it. */
@@ -64,12 +52,11 @@ export class Engine {
     this.floor = floor
     this.statements = new Statements(connection)
     this.ledger = new Ledger(this.statements)
-    this.stretches = new Stretches(this.statements)
   }
 
   configure(settings: QueueSettings): void {
     if (setsNothing(settings)) return
-    const { queue, capacity, keepDone, keepDead, paused } = settings
+    const { queue, capacity, keepDone, keepDead, paused, attempts, timeout, lease, backoff } = settings
     this.ledger.reopen(queue)
     this.statements.get('configure/configure').run({
       queue,
@@ -78,6 +65,14 @@ export class Engine {
       keep_done: keepDone ?? null,
       keep_dead: keepDead ?? null,
       paused: paused === undefined ? null : Number(paused),
+      attempts: attempts ?? null,
+      set_timeout: timeout === undefined ? 0 : 1,
+      timeout: timeout ?? null,
+      lease: lease ?? null,
+      backoff_base: backoff?.base ?? null,
+      backoff_factor: backoff?.factor ?? null,
+      backoff_max: backoff?.max ?? null,
+      backoff_jitter: backoff?.jitter ?? null,
     })
     if (capacity !== undefined) this.ledger.ring({ kind: 'room', queue })
     if (paused === false) this.ledger.ring({ kind: 'work', queue })
@@ -94,12 +89,11 @@ export class Engine {
     const { count, queue, priority, delay, runAt, attempts, timeout, group, trace, ids, bodies } = jobs
     const due = Math.max(now, runAt ?? now + delay)
     const state = due <= now ? 'waiting' : 'scheduled'
-    const common = { queue, state, priority, attempts, now, due_at: due, timeout, group, trace }
-    const { count: stored, last } = this.statements.get('push/insert_alike').insert({ ...common, ids, bodies })
-    if (stored > 0 && state === 'waiting') this.stretches.pushed(queue, priority, last - stored + 1, last)
     const account = this.ledger.open(queue)
+    const limits = { attempts: attempts ?? account.attempts, timeout: timeout ?? account.timeout }
+    const common = { queue, state, priority, now, due_at: due, group, trace, ...limits }
+    const stored = this.statements.get('push/insert_alike').run({ ...common, ids, bodies })
     account.move(null, state, stored)
-    account.changes.pushed_total += stored
     if (stored === count) return []
     const list = idsOf(ids)
     const known = this.statements.get('push/known').all({ ids: JSON.stringify(list), stored })
@@ -115,7 +109,6 @@ export class Engine {
   /** `flat`: of `flattenJobs`. */
   #pushEach(flat: readonly Value[], now: number): NotPushed {
     const insert = this.statements.get('push/insert')
-    const waiting = new Runs(this.stretches)
     const outcomes: NotPushed = []
     for (let i = 0, at = 0; i < flat.length; i += JOB_FIELDS, at++) {
       const id = text(flat[i])
@@ -130,33 +123,29 @@ export class Engine {
         continue
       }
       const state = due <= now ? 'waiting' : 'scheduled'
-      const priority = integer(flat[i + 2])
-      const { count, last } = insert.insert({
+      const changed = insert.run({
         id,
         queue,
         state,
         now,
         key,
         due_at: due,
-        priority,
-        attempts: bindable(flat[i + 5]),
-        timeout: bindable(flat[i + 6]),
+        priority: bindable(flat[i + 2]),
+        attempts: bindable(flat[i + 5]) ?? account.attempts,
+        timeout: bindable(flat[i + 6]) ?? account.timeout,
         group: bindable(flat[i + 8]),
         trace: bindable(flat[i + 9]),
         encoding: bindable(flat[i + 10]),
         data: bindable(flat[i + 11]),
       })
-      if (count === 1) {
-        if (state === 'waiting') waiting.add(queue, { priority, seq: last })
+      if (changed === 1) {
         account.move(null, state)
-        account.changes.pushed_total++
         continue
       }
       const existing = this.#existing(id, queue, key)
       if (existing === null) throw new Error(`millpond: job ${id} was not stored, and nothing stands in its way`)
       outcomes.push({ at, outcome: existing })
     }
-    waiting.end()
     return outcomes
   }
 
@@ -186,42 +175,29 @@ export class Engine {
     return row === undefined ? null : { status: 'existing', id: text(row.id) }
   }
 
-  /** Whether a claim would find anything; only reads. */
-  hasWork(queue: string): boolean {
-    return this.statements.get('claim/probe').get({ queue }) !== undefined
-  }
-
-  claim({ queue, worker, limit, lease }: ClaimRequest, now: number): PackedClaim {
+  claim({ queue, worker, limit, lease: asked }: ClaimRequest, now: number): PackedClaim {
     const account = this.ledger.find(queue)
-    if (account === null || account.paused) return { now, jobs: [] }
-    const found = this.statements.get('claim/look').get({ queue, limit, floor: this.floor })
+    const lease = asked ?? account?.lease ?? DEFAULT_LEASE
+    if (account === null || account.paused) return { now, lease, jobs: [], retryAfter: null }
     const parameters = { queue, worker, limit, now, lease_until: now + lease, floor: this.floor }
-    if (found !== undefined && integer(found.other) === 0) {
-      const count = integer(found.count)
-      if (count > 0) {
-        const last = placeOf(integer(found.last))
-        const taken = this.#take(found, last, parameters)
-        if (taken !== count) throw new Error(`millpond: ${count} jobs were found and ${taken} claimed`)
-        this.#shorten(account, last, count, limit)
-      }
-      return { now, jobs: text(found.jobs) }
-    }
-    const rows = this.statements.get('claim/claim').lists(parameters)
-    this.#shorten(account, lastOf(rows), rows.length, limit)
-    return { now, jobs: rows }
+    const jobs = this.statements.get('claim/claim').lists(parameters)
+    account.move('waiting', 'running', jobs.length)
+    return { now, lease, jobs, retryAfter: jobs.length < limit ? this.#nextDue(queue, now) : null }
   }
 
-  #take(found: Row, { priority, seq }: Place, parameters: Record<string, Value>): number {
-    if (found.lowest !== found.highest || found.first !== found.latest)
-      return this.statements.get('claim/take').run(parameters)
-    const stretch = { ...parameters, priority, first: integer(found.first), last: seq }
-    return this.statements.get('claim/take_stretch').run(stretch)
+  /** The answer to a claim that finds nothing; undefined: it might find something. Only reads. */
+  emptyClaim(request: ClaimRequest, now: number): PackedClaim | undefined {
+    const { queue } = request
+    if (this.statements.get('claim/probe').get({ queue }) !== undefined) return undefined
+    const row = this.statements.get('counts/queue').get({ queue })
+    const lease = request.lease ?? (row === undefined ? DEFAULT_LEASE : integer(row.lease))
+    const claimable = row !== undefined && integer(row.paused) === 0
+    return { now, lease, jobs: [], retryAfter: claimable ? this.#nextDue(queue, now) : null }
   }
 
-  #shorten(account: Account, last: Place, count: number, limit: number): void {
-    account.move('waiting', 'running', count)
-    if (count < limit) this.stretches.clear(account.name)
-    else this.stretches.taken(account.name, last)
+  #nextDue(queue: string, now: number): number | null {
+    const due = integerOrNull(this.statements.get('claim/next_due').get({ queue })?.due_at ?? null)
+    return due === null ? null : Math.max(0, due - now)
   }
 
   /** `packed`: of `packCompletions`. Null: nothing was done, since some are stale, and which ones is only seen one by one. */
@@ -264,13 +240,14 @@ export class Engine {
 
   fail(queue: string, failures: readonly Failure[], now: number): FailOutcome[] {
     const account = this.ledger.find(queue)
-    return failures.map(({ id, fence, error, delay }) => {
-      const row = this.statements.get('fail/fail').get({ queue, id, fence, now, delay, error: JSON.stringify(error) })
+    return failures.map(({ id, fence, error, delay: asked }) => {
+      const claim = { queue, id, fence }
+      const delay = asked === 'backoff' ? this.#backoff(account, claim) : asked
+      const row = this.statements.get('fail/fail').get({ ...claim, now, delay, error: JSON.stringify(error) })
       if (row === undefined || account === null) return 'stale'
       const state = stateFrom(row.state)
       if (state !== 'dead') {
         account.move('running', state)
-        if (state === 'waiting') this.returned(queue, row)
         return 'retry'
       }
       this.#finish(account, id, 'running', 'dead', this.statements.get('fail/remove'))
@@ -278,14 +255,16 @@ export class Engine {
     })
   }
 
+  /** Null where the claim is stale. */
+  #backoff(account: Account | null, claim: { queue: string; id: string; fence: number }): number | null {
+    if (account === null) return null
+    const row = this.statements.get('fail/backoff').get({ ...claim, ...account.backoff, random: Math.random() })
+    return row === undefined ? null : integer(row.delay)
+  }
+
   #finish(account: Account, id: string, from: JobState, to: FinalState, remove: Statement): void {
     account.finish(id, from, to)
     if (!account.keeps(to)) remove.run({ id })
-  }
-
-  /** A job waits, and this row tells its priority and place. */
-  returned(queue: string, row: Row): void {
-    this.stretches.returned(queue, placeIn(row))
   }
 
   /** `flat`: of `flattenHolds`. */
@@ -294,17 +273,15 @@ export class Engine {
     const release = this.statements.get('release/release')
     const stale: Stale = []
     for (let i = 0, at = 0; i < flat.length; i += HOLD_FIELDS, at++) {
-      const row = release.get({ queue, id: text(flat[i]), fence: bindable(flat[i + 1]) })
-      if (row === undefined) stale.push(at)
-      else {
-        account?.move('running', 'waiting')
-        this.returned(queue, row)
-      }
+      const changed = release.run({ queue, id: text(flat[i]), fence: bindable(flat[i + 1]) })
+      if (changed === 1) account?.move('running', 'waiting')
+      else stale.push(at)
     }
     return stale
   }
 
-  extend(queue: string, lease: number, extensions: readonly Extension[], now: number): ExtendOutcome[] {
+  extend(queue: string, asked: number | null, extensions: readonly Extension[], now: number): ExtendOutcome[] {
+    const lease = asked ?? this.ledger.find(queue)?.lease ?? DEFAULT_LEASE
     const extend = this.statements.get('extend/extend')
     const report = this.statements.get('extend/report')
     const cancelled = this.statements.get('extend/cancelled')
@@ -326,7 +303,6 @@ export class Engine {
       const state = stateFrom(row.state)
       if (isFinal(state)) return state
       const account = this.ledger.open(text(row.queue))
-      if (state === 'waiting') this.stretches.left(account.name, placeIn(row))
       if (account.keeps('cancelled')) this.statements.get('cancel/cancel').run({ id, now })
       this.#finish(account, id, state, 'cancelled', this.statements.get('cancel/remove'))
       return 'cancelled'

@@ -29,7 +29,7 @@ export interface AlikeJobs {
   priority: number
   delay: number
   runAt: number | null
-  attempts: number
+  attempts: number | null
   timeout: number | null
   group: string | null
   trace: string | null
@@ -136,26 +136,25 @@ function encodingFrom(value: unknown): Encoding {
   throw new TypeError(`millpond: ${String(value)} is no encoding`)
 }
 
-export const CLAIM_FIELDS = 13
-
-/** What a claim found: the columns of `claim.sql` per job, in no order; as JSON where they can be, since a text crosses for nothing. */
+/** What a claim took: per job the JSON list of `claim.sql`, and its data. In no order. */
 export interface PackedClaim {
   now: number
-  jobs: string | Value[][]
+  lease: number
+  jobs: Value[][]
+  retryAfter: number | null
 }
 
-function rowsFrom(jobs: string): Value[][] {
-  const rows: unknown = JSON.parse(jobs)
-  if (!Array.isArray(rows) || !rows.every((row) => Array.isArray(row)))
-    throw new TypeError('millpond: jobs are no lists')
-  return rows
+function factsFrom(json: unknown): unknown[] {
+  const facts: unknown = JSON.parse(text(json))
+  if (!Array.isArray(facts)) throw new TypeError('millpond: a claimed job is no list')
+  return facts
 }
 
 /** In the order in which they are to run. */
-export function claimedFrom(packed: string | Value[][]): ClaimedJob[] {
-  const rows = typeof packed === 'string' ? rowsFrom(packed) : packed
-  rows.sort((a, b) => integer(b[0]) - integer(a[0]) || integer(a[1]) - integer(b[1]))
-  return rows.map((row) => ({
+export function claimedFrom(packed: readonly Value[][]): ClaimedJob[] {
+  const rows = packed.map(([json, data]) => ({ facts: factsFrom(json), data }))
+  rows.sort((a, b) => integer(b.facts[0]) - integer(a.facts[0]) || integer(a.facts[1]) - integer(b.facts[1]))
+  return rows.map(({ facts: row, data }) => ({
     priority: integer(row[0]),
     id: text(row[2]),
     fence: integer(row[3]),
@@ -167,6 +166,6 @@ export function claimedFrom(packed: string | Value[][]): ClaimedJob[] {
     trace: textOrNull(bindable(row[9])),
     pushedAt: integer(row[10]),
     dueAt: integer(row[11]),
-    data: encodedFrom(row[12], row[13]),
+    data: encodedFrom(row[12], data),
   }))
 }

@@ -3,23 +3,16 @@
  * commit, since an update of the queue's row per job would cost as much as the job itself. The bells that the changes
  * ring follow from the sums; they are handed out only after the commit.
  */
-import type { Bell, FinalState, JobState } from '../../store.ts'
+import type { BackoffPolicy, Bell, FinalState, JobState } from '../../store.ts'
 import type { Statements } from './statements.ts'
-import { integer, integerOrNull } from './values.ts'
+import { integer, integerOrNull, number } from './values.ts'
 
-const unchanged = () => ({
-  scheduled: 0,
-  waiting: 0,
-  running: 0,
-  done: 0,
-  dead: 0,
-  cancelled: 0,
-  pushed_total: 0,
-  ready_total: 0,
-  finished_total: 0,
-  cancelled_total: 0,
-})
-export type Changes = ReturnType<typeof unchanged>
+/** What happened to a queue, as the totals of its row count it. */
+export interface Happened {
+  ready: number
+  finished: number
+  cancelled: number
+}
 
 const held = (state: JobState | null): boolean => state === 'scheduled' || state === 'waiting'
 
@@ -29,12 +22,18 @@ export class Account {
   readonly keepDone: number
   readonly keepDead: number
   readonly paused: boolean
+  /** For jobs, claims and failures that name none of their own. */
+  readonly attempts: number
+  readonly timeout: number | null
+  readonly lease: number
+  readonly backoff: BackoffPolicy
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
-  readonly #waiting: number
   /** A job left the queue's room, even if another took its place: whoever met a full queue in between has to hear of it. */
   #madeRoom = false
-  readonly changes: Changes = unchanged()
+  /** By how much the count of each state changed. */
+  readonly changes = new Map<JobState, number>()
+  readonly happened: Happened = { ready: 0, finished: 0, cancelled: 0 }
   /** Of jobs that reached a final state, and of those cancelled while running. */
   readonly finished: string[] = []
   readonly cancelled: string[] = []
@@ -45,14 +44,16 @@ export class Account {
     this.keepDone = integer(row.keep_done)
     this.keepDead = integer(row.keep_dead)
     this.paused = integer(row.paused) !== 0
-    this.#waiting = integer(row.waiting)
-    const taken = integer(row.scheduled) + this.#waiting
-    this.room = this.capacity === null ? Number.POSITIVE_INFINITY : this.capacity - taken
-  }
-
-  /** Whether any job waits, counting those of this transaction. */
-  get waits(): boolean {
-    return this.#waiting + this.changes.waiting > 0
+    this.attempts = integer(row.attempts)
+    this.timeout = integerOrNull(row.timeout)
+    this.lease = integer(row.lease)
+    this.backoff = {
+      base: integer(row.backoff_base),
+      factor: number(row.backoff_factor),
+      max: integer(row.backoff_max),
+      jitter: number(row.backoff_jitter),
+    }
+    this.room = this.capacity === null ? Number.POSITIVE_INFINITY : this.capacity - integer(row.held)
   }
 
   keeps(state: FinalState): boolean {
@@ -61,36 +62,39 @@ export class Account {
 
   /** `count` jobs went from one state to another; null: from, or to, not being there. */
   move(from: JobState | null, to: JobState | null, count = 1): void {
-    const { changes } = this
     if (held(from) && !held(to) && count > 0) this.#madeRoom = true
-    if (from !== null) changes[from] -= count
+    if (from !== null) this.#change(from, -count)
     if (held(from)) this.room += count
     if (to === null) return
-    changes[to] += count
+    this.#change(to, count)
     if (held(to)) this.room -= count
-    if (to === 'waiting') changes.ready_total += count
+    if (to === 'waiting') this.happened.ready += count
+  }
+
+  #change(state: JobState, by: number): void {
+    this.changes.set(state, (this.changes.get(state) ?? 0) + by)
   }
 
   /** A job reached a final state; where it is not kept, it is gone at once. */
   finish(id: string, from: JobState, to: FinalState): void {
     this.move(from, this.keeps(to) ? to : null)
-    this.changes.finished_total++
+    this.happened.finished++
     this.finished.push(id)
     if (to !== 'cancelled' || from !== 'running') return
-    this.changes.cancelled_total++
+    this.happened.cancelled++
     this.cancelled.push(id)
   }
 
   /** Running jobs reached it; the bell for these is rung by their own process, which knows their ids. */
   finishAll(count: number, to: FinalState): void {
     this.move('running', this.keeps(to) ? to : null, count)
-    this.changes.finished_total += count
+    this.happened.finished += count
   }
 
   bells(): Bell[] {
-    const { name: queue, changes, finished, cancelled } = this
+    const { name: queue, happened, finished, cancelled } = this
     const bells: Bell[] = []
-    if (changes.ready_total > 0) bells.push({ kind: 'work', queue })
+    if (happened.ready > 0) bells.push({ kind: 'work', queue })
     if (this.capacity !== null && this.#madeRoom) bells.push({ kind: 'room', queue })
     if (finished.length > 0) bells.push({ kind: 'finished', queue, ids: finished })
     if (cancelled.length > 0) bells.push({ kind: 'cancelled', queue, ids: cancelled })
@@ -98,9 +102,13 @@ export class Account {
   }
 }
 
+/** What a transaction wrote of a queue. */
 export interface Written {
   queue: string
-  changes: Changes
+  happened: Happened
+  /** By how much these counts changed. */
+  scheduled: number
+  waiting: number
 }
 
 export class Ledger {
@@ -157,11 +165,20 @@ export class Ledger {
   }
 
   #write(account: Account): void {
-    const { changes } = account
+    const { name: queue, changes, happened } = account
     for (const bell of account.bells()) this.#bells.push(bell)
-    if (!Object.values(changes).some((change) => change !== 0)) return
-    this.#statements.get('counts/counts').run({ queue: account.name, ...changes })
-    this.#written.push({ queue: account.name, changes })
+    for (const [state, change] of changes) {
+      if (change !== 0) this.#statements.get('counts/count').run({ queue, state, change })
+    }
+    if (happened.ready + happened.finished + happened.cancelled > 0) {
+      this.#statements.get('counts/totals').run({ queue, ...happened })
+    }
+    this.#written.push({
+      queue,
+      happened,
+      scheduled: changes.get('scheduled') ?? 0,
+      waiting: changes.get('waiting') ?? 0,
+    })
   }
 
   /** After a rollback. */

@@ -1,17 +1,18 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
 import { MillpondError } from '../../errors.ts'
-import { atEndOfTurn } from '../../gather.ts'
 import type { Bell, Hold } from '../../store.ts'
 import { fromWire } from './errors.ts'
-import type { Input, Operation, Output, RequestOf, ThreadData, ThreadMessage } from './protocol.ts'
+import type { Input, Operation, Output, RequestOf, ThreadMessage } from './protocol.ts'
 import type { Settings } from './settings.ts'
-import { THREAD } from './thread-code.ts'
 
 interface Pending {
   resolve(output: unknown): void
   reject(error: MillpondError): void
 }
+
+/** Run unbuilt this file is `.ts`, published it is `.js`; so is the thread's. */
+const THREAD = new URL(`./thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
 
 /**
  * Flags of the main thread, such as --input-type, can keep a thread from starting; ours needs none but this, so that Node
@@ -24,9 +25,6 @@ export class Link {
   readonly #worker: Worker
   readonly #path: string
   readonly #clock: (() => number) | undefined
-  readonly #turn: ThreadData['turn']
-  /** Whether calls that are posted at once share a commit with those at the end of the turn. */
-  readonly joins: boolean
   readonly #pending = new Map<number, Pending>()
   readonly #listeners = new Set<(bell: Bell) => void>()
   #outgoing: RequestOf<Operation>[] = []
@@ -34,16 +32,9 @@ export class Link {
   #closed: Promise<void> | null = null
   #failure: MillpondError | null = null
 
-  private constructor(
-    worker: Worker,
-    { settings, turn }: ThreadData,
-    joins: boolean,
-    clock: (() => number) | undefined,
-  ) {
+  private constructor(worker: Worker, path: string, clock: (() => number) | undefined) {
     this.#worker = worker
-    this.#path = settings.path
-    this.#turn = turn
-    this.joins = joins
+    this.#path = path
     this.#clock = clock
     worker.on('message', (message: ThreadMessage) => this.#receive(message))
     worker.on('error', (error) => this.#die(error))
@@ -53,9 +44,8 @@ export class Link {
   }
 
   static async open(settings: Settings, clock: (() => number) | undefined): Promise<Link> {
-    const data: ThreadData = { settings, turn: new Int32Array(new SharedArrayBuffer(4)) }
-    const worker = new Worker(THREAD, { workerData: data, execArgv: FLAGS, name: 'millpond-sqlite' })
-    const joins = await new Promise<boolean>((resolve, reject) => {
+    const worker = new Worker(THREAD, { workerData: settings, execArgv: FLAGS, name: 'millpond-sqlite' })
+    await new Promise<void>((resolve, reject) => {
       const fail = (cause: unknown): void =>
         reject(new MillpondError('StoreFailed', `the thread for ${settings.path} could not start`, { cause }))
       worker.once('error', fail)
@@ -64,10 +54,10 @@ export class Link {
         worker.off('error', fail)
         worker.off('exit', fail)
         if (message.kind === 'failed') reject(fromWire(message.error))
-        else resolve(message.kind === 'opened' && message.joins)
+        else resolve()
       })
     })
-    return new Link(worker, data, joins, clock)
+    return new Link(worker, settings.path, clock)
   }
 
   get path(): string {
@@ -85,12 +75,9 @@ export class Link {
     if (this.#failure !== null) throw this.#failure
   }
 
-  /** @param atOnce not with the others of this tick, but before them */
-  async call<O extends Operation>(op: O, input: Input<O>, atOnce = false): Promise<Output<O>> {
+  async call<O extends Operation>(op: O, input: Input<O>): Promise<Output<O>> {
     this.assertOpen()
-    const answer = this.#send(op, input)
-    if (atOnce) this.#flushAhead()
-    return answer
+    return this.#send(op, input)
   }
 
   #send<O extends Operation>(op: O, input: Input<O>): Promise<Output<O>> {
@@ -106,14 +93,6 @@ export class Link {
   #post<O extends Operation>(request: RequestOf<O>): void {
     if (this.#outgoing.length === 0) queueMicrotask(() => this.#flush())
     this.#outgoing.push(request)
-  }
-
-  /** The thread begins with what there is, and before it commits looks for more until the turn is over. */
-  #flushAhead(): void {
-    Atomics.store(this.#turn, 0, 1)
-    this.#flush()
-    // What others do at the end of the turn may post as late as in a microtask.
-    atEndOfTurn(() => queueMicrotask(() => Atomics.store(this.#turn, 0, 0)))
   }
 
   #flush(): void {

@@ -2,7 +2,6 @@
 import type { Engine } from './engine.ts'
 import { COMPLETION_FIELDS, JOB_FIELDS } from './flat.ts'
 import type { Answer, JobRequest } from './protocol.ts'
-import { pushClaimed } from './push-claimed.ts'
 import { find, list, stats } from './records.ts'
 import { idleSweep, requeue, sweep } from './sweep.ts'
 
@@ -10,18 +9,7 @@ const time = (request: JobRequest): number => request.now ?? Date.now()
 
 /** Inside a write transaction. */
 export function performAll(engine: Engine, requests: readonly JobRequest[]): Answer[] {
-  const answers: Answer[] = []
-  for (let i = 0; i < requests.length; i++) {
-    const [request, next] = requests.slice(i, i + 2)
-    if (request === undefined) break
-    const claimed = request.op === 'push' && next?.op === 'claim' ? pushClaimed(engine, request, next) : null
-    if (claimed === null || next === undefined) answers.push({ seq: request.seq, output: perform(engine, request) })
-    else {
-      answers.push({ seq: request.seq, output: [] }, { seq: next.seq, output: claimed })
-      i++
-    }
-  }
-  return answers
+  return requests.map((request) => ({ seq: request.seq, output: perform(engine, request) }))
 }
 
 function perform(engine: Engine, request: JobRequest): unknown {
@@ -72,7 +60,7 @@ export function read(engine: Engine, request: JobRequest): unknown {
     case 'stats':
       return stats(engine.statements, request.input, now)
     case 'claim':
-      return engine.hasWork(request.input.queue) ? undefined : { now, jobs: [] }
+      return engine.emptyClaim(request.input, now)
     case 'sweep':
       return idleSweep(engine, now) ?? undefined
     default:

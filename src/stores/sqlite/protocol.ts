@@ -22,7 +22,6 @@ import type {
 } from '../../store.ts'
 import type { WireError } from './errors.ts'
 import type { PackedClaim, PackedCompletions, PackedJobs } from './flat.ts'
-import type { Settings } from './settings.ts'
 import type { Row, Value } from './values.ts'
 
 /** Outcomes other than `pushed`, by index: there are seldom any. */
@@ -37,7 +36,7 @@ export interface Operations {
   complete: { input: { queue: string; packed: PackedCompletions }; output: Stale | null }
   fail: { input: { queue: string; failures: readonly Failure[] }; output: FailOutcome[] }
   release: { input: { queue: string; flat: Value[] }; output: Stale }
-  extend: { input: { queue: string; lease: number; extensions: readonly Extension[] }; output: ExtendOutcome[] }
+  extend: { input: { queue: string; lease: number | null; extensions: readonly Extension[] }; output: ExtendOutcome[] }
   cancel: { input: readonly string[]; output: (FinalState | null)[] }
   sweep: { input: number; output: Swept }
   find: { input: readonly string[]; output: (JobRecord | null)[] }
@@ -82,13 +81,6 @@ export type Answer = { seq: number; output: unknown } | { seq: number; error: Wi
 
 /** The first message is `opened` or `failed`. */
 export type ThreadMessage =
-  /** `joins`: what is posted during a commit may still become part of it. */
-  | { kind: 'opened'; joins: boolean }
+  | { kind: 'opened' }
   | { kind: 'failed'; error: WireError }
   | { kind: 'answers'; answers: Answer[]; bells: Bell[] }
-
-export interface ThreadData {
-  settings: Settings
-  /** 1 while more may be posted that belongs to what was: a moment is then worth waiting. */
-  turn: Int32Array<SharedArrayBuffer>
-}

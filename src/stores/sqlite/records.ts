@@ -88,27 +88,35 @@ export function stats(
 ): QueueStats[] {
   const only = { queue: queue ?? null }
   const slices = minutes > 0 ? histograms(statements, only, Math.floor(now / 60_000) - minutes + 1) : []
+  const counts = countsOf(statements, only)
   return statements
     .get('stats/queues')
     .all(only)
     .map((row) => {
       const name = text(row.name)
+      const own = counts.get(name) ?? noJobs()
       return {
         queue: name,
         paused: integer(row.paused) !== 0,
         capacity: integerOrNull(row.capacity),
-        counts: {
-          scheduled: integer(row.scheduled),
-          waiting: integer(row.waiting),
-          running: integer(row.running),
-          done: integer(row.done),
-          dead: integer(row.dead),
-          cancelled: integer(row.cancelled),
-        },
-        oldestWaiting: integer(row.waiting) === 0 ? null : oldest(statements, name, now),
+        counts: own,
+        oldestWaiting: own.waiting === 0 ? null : oldest(statements, name, now),
         histograms: slices.filter((slice) => slice.queue === name),
       }
     })
+}
+
+const noJobs = (): QueueStats['counts'] => ({ scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 })
+
+function countsOf(statements: Statements, only: { queue: string | null }): Map<string, QueueStats['counts']> {
+  const all = new Map<string, QueueStats['counts']>()
+  for (const row of statements.get('stats/counts').all(only)) {
+    const queue = text(row.queue)
+    const counts = all.get(queue) ?? noJobs()
+    all.set(queue, counts)
+    counts[stateFrom(row.state)] = integer(row.count)
+  }
+  return all
 }
 
 const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]

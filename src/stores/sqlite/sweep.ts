@@ -56,10 +56,9 @@ export function sweep(engine: Engine, limit: number, now: number): Swept {
     if (!hasDue(due)) continue
     const account = ledger.open(due.queue)
     if (due.promote) {
-      const rows = statements.get('sweep/promote').all({ queue: due.queue, now, limit: limit - swept.promoted })
-      for (const row of rows) engine.returned(due.queue, row)
-      account.move('scheduled', 'waiting', rows.length)
-      swept.promoted += rows.length
+      const promoted = statements.get('sweep/promote').run({ queue: due.queue, now, limit: limit - swept.promoted })
+      account.move('scheduled', 'waiting', promoted)
+      swept.promoted += promoted
     }
     if (due.lost) takeBack(engine, account, limit, now, swept)
     for (const { state, until } of due.expire) {
@@ -85,8 +84,8 @@ function removeQueues(engine: Engine, names: readonly string[]): void {
   engine.settle()
   for (const queue of names) {
     if (engine.statements.get('sweep/remove_queue').run({ queue }) === 0) continue
-    engine.stretches.clear(queue)
     engine.statements.get('sweep/forget_queue').run({ queue })
+    engine.statements.get('sweep/forget_counts').run({ queue })
   }
 }
 
@@ -99,7 +98,6 @@ function takeBack(engine: Engine, account: Account, limit: number, now: number, 
     swept.lost.push({ id, queue, attempt: integer(row.attempt), state })
     if (state === 'waiting') {
       account.move('running', 'waiting')
-      engine.returned(queue, row)
       continue
     }
     account.finish(id, 'running', 'dead')
@@ -131,11 +129,8 @@ export function requeue(
     if (!('state' in row)) continue
     const id = text(row.id)
     // None: a live job has its key, perhaps one brought back just before.
-    const place = statements.get('requeue/requeue').get({ id, now })
-    if (place === undefined) continue
-    const queue = text(row.queue)
-    engine.returned(queue, place)
-    ledger.open(queue).move(stateFrom(row.state), 'waiting')
+    if (statements.get('requeue/requeue').run({ id, now }) === 0) continue
+    ledger.open(text(row.queue)).move(stateFrom(row.state), 'waiting')
     count++
   }
   return count

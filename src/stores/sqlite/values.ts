@@ -17,6 +17,10 @@ export function integer(value: unknown): number {
   return typeof value === 'bigint' ? Number(value) : unexpected(value, 'an integer')
 }
 
+export function number(value: unknown): number {
+  return typeof value === 'number' ? value : unexpected(value, 'a number')
+}
+
 export function textOrNull(value: unknown): string | null {
   return value === null ? null : text(value)
 }

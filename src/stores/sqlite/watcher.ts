@@ -100,15 +100,15 @@ export class Watcher {
   /** Our own commits are no news to us. */
   own(written: readonly Written[]): void {
     if (this.#timer === null) return
-    for (const { queue, changes } of written) {
+    for (const { queue, happened, scheduled, waiting } of written) {
       const seen = this.#seen.get(queue) ?? NOTHING
       this.#seen.set(queue, {
         ...seen,
-        scheduled: seen.scheduled + changes.scheduled,
-        waiting: seen.waiting + changes.waiting,
-        ready_total: seen.ready_total + changes.ready_total,
-        finished_total: seen.finished_total + changes.finished_total,
-        cancelled_total: seen.cancelled_total + changes.cancelled_total,
+        scheduled: seen.scheduled + scheduled,
+        waiting: seen.waiting + waiting,
+        ready_total: seen.ready_total + happened.ready,
+        finished_total: seen.finished_total + happened.finished,
+        cancelled_total: seen.cancelled_total + happened.cancelled,
       })
     }
   }

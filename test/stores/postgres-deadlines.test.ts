@@ -1,0 +1,135 @@
+/** Calls that take too long: the server gives up what nobody waits for any more, and nothing of it takes effect. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import pg from 'pg'
+import { type ErrorCode, isMillpondError } from '../../src/errors.ts'
+import { open } from '../../src/stores/postgres.ts'
+import { missingReason } from '../servers/shared.ts'
+import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
+
+const skip = missingReason('postgres')
+const is = (code: ErrorCode) => (error: unknown) => isMillpondError(error, code)
+
+/** While another transaction holds a lock that keeps everybody from the table. */
+async function whileLocked(table: string, body: (unlock: () => Promise<unknown>) => Promise<void>): Promise<void> {
+  const other = new pg.Client(urlOf('postgres'))
+  await other.connect()
+  try {
+    await other.query('begin')
+    await other.query(`lock table ${table} in access exclusive mode`)
+    await body(() => other.query('commit'))
+  } finally {
+    await other.end()
+  }
+}
+
+const atWork = async (schema: string) =>
+  (
+    await server(
+      `select 1 from pg_stat_activity where state = 'active' and query like $1 and pid <> pg_backend_pid()`,
+      [`%${schema}.%`],
+    )
+  ).length
+
+describe('behind a lock', { skip }, () => {
+  for (const name of ['postgres', 'pgbouncer'] as const) {
+    test(`${name}: claims, sweeps and endings are given up by the server, and leave nothing behind`, {
+      skip: missingReason(name),
+    }, async () => {
+      const schema = newSchema()
+      const store = await open(urlOf(name), { schema, timeout: 1000 })
+      try {
+        await store.push([job({ attempts: 1 }), job({ attempts: 1 })])
+        const [held] = await claimAll(store, 1)
+        assert.ok(held)
+        await whileLocked(`${schema}.running`, async (unlock) => {
+          await Promise.all([
+            assert.rejects(claimAll(store), is('StoreBusy')),
+            assert.rejects(store.sweep(10), is('StoreBusy')),
+            assert.rejects(store.complete('emails', [{ ...held, result: null }]), is('StoreBusy')),
+          ])
+          await until('the server to be done with them', async () => (await atWork(schema)) === 0)
+          await unlock()
+        })
+        // Its only attempt is still there.
+        const jobs = await claimAll(store)
+        assert.deepEqual(
+          jobs.map(({ attempt }) => attempt),
+          [1],
+        )
+        assert.deepEqual(await store.complete('emails', [{ ...held, result: null }]), ['ok'])
+      } finally {
+        await store.close()
+        await dropSchema(schema)
+      }
+    })
+  }
+
+  test('a claim that comes too late for its lease is undone', async () => {
+    await withStore(async (store, schema) => {
+      await store.push([job({ attempts: 1 })])
+      const LEASE = 3000
+      await whileLocked(`${schema}.running`, async (unlock) => {
+        const claim = assert.rejects(
+          store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: LEASE }),
+          is('StoreBusy'),
+        )
+        await until('half the lease', async () => {
+          const [row] = await server(
+            `select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock' and now() - query_start > interval '1600 ms'`,
+            [`%${schema}.claim%`],
+          )
+          return row !== undefined
+        })
+        await unlock()
+        await claim
+      })
+      assert.equal((await claimAll(store))[0]?.attempt, 1)
+    })
+  })
+
+  test('a lease begins when the lock was got', async () => {
+    await withStore(async (store, schema) => {
+      await store.push([job()])
+      await whileLocked(`${schema}.running`, async (unlock) => {
+        const claim = store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
+        await until('the claim to wait', async () => {
+          const rows = await server(`select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock'`, [
+            `%${schema}.claim%`,
+          ])
+          return rows.length > 0
+        })
+        const [before] = await server('select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now')
+        await unlock()
+        assert.ok((await claim).now >= Number(before?.now))
+      })
+    })
+  })
+})
+
+describe('a role with a statement_timeout of its own', { skip }, () => {
+  test('does not cut the store’s calls short', async () => {
+    await withStore(async (owner, schema) => {
+      const url = new URL(urlOf('postgres'))
+      url.searchParams.set('statement_timeout', '50')
+      const store = await open(url, { schema })
+      try {
+        await owner.push([job()])
+        await whileLocked(`${schema}.running`, async (unlock) => {
+          const claim = claimAll(store)
+          await until('the claim to wait for longer', async () => {
+            const [row] = await server(
+              `select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock' and now() - query_start > interval '200 ms'`,
+              [`%${schema}.claim%`],
+            )
+            return row !== undefined
+          })
+          await unlock()
+          assert.equal((await claim).length, 1)
+        })
+      } finally {
+        await store.close()
+      }
+    })
+  })
+})

@@ -1,0 +1,222 @@
+/** The PostgreSQL store under every isolation level that a database may have by default, and inside callers' transactions of each. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import pg from 'pg'
+import postgres from 'postgres'
+import { isMillpondError } from '../../src/errors.ts'
+import type { Store, StoreOptions } from '../../src/store.ts'
+import { open } from '../../src/stores/postgres.ts'
+import { missingReason } from '../servers/shared.ts'
+import { claimAll, job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+
+const skip = missingReason('postgres')
+const LEVELS = ['repeatable read', 'serializable'] as const
+
+/** A database of its own whose transactions begin at the level. */
+async function withDatabase(level: string, body: (url: URL) => Promise<void>): Promise<void> {
+  const name = `mp_${randomBytes(6).toString('hex')}`
+  await server(`create database ${name}`)
+  await server(`alter database ${name} set default_transaction_isolation = '${level}'`)
+  const url = new URL(urlOf('postgres'))
+  url.pathname = name
+  try {
+    await body(url)
+  } finally {
+    await server(`drop database ${name} with (force)`)
+  }
+}
+
+/** Jobs with places far beyond the marks' steps, through many claims at once. @returns ids that came out, as often as they did */
+async function flow(stores: readonly Store[], count: number): Promise<string[]> {
+  const seen: string[] = []
+  let pushing = true
+  const pushes = stores.map(async (store) => {
+    for (let sent = 0; sent < count; sent += 100)
+      await store.push(Array.from({ length: 100 }, () => job({ fresh: true })))
+  })
+  const claims = [...stores, ...stores].map(async (store) => {
+    for (;;) {
+      const last = !pushing
+      const claimed = await claimAll(store, 200)
+      seen.push(...claimed.map(({ id }) => id))
+      await store.complete(
+        'emails',
+        claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+      )
+      if (last && claimed.length === 0) return
+    }
+  })
+  await Promise.all(pushes)
+  pushing = false
+  await Promise.all(claims)
+  return seen
+}
+
+describe('a database whose transactions are by default', { skip }, () => {
+  for (const level of LEVELS) {
+    test(`${level}: many open it at once, no job stays behind, ids and capacities hold`, async () => {
+      await withDatabase(level, async (url) => {
+        const stores = await Promise.all([1, 2, 3].map(() => open(url, {})))
+        try {
+          const seen = await flow(stores, 5000)
+          assert.equal(seen.length, 15_000)
+          assert.equal(new Set(seen).size, 15_000)
+          const [known = ''] = seen
+          assert.deepEqual(await stores[0]?.push([job({ id: known })]), [{ status: 'existing', id: known }])
+          await stores[0]?.configure({ queue: 'small', capacity: 5 })
+          const pushes = Array.from({ length: 30 }, (_, at) => stores[at % 3]?.push([job({ queue: 'small' })]))
+          const outcomes = (await Promise.all(pushes)).flatMap((each) => each ?? [])
+          assert.equal(outcomes.filter(({ status }) => status === 'pushed').length, 5)
+        } finally {
+          await Promise.all(stores.map((store) => store.close()))
+        }
+      })
+    })
+
+    test(`${level}: with clients of the caller’s, too`, async () => {
+      await withDatabase(level, async (url) => {
+        const pool = new pg.Pool({ connectionString: url.href, max: 4 })
+        const sql = postgres(url.href, { max: 4, onnotice: () => {} })
+        const clients: StoreOptions[] = [{ client: pool }, { client: sql }]
+        const stores = await Promise.all(clients.map((options) => open(url, options)))
+        try {
+          assert.equal(new Set(await flow(stores, 3000)).size, 6000)
+        } finally {
+          await Promise.all(stores.map((store) => store.close()))
+          await Promise.all([pool.end(), sql.end()])
+        }
+      })
+    })
+  }
+
+  test('serializable: a function that is called there by itself says what it needs', async () => {
+    await withStore(async (_, schema) => {
+      const client = new pg.Client(urlOf('postgres'))
+      await client.connect()
+      try {
+        await client.query(`set default_transaction_isolation = 'serializable'`)
+        for (const call of [`claim('emails', 'w', 1)`, 'sweep(10)']) {
+          await assert.rejects(client.query(`select ${schema}.${call}`), { code: 'MP001', message: /READ COMMITTED/ })
+        }
+      } finally {
+        await client.end()
+      }
+    })
+  })
+})
+
+describe('a push in a caller’s transaction', { skip }, () => {
+  for (const level of LEVELS) {
+    test(`at ${level} is found however late it commits`, async () => {
+      await withStore(async (store, schema) => {
+        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+        const client = new pg.Client(urlOf('postgres'))
+        await client.connect()
+        try {
+          await client.query(`begin isolation level ${level}`)
+          await client.query('select 1')
+          // Its view is old by now.
+          assert.equal((await flow([store], 5000)).length, 5000)
+          const late = job({ fresh: true })
+          await store.transactions?.push(client, [late])
+          assert.equal((await flow([store], 9000)).length, 9000)
+          await client.query('commit')
+          assert.deepEqual(
+            (await claimAll(store)).map(({ id }) => id),
+            [late.id],
+          )
+          await flow([store], 5000)
+          const [row] = await server(`select places[6]::int as mark from ${schema}.lines where line = 0`)
+          assert.ok(Number(row?.mark) > 14_000, `the marks went on: ${row?.mark}`)
+        } finally {
+          await client.end()
+        }
+      })
+    })
+
+    test(`at ${level} is refused where it would have to see what others do`, async () => {
+      await withStore(async (store) => {
+        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+        await store.configure({ queue: 'small', capacity: 1 })
+        const client = new pg.Client(urlOf('postgres'))
+        await client.connect()
+        const refused = (error: unknown) =>
+          isMillpondError(error, 'NotSupported') && /READ COMMITTED/.test(error.message)
+        try {
+          await client.query(`begin isolation level ${level}`)
+          await client.query('select 1')
+          const known = job()
+          await store.push([known])
+          const [claim] = await claimAll(store)
+          assert.ok(claim)
+          await store.complete('emails', [{ ...claim, result: null }])
+          await assert.rejects(async () => store.transactions?.push(client, [known]), refused)
+          await assert.rejects(
+            async () => store.transactions?.push(client, [job({ queue: 'small', fresh: true })]),
+            refused,
+          )
+          // The transaction goes on. A key that somebody took meanwhile is a serialization failure, not a second job.
+          const keyed = job({ key: 'k' })
+          await store.push([keyed])
+          await assert.rejects(
+            async () => store.transactions?.push(client, [job({ key: 'k', fresh: true })]),
+            (error) => isMillpondError(error, 'StoreBusy'),
+          )
+          await client.query('rollback')
+        } finally {
+          await client.end()
+        }
+      })
+    })
+
+    test(`at ${level} rings for a worker that fell asleep since it began`, async () => {
+      await withStore(async (store, schema) => {
+        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+        const client = new pg.Client(urlOf('postgres'))
+        await client.connect()
+        try {
+          await client.query(`begin isolation level ${level}`)
+          await client.query('select 1')
+          let rung = false
+          store.listen(({ kind }) => {
+            if (kind === 'work') rung = true
+          })
+          await until('the sleeper', async () => {
+            await claimAll(store)
+            return (await server(`select 1 from ${schema}.sleepers`)).length === 1
+          })
+          rung = false
+          await store.transactions?.push(client, [job({ fresh: true })])
+          await client.query('commit')
+          await until('the bell', () => rung)
+        } finally {
+          await client.end()
+        }
+      })
+    })
+  }
+
+  test('at serializable on one queue does not fail others', async () => {
+    await withStore(async (store) => {
+      await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+      const pool = new pg.Pool({ connectionString: urlOf('postgres'), max: 8 })
+      try {
+        const pushes = Array.from({ length: 200 }, async () => {
+          const client = await pool.connect()
+          try {
+            await client.query('begin isolation level serializable')
+            await store.transactions?.push(client, [job({ fresh: true })])
+            await client.query('commit')
+          } finally {
+            client.release()
+          }
+        })
+        await Promise.all(pushes)
+        assert.equal((await store.stats({ queue: 'emails' }))[0]?.counts.waiting, 200)
+      } finally {
+        await pool.end()
+      }
+    })
+  })
+})

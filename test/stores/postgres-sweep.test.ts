@@ -1,0 +1,282 @@
+/** Sweeps of the PostgreSQL store: by turns, bounded by what is due, and never waiting for readers. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import pg from 'pg'
+import type { Store } from '../../src/store.ts'
+import { open } from '../../src/stores/postgres.ts'
+import { missingReason } from '../servers/shared.ts'
+import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
+
+const skip = missingReason('postgres')
+
+const pushAll = async (store: Store, count: number, over: Parameters<typeof job>[0]) => {
+  for (let sent = 0; sent < count; sent += 500)
+    await store.push(Array.from({ length: Math.min(500, count - sent) }, () => job({ fresh: true, ...over })))
+}
+
+describe('what is due', { skip }, () => {
+  test('of one queue does not keep another’s waiting', async () => {
+    const clock = { now: 1_700_000_000_000 }
+    await withStore(
+      async (store) => {
+        await pushAll(store, 3000, { queue: 'many', delay: 10 })
+        const [one] = [job({ queue: 'few', delay: 20 })]
+        await store.push([one])
+        clock.now += 1000
+        assert.equal((await store.sweep(100)).promoted, 100)
+        assert.equal((await store.find([one.id]))[0]?.state, 'waiting')
+        // The others are as quick as if they were alone.
+        let rounds = 1
+        while ((await store.sweep(100)).more) rounds++
+        assert.ok(rounds <= 31, `${rounds} sweeps for 3001 jobs`)
+      },
+      { clock: () => clock.now },
+    )
+  })
+
+  test('is found within ten seconds where it was committed behind what a sweep has dealt with', async () => {
+    const clock = { now: 1_700_000_000_000 }
+    await withStore(
+      async (store, schema) => {
+        await store.push([job(), job({ delay: 1000 })])
+        await store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 1000 })
+        clock.now += 60_000
+        await server(`update ${schema}.swept set leases = $1, due = $1, whole_at = $1`, [clock.now - 1])
+        const hinted = await store.sweep(10)
+        assert.deepEqual([hinted.lost.length, hinted.promoted], [0, 0])
+        clock.now += 10_000
+        const whole = await store.sweep(10)
+        assert.deepEqual([whole.lost.length, whole.promoted], [1, 1])
+      },
+      { clock: () => clock.now },
+    )
+  })
+})
+
+describe('a sweep', { skip }, () => {
+  test('with nothing due costs the same for a thousand queues with something kept', async () => {
+    const url = urlOf('postgres')
+    const schema = newSchema()
+    const scans = async () => {
+      const [row] = await server(
+        `select coalesce(sum(idx_scan + seq_scan), 0) as scans from pg_stat_user_tables where schemaname = $1`,
+        [schema],
+      )
+      return Number(row?.scans)
+    }
+    const counted = async () => {
+      // A closed store's processes have reported.
+      await until(
+        'the last process to go',
+        async () => (await server(`select 1 from pg_stat_activity where application_name = $1`, [schema])).length === 0,
+      )
+      return scans()
+    }
+    const named = new URL(url)
+    named.searchParams.set('application_name', schema)
+    const withOpen = async (body: (store: Store) => Promise<void>) => {
+      const store = await open(named, { schema })
+      await body(store).finally(() => store.close())
+    }
+    try {
+      await withOpen(async (store) => {
+        const jobs = Array.from({ length: 1000 }, (_, at) => job({ queue: `q${at}` }))
+        await store.push(jobs)
+        await store.cancel(jobs.slice(0, 500).map(({ id }) => id))
+        for (let n = 0; n < 3; n++) await store.sweep(1000)
+      })
+      const before = await counted()
+      const SWEEPS = 20
+      await withOpen(async (store) => {
+        for (let n = 0; n < SWEEPS; n++) await store.sweep(1000)
+      })
+      const each = ((await counted()) - before) / SWEEPS
+      assert.ok(each < 100, `${each} scans for a sweep`)
+    } finally {
+      await dropSchema(schema)
+    }
+  })
+
+  test('does not wait for whoever reads the jobs', async () => {
+    const clock = { now: Date.UTC(2026, 0, 1) }
+    await withStore(
+      async (store, schema) => {
+        await store.push([job()])
+        const [one] = await claimAll(store)
+        assert.ok(one)
+        await store.sweep(1)
+        await store.complete('emails', [{ ...one, result: null }])
+        // A slot that is due: closed long ago.
+        await server(`update ${schema}.slots set current = slot = 1, used = slot in (0, 1), closed_at = 0, greatest = gen_random_uuid()
+          where slot in (0, 1)`)
+        const reader = new pg.Client(urlOf('postgres'))
+        await reader.connect()
+        try {
+          await reader.query('begin')
+          await reader.query(`select count(*) from ${schema}.jobs`)
+          let waited = 0
+          let sweeping = true
+          const watch = (async () => {
+            while (sweeping)
+              waited += (
+                await server(`select 1 from pg_locks where not granted and relation = '${schema}.done_0'::regclass`)
+              ).length
+          })()
+          for (let n = 0; n < 30; n++) await store.sweep(10)
+          sweeping = false
+          await watch
+          assert.equal(waited, 0)
+          assert.equal((await store.find([one.id]))[0]?.state, 'done')
+          await reader.query('commit')
+          clock.now += 2 * 3_600_000
+          await until('the slot to be emptied', async () => {
+            await store.sweep(10)
+            return (await store.find([one.id]))[0] === null
+          })
+        } finally {
+          await reader.end()
+        }
+      },
+      { clock: () => clock.now },
+    )
+  })
+})
+
+describe('lists', { skip }, () => {
+  test('read what they show, whatever else is stored', async () => {
+    const url = urlOf('postgres')
+    const schema = newSchema()
+    const read = async () => {
+      const [row] = await server(
+        `select coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0) as rows
+         from pg_stat_user_tables where schemaname = $1`,
+        [schema],
+      )
+      return Number(row?.rows)
+    }
+    const settled = async () => {
+      let last = -1
+      await until('the figures to stand still', async () => {
+        const [now, before] = [await read(), last]
+        last = now
+        return (
+          now === before &&
+          (await server(`select 1 from pg_stat_activity where application_name = $1`, [schema])).length === 0
+        )
+      })
+      return last
+    }
+    const named = new URL(url)
+    named.searchParams.set('application_name', schema)
+    const first = await open(named, { schema })
+    try {
+      await pushAll(first, 10_000, {})
+      await pushAll(first, 20, { queue: 'few' })
+      const few = await first.claim({ queue: 'few', worker: 'w', limit: 20, lease: 60_000 })
+      const error = { code: 'JobFailed', name: 'Error', message: '' }
+      await first.fail(
+        'few',
+        few.jobs.map(({ id, fence }) => ({ id, fence, error, delay: null })),
+      )
+      await first.close()
+      await server(`analyze ${schema}.waiting`)
+      const before = await settled()
+      const second = await open(named, { schema })
+      for (const [queue, state, count] of [
+        ['few', 'dead', 20],
+        ['emails', 'waiting', 50],
+        ['emails', 'dead', 0],
+        ['few', 'done', 0],
+      ] as const) {
+        const jobs = await second.admin.list({ queue, state, limit: 50 })
+        assert.equal(jobs.length, count)
+        if (jobs.length > 1) await second.admin.list({ queue, state, limit: 50, after: jobs[0]?.id ?? '' })
+      }
+      await second.close()
+      const rows = (await settled()) - before
+      assert.ok(rows < 2000, `${rows} rows were read for 139`)
+    } finally {
+      await first.close()
+      await dropSchema(schema)
+    }
+  })
+})
+
+const COUNT = 12_000
+
+describe('jobs that came back', { skip }, () => {
+  test('while an old transaction is open, are claimed in order, and claims step over few of those claimed before', async () => {
+    const url = urlOf('postgres')
+    const schema = newSchema()
+    const old = new pg.Client(url)
+    await old.connect()
+    const store = await open(url, { schema })
+    const claim = async (fence: number) => {
+      const claimed = await claimAll(store, 500)
+      assert.equal(claimed.length, 500)
+      for (const each of claimed) assert.equal(each.fence, fence)
+      return claimed
+    }
+    try {
+      await old.query('begin isolation level repeatable read')
+      await old.query('select 1')
+      await pushAll(store, COUNT, {})
+      const all: { id: string; fence: number }[] = []
+      while (all.length < COUNT) all.push(...(await claim(1)))
+      for (let at = 0; at < COUNT; at += 500) await store.release('emails', all.slice(at, at + 500))
+      const again: { id: string; fence: number }[] = []
+      while (again.length < COUNT) again.push(...(await claim(2)))
+      assert.deepEqual(
+        again.map(({ id }) => id),
+        all.map(({ id }) => id),
+      )
+      const [marks] = await server(`select
+        (select count(*)::int from ${schema}.lines) as lines,
+        (select line from ${schema}.queues) as open,
+        (select places[6]::int from ${schema}.lines where line = 0) as pushed`)
+      assert.ok(Number(marks?.open) > 1, `lines were closed: ${marks?.open}`)
+      assert.ok(Number(marks?.lines) < 4, `and forgotten once they were empty: ${marks?.lines}`)
+      assert.ok(Number(marks?.pushed) > COUNT - 4096, `the marks went on: ${marks?.pushed}`)
+      // The oldest of all, behind every mark.
+      const [first] = again
+      assert.ok(first)
+      await store.release('emails', [first])
+      assert.deepEqual(
+        (await claimAll(store)).map(({ id }) => id),
+        [first.id],
+      )
+    } finally {
+      await store.close()
+      await old.end()
+      await dropSchema(schema)
+    }
+  })
+
+  test('are all found while claims and comebacks run beside each other', async () => {
+    await withStore(async (store) => {
+      const done = new Set<string>()
+      let twice = 0
+      await pushAll(store, COUNT, {})
+      const work = async (nth: number) => {
+        for (let round = nth; done.size < COUNT; round++) {
+          const claimed = await claimAll(store, 97)
+          if (claimed.length === 0) continue
+          if (round % 2 === 0) await store.release('emails', claimed)
+          else {
+            await store.complete(
+              'emails',
+              claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+            )
+            for (const { id } of claimed) {
+              if (done.has(id)) twice++
+              done.add(id)
+            }
+          }
+        }
+      }
+      await Promise.all([0, 1, 2, 3].map(work))
+      assert.equal(twice, 0)
+      assert.deepEqual(await claimAll(store), [])
+    })
+  })
+})
