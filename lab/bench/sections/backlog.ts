@@ -1,5 +1,6 @@
 import { freemem } from 'node:os'
 import type { BacklogTask } from '../measure.ts'
+import { LOOKS } from '../measures/looks.ts'
 import { atMost, type Row } from '../row.ts'
 import { inFreshProcess, summarise } from '../runner.ts'
 import type { Section } from '../section.ts'
@@ -54,5 +55,6 @@ function rows(figures: Record<string, Summary>): Row[] {
     }),
     pair('push 1'),
     pair('push 500'),
+    ...LOOKS.map((what) => pair(what, 1.5)),
   ]
 }
