@@ -20,8 +20,6 @@ export const CENTURY = 36_525 * 86_400_000
 export const LONGEST_TIMER = 24 * 86_400_000
 /** A lease shorter than the way to the worker and back is of no use. */
 export const SHORTEST_LEASE = 1000
-/** Unless another is asked for. */
-export const LEASE = 30_000
 
 export const id: Schema = { type: 'string', format: 'uuid', description: 'The id of a job.' }
 export const queueName: Schema = {
@@ -58,7 +56,12 @@ const options: Readonly<Record<string, Schema>> = {
     description: 'At most one live job of the queue has this key; another push gets that one. 1 to 255 bytes of UTF-8.',
   },
   group: { ...name, description: 'Whose work it is; kept with the job. 1 to 255 bytes of UTF-8.' },
-  attempts: { type: 'integer', minimum: 1, maximum: 1_000_000, default: 10, description: 'Attempts in all.' },
+  attempts: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'Attempts in all; as the queue says unless given.',
+  },
   timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
 }
 
@@ -202,7 +205,11 @@ export const claimRequest: Schema = {
       default: 'http',
     },
     limit: { type: 'integer', minimum: 1, maximum: 100, default: 1 },
-    lease: duration('How long the claim holds unless extended', SHORTEST_LEASE, LONGEST_TIMER, LEASE),
+    lease: duration(
+      'How long the claim holds unless extended; as the queue says unless given',
+      SHORTEST_LEASE,
+      LONGEST_TIMER,
+    ),
   },
   additionalProperties: false,
 }
@@ -256,7 +263,8 @@ const error: Schema = {
   additionalProperties: false,
 }
 const retry: Schema = {
-  description: 'milliseconds until the next attempt; false: no further attempt. The usual backoff unless given',
+  description:
+    'milliseconds until the next attempt; false: no further attempt. By the retry policy of the queue unless given',
   anyOf: [
     { type: 'boolean', enum: [false] },
     { type: 'integer', minimum: 0, maximum: CENTURY },
@@ -277,7 +285,7 @@ export const completion = body('Completion', { result })
 export const failure = body('Failure', { error, retry })
 export const release = body('Release', {})
 export const extension = body('Extension', {
-  lease: duration('From now', SHORTEST_LEASE, LONGEST_TIMER, LEASE),
+  lease: duration('From now; as the queue says unless given', SHORTEST_LEASE, LONGEST_TIMER),
   progress: { ...anything, description: 'How far the job is; shown to those who follow it.' },
 })
 
@@ -388,6 +396,33 @@ export const queueChange: Schema = {
     },
     keepDone: duration('How long done jobs are kept', 0, CENTURY),
     keepDead: duration('How long dead and cancelled jobs are kept', 0, CENTURY),
+    attempts: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Attempts of jobs pushed without a number of their own.',
+    },
+    backoff: {
+      description:
+        'The delay of failures that name none: min(max, base × factor^(attempt − 1)) × (1 − jitter × random).',
+      type: 'object',
+      properties: {
+        base: duration('After the first attempt', 0, CENTURY),
+        factor: { type: 'number', minimum: 1, maximum: 100 },
+        max: duration('The longest delay', 0, CENTURY),
+        jitter: { type: 'number', minimum: 0, maximum: 1, description: 'The share that is left to chance.' },
+      },
+      required: ['base', 'factor', 'max', 'jitter'],
+      additionalProperties: false,
+    },
+    lease: duration('Of claims and extensions that name none', SHORTEST_LEASE, LONGEST_TIMER),
+    timeout: {
+      type: ['integer', 'null'],
+      minimum: 1,
+      maximum: LONGEST_TIMER,
+      description:
+        'Milliseconds that an attempt may run of a job pushed without a limit of its own; null: without limit.',
+    },
   },
   additionalProperties: false,
 }

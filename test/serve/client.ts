@@ -73,6 +73,8 @@ export interface Claim {
   queue: string
   fence: number
   attempt: number
+  attempts: number
+  timeout?: number
   data: unknown
   leaseUntil: string
 }

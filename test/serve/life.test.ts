@@ -191,6 +191,24 @@ onStores('life over HTTP', {
     assert.equal((await waiting).length, 1)
   },
 
+  'what a queue says of attempts, timeout, lease and backoff holds for pushes, claims and failures that name none':
+    async ({ open }) => {
+      const client = await open()
+      const backoff = { base: 50, factor: 1, max: 50, jitter: 0 }
+      await client.ask('PATCH', '/v1/queues/q', { attempts: 2, timeout: 9000, lease: 5000, backoff })
+      isProblem(await client.ask('PATCH', '/v1/queues/q', { backoff: { base: 50 } }), 422, 'InvalidOption')
+      const id = await client.push('q', 1)
+      const before = Date.now()
+      const [job] = await client.claim('q')
+      assert.deepEqual([job?.attempts, job?.timeout], [2, 9000])
+      const lease = Date.parse(String(job?.leaseUntil)) - before
+      assert.ok(lease >= 5000 && lease < 5000 + (Date.now() - before) + 1000, `${lease}`)
+      await client.post(`/v1/queues/q/jobs/${id}/fail`, { fence: job?.fence })
+      const [again] = await client.claim('q', {}, { prefer: 'wait=20' })
+      assert.equal(again?.attempt, 2)
+      assert.equal((await client.post(`/v1/queues/q/jobs/${id}/fail`, { fence: again?.fence })).body.outcome, 'dead')
+    },
+
   'due later: claimed when it is, without a worker process': async ({ open }) => {
     const client = await open()
     const id = await client.push('q', 1, { delay: 30 })

@@ -1,5 +1,5 @@
 /**
- * Whether claims and pushes grow slower with the backlog: the same calls on a small and a large one, in turn, in one process.
+ * Whether claims, pushes and looks grow slower with the backlog: the same calls on a small and a large one, in turn, in one process.
  * Through the Store interface, so that nothing is measured but the store. What is claimed is released again.
  */
 import { newId } from '../../../src/ids.ts'
@@ -7,6 +7,7 @@ import type { NewJob, Store } from '../../../src/store.ts'
 import { openStore } from '../../../src/stores.ts'
 import type { BacklogTask, Measure, Outcome } from '../measure.ts'
 import { median, quantile } from '../statistics.ts'
+import { LOOKS, look } from './looks.ts'
 import { rate } from './rounds.ts'
 
 const QUEUE = 'backlog'
@@ -34,6 +35,11 @@ export const backlog: Measure<BacklogTask> = async (task, dir) => {
   for (const batch of [1, 500]) {
     const times = await alternate(task.samples, (size) => push(stores[size], batch))
     for (const size of SIZES) outcome[`push ${batch} ${size}`] = median(times[size])
+  }
+  const ids = { small: await someId(stores.small), large: await someId(stores.large) }
+  for (const what of LOOKS) {
+    const times = await alternate(task.samples, (size) => look(stores[size], QUEUE, what, ids[size]))
+    for (const size of SIZES) outcome[`${what} ${size}`] = median(times[size])
   }
   await Promise.all(SIZES.map((size) => stores[size].close()))
   return outcome
@@ -79,6 +85,12 @@ async function claim(store: Store, limit: number): Promise<number> {
     jobs.map(({ id, fence }) => ({ id, fence })),
   )
   return took
+}
+
+/** Of the last of a page, which is not what was claimed and released just before. */
+async function someId(store: Store): Promise<string> {
+  const page = await store.admin.list({ queue: QUEUE, state: 'waiting', limit: 100 })
+  return page.at(-1)?.id ?? newId()
 }
 
 async function push(store: Store, count: number): Promise<number> {

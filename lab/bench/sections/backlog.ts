@@ -1,5 +1,6 @@
 import { freemem } from 'node:os'
 import type { BacklogTask } from '../measure.ts'
+import { LOOKS } from '../measures/looks.ts'
 import { atMost, type Row } from '../row.ts'
 import { inFreshProcess, summarise } from '../runner.ts'
 import type { Section } from '../section.ts'
@@ -7,6 +8,8 @@ import { MISSING, type Summary } from '../statistics.ts'
 
 const SMALL = 10_000
 const MIB = 1024 ** 2
+/** A page of a hundred jobs, counts, or a job must be there before a person notices, in ms. */
+const SLOWEST_LOOK = 100
 /** Of a waiting job in memory, rounded up generously, in bytes. */
 const BYTES_PER_JOB = 1000
 
@@ -54,5 +57,6 @@ function rows(figures: Record<string, Summary>): Row[] {
     }),
     pair('push 1'),
     pair('push 500'),
+    ...LOOKS.map((what) => ({ ...pair(what), bar: atMost(of(`${what} large`).median, SLOWEST_LOOK, ' ms') })),
   ]
 }

@@ -55,13 +55,13 @@ function plan(scale: number): Line[] {
       name: 'push, 50 in flight',
       ours: push('millpond', 'flight', 100_000),
       rival: push('plainjob', 'flight', 5000),
-      least: 100_000,
+      least: 80_000,
     },
     {
       name: 'push, bulk of 500',
       ours: push('millpond', 'bulk', 200_000),
       rival: push('plainjob', 'bulk', 100_000),
-      least: 250_000,
+      least: 300_000,
     },
     { name: 'push, bulk of 500, 2 in flight', ours: push('millpond', 'bulk2', 200_000) },
     {

@@ -4,14 +4,19 @@
  * backlog takes to grow.
  */
 import pg from 'pg'
+import { openStore } from '../../../src/stores.ts'
+import { LOOKS, look } from '../../bench/measures/looks.ts'
 import { WAYS } from '../../bench/measures/push.ts'
 import { rate } from '../../bench/measures/rounds.ts'
+import { median } from '../../bench/statistics.ts'
 import { openContender } from '../contender.ts'
-import type { BacklogTask, Measure } from '../task.ts'
+import type { BacklogTask, Measure, Outcome } from '../task.ts'
 import { SLOTS } from './drain.ts'
 
 /** Share of what is measured that goes before, uncounted. */
 const WARMING = 0.2
+const QUEUE = 'backlog'
+const LOOKED = 21
 
 export const backlog: Measure<BacklogTask> = async ({ contender: name, url, size, push, drain }) => {
   const warmPush = Math.ceil(push * WARMING)
@@ -24,7 +29,7 @@ export const backlog: Measure<BacklogTask> = async ({ contender: name, url, size
   const finished = new Promise<void>((resolve) => {
     finish = resolve
   })
-  const line = contender.line('backlog', async () => {
+  const line = contender.line(QUEUE, async () => {
     handled++
     if (handled === warmDrain) began = performance.now()
     if (handled !== warmDrain + drain) return
@@ -33,6 +38,7 @@ export const backlog: Measure<BacklogTask> = async ({ contender: name, url, size
   })
   const filled = await rate(size, () => WAYS.bulk2(line, size))
   await tidy(url)
+  const looks = name.startsWith('Millpond') ? await looked(url) : {}
   await WAYS.flight(line, warmPush)
   const pushed = await rate(push, () => WAYS.flight(line, push))
   // What is drained comes on top of the backlog.
@@ -41,7 +47,22 @@ export const backlog: Measure<BacklogTask> = async ({ contender: name, url, size
   globalThis.gc?.()
   line.work()
   await finished
-  return { fill: filled.perSecond, push: pushed.perSecond, drain: (drain / (ended - began)) * 1000 }
+  return { fill: filled.perSecond, push: pushed.perSecond, drain: (drain / (ended - began)) * 1000, ...looks }
+}
+
+/** Milliseconds of each look at our own store, medians of so many. */
+async function looked(url: string): Promise<Outcome> {
+  const store = await openStore(url, {})
+  const page = await store.admin.list({ queue: QUEUE, state: 'waiting', limit: 100 })
+  const id = page.at(-1)?.id ?? ''
+  const outcome: Outcome = {}
+  for (const what of LOOKS) {
+    const times: number[] = []
+    for (let i = 0; i < LOOKED; i++) times.push(await look(store, QUEUE, what, id))
+    outcome[what] = median(times)
+  }
+  await store.close()
+  return outcome
 }
 
 async function tidy(url: string): Promise<void> {

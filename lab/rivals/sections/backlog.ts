@@ -1,4 +1,5 @@
-import { atLeast } from '../../bench/row.ts'
+import { LOOKS } from '../../bench/measures/looks.ts'
+import { atLeast, atMost } from '../../bench/row.ts'
 import { MISSING } from '../../bench/statistics.ts'
 import type { ContenderName } from '../contender.ts'
 import type { Place } from '../place.ts'
@@ -23,6 +24,10 @@ const FIGURES = [
   { figure: 'push', name: 'push, 50 in flight' },
   { figure: 'drain', name: 'drain, 50 slots' },
 ]
+const LOOKED = LOOKS.map((look) => ({ figure: look, name: look === 'find' ? 'a job by its id' : look }))
+/** A page of a hundred jobs, counts, or a job must be there before a person notices, in ms. */
+const SLOWEST_LOOK = 100
+const isLook = (figure: string): boolean => LOOKS.some((look) => look === figure)
 const NOTE = 'the drain ends with as many jobs waiting'
 const TIDY = `PostgreSQL’s tables are vacuumed and analysed before; ${NOTE}`
 
@@ -69,15 +74,18 @@ async function* measure(
   yield {
     title: `${ours}: whether it slows down with the backlog`,
     own: `${large.toLocaleString('en')} waiting`,
-    rows: FIGURES.filter(({ figure }) => figure !== 'fill').map(({ figure, name }) => ({
+    rows: [...FIGURES.filter(({ figure }) => figure !== 'fill'), ...LOOKED].map(({ figure, name }) => ({
       name,
-      unit: 'jobs/s',
+      unit: isLook(figure) ? 'ms' : 'jobs/s',
       ours: own(large, figure),
       rivals: sizes
         .slice(0, -1)
         .map((size) => ({ name: `${size.toLocaleString('en')} waiting`, figure: own(size, figure) })),
-      bar:
-        store === 'PostgreSQL' ? atLeast(own(large, figure).median / own(small, figure).median, 0.8, ' ×') : undefined,
+      bar: isLook(figure)
+        ? atMost(own(large, figure).median, SLOWEST_LOOK, ' ms')
+        : store === 'PostgreSQL'
+          ? atLeast(own(large, figure).median / own(small, figure).median, 0.8, ' ×')
+          : undefined,
     })),
     notes: [],
   }

@@ -13,13 +13,8 @@ interface ListQuery {
   limit?: number
   after?: string
 }
-interface QueueChange {
-  paused?: boolean
-  capacity?: number | null
-  /** Milliseconds. */
-  keepDone?: number
-  keepDead?: number
-}
+/** Checked by its shape. */
+type QueueChange = Omit<QueueSettings, 'queue'>
 
 const MINUTES: Parameter = {
   description: 'How far back the percentiles look.',
@@ -74,7 +69,7 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
       problems: [413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
-        const settings = settingsOf(queue, body)
+        const settings = { ...body, queue }
         if (!setsNothing(settings)) {
           await queueLimit.admit(queue)
           await store.configure(settings)
@@ -147,14 +142,4 @@ function sizeOf(value: unknown): number {
   if (value instanceof Uint8Array) return value.byteLength
   if (typeof value !== 'object' || value === null) return 8
   return Object.entries(value).reduce((sum, [key, item]) => sum + key.length + sizeOf(item), 8)
-}
-
-function settingsOf(queue: string, { paused, capacity, keepDone, keepDead }: QueueChange): QueueSettings {
-  return {
-    queue,
-    ...(paused === undefined ? {} : { paused }),
-    ...(capacity === undefined ? {} : { capacity }),
-    ...(keepDone === undefined ? {} : { keepDone }),
-    ...(keepDead === undefined ? {} : { keepDead }),
-  }
 }
