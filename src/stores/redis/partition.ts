@@ -1,41 +1,53 @@
-/** Where a part of a queue lives: keys under one hash tag, and so in one slot of a cluster. Most queues have one part. */
-import { Packer } from './packer.ts'
+/**
+ * Where a part of a queue lives. Its keys have the hash tag of a bucket, of which each store has `BUCKETS`: so a store's queues lie in that many
+ * slots of a cluster, and what concerns all parts of a bucket, such as when the next sweep is due, can be kept in one place.
+ */
+import { hash } from './ids.ts'
 import { type ScriptName, scriptOf } from './scripts.ts'
 
-/** The hash tag of a queue's part. Neither "#" nor ":" can be in a prefix, nor "#" in a queue's name, so no two tags are the same. */
-export function tagOf(prefix: string, queue: string, index: number): string {
-  return index === 0 ? `{${prefix}:${queue}}` : `{${prefix}:${queue}#${index}}`
+/** Part of the layout. */
+export const BUCKETS = 64
+
+export const tagOf = (prefix: string, bucket: number): string => `{${prefix}:${bucket}}`
+
+/** "#" cannot be in a queue's name, so no two parts are the same. */
+const partOf = (queue: string, index: number): string => (index === 0 ? queue : `${queue}#${index}`)
+
+/** The queue and the index of a part. */
+export function parsedPart(part: string): { queue: string; index: number } {
+  const at = part.indexOf('#')
+  return at < 0 ? { queue: part, index: 0 } : { queue: part.slice(0, at), index: Number(part.slice(at + 1)) }
 }
+
+/** A queue's partitions lie in buckets one after another. */
+export const bucketOf = (queue: string, index: number): number => (hash(queue) + index) % BUCKETS
 
 export class Partition {
   readonly queue: string
   readonly index: number
+  readonly bucket: number
   readonly tag: string
-  /** How each call begins that does not bring a time of its own: [false, bell, …, without the head of the list. */
-  readonly bell: Buffer
+  /** Among all under its tag. */
+  readonly part: string
   readonly #keys = new Map<ScriptName, readonly string[]>()
 
-  /** @param channel where bells are rung @param origin names this process's store */
-  constructor(prefix: string, queue: string, index: number, channel: string, origin: string) {
+  constructor(prefix: string, queue: string, index: number) {
     this.queue = queue
     this.index = index
-    this.tag = tagOf(prefix, queue, index)
-    const packer = new Packer()
-    packer.list(3)
-    packer.text(channel)
-    packer.nested(() => {
-      packer.text(origin)
-      packer.text(queue)
-    })
-    packer.text(origin)
-    this.bell = packer.take()
+    this.bucket = bucketOf(queue, index)
+    this.tag = tagOf(prefix, this.bucket)
+    this.part = partOf(queue, index)
   }
 
-  keys(name: ScriptName): readonly string[] {
-    let keys = this.#keys.get(name)
+  key(name: string): string {
+    return name.startsWith('@') ? `${this.tag}:${name.slice(1)}` : `${this.tag}:${this.part}:${name}`
+  }
+
+  keys(script: ScriptName): readonly string[] {
+    let keys = this.#keys.get(script)
     if (keys === undefined) {
-      keys = scriptOf(name).keys.map((key) => `${this.tag}:${key}`)
-      this.#keys.set(name, keys)
+      keys = scriptOf(script).keys.map((name) => this.key(name))
+      this.#keys.set(script, keys)
     }
     return keys
   }

@@ -1,58 +1,78 @@
 /** Pushes: each job to its queue's partition, all in one round trip. */
 import type { NewJob, PushOutcome } from '../../store.ts'
-import { pushInput } from './inputs.ts'
-import { pushOutcomes } from './outputs.ts'
+import type { Configured } from './configure.ts'
+import { idBytes, idText } from './ids.ts'
+import type { Lookup } from './lookup.ts'
 import type { Partition } from './partition.ts'
 import { indexOf } from './queues.ts'
 import { settled } from './settled.ts'
-import type { Shared } from './shared.ts'
+import { pieces, type Shared } from './shared.ts'
+import { encodedBytes, valuesOf } from './wire.ts'
 
-/** Rejects when any part of it was not acknowledged. What was stored of it all the same is found there when the push is repeated. */
-export async function push(shared: Shared, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-  shared.link.assertOpen()
-  const [first] = jobs
-  if (first === undefined) return []
-  const alone = shared.queues.known(first.queue)
-  const [only] = alone ?? []
-  // Nearly always: one queue, one partition.
-  if (only !== undefined && alone?.length === 1 && jobs.every(({ queue }) => queue === first.queue)) {
-    return pushTo(shared, only, jobs)
+export class Pusher {
+  readonly #shared: Shared
+  readonly #configured: Configured
+  readonly #lookup: Lookup
+
+  constructor(shared: Shared, configured: Configured, lookup: Lookup) {
+    this.#shared = shared
+    this.#configured = configured
+    this.#lookup = lookup
   }
-  const groups = new Map<Partition, number[]>()
-  for (const [at, { queue, id, key }] of jobs.entries()) {
-    const partitions = shared.queues.known(queue) ?? (await shared.queues.create(queue))
-    const partition = partitions[indexOf(partitions, id, key)]
-    if (partition === undefined) continue
-    const group = groups.get(partition)
-    if (group === undefined) groups.set(partition, [at])
-    else group.push(at)
+
+  /** Jobs of one lane go to one partition; of a queue that is not known yet, to one queue. */
+  lane({ queue, id, key }: NewJob): string {
+    const partitions = this.#shared.queues.known(queue)
+    return partitions?.[indexOf(partitions, id, key)]?.part ?? queue
   }
-  const outcomes: PushOutcome[] = jobs.map(({ id }) => ({ status: 'full', id }))
-  const pushes = [...groups].map(async ([partition, places]) => {
-    const some = places.flatMap((at) => jobs[at] ?? [])
-    for (const [index, outcome] of (await pushTo(shared, partition, some)).entries())
-      outcomes[places[index] ?? 0] = outcome
-  })
-  const { failure } = await settled(pushes)
-  if (failure !== undefined) throw failure.reason
-  return outcomes
+
+  /** Rejects when any part of it was not acknowledged. What was stored of it all the same is found there when the push is repeated. */
+  async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+    const { link, queues } = this.#shared
+    link.assertOpen()
+    const groups = new Map<Partition, number[]>()
+    for (const [at, { queue, id, key }] of jobs.entries()) {
+      const partitions = queues.known(queue) ?? (await queues.create(queue))
+      const partition = partitions[indexOf(partitions, id, key)]
+      if (partition === undefined) continue
+      const group = groups.get(partition)
+      if (group === undefined) groups.set(partition, [at])
+      else group.push(at)
+    }
+    const outcomes: PushOutcome[] = jobs.map(({ id }) => ({ status: 'full', id }))
+    const calls = [...groups].flatMap(([partition, places]) =>
+      pieces(places).map(async (some) => {
+        const own = await this.#pushTo(
+          partition,
+          some.flatMap((at) => jobs[at] ?? []),
+        )
+        for (const [index, outcome] of own.entries()) outcomes[some[index] ?? 0] = outcome
+      }),
+    )
+    const { failure } = await settled(calls)
+    if (failure !== undefined) throw failure.reason
+    return outcomes
+  }
+
+  async #pushTo(partition: Partition, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+    const { queue } = partition
+    let repeated = false
+    const inDoubt = () => {
+      repeated = true
+    }
+    const items = jobs.flatMap((job) => [idBytes(job.id), encodedBytes(job.data), valuesOf(job)])
+    const [known, ...answers] = await this.#shared.ask('push', partition, [], items, { safe: true, inDoubt })
+    if (known === 0) this.#configured.lost(queue)
+    if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) this.#shared.bells.work(queue)
+    const outcomes = jobs.map(({ id }, at) => outcomeOf(answers[at], id))
+    for (const { id } of outcomes) this.#lookup.remember(id, partition)
+    return repeated ? corrected(outcomes, jobs) : outcomes
+  }
 }
 
-async function pushTo(
-  { link, bells, now }: Shared,
-  partition: Partition,
-  jobs: readonly NewJob[],
-): Promise<PushOutcome[]> {
-  const { bytes } = pushInput(now(), partition, jobs)
-  const work = jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)
-  let repeated = false
-  const inDoubt = () => {
-    repeated = true
-  }
-  const reply = await link.call('push', partition, bytes, { safe: true, inDoubt })
-  if (work) bells.work(partition.queue)
-  const outcomes = pushOutcomes(reply, jobs)
-  return repeated ? corrected(outcomes, jobs) : outcomes
+function outcomeOf(answer: unknown, id: string): PushOutcome {
+  if (Buffer.isBuffer(answer)) return { status: 'existing', id: idText(answer) }
+  return { status: answer === 0 ? 'pushed' : 'full', id }
 }
 
 /** Of a push that was sent again: a job that is there under its own id is the one that the first try stored, whose answer was lost. */

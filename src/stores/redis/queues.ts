@@ -5,24 +5,20 @@
 import { hash } from './ids.ts'
 import type { Link } from './link.ts'
 import { Partition } from './partition.ts'
-import type { Settings } from './settings.ts'
 import { settled, type Trouble } from './settled.ts'
+import type { Settings } from './settings.ts'
 
 export class Queues {
-  readonly channel: string
   readonly #registry: string
   readonly #settings: Settings
   readonly #link: Link
-  readonly #origin: string
   readonly #known = new Map<string, readonly Partition[]>()
   readonly #registering = new Map<string, Promise<readonly Partition[]>>()
 
-  constructor(link: Link, settings: Settings, origin: string) {
+  constructor(link: Link, settings: Settings) {
     this.#link = link
     this.#settings = settings
-    this.#origin = origin
     this.#registry = `{${settings.prefix}}:queues`
-    this.channel = `{${settings.prefix}}:bells`
   }
 
   /** Of a queue that this process knows to be there. */
@@ -45,6 +41,9 @@ export class Queues {
   async #register(name: string): Promise<readonly Partition[]> {
     const { partitions } = this.#settings
     const count = await this.#link.command(async (client) => {
+      // Read first: a server without room refuses even a write that would change nothing.
+      const there = await client.hget(this.#registry, name)
+      if (there !== null) return there
       await client.hsetnx(this.#registry, name, partitions)
       return client.hget(this.#registry, name)
     })
@@ -59,14 +58,17 @@ export class Queues {
     return count === null ? this.#make(name, this.#settings.partitions) : this.#learn(name, Number(count))
   }
 
-  /** All there are now. A registry that lost some, in a failover, gets them back. */
+  /** Puts a queue back that the registry has lost, in a failover or because all was removed. */
+  async restore(name: string): Promise<void> {
+    const known = this.#known.get(name)
+    if (known !== undefined) await this.#link.command((client) => client.hsetnx(this.#registry, name, known.length))
+  }
+
+  /** All there are now. A registry that lost some gets them back. */
   async all(): Promise<Partition[]> {
     const registered = await this.#link.command((client) => client.hgetall(this.#registry))
     for (const [name, count] of Object.entries(registered)) this.#learn(name, Number(count))
-    for (const [name, { length }] of this.#known) {
-      if (!Object.hasOwn(registered, name))
-        await this.#link.command((client) => client.hsetnx(this.#registry, name, length))
-    }
+    for (const name of this.#known.keys()) if (!Object.hasOwn(registered, name)) await this.restore(name)
     return this.allKnown()
   }
 
@@ -80,6 +82,11 @@ export class Queues {
     return [...this.#known.values()].flat()
   }
 
+  /** A part that a sweep found, whether or not this process knows its queue. */
+  partition(queue: string, index: number): Partition {
+    return this.#known.get(queue)?.[index] ?? new Partition(this.#settings.prefix, queue, index)
+  }
+
   #learn(name: string, count: number): readonly Partition[] {
     const known = this.#known.get(name)
     if (known !== undefined) return known
@@ -89,8 +96,7 @@ export class Queues {
   }
 
   #make(name: string, count: number): readonly Partition[] {
-    const { prefix } = this.#settings
-    return Array.from({ length: count }, (_, index) => new Partition(prefix, name, index, this.channel, this.#origin))
+    return Array.from({ length: count }, (_, index) => new Partition(this.#settings.prefix, name, index))
   }
 }
 

@@ -1,52 +1,86 @@
 /**
- * Sweeps all queues: looks at every partition in one round trip, then goes to those with something to do, until a limit is reached.
- * Partitions that cannot be reached do not keep the others from being swept. That is told by rejecting, but only when nothing was swept,
- * since what was lost is told by the answer alone.
+ * Sweeps all queues: asks each hash tag which of its partitions have something to do, and goes to those, until a limit is reached. So a sweep costs
+ * what is due, not how many queues there are. What cannot be reached does not keep the rest from being swept; that is told by rejecting, but
+ * only when nothing was swept, since what was lost is told by the answer alone.
  */
 import type { Swept } from '../../store.ts'
-import { type SweepLimits, sweepInput } from './inputs.ts'
-import { type SweepReply, sweepReply } from './outputs.ts'
-import type { Partition } from './partition.ts'
+import { BUCKETS, type Partition, parsedPart, tagOf } from './partition.ts'
+import { type SweepReply, sweepReply } from './replies.ts'
 import { settled, type Trouble } from './settled.ts'
-import type { Shared } from './shared.ts'
+import { MOST_ITEMS, type Shared } from './shared.ts'
+import { numberIn, textIn } from './wire.ts'
 
-export async function sweep(shared: Shared, limit: number): Promise<Swept> {
-  shared.link.assertOpen()
-  const { partitions, failure } = await shared.queues.reachable()
-  const look = { promote: 0, lose: 0, expire: 0 }
-  const looks = await settled(partitions.map((partition) => sweepOne(shared, partition, look)))
-  let trouble: Trouble | undefined = failure ?? looks.failure
-  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
-  for (const [i, partition] of partitions.entries()) {
-    const seen = looks.replies[i]
-    if (seen === undefined) continue
-    const limits = { promote: limit - swept.promoted, lose: limit - swept.lost.length, expire: limit - swept.expired }
-    const { replies, failure } = await settled([seen.due ? sweepOne(shared, partition, limits) : Promise.resolve(seen)])
-    trouble ??= failure
-    for (const reply of replies) {
-      if (reply === undefined) continue
-      add(swept, partition.queue, reply)
-      ring(shared, partition.queue, reply)
+interface Due {
+  next: number | null
+  partitions: Partition[]
+}
+
+export class Sweeper {
+  readonly #shared: Shared
+  readonly #prefix: string
+  /** The bucket that comes first: each in turn, so that none waits for ever behind others. */
+  #turn = 0
+
+  constructor(shared: Shared, prefix: string) {
+    this.#shared = shared
+    this.#prefix = prefix
+  }
+
+  async sweep(limit: number): Promise<Swept> {
+    this.#shared.link.assertOpen()
+    const turn = this.#turn++ % BUCKETS
+    const buckets = Array.from({ length: BUCKETS }, (_, i) => (i + turn) % BUCKETS)
+    const looks = await settled(buckets.map((bucket) => this.#due(bucket, Math.min(limit, MOST_ITEMS))))
+    let trouble: Trouble | undefined = looks.failure
+    const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
+    const sweptTags = new Set<number>()
+    for (const due of looks.replies) {
+      for (const partition of due?.partitions ?? []) {
+        const { failure } = await settled([this.#sweepOne(partition, limit, swept)])
+        trouble ??= failure
+        sweptTags.add(partition.bucket)
+      }
+    }
+    const nothing = swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0
+    if (nothing && trouble !== undefined) throw trouble.reason
+    swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
+    const again = await settled(buckets.map(async (bucket, i) => (sweptTags.has(bucket) ? this.#due(bucket, 0) : looks.replies[i])))
+    for (const due of again.replies) {
+      if (typeof due?.next === 'number') swept.nextDue = Math.min(swept.nextDue ?? due.next, due.next)
+    }
+    return swept
+  }
+
+  async #due(bucket: number, limit: number): Promise<Due> {
+    const tag = tagOf(this.#prefix, bucket)
+    const target = { tag, keys: [`${tag}:due`, `${tag}:ends`] }
+    const [next, ...parts] = await this.#shared.link.call('due', target, [this.#shared.now() ?? '', limit])
+    const partitions = parts.map((part) => {
+      const { queue, index } = parsedPart(textIn(part))
+      return this.#shared.queues.partition(queue, index)
+    })
+    const ms = numberIn(next)
+    return { next: ms < 0 ? null : ms, partitions }
+  }
+
+  async #sweepOne(partition: Partition, limit: number, swept: Swept): Promise<void> {
+    for (;;) {
+      const limits = [swept.promoted, swept.lost.length, swept.expired].map((done) => Math.min(limit - done, MOST_ITEMS))
+      const reply = sweepReply(await this.#shared.ask('sweep', partition, limits))
+      this.#add(swept, partition.queue, reply)
+      const counts = [reply.promoted, reply.lost.length, reply.expired]
+      if (!counts.some((count) => count === MOST_ITEMS)) return
     }
   }
-  const nothing = swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0
-  if (nothing && trouble !== undefined) throw trouble.reason
-  swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
-  return swept
-}
 
-async function sweepOne({ link, now }: Shared, partition: Partition, limits: SweepLimits): Promise<SweepReply> {
-  return sweepReply(await link.call('sweep', partition, sweepInput(now(), partition, limits).bytes))
-}
-
-function add(swept: Swept, queue: string, { promoted, expired, lost, next }: SweepReply): void {
-  swept.promoted += promoted
-  swept.expired += expired
-  for (const { id, attempt, state } of lost) swept.lost.push({ id, queue, attempt, state })
-  if (next !== null) swept.nextDue = Math.min(swept.nextDue ?? next, next)
-}
-
-function ring({ bells }: Shared, queue: string, { promoted, lost }: SweepReply): void {
-  if (promoted > 0 || lost.some(({ state }) => state === 'waiting')) bells.work(queue)
-  for (const { id, state } of lost) if (state === 'dead') bells.finished(queue, id)
+  #add(swept: Swept, queue: string, { promoted, expired, lost }: SweepReply): void {
+    const { bells } = this.#shared
+    swept.promoted += promoted
+    swept.expired += expired
+    for (const { id, attempt, state } of lost) {
+      swept.lost.push({ id, queue, attempt, state })
+      if (state === 'dead') bells.finished(queue, id)
+    }
+    if (promoted > 0 || lost.some(({ state }) => state === 'waiting')) bells.work(queue)
+  }
 }
