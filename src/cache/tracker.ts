@@ -9,7 +9,7 @@
  * trusted up to `drift` after the last beat that was answered, whatever happens to the connection.
  */
 import type { Redis } from 'ioredis'
-import type { Client } from '../stores/redis/link.ts'
+import type { Client } from '../stores/redis/settings.ts'
 
 export interface Heard {
   /** Of a key under one of the prefixes. */

@@ -42,11 +42,11 @@ import { checkServer, connected, ownClient, ownLike, type ServerFacts } from './
 import { Configured } from './redis/configure.ts'
 import { Doorbell } from './redis/doorbell.ts'
 import { Endings } from './redis/endings.ts'
-import { type Client, Link } from './redis/link.ts'
+import { Link } from './redis/link.ts'
 import { Lookup } from './redis/lookup.ts'
 import { Pusher } from './redis/push.ts'
 import { Queues } from './redis/queues.ts'
-import { type Settings, settingsOf } from './redis/settings.ts'
+import { type Client, type Settings, settingsOf } from './redis/settings.ts'
 import { Shared } from './redis/shared.ts'
 import { stats } from './redis/stats.ts'
 import { Sweeper } from './redis/sweep.ts'
@@ -195,6 +195,11 @@ function recordItems(slices: readonly HistogramSlice[], queue: string): number[]
   return slices
     .filter((slice) => slice.queue === queue)
     .flatMap(({ priority, metric, buckets }) =>
-      Object.entries(buckets).flatMap(([bucket, count]) => [priority, metric === 'wait' ? 0 : 1, Number(bucket), count]),
+      Object.entries(buckets).flatMap(([bucket, count]) => [
+        priority,
+        metric === 'wait' ? 0 : 1,
+        Number(bucket),
+        count,
+      ]),
     )
 }

@@ -1,5 +1,5 @@
 /** A client of a real server, between which and the store answers get lost, or parts cannot be reached. */
-import { Redis } from 'ioredis'
+import { Redis, type RedisOptions } from 'ioredis'
 import { type ScriptName, scriptOf } from '../../src/stores/redis/scripts.ts'
 
 /** `lost`: the server acts, and its answer is lost. `unreachable`: the server never hears of it. */
@@ -14,34 +14,46 @@ export interface FaultyClient {
   disconnect(): void
 }
 
-const NAMES = ['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'push', 'release', 'sweep'] as const
+/** Those that faults are of. */
+const NAMES = ['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'locate', 'push', 'release', 'sweep'] as const
 
+/** The store makes a connection of its own, which is as faulty. */
 export function faultyClient(url: string): FaultyClient {
-  const real = new Redis(url)
   const names = new Map<string, ScriptName>(NAMES.map((name) => [scriptOf(name).sha, name]))
   const shown = (args: readonly unknown[]): ScriptName | undefined => {
     const [command, script] = args.map(String)
     return command === 'eval' ? NAMES.find((name) => scriptOf(name).text === script) : names.get(script ?? '')
   }
   const claims: number[] = []
-  const client = new Proxy(real, {
-    get(target, name) {
-      // As on a cluster, where each partition's calls go out by themselves.
-      if (name === 'isCluster') return true
-      const value: unknown = Reflect.get(target, name, target)
-      if (name !== 'callBuffer') return typeof value === 'function' ? value.bind(target) : value
-      return async (...args: Parameters<Redis['callBuffer']>) => {
-        const script = shown(args)
-        const partition = Number(/#(\d+)\}/.exec(String(args[3]))?.[1] ?? 0)
-        const fault = script && faulty.fault(script, partition)
-        if (fault === 'unreachable') throw new Error('Connection is closed.')
-        const answer: unknown = await target.callBuffer(...args)
-        if (script === 'claim' && Buffer.isBuffer(answer)) claims.push(answer.length)
-        if (fault === 'lost') throw new Error('Connection is closed.')
-        return answer
-      }
-    },
-  })
-  const faulty: FaultyClient = { client, fault: () => undefined, claims, disconnect: () => real.disconnect() }
+  const wrap = (real: Redis): Redis =>
+    new Proxy(real, {
+      get(target, name) {
+        // As on a cluster, where each partition's calls go out by themselves.
+        if (name === 'isCluster') return true
+        if (name === 'duplicate') return (options: RedisOptions) => wrap(target.duplicate(options))
+        const value: unknown = Reflect.get(target, name, target)
+        if (name !== 'callBuffer') return typeof value === 'function' ? value.bind(target) : value
+        return async (...args: Parameters<Redis['callBuffer']>) => {
+          const script = shown(args)
+          const partition = Number(/#(\d+):/.exec(String(args[3]))?.[1] ?? 0)
+          const fault = script && faulty.fault(script, partition)
+          if (fault === 'unreachable') throw new Error('Connection is closed.')
+          const answer: unknown = await target.callBuffer(...args)
+          if (script === 'claim' && Array.isArray(answer)) claims.push(bytesOf(answer))
+          if (fault === 'lost') throw new Error('Connection is closed.')
+          return answer
+        }
+      },
+    })
+  const real = new Redis(url, { lazyConnect: true })
+  const faulty: FaultyClient = {
+    client: wrap(real),
+    fault: () => undefined,
+    claims,
+    disconnect: () => real.disconnect(),
+  }
   return faulty
 }
+
+const bytesOf = (answer: readonly unknown[]): number =>
+  answer.reduce<number>((sum, item) => sum + (Buffer.isBuffer(item) ? item.length : 8), 0)

@@ -137,17 +137,6 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
     },
   )
 
-  onStore('a sweep whose second half fails tells of what was lost elsewhere', async (store, faulty, clock) => {
-    await store.push(newJobs(40))
-    await claim(store, { lease: 10 })
-    clock.now += 10
-    let looked = 0
-    faulty.fault = (script, partition) =>
-      script === 'sweep' && partition === 1 && looked++ > 0 ? 'unreachable' : undefined
-    const { lost } = await store.sweep(1000)
-    assert.ok(lost.length > 0 && lost.length < 40)
-  })
-
   onStore('find and cancel answer for jobs that are known where they can be reached', async (store, faulty) => {
     const jobs = newJobs(40)
     await store.push(jobs)

@@ -28,7 +28,12 @@ export class RedisAdmin implements StoreAdmin {
     // What a script does is bounded, so a long list is several.
     for (let last = after; records.length < limit; last = records.at(-1)?.id) {
       const most = Math.min(limit - records.length, MOST_ITEMS)
-      const page = await this.#page(partitions, { queue, state, limit: most, ...(last === undefined ? {} : { after: last }) })
+      const page = await this.#page(partitions, {
+        queue,
+        state,
+        limit: most,
+        ...(last === undefined ? {} : { after: last }),
+      })
       records.push(...page)
       if (page.length < most) break
     }
@@ -65,16 +70,20 @@ export class RedisAdmin implements StoreAdmin {
     link.assertOpen()
     if ('ids' in request) return this.#requeueThese(request.ids)
     let count = 0
-    for (const partition of await queues.look(request.queue)) count += await this.#requeueDead(partition, request.limit - count)
+    for (const partition of await queues.look(request.queue))
+      count += await this.#requeueDead(partition, request.limit - count)
     return count
   }
 
   async #requeueThese(ids: readonly string[]): Promise<number> {
     const places = new Map<Partition, Buffer[]>()
     for (const found of await this.#lookup.find(ids)) {
-      if (found !== null) places.set(found.partition, [...(places.get(found.partition) ?? []), idBytes(found.record.id)])
+      if (found !== null)
+        places.set(found.partition, [...(places.get(found.partition) ?? []), idBytes(found.record.id)])
     }
-    const calls = [...places].flatMap(([partition, own]) => pieces(own).map((some) => this.#requeue(partition, 0, 0, some)))
+    const calls = [...places].flatMap(([partition, own]) =>
+      pieces(own).map((some) => this.#requeue(partition, 0, 0, some)),
+    )
     return (await Promise.all(calls)).reduce((sum, { back }) => sum + back, 0)
   }
 
@@ -109,7 +118,11 @@ function order(state: JobState): (a: Listed, b: Listed) => number {
 }
 
 /** As `list.lua` takes it: [own, priority, place, time, ties]. */
-function cursorFor(partition: Partition, { record, place, time, partition: home }: Located, state: JobState): unknown[] {
+function cursorFor(
+  partition: Partition,
+  { record, place, time, partition: home }: Located,
+  state: JobState,
+): unknown[] {
   const own = partition.index === home.index
   const priority = state === 'waiting' ? record.priority : 0
   return [own, priority, own ? place : false, time, partition.index > home.index]

@@ -152,7 +152,13 @@ export class Claimer {
 
   async #release(partition: Partition, { jobs }: ClaimReply): Promise<boolean> {
     if (jobs.length === 0) return true
-    await this.#shared.ask('release', partition, [], jobs.flatMap(({ id, fence }) => [idBytes(id), fence]), { again: true })
+    await this.#shared.ask(
+      'release',
+      partition,
+      [],
+      jobs.flatMap(({ id, fence }) => [idBytes(id), fence]),
+      { again: true },
+    )
     this.#shared.bells.work(partition.queue)
     return true
   }

@@ -2,8 +2,7 @@
 import { MillpondError } from '../../errors.ts'
 import { isTlsError } from '../tls.ts'
 import { toMillpondError } from './errors.ts'
-import type { Client } from './link.ts'
-import type { Settings } from './settings.ts'
+import type { Client, Settings } from './settings.ts'
 
 /** Loaded when a Redis store is first opened: it is an optional dependency. */
 async function ioredis(): Promise<Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>> {

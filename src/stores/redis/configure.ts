@@ -45,9 +45,13 @@ export class Configured {
   async #send(partition: Partition, settings: QueueSettings, count: number): Promise<void> {
     const { queue: _, backoff, capacity, ...rest } = settings
     const share =
-      typeof capacity === 'number' ? Math.floor(capacity / count) + (partition.index < capacity % count ? 1 : 0) : capacity
+      typeof capacity === 'number'
+        ? Math.floor(capacity / count) + (partition.index < capacity % count ? 1 : 0)
+        : capacity
     const policy = backoff && [backoff.base, backoff.factor, backoff.max, backoff.jitter]
-    const given = Object.entries({ ...rest, capacity: share, backoff: policy }).filter(([, value]) => value !== undefined)
+    const given = Object.entries({ ...rest, capacity: share, backoff: policy }).filter(
+      ([, value]) => value !== undefined,
+    )
     const items = given.flatMap(([name, value]) => [name, pack(value)])
     await this.#shared.ask('configure', partition, [], items, { safe: true })
   }

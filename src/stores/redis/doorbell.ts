@@ -9,7 +9,7 @@ import type { Redis } from 'ioredis'
 import type { Bell } from '../../store.ts'
 import { Bells } from '../bells.ts'
 import { ID_BYTES, idText } from './ids.ts'
-import type { Client } from './link.ts'
+import type { Client } from './settings.ts'
 import { listBefore } from './wire.ts'
 
 export class Doorbell {

@@ -11,13 +11,12 @@
  *
  * A connection that owes an answer at a deadline is given up for a new one: nothing else tells that a server has stopped without a word.
  */
-import type { Cluster, Redis } from 'ioredis'
 import { MillpondError } from '../../errors.ts'
 import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from './errors.ts'
 import { giveUp } from './reconnect.ts'
 import { type Script, type ScriptName, scriptOf } from './scripts.ts'
+import type { Client } from './settings.ts'
 
-export type Client = Redis | Cluster
 export type Arg = string | Buffer | number
 
 export interface LinkSettings {
@@ -226,8 +225,8 @@ export class Link {
     const { wait } = this.#settings
     const left = Math.min(...calls.map(({ deadline }) => deadline)) - performance.now()
     const pipeline = this.#pipelineOf(calls)
-    // Less than is left, so that it is the count of replicas that is told.
-    pipeline.wait(wait, Math.max(1, Math.ceil(left * 0.8)))
+    // Less than is left, so that it is the count of replicas that is told. A server looks ten times a second whose time is over.
+    pipeline.wait(wait, Math.max(1, Math.ceil(left * 0.8) - 100))
     pipeline
       .exec()
       .then(
@@ -342,7 +341,9 @@ export class Link {
 
 function commandOf({ script, target, args, whole }: Call): [string, ...Arg[]] {
   const { keys } = target
-  return whole ? ['eval', script.text, keys.length, ...keys, ...args] : ['evalsha', script.sha, keys.length, ...keys, ...args]
+  return whole
+    ? ['eval', script.text, keys.length, ...keys, ...args]
+    : ['evalsha', script.sha, keys.length, ...keys, ...args]
 }
 
 function grouped<T>(items: readonly T[], lineOf: (item: T) => string): Map<string, T[]> {

@@ -5,8 +5,8 @@
 import { hash } from './ids.ts'
 import type { Link } from './link.ts'
 import { Partition } from './partition.ts'
-import { settled, type Trouble } from './settled.ts'
 import type { Settings } from './settings.ts'
+import { settled, type Trouble } from './settled.ts'
 
 export class Queues {
   readonly #registry: string

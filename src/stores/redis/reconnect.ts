@@ -1,6 +1,6 @@
 /** Gives up connections on which the server has fallen silent. Without that they stay open until the system notices, minutes later. */
 import type { Redis } from 'ioredis'
-import type { Client } from './link.ts'
+import type { Client } from './settings.ts'
 
 /** Milliseconds in which a node of a cluster must answer to a PING. */
 const PING = 1000

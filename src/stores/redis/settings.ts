@@ -1,7 +1,9 @@
 /** From the store's URL and options to what the client and the store are made with. */
+import type { Cluster, Redis } from 'ioredis'
 import { MillpondError } from '../../errors.ts'
 import type { StoreOptions } from '../../store.ts'
-import type { Client } from './link.ts'
+
+export type Client = Redis | Cluster
 
 export interface Settings {
   /** What every key's hash tag begins with. */

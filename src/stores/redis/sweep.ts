@@ -44,7 +44,9 @@ export class Sweeper {
     const nothing = swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0
     if (nothing && trouble !== undefined) throw trouble.reason
     swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
-    const again = await settled(buckets.map(async (bucket, i) => (sweptTags.has(bucket) ? this.#due(bucket, 0) : looks.replies[i])))
+    const again = await settled(
+      buckets.map(async (bucket, i) => (sweptTags.has(bucket) ? this.#due(bucket, 0) : looks.replies[i])),
+    )
     for (const due of again.replies) {
       if (typeof due?.next === 'number') swept.nextDue = Math.min(swept.nextDue ?? due.next, due.next)
     }
@@ -65,7 +67,9 @@ export class Sweeper {
 
   async #sweepOne(partition: Partition, limit: number, swept: Swept): Promise<void> {
     for (;;) {
-      const limits = [swept.promoted, swept.lost.length, swept.expired].map((done) => Math.min(limit - done, MOST_ITEMS))
+      const limits = [swept.promoted, swept.lost.length, swept.expired].map((done) =>
+        Math.min(limit - done, MOST_ITEMS),
+      )
       const reply = sweepReply(await this.#shared.ask('sweep', partition, limits))
       this.#add(swept, partition.queue, reply)
       const counts = [reply.promoted, reply.lost.length, reply.expired]

@@ -66,10 +66,9 @@ export function valuesOf({ priority, delay, runAt, attempts, timeout, group, key
   return pack([priority, delay, runAt, attempts, timeout, group, key, trace])
 }
 
-type Kept = Pick<
-  ClaimedJob,
-  'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'
-> & { place: number }
+type Kept = Pick<ClaimedJob, 'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'> & {
+  place: number
+}
 
 /** A record, whose layout is told in contract/redis/common.lua. */
 export function recordIn(bytes: Buffer): Kept {
