@@ -14,7 +14,7 @@ export function closeTimeout(options: CloseOptions): number {
 }
 
 export interface CloseReport {
-  /** Attempts that ran to their end while closing. */
+  /** Attempts that ran to their end while closing, and whose end the store knows. */
   finished: number
   /** Jobs given back, whether started or not; others will run them. */
   givenBack: number
