@@ -86,7 +86,7 @@ local floor = tonumber(string.sub(kept, 33)) or 0
 if kept ~= '' and string.sub(kept, 1, 32) ~= run then
   local time = redis.call('TIME')
   local tenths = time[1] * 10000 + math.floor(time[2] / 100)
-  if tenths <= floor + 10000 then tenths = floor + 100000 + tonumber(string.sub(run, 1, 8), 16) end
+  if tenths <= floor then tenths = floor + 100000 + tonumber(string.sub(run, 1, 8), 16) end
   floor = tenths
   redis.call('HSET', K.queue, 'run', run .. text(floor))
 end

@@ -7,8 +7,8 @@ export type Fault = 'lost' | 'unreachable'
 
 export interface FaultyClient {
   client: Redis
-  /** Decides of each call of a script, by its name and the partition that it goes to; undefined: nothing happens to it. */
-  fault: (script: ScriptName, partition: number) => Fault | undefined
+  /** Decides of each call of a script, by its name, the partition that it goes to, and its first key; undefined: nothing happens to it. */
+  fault: (script: ScriptName, partition: number, key: string) => Fault | undefined
   /** Bytes of the answers to calls of `claim`. */
   readonly claims: number[]
   disconnect(): void
@@ -36,7 +36,7 @@ export function faultyClient(url: string): FaultyClient {
         return async (...args: Parameters<Redis['callBuffer']>) => {
           const script = shown(args)
           const partition = Number(/#(\d+):/.exec(String(args[3]))?.[1] ?? 0)
-          const fault = script && faulty.fault(script, partition)
+          const fault = script && faulty.fault(script, partition, String(args[3]))
           if (fault === 'unreachable') throw new Error('Connection is closed.')
           const answer: unknown = await target.callBuffer(...args)
           if (script === 'claim' && Array.isArray(answer)) claims.push(bytesOf(answer))
