@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Cache } from 'millpond/cache'
-import { toNode } from 'millpond/web/node'
+import { closeServer, toNode } from 'millpond/web/node'
 
 const cache = await Cache.open(process.env.CACHE ?? 'redis://localhost', { memory: '64mb' })
 
@@ -33,6 +33,8 @@ const server = createServer(
     return new Response(null, { status: 204 })
   }),
 )
-server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
-  console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-})
+server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1')
+server.once('listening', () => console.log(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+
+const stop = () => closeServer(server).then(() => cache.close())
+process.once('SIGTERM', stop).once('SIGINT', stop)

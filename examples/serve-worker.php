@@ -18,8 +18,13 @@ function work(array $data): string
     return 'sent to ' . $data['to'];
 }
 
-while (true) {
-    $claims = post('/v1/queues/emails/claims', ['worker' => 'php', 'lease' => 60000], ['Prefer: wait=30']);
+$stopping = false; // Asked to stop, it does so once the claim is answered and the job done.
+pcntl_async_signals(true);
+foreach ([SIGTERM, SIGINT] as $number) {
+    pcntl_signal($number, function () use (&$stopping) { $stopping = true; });
+}
+while (!$stopping) {
+    $claims = post('/v1/queues/emails/claims', ['worker' => 'php', 'lease' => 60000], ['Prefer: wait=10']);
     foreach ($claims['jobs'] ?? throw new RuntimeException($claims['detail']) as $job) {
         try {
             [$word, $told] = ['complete', ['result' => work($job['data'])]];

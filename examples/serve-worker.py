@@ -1,6 +1,7 @@
 """Works on a queue. Python's own HTTP client is all it needs."""
 import json
 import os
+import signal
 import urllib.error
 import urllib.request
 
@@ -19,8 +20,11 @@ def work(data):
     return "sent to " + data["to"]
 
 
-while True:
-    for job in post("/v1/queues/emails/claims", {"worker": "python", "lease": 60000}, Prefer="wait=30")["jobs"]:
+stopping = []  # Asked to stop, it does so once the claim is answered and the job done.
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda number, frame: stopping.append(number))
+while not stopping:
+    for job in post("/v1/queues/emails/claims", {"worker": "python", "lease": 60000}, Prefer="wait=10")["jobs"]:
         path = "/v1/queues/emails/jobs/" + job["id"]
         try:
             try:

@@ -2,8 +2,16 @@ import fastify from 'fastify'
 import { Millpond } from 'millpond'
 import { accept, follow } from 'millpond/web'
 import { toFastify } from 'millpond/web/fastify'
+import { closeServer } from 'millpond/web/node'
 
-const pond = await Millpond.open(process.env.STORE ?? 'sqlite:app.db', { signals: true })
+// On SIGTERM and SIGINT: first the requests under way, then the jobs that run, then the process.
+const signals = {
+  before: async () => {
+    await closeServer(app.server)
+    await app.close()
+  },
+}
+const pond = await Millpond.open(process.env.STORE ?? 'sqlite:app.db', { signals })
 const emails = pond.queue<{ to: string }>('emails', { capacity: 100_000 })
 emails.work((job) => `sent to ${job.data.to}`)
 

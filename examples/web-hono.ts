@@ -2,8 +2,11 @@ import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { Millpond } from 'millpond'
 import { accept, follow } from 'millpond/web'
+import { closeServer } from 'millpond/web/node'
 
-const pond = await Millpond.open(process.env.STORE ?? 'sqlite:app.db', { signals: true })
+// On SIGTERM and SIGINT: first the requests under way, then the jobs that run, then the process.
+const signals = { before: () => closeServer(server) }
+const pond = await Millpond.open(process.env.STORE ?? 'sqlite:app.db', { signals })
 const emails = pond.queue<{ to: string }>('emails', { capacity: 100_000 })
 emails.work((job) => `sent to ${job.data.to}`)
 
@@ -16,6 +19,7 @@ app.post('/emails', (c) => postEmail(c.req.raw))
 app.all('/jobs/:id', (c) => followJob(c.req.raw))
 
 // curl -i localhost:3000/emails -H 'content-type: application/json' -H 'prefer: wait=10' -d '{"to":"ada@example.org"}'
-serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000), hostname: '127.0.0.1' }, ({ port }) => {
+const place = { port: Number(process.env.PORT ?? 3000), hostname: '127.0.0.1' }
+const server = serve({ fetch: app.fetch, ...place }, ({ port }) => {
   console.log(`listening on http://127.0.0.1:${port}`)
 })

@@ -2,9 +2,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Millpond } from 'millpond'
 import { accept, follow } from 'millpond/web'
-import { toNode } from 'millpond/web/node'
+import { closeServer, toNode } from 'millpond/web/node'
 
-const pond = await Millpond.open(process.env.STORE ?? 'sqlite:app.db', { signals: true })
+// On SIGTERM and SIGINT: first the requests under way, then the jobs that run, then the process.
+const signals = { before: () => closeServer(server) }
+const pond = await Millpond.open(process.env.STORE ?? 'sqlite:app.db', { signals })
 const emails = pond.queue<{ to: string }>('emails', { capacity: 100_000 })
 emails.work((job) => `sent to ${job.data.to}`)
 

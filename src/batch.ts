@@ -1,5 +1,5 @@
 /** Many calls, each with one item, made as few calls with many: group commit for any backend. The grouping is `gather.ts`. */
-import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { Gather } from './gather.ts'
 import { checkOptions, isFunction, isInteger, isSignal } from './options.ts'
@@ -64,7 +64,7 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
     const answers = await fn(items)
     // The number is that of before the call, which got the array itself and may have changed it.
     if (Array.isArray(answers) && answers.length === length) return answers
-    const got = Array.isArray(answers) ? `an array of ${answers.length}` : shown(answers)
+    const got = Array.isArray(answers) ? `an array of ${answers.length}` : kindOf(answers)
     throw new MillpondError(
       'BatchMismatch',
       `batch: the function must answer with an array of one element for each of its ${length} items; got ${got}`,
@@ -88,7 +88,7 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
 
 function checked<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions<In>) {
   const verdict = isFunction(fn)
-  if (verdict !== true) throw new MillpondError('InvalidOption', `batch takes ${verdict} first; got ${shown(fn)}`)
+  if (verdict !== true) throw new MillpondError('InvalidOption', `batch takes ${verdict} first; got ${kindOf(fn)}`)
   const given = checkOptions(
     options,
     {
@@ -115,7 +115,10 @@ function checked<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions<In>)
 function sizeOf<In>(item: In, size: (item: In) => number): number {
   const bytes = size(item)
   if (typeof bytes === 'number' && bytes >= 0 && bytes < Number.POSITIVE_INFINITY) return bytes
-  throw new MillpondError('InvalidOption', `batch: size must answer with a number of bytes; got ${shown(bytes)}`)
+  throw new MillpondError(
+    'InvalidOption',
+    `batch: size must answer with a number of bytes; got ${typeof bytes === 'number' ? bytes : kindOf(bytes)}`,
+  )
 }
 
 function signalOf(options: BatchCallOptions): AbortSignal | undefined {

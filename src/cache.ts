@@ -35,8 +35,9 @@ import { Structures } from './cache/structures.ts'
 import { Tracker } from './cache/tracker.ts'
 import { trouble } from './cache/trouble.ts'
 import { ALONE } from './cache/watch.ts'
-import { shown } from './duration.ts'
+import { kindOf, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
+import { safeText } from './safe-error.ts'
 
 export type { Cached } from './cache/cached.ts'
 export type { Load, LoadContext } from './cache/loader.ts'
@@ -85,7 +86,10 @@ export class Cache {
     const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(String(url))?.[1]?.toLowerCase()
     if (scheme === 'memory') return Cache.#inMemory(checked)
     if (scheme === 'redis' || scheme === 'rediss') return Cache.#onRedis(String(url), checked)
-    throw new MillpondError('UnknownScheme', `a cache is at redis:, rediss: or memory:; got ${shown(url)}`)
+    throw new MillpondError(
+      'UnknownScheme',
+      `a cache is at redis:, rediss: or memory:; got ${scheme === undefined ? kindOf(url) : `${scheme}:`}`,
+    )
   }
 
   static #inMemory({ memory, drift, maxValue, onError }: CheckedCacheOptions): Cache {
@@ -100,7 +104,7 @@ export class Cache {
     const redis = await RedisSide.open(url, given)
     const { names } = redis
     const codec = new Codec(new Structures(redis), maxValue, (error) => {
-      const message = `the shared record structures cannot be used, so values are written without: ${String(error)}`
+      const message = `the shared record structures cannot be used, so values are written without: ${safeText(error)}`
       onTrouble(new MillpondError('PayloadNotDecodable', message, { cause: error }), names.structures)
     })
     const heard = {

@@ -1,16 +1,32 @@
 /** What a worker, a pond and an endpoint are told on closing, and what the first two tell afterwards. */
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
-import { checkOptions } from './options.ts'
+import { checkOptions, isFunction, type Rules } from './options.ts'
 
 export interface CloseOptions {
   /** How long running handlers may go on; 30 s unless set. */
   timeout?: Duration
 }
 
+export interface PondCloseOptions extends CloseOptions {
+  /**
+   * Comes before anything is closed, while jobs still run and pushes are taken: the place to close the servers that use the pond. What it
+   * takes is taken from `timeout`, and after that the pond closes whatever it does.
+   */
+  before?: () => unknown
+}
+
+const isTimeout = (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0
+const POND_RULES: Rules<PondCloseOptions> = { timeout: isTimeout, before: isFunction }
+
 /** Milliseconds. @throws InvalidOption */
 export function closeTimeout(options: CloseOptions): number {
-  const rules = { timeout: (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0 }
-  return milliseconds(checkOptions(options, rules, 'close').timeout ?? '30s', 'timeout')
+  return milliseconds(checkOptions(options, { timeout: isTimeout }, 'close').timeout ?? '30s', 'timeout')
+}
+
+/** The options of a pond's close, checked. @throws InvalidOption */
+export function pondClosing(options: PondCloseOptions, where: string): { timeout: number; before?: () => unknown } {
+  const { timeout, before } = checkOptions(options, POND_RULES, where)
+  return { timeout: milliseconds(timeout ?? '30s', 'timeout'), ...(before === undefined ? {} : { before }) }
 }
 
 export interface CloseReport {

@@ -2,7 +2,7 @@
 import { type FlightCounts, Flights } from './coalesce/flights.ts'
 import { Kept } from './coalesce/kept.ts'
 import { SharedFlights } from './coalesce/shared.ts'
-import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { Millpond } from './millpond.ts'
 import { checkOptions, isFunction, isInteger, isSignal } from './options.ts'
@@ -154,7 +154,7 @@ export function coalesce<In = void, Out = unknown>(
 
 function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOptions<In, Out>) {
   const verdict = isFunction(fn)
-  if (verdict !== true) throw new MillpondError('InvalidOption', `coalesce takes ${verdict} first; got ${shown(fn)}`)
+  if (verdict !== true) throw new MillpondError('InvalidOption', `coalesce takes ${verdict} first; got ${kindOf(fn)}`)
   const { key, copy, timeout, ttl, maxEntries, shared, name } = checkOptions<CoalesceOptions<In, Out>>(
     options,
     {
@@ -189,7 +189,7 @@ function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOption
 /** A key that is not a text, `undefined` above all, would make calls share that have nothing in common. */
 function checkKey(key: unknown): string {
   if (typeof key === 'string') return key
-  throw new MillpondError('InvalidOption', `coalesce: a key must be a text; got ${shown(key)}`)
+  throw new MillpondError('InvalidOption', `coalesce: a key must be a text; got ${kindOf(key)}`)
 }
 
 function signalOf(options: CoalesceCallOptions): AbortSignal | undefined {

@@ -12,6 +12,8 @@ import type { Worker, WorkerOwner } from './worker.ts'
 export interface JobReader {
   job(id: string): Promise<JobInfo | undefined>
   result(id: string, options?: { timeout?: Duration; signal?: AbortSignal }): Promise<unknown>
+  /** Aborted when the pond begins to close. */
+  readonly stopping?: AbortSignal
 }
 
 /** A job on its way to the store, and what its queue makes of the outcome; an error is its pusher's. */

@@ -33,18 +33,37 @@ export function milliseconds(duration: unknown, name: string, least = 0, most = 
     throw new MillpondError(
       'InvalidOption',
       `${name} must be a duration such as '250ms', '30s', '5m', '1h' or '7d', or a number of milliseconds, ` +
-        `from ${least} ms to ${most / UNITS.d}d; got ${shown(duration)}`,
+        `from ${least} ms to ${most / UNITS.d}d; got ${isMeant(duration) ? shown(duration) : kindOf(duration)}`,
     )
   }
   return Math.round(ms)
 }
 
-/** How an error shows a value that someone passed: short, on one line, and never throwing. */
+/** Whether it is meant as a duration, and so worth showing. */
+function isMeant(duration: unknown): boolean {
+  return typeof duration === 'string' ? /^-?\d.{0,15}$/.test(duration) : typeof duration === 'number'
+}
+
+/**
+ * How an error shows an option or a name that someone passed: short and on one line. Of a URL only the scheme, since it may hold a
+ * password; of objects and functions only their kind. Never throws.
+ */
 export function shown(value: unknown): string {
+  if (typeof value === 'function' || (typeof value === 'object' && value !== null)) return kindOf(value)
+  const text = typeof value === 'string' ? JSON.stringify(value.replace(/:\/\/.*/s, '://…')) : String(value)
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text
+}
+
+/** How an error names something that may be a payload or a secret: by its kind, without any of its content. Never throws. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined || typeof value === 'boolean') return String(value)
+  if (typeof value !== 'object') return `a ${typeof value}`
   try {
-    const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
-    return text.length > 80 ? `${text.slice(0, 77)}…` : text
+    if (Array.isArray(value)) return 'an array'
+    const kind = Object.prototype.toString.call(value).slice(8, -1)
+    if (kind === 'Object' || !/^[A-Z]\w{0,40}$/.test(kind)) return 'an object'
+    return `${/^[AEIO]/.test(kind) ? 'an' : 'a'} ${kind}`
   } catch {
-    return typeof value
+    return 'an object'
   }
 }

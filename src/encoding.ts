@@ -4,8 +4,9 @@
  * `contract/vectors/encoding.json` pins all three, and what is refused.
  */
 import { Packr } from 'msgpackr'
-import { shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
+import { checkMessagePack } from './plain-msgpack.ts'
+import { sketch } from './safe-error.ts'
 import type { Encoded } from './store.ts'
 
 /** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
@@ -35,10 +36,10 @@ export function encode(value: unknown, what: string, limit: number): Encoded {
     encoded = fitsJson(value, what, 0)
       ? { encoding: 'json', body: JSON.stringify(value) }
       : { encoding: 'msgpack', body: new Uint8Array(packr.pack(forMessagePack(value, what))) }
-  } catch (cause) {
-    if (cause instanceof MillpondError) throw cause
-    // A getter or a toJSON that throws, or a text longer than a string can be.
-    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${shown(cause)}`, { cause })
+  } catch (error) {
+    if (error instanceof MillpondError) throw error
+    // A getter or a toJSON that throws, or a text longer than a string can be. What it says may be part of the payload.
+    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${sketch(error)}`)
   }
   const { body } = encoded
   // A UTF-16 unit takes at most 3 bytes of UTF-8, so short texts need no counting.
@@ -47,29 +48,30 @@ export function encode(value: unknown, what: string, limit: number): Encoded {
   return encoded
 }
 
-/** @throws PayloadNotDecodable */
+/** @throws PayloadNotDecodable; it shows nothing of the payload, as the parsers' own messages would */
 export function decode(encoded: Encoded, what: string): unknown {
   const { encoding, body } = encoded
+  const notDecodable = (reason?: string) =>
+    new MillpondError('PayloadNotDecodable', `${what} is not valid ${encoding}${reason ? `: ${reason}` : ''}`)
   try {
     if (encoding === 'json') return JSON.parse(typeof body === 'string' ? body : UTF_8.decode(body))
-    if (typeof body === 'string') throw new TypeError(`${encoding} must be bytes, not text`)
-    if (encoding === 'bytes') return body
-    if (encoding === 'msgpack') return checkPlain(packr.unpack(body))
-    throw new TypeError(`unknown encoding ${String(encoding)}`)
-  } catch (cause) {
-    throw new MillpondError('PayloadNotDecodable', `${what} is not valid ${encoding}: ${String(cause)}`, { cause })
+    if (typeof body !== 'string') {
+      if (encoding === 'bytes') return body
+      if (encoding === 'msgpack') {
+        checkMessagePack(body, MAX_DEPTH, notDecodable)
+        return packr.unpack(body)
+      }
+    }
+  } catch (error) {
+    if (error instanceof MillpondError) throw error
   }
+  throw notDecodable()
 }
 
-/** The unpacker also knows extensions and bytes that are not MessagePack's own; what they stand for is no payload. @throws TypeError */
-function checkPlain(value: unknown): unknown {
-  if (value === undefined) throw new TypeError('it holds an extension type')
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
-  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) {
-    throw new TypeError('it holds an extension type, or the byte 0xc1')
-  }
-  for (const item of Object.values(value)) checkPlain(item)
-  return value
+/** Whether it is nested deeper than anything that `encode` takes: nobody could write it down again. */
+export function isNestedTooDeep(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return false
+  return depth === MAX_DEPTH || Object.values(value).some((item) => isNestedTooDeep(item, depth + 1))
 }
 
 function checkSize(bytes: number, what: string, limit: number): void {

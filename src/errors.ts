@@ -3,6 +3,8 @@
  * a test holds this file, that list and the documentation against each other.
  */
 
+import { safeError, safeText } from './safe-error.ts'
+
 /** Codes after which the same call may succeed later, unchanged. */
 const RETRYABLE = [
   'QueueFull',
@@ -20,6 +22,7 @@ const FINAL = [
   'InvalidOption',
   'InvalidName',
   'UnknownScheme',
+  'DriverMissing',
   'NotSupported',
   'PayloadNotEncodable',
   'PayloadNotDecodable',
@@ -44,8 +47,10 @@ const retryable: ReadonlySet<string> = new Set(RETRYABLE)
 
 /** What further facts an error may carry, by name. */
 export interface ErrorDetails {
-  /** What the error was made from: the store client's error, or what the handler threw. */
+  /** What the error was made from. The error of a driver or of the platform is kept as a copy without secrets and payloads (`safeError`). */
   cause?: unknown
+  /** The same, for what a function of the application's threw: kept as it is, since it is the application's own. */
+  thrown?: unknown
   /** SchemaMismatch: each fault with the path to it. */
   issues?: readonly { message: string; path?: string }[]
   /** The job concerned. */
@@ -67,7 +72,7 @@ export class MillpondError extends Error {
   declare readonly pushed?: number
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    super(message, causeIn(details))
     this.code = code
     this.retryable = retryable.has(code)
     if (details.issues !== undefined) this.issues = details.issues
@@ -75,6 +80,12 @@ export class MillpondError extends Error {
     if (details.queue !== undefined) this.queue = details.queue
     if (details.pushed !== undefined) this.pushed = details.pushed
   }
+}
+
+function causeIn({ cause, thrown }: ErrorDetails): ErrorOptions | undefined {
+  if (thrown !== undefined) return { cause: thrown }
+  if (cause === undefined) return undefined
+  return { cause: cause instanceof MillpondError ? cause : safeError(cause) }
 }
 
 /** Whether something thrown is a MillpondError, and, where a code is given, one with that code. */
@@ -86,5 +97,5 @@ export function isMillpondError(error: unknown, code?: ErrorCode): error is Mill
 export function storeError(error: unknown, what: string): MillpondError {
   return error instanceof MillpondError
     ? error
-    : new MillpondError('StoreFailed', `${what} failed: ${error}`, { cause: error })
+    : new MillpondError('StoreFailed', `${what} failed: ${safeText(error)}`, { cause: error })
 }

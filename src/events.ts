@@ -1,5 +1,7 @@
 import { EventEmitter } from 'node:events'
-import type { MillpondError } from './errors.ts'
+import { kindOf, shown } from './duration.ts'
+import { MillpondError } from './errors.ts'
+import { SilentFailures } from './silent-failures.ts'
 import type { JobError } from './store.ts'
 
 /** A job concerned by an event. */
@@ -27,10 +29,10 @@ export interface PondEvents {
   started: [event: AttemptEvent & { wait: number }]
   /** The store has the completion. */
   completed: [event: AttemptEvent & Timings & { result: unknown }]
-  /** An attempt failed and another will follow. */
+  /** An attempt failed and another will follow. With no listener to this nor to `dead`, each queue and error is shown once as a process warning. */
   failed: [event: AttemptEvent & Timings & { error: JobError }]
-  /** No attempt is left, or the handler gave up. */
-  dead: [event: JobEvent & { attempt: number; error: JobError }]
+  /** No attempt is left, or the handler gave up. Without a listener, each queue and error is shown once as a process warning. */
+  dead: [event: AttemptEvent & { error: JobError }]
   cancelled: [event: JobEvent]
   /** The claim was over before the attempt was; what it did was refused by the store. */
   stale: [event: AttemptEvent]
@@ -44,15 +46,43 @@ export interface PondEvents {
   error: [error: MillpondError]
 }
 
+/** Typed so that an event cannot be missing here. */
+const NAMES: Readonly<Record<keyof PondEvents, true>> = {
+  pushed: true,
+  started: true,
+  completed: true,
+  failed: true,
+  dead: true,
+  cancelled: true,
+  stale: true,
+  lost: true,
+  released: true,
+  full: true,
+  error: true,
+}
+
 export class PondEmitter {
   // Untyped inside: EventEmitter's own types cannot follow a generic name to its arguments.
   readonly #emitter: NodeJS.EventEmitter = new EventEmitter()
   /** What anybody listens to. */
   readonly #heard = new Set<keyof PondEvents>()
   readonly #warned = new Set<string>()
+  readonly #silent = new SilentFailures()
 
-  /** @returns a function that stops it */
+  /** @returns a function that stops it @throws InvalidOption */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
+    if (!Object.hasOwn(NAMES, name)) {
+      throw new MillpondError(
+        'InvalidOption',
+        `on: there is no event ${shown(name)}; known are ${Object.keys(NAMES).join(', ')}`,
+      )
+    }
+    if (typeof listener !== 'function') {
+      throw new MillpondError(
+        'InvalidOption',
+        `on: the listener of ${name} must be a function; got ${kindOf(listener)}`,
+      )
+    }
     // A function of its own, so that to stop twice does not stop the same listener where it listens a second time.
     const own = (...args: unknown[]) => (listener as (...args: unknown[]) => void)(...args)
     this.#emitter.on(name, own)
@@ -77,6 +107,11 @@ export class PondEmitter {
         throw error
       })
     }
+  }
+
+  /** An attempt failed by an error that its handler did not decide on. @param last no attempt is left */
+  failure(queue: string, error: unknown, last: boolean): void {
+    if (!this.has('dead') && (last || !this.has('failed'))) this.#silent.tell(queue, error)
   }
 
   /** An error that no caller is there to receive. */

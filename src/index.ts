@@ -8,7 +8,7 @@ export {
   type BatchStats,
   batch,
 } from './batch.ts'
-export type { CloseOptions, CloseReport } from './closing.ts'
+export type { CloseOptions, CloseReport, PondCloseOptions } from './closing.ts'
 export {
   type CoalesceCallOptions,
   type Coalesced,
@@ -22,7 +22,7 @@ export type { Context } from './context.ts'
 export type { Duration } from './duration.ts'
 export { type ErrorCode, isMillpondError, MillpondError } from './errors.ts'
 export type { AttemptEvent, JobEvent, PondEvents, Timings } from './events.ts'
-export type { Job, JobInfo } from './job.ts'
+export type { Job, JobInfo, JobPart } from './job.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './millpond.ts'
 export { Outcome } from './outcome.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './push.ts'

@@ -1,5 +1,6 @@
-import { decode } from './encoding.ts'
-import { MillpondError } from './errors.ts'
+import { LAST_MOMENT } from './duration.ts'
+import { decode, isNestedTooDeep } from './encoding.ts'
+import { isMillpondError, MillpondError } from './errors.ts'
 import type { ClaimedJob, JobError, JobRecord, JobState } from './store.ts'
 
 /** What a handler is given. */
@@ -49,6 +50,9 @@ export class Job<Data = unknown> {
   }
 }
 
+/** What of a job is stored encoded. */
+export type JobPart = 'data' | 'progress' | 'result'
+
 /** All there is to know about a job; times are the store's. */
 export interface JobInfo {
   id: string
@@ -67,6 +71,7 @@ export interface JobInfo {
   /** Milliseconds that an attempt may run; null: without limit. */
   timeout: number | null
   trace: string | null
+  /** undefined if it cannot be decoded; see `undecodable`. */
   data: unknown
   /** What the handler last reported; undefined before it did. */
   progress: unknown
@@ -74,11 +79,31 @@ export interface JobInfo {
   result: unknown
   /** Why the last failed attempt failed. */
   error: JobError | null
+  /**
+   * Which of `data`, `progress` and `result` the store has but nobody can decode; they are undefined here. Nearly always empty: another
+   * program wrote such a job, or its bytes were damaged.
+   */
+  undecodable: readonly JobPart[]
 }
 
-/** @throws PayloadNotDecodable */
+/** Never throws for what the job holds: a job that cannot be read must not hide those that are listed with it. */
 export function jobInfo(record: JobRecord): JobInfo {
-  const date = (ms: number | null) => (ms === null ? null : new Date(ms))
+  const undecodable: JobPart[] = []
+  const decoded = (part: JobPart): unknown => {
+    const encoded = record[part]
+    if (encoded === null) return undefined
+    try {
+      const value = decode(encoded, `${part} of job ${record.id}`)
+      if (!isNestedTooDeep(value)) return value
+    } catch (error) {
+      if (!isMillpondError(error, 'PayloadNotDecodable')) throw error
+    }
+    undecodable.push(part)
+    return undefined
+  }
+  // Other programs may have stored a time that no Date reaches.
+  const dateOf = (ms: number) => new Date(Math.min(ms, LAST_MOMENT))
+  const date = (ms: number | null) => (ms === null ? null : dateOf(ms))
   return {
     id: record.id,
     queue: record.queue,
@@ -88,17 +113,18 @@ export function jobInfo(record: JobRecord): JobInfo {
     attempts: record.attempts,
     key: record.key,
     group: record.group,
-    pushedAt: new Date(record.pushedAt),
-    dueAt: new Date(record.dueAt),
+    pushedAt: dateOf(record.pushedAt),
+    dueAt: dateOf(record.dueAt),
     startedAt: date(record.startedAt),
     finishedAt: date(record.finishedAt),
     worker: record.worker,
     timeout: record.timeout,
     trace: record.trace,
-    data: decode(record.data, `data of job ${record.id}`),
-    progress: record.progress === null ? undefined : decode(record.progress, `progress of job ${record.id}`),
-    result: record.result === null ? undefined : decode(record.result, `result of job ${record.id}`),
+    data: decoded('data'),
+    progress: decoded('progress'),
+    result: decoded('result'),
     error: record.error,
+    undecodable,
   }
 }
 

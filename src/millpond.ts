@@ -1,4 +1,4 @@
-import { type CloseOptions, type CloseReport, closeTimeout } from './closing.ts'
+import { type CloseReport, type PondCloseOptions, pondClosing } from './closing.ts'
 import type { PondCore, Push } from './core.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MAX_PAYLOAD } from './encoding.ts'
@@ -8,12 +8,13 @@ import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
 import { Keeper } from './keeper.ts'
 import { Lanes } from './lanes.ts'
-import { checkObject, checkOptions, isBoolean, isInteger, isSignal } from './options.ts'
+import { checkObject, checkOptions, isInteger, isSignal } from './options.ts'
 import { GROUP, type Pushed } from './push.ts'
 import { Queue, type QueueOptions } from './queue.ts'
 import { Results } from './results.ts'
 import { Rooms } from './rooms.ts'
 import type { StandardSchema } from './schema.ts'
+import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport } from './stats.ts'
 import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from './store.ts'
 import { openStore } from './stores.ts'
@@ -23,8 +24,11 @@ import type { Worker } from './worker.ts'
 export interface OpenOptions {
   /** Bytes of an encoded payload, result or progress report; 1 MiB unless set. */
   maxPayload?: number
-  /** Drain and end the process on SIGTERM and SIGINT; false unless set. */
-  signals?: boolean
+  /**
+   * Close the pond on SIGTERM and SIGINT, then end the process, with 0 if all went well; false unless set. Options say how, as those of `close`:
+   * `{ before: () => closeServer(server) }` closes a server first, so that no request is cut.
+   */
+  signals?: boolean | PondCloseOptions
   [storeOption: string]: unknown
 }
 
@@ -37,8 +41,6 @@ type SchemaOf<Options> = Options extends { schema: infer Schema extends Standard
 type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
-/** The ponds of this process that a signal drains now; the last one ends it. */
-const draining = new Set<Millpond>()
 /** Pushes that wait behind one without an answer go out after so many ms, where the store takes several calls at once. */
 const PATIENCE = 100
 /** Milliseconds that pushes and sweeps under way have at least when a pond closes. */
@@ -59,6 +61,7 @@ export class Millpond implements AsyncDisposable {
   #listeners = 0
   #unlisten: (() => void) | undefined
   #closing: Promise<PondCloseReport> | undefined
+  readonly #stopping = new AbortController()
   /** Closing, and no handler runs any more. */
   #sealed = false
   #signals: (() => void) | undefined
@@ -72,11 +75,11 @@ export class Millpond implements AsyncDisposable {
     const { maxPayload, signals, ...rest } = options
     const own = checkOptions(
       { ...(maxPayload === undefined ? {} : { maxPayload }), ...(signals === undefined ? {} : { signals }) },
-      { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isBoolean },
+      { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isSignals },
       'open',
     )
     const pond = new Millpond(await openStore(url, rest), own.maxPayload ?? MAX_PAYLOAD)
-    if (own.signals === true) pond.#drainOnSignals()
+    if (own.signals) pond.#signals = closeOnSignals(pond, own.signals === true ? {} : own.signals)
     return pond
   }
 
@@ -142,7 +145,7 @@ export class Millpond implements AsyncDisposable {
     return new Queue(this.#core, name, options)
   }
 
-  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, PayloadNotDecodable, `Store…` */
+  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, `Store…` */
   async job(id: string): Promise<JobInfo | undefined> {
     this.#assertOpen()
     const [record] = await this.#store.find([checkId(id)])
@@ -152,7 +155,8 @@ export class Millpond implements AsyncDisposable {
   /**
    * Waits until the job is finished, wherever it runs, and resolves to what its handler returned.
    * @param options `timeout`: without limit unless given. `signal`: stops waiting.
-   * @throws JobFailed (its `cause` is the job's last error), JobCancelled, JobUnknown, ResultTimeout, InvalidName, Closed
+   * @throws JobFailed, ResultTimeout (the `cause` of both is the job's last error, if an attempt has failed), JobCancelled, JobUnknown,
+   * InvalidOption, InvalidName, Closed
    */
   async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
     this.#assertOpen()
@@ -187,29 +191,52 @@ export class Millpond implements AsyncDisposable {
     return (await this.#store.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
   }
 
-  /** Calls the listener whenever the event happens in this process; see `PondEvents`. @returns a function that stops it */
+  /** Calls the listener whenever the event happens in this process; see `PondEvents`. @returns a function that stops it @throws InvalidOption */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
     return this.#events.on(name, listener)
+  }
+
+  /** Aborted, with `Closed`, when the pond begins to close: `before` comes next. What waits for long should end now. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
   }
 
   /**
    * Drains: no more claims; what runs may finish, until `timeout` (30 s unless given), and the rest is given back; then lets go of
    * the store. Until the last handler has ended pushes are taken, so that a job may still push the next one; then they are `Closed`.
+   * @param options `before` comes first. If it fails, the pond is closed all the same; then `close` rejects with what it threw
    * @throws InvalidOption
    */
-  close(options: CloseOptions = {}): Promise<PondCloseReport> {
-    const timeout = closeTimeout(options)
-    this.#closing ??= this.#close(timeout)
-    return this.#closing
+  close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
+    const { timeout, before } = pondClosing(options, 'close')
+    this.#signals?.()
+    this.#stopping.abort(closed())
+    return before === undefined ? this.#closed(timeout) : this.#closeAfter(before, timeout)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
 
+  /** What `before` calls may close the pond itself; it must not wait for its own end. */
+  async #closeAfter(before: () => unknown, timeout: number): Promise<PondCloseReport> {
+    const began = performance.now()
+    let report: PondCloseReport
+    try {
+      await within(timeout, (async () => before())())
+    } finally {
+      report = await this.#closed(Math.max(0, timeout - Math.round(performance.now() - began)))
+    }
+    return report
+  }
+
+  #closed(timeout: number): Promise<PondCloseReport> {
+    this.#closing ??= this.#close(timeout)
+    return this.#closing
+  }
+
   async #close(timeout: number): Promise<PondCloseReport> {
     const until = performance.now() + timeout
-    this.#signals?.()
     this.#sealed = this.#workers.size === 0
     const left = this.#rooms.close()
     const reports = await Promise.all([...this.#workers].map((worker) => worker.close({ timeout })))
@@ -291,27 +318,12 @@ export class Millpond implements AsyncDisposable {
       }
     }
   }
+}
 
-  #drainOnSignals(): void {
-    const drain = (signal: NodeJS.Signals) => {
-      draining.add(this)
-      const drained = () => {
-        draining.delete(this)
-        // Once all are drained, the process ends by the very signal, so that whoever sent it sees that it did.
-        if (draining.size === 0) process.kill(process.pid, signal)
-      }
-      this.close().then(drained, (error: unknown) => {
-        if (error instanceof MillpondError) this.#events.trouble(error)
-        drained()
-      })
-    }
-    process.once('SIGTERM', drain)
-    process.once('SIGINT', drain)
-    this.#signals = () => {
-      process.off('SIGTERM', drain)
-      process.off('SIGINT', drain)
-    }
-  }
+function isSignals(value: unknown): boolean | string {
+  if (typeof value === 'boolean') return true
+  if (typeof value !== 'object' || value === null) return 'true, false, or options of close'
+  return pondClosing(value, 'signals').timeout >= 0
 }
 
 function closed(): MillpondError {
@@ -324,6 +336,5 @@ async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms)
   })
-  await Promise.race([promise, late])
-  clearTimeout(timer)
+  await Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }

@@ -1,5 +1,5 @@
 /** Checks what callers pass: unknown names are refused, since a misspelt option that is silently ignored loses jobs later. */
-import { shown } from './duration.ts'
+import { kindOf, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 
 /** Per option: true if the value is fine, else what it should have been. May throw an InvalidOption of its own. */
@@ -18,7 +18,7 @@ export function checkOptions<T extends object>(
     if (!Object.hasOwn(rules, name)) {
       throw new MillpondError(
         'InvalidOption',
-        `${where}: unknown option ${shown(name)}; known are ${Object.keys(rules).join(', ')}`,
+        `${where}: unknown option ${shownName(name)}; known are ${Object.keys(rules).join(', ')}`,
       )
     }
     if (value === undefined) continue
@@ -39,7 +39,12 @@ export function checkOptions<T extends object>(
 /** Not a promise, a Map or a Date either: whatever they hold, it would be ignored. @throws InvalidOption */
 export function checkObject(given: unknown, where: string): void {
   if (Object.prototype.toString.call(given) === '[object Object]') return
-  throw new MillpondError('InvalidOption', `${where} takes an object of options; got ${shown(given)}`)
+  throw new MillpondError('InvalidOption', `${where} takes an object of options; got ${kindOf(given)}`)
+}
+
+/** An unknown option is shown where it looks like one: data may have been passed by mistake, and a URL taken apart at the wrong place. */
+export function shownName(name: string): string {
+  return /^[A-Za-z_$][\w$-]{0,40}$/.test(name) ? JSON.stringify(name) : '"…"'
 }
 
 export const isBoolean = (value: unknown) => typeof value === 'boolean' || 'true or false'

@@ -1,5 +1,5 @@
 /** From what a caller pushes to what a store takes: everything is checked here, before any store sees it. */
-import { type Duration, LAST_MOMENT, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
+import { type Duration, kindOf, LAST_MOMENT, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { encode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { checkId, newId } from './ids.ts'
@@ -19,7 +19,7 @@ export interface PushOptions {
   runAt?: Date | number
   /** At most one live job of the queue has this key; a second push gets the first one's id. 1–255 bytes. */
   key?: string
-  /** Unit of fairness and of keyed limits; kept with the job. 1–255 bytes. */
+  /** A label that is kept with the job and shown with it, the tenant's name say. It changes nothing about when the job runs. 1–255 bytes. */
   group?: string
   /** Overrides the queue's `retry.attempts`. */
   attempts?: number
@@ -127,7 +127,7 @@ export class Preparer {
     if (isObject && !(given instanceof Promise) && !('tx' in given)) return given
     throw new MillpondError(
       'InvalidOption',
-      `pushMany to ${this.#queue}: each must return an object of options at once, without tx; got ${shown(given)}`,
+      `pushMany to ${this.#queue}: each must return an object of options at once, without tx; got ${kindOf(given)}`,
     )
   }
 

@@ -1,6 +1,6 @@
 import { type Backoff, backoffPolicy, computedDelay } from './backoff.ts'
 import type { JobReader, PondCore } from './core.ts'
-import { type Duration, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
@@ -135,7 +135,7 @@ export class Queue<Input = unknown, Output = Input> {
   }
 
   async #pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
-    if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${shown(items)}`)
+    if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
     const prepared = await this.#preparer.prepareMany(items, options)
     const pushed: Pushed[] = []
     for (const batch of batches(prepared)) {
@@ -158,7 +158,7 @@ export class Queue<Input = unknown, Output = Input> {
   work(handler: Handler<Output>, options?: WorkOptions): Worker {
     this.#core.assertClaiming()
     if (isFunction(handler) !== true) {
-      throw new MillpondError('InvalidOption', `work takes a function as handler; got ${shown(handler)}`)
+      throw new MillpondError('InvalidOption', `work takes a function as handler; got ${kindOf(handler)}`)
     }
     const given = checkOptions(options, WORK_RULES, `work on ${this.name}`)
     const { store } = this.#core
@@ -230,12 +230,19 @@ export class Queue<Input = unknown, Output = Input> {
 
   /**
    * Sends dead or cancelled jobs back to waiting, with all their attempts: those named, or else every dead one of the queue.
+   * @param ids an array, also for one: `requeue([id])`
    * @returns how many went; a job whose key a live one has taken does not
-   * @throws InvalidName
+   * @throws InvalidOption, InvalidName, `Store…`
    */
   async requeue(ids?: readonly string[]): Promise<number> {
     const { admin } = this.#core.store
-    if (ids !== undefined) return admin.requeue({ ids: ids.map(checkId) })
+    if (ids !== undefined) {
+      if (Array.isArray(ids)) return admin.requeue({ ids: ids.map(checkId) })
+      throw new MillpondError(
+        'InvalidOption',
+        `requeue takes an array of ids, as in requeue([id]), or nothing for every dead job of the queue; got ${kindOf(ids)}`,
+      )
+    }
     let total = 0
     for (;;) {
       const count = await admin.requeue({ queue: this.name, limit: 1000 })

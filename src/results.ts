@@ -6,19 +6,29 @@ import { decode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { atEndOfTurn } from './gather.ts'
 import { errorFrom } from './job.ts'
-import type { Encoded, JobRecord, Store } from './store.ts'
+import type { Encoded, JobError, JobRecord, Store } from './store.ts'
 
 const POLL = 1000
+/** A time-out tells the job's last error: the job is looked at once more so many milliseconds before it, at most. */
+const LAST_LOOK = 100
 
 interface Waiter {
-  queue: string | undefined
   resolve: (result: Encoded | null) => void
   reject: (error: unknown) => void
 }
 
+/** All who wait for one job. */
+interface Awaited {
+  waiters: Set<Waiter>
+  /** The job's queue, once a look has told. */
+  queue: string | undefined
+  /** Of the last attempt that failed, as it was seen last. */
+  lastError: JobError | null
+}
+
 export class Results {
   readonly #store: Store
-  readonly #waiters = new Map<string, Set<Waiter>>()
+  readonly #waiters = new Map<string, Awaited>()
   /** Tells whether anybody waits, so that bells are asked for only then. */
   readonly #onChange: (waiting: boolean) => void
   /** Not unref'd: somebody waits for an answer. */
@@ -35,14 +45,12 @@ export class Results {
   async wait(id: string, timeout: number | undefined, signal: AbortSignal | undefined): Promise<unknown> {
     signal?.throwIfAborted()
     const waiter = Promise.withResolvers<Encoded | null>()
-    const entry: Waiter = { queue: undefined, resolve: waiter.resolve, reject: waiter.reject }
+    const entry: Waiter = { resolve: waiter.resolve, reject: waiter.reject }
     let timer: NodeJS.Timeout | undefined
+    let lastLook: NodeJS.Timeout | undefined
     if (timeout !== undefined) {
-      const late = () =>
-        waiter.reject(
-          new MillpondError('ResultTimeout', `job ${id} did not finish within ${timeout} ms; it goes on`, { id }),
-        )
-      timer = setTimeout(late, timeout)
+      timer = setTimeout(() => waiter.reject(late(id, timeout, this.#waiters.get(id)?.lastError ?? null)), timeout)
+      lastLook = setTimeout(() => this.#look([id]), timeout - Math.min(LAST_LOOK, Math.ceil(timeout / 2)))
     }
     const abort = () => waiter.reject(signal?.reason)
     signal?.addEventListener('abort', abort)
@@ -53,6 +61,7 @@ export class Results {
       return result === null ? undefined : decode(result, `result of job ${id}`)
     } finally {
       clearTimeout(timer)
+      clearTimeout(lastLook)
       signal?.removeEventListener('abort', abort)
       this.#remove(id, entry)
     }
@@ -61,7 +70,7 @@ export class Results {
   /** A worker of this process has completed the job, and the store has it: nobody here needs to look. */
   completed(id: string, result: Encoded | null): void {
     if (this.#waiters.size === 0) return
-    for (const waiter of this.#waiters.get(id) ?? []) waiter.resolve(result)
+    for (const waiter of this.#waitersOf(id)) waiter.resolve(result)
   }
 
   /** A bell: these jobs, or any of the queue, may have finished. */
@@ -69,9 +78,7 @@ export class Results {
     if (this.#waiters.size === 0) return
     if (ids !== undefined) this.#look(ids.filter((id) => this.#waiters.has(id)))
     else {
-      const concerned = [...this.#waiters].filter(([, set]) =>
-        [...set].some((w) => w.queue === undefined || w.queue === queue),
-      )
+      const concerned = [...this.#waiters].filter(([, job]) => job.queue === undefined || job.queue === queue)
       this.#look(concerned.map(([id]) => id))
     }
   }
@@ -86,12 +93,13 @@ export class Results {
       // Whoever waits gets Closed instead; the store's own close tells what is wrong with it.
     }
     const closed = new MillpondError('Closed', 'the pond was closed while a result was awaited; the job itself is safe')
-    for (const set of this.#waiters.values()) for (const waiter of set) waiter.reject(closed)
+    for (const { waiters } of this.#waiters.values()) for (const waiter of waiters) waiter.reject(closed)
   }
 
   #add(id: string, waiter: Waiter): void {
-    const set = this.#waiters.get(id) ?? new Set()
-    this.#waiters.set(id, set.add(waiter))
+    const job = this.#waiters.get(id)
+    if (job === undefined) this.#waiters.set(id, { waiters: new Set([waiter]), queue: undefined, lastError: null })
+    else job.waiters.add(waiter)
     if (this.#poll === undefined) {
       this.#poll = setInterval(() => this.#look([...this.#waiters.keys()]), POLL)
       this.#onChange(true)
@@ -99,9 +107,9 @@ export class Results {
   }
 
   #remove(id: string, waiter: Waiter): void {
-    const set = this.#waiters.get(id)
-    set?.delete(waiter)
-    if (set?.size === 0) this.#waiters.delete(id)
+    const job = this.#waiters.get(id)
+    job?.waiters.delete(waiter)
+    if (job?.waiters.size === 0) this.#waiters.delete(id)
     if (this.#waiters.size === 0 && this.#poll !== undefined) {
       clearInterval(this.#poll)
       this.#poll = undefined
@@ -135,20 +143,35 @@ export class Results {
         this.#looking = false
         // A store that is only away for now is asked again by the poll; the caller's own timeout bounds the wait.
         if (error instanceof MillpondError && error.retryable) return
-        for (const id of asked) for (const waiter of this.#waiters.get(id) ?? []) waiter.reject(error)
+        for (const id of asked) for (const waiter of this.#waitersOf(id)) waiter.reject(error)
         this.#look([])
       },
     )
   }
 
   #found(id: string, record: JobRecord | null): void {
+    const job = this.#waiters.get(id)
+    if (job === undefined) return
     const failure = failureOf(id, record)
-    for (const waiter of this.#waiters.get(id) ?? []) {
-      if (failure !== undefined) waiter.reject(failure)
-      else if (record?.state === 'done') waiter.resolve(record.result)
-      else waiter.queue = record?.queue
+    if (failure !== undefined) for (const waiter of job.waiters) waiter.reject(failure)
+    else if (record?.state === 'done') for (const waiter of job.waiters) waiter.resolve(record.result)
+    else if (record !== null) {
+      // Nobody is told that it goes on: each who comes asks anew, and thousands may wait for one job.
+      job.queue = record.queue
+      job.lastError = record.error
     }
   }
+
+  #waitersOf(id: string): Iterable<Waiter> {
+    return this.#waiters.get(id)?.waiters ?? []
+  }
+}
+
+function late(id: string, timeout: number, lastError: JobError | null): MillpondError {
+  const message = `job ${id} did not finish within ${timeout} ms; it goes on`
+  if (lastError === null) return new MillpondError('ResultTimeout', message, { id })
+  const failed = `${message}. Its last attempt failed: the cause says why`
+  return new MillpondError('ResultTimeout', failed, { id, thrown: errorFrom(lastError) })
 }
 
 /** Why there is no result, nor ever will be. */
@@ -164,7 +187,7 @@ function failureOf(id: string, record: JobRecord | null): MillpondError | undefi
     return new MillpondError('JobFailed', message, {
       id,
       queue,
-      ...(error === null ? {} : { cause: errorFrom(error) }),
+      ...(error === null ? {} : { thrown: errorFrom(error) }),
     })
   }
   return undefined

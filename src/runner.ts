@@ -1,12 +1,13 @@
 /** Runs one attempt through the handler and says how it ended. Touches neither slots nor the store's queue. */
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
-import { shown } from './duration.ts'
 import { decode, encode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
+import type { PondEmitter } from './events.ts'
 import { Job, jobError } from './job.ts'
 import { isOutcome, Outcome } from './outcome.ts'
 import type { Replica } from './replica.ts'
+import { sketch } from './safe-error.ts'
 import { type StandardSchema, validate } from './schema.ts'
 import { type Committed, completed, type Ending, failed } from './settler.ts'
 import type { Encoded, HoldOutcome, Store, StoreTransaction } from './store.ts'
@@ -35,20 +36,20 @@ export class Runner {
   readonly #settings: RunnerSettings
   readonly #handler: Handler
   readonly #ended: Ended
-  readonly #trouble: (error: MillpondError) => void
+  readonly #told: Pick<PondEmitter, 'trouble' | 'failure'>
 
   constructor(
     store: Store,
     settings: RunnerSettings,
     handler: Handler,
     ended: Ended,
-    trouble: (error: MillpondError) => void,
+    told: Pick<PondEmitter, 'trouble' | 'failure'>,
   ) {
     this.#store = store
     this.#settings = settings
     this.#handler = handler
     this.#ended = ended
-    this.#trouble = trouble
+    this.#told = told
   }
 
   /** Calls `ended` exactly once, some time later. */
@@ -147,7 +148,7 @@ export class Runner {
     try {
       await transaction.rollback()
     } catch (failure) {
-      if (failure instanceof MillpondError) this.#trouble(failure)
+      if (failure instanceof MillpondError) this.#told.trouble(failure)
     }
     ended(attempt, this.#ending(attempt, error))
   }
@@ -182,6 +183,8 @@ export class Runner {
 
   #ending(attempt: Attempt, error: unknown): Ending {
     if (!isOutcome(error)) {
+      const { claimed } = attempt
+      this.#told.failure(this.#settings.queue, error, claimed.attempt >= claimed.attempts)
       return failed(attempt, jobError(error), this.#delay(attempt, error))
     }
     const { delay, cause } = error
@@ -195,10 +198,10 @@ export class Runner {
     if (backoff === undefined) return 'backoff'
     try {
       return backoff(attempt.claimed.attempt, error)
-    } catch (cause) {
+    } catch (thrown) {
       // The caller's backoff function is at fault; the job must not suffer for it.
-      const message = `the backoff function of queue ${this.#settings.queue} failed: ${shown(cause)}`
-      this.#trouble(new MillpondError('InvalidOption', message, { cause }))
+      const message = `the backoff function of queue ${this.#settings.queue} failed: ${sketch(thrown)}`
+      this.#told.trouble(new MillpondError('InvalidOption', message, { thrown }))
       return 'backoff'
     }
   }

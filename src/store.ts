@@ -39,7 +39,7 @@ export interface NewJob {
   runAt: number | null
   /** At most one live job per queue and key. */
   key: string | null
-  /** Unit of fairness and of keyed limits; kept with the job. */
+  /** A label; kept with the job. */
   group: string | null
   /** How many attempts it may take in all, at least 1; null: as many as the queue says at the time of the push. */
   attempts: number | null
@@ -134,6 +134,8 @@ export interface Swept {
   more: boolean
   /** Milliseconds until the next scheduled job is due; null: none is. */
   nextDue: number | null
+  /** How many queues there are. */
+  queues: number
 }
 
 /** All there is to know about a job. Times are the store's, in milliseconds since 1970. */
@@ -251,6 +253,7 @@ export interface Store {
   /** What people and tools ask for; every store of ours has it. */
   readonly admin: StoreAdmin
 
+  /** With nothing but the queue's name it does nothing, and makes no queue. */
   configure(settings: QueueSettings): Promise<void>
   push(jobs: readonly NewJob[]): Promise<PushOutcome[]>
   claim(request: ClaimRequest): Promise<Claimed>
@@ -262,6 +265,7 @@ export interface Store {
   extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]>
   /** The state that each job is in afterwards: `cancelled`, or the final one it was in already; null: unknown. */
   cancel(ids: readonly string[]): Promise<(FinalState | null)[]>
+  /** What time alone brings about. Also removes queues that its sweeps have found idle for an hour: no job, default settings. */
   sweep(limit: number): Promise<Swept>
   find(ids: readonly string[]): Promise<(JobRecord | null)[]>
   /** Every queue, or the one named; `minutes`: how far back the histograms go, 0: none. */

@@ -1,5 +1,5 @@
 /** Which store answers to a URL. A store's module, and the client it needs, is loaded when it is first used. */
-import { shown } from './duration.ts'
+import { kindOf } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import type { OpenStore, Store, StoreOptions } from './store.ts'
 
@@ -19,13 +19,21 @@ export async function openStore(url: unknown, options: StoreOptions): Promise<St
     .map((scheme) => `${scheme}:`)
     .join(', ')
   if (typeof text !== 'string' || !text.includes(':')) {
-    throw new MillpondError('InvalidOption', `a store's URL begins with one of ${known}; got ${shown(text)}`)
+    throw new MillpondError(
+      'InvalidOption',
+      `a store's URL begins with one of ${known}; got ${kindOf(text)}${typeof text === 'string' ? ' without a scheme' : ''}`,
+    )
   }
   const scheme = text.slice(0, text.indexOf(':')).toLowerCase()
   const load = Object.hasOwn(STORES, scheme) ? STORES[scheme] : undefined
   if (load === undefined) {
-    throw new MillpondError('UnknownScheme', `no store answers to ${shown(`${scheme}:`)}; known are ${known}`)
+    throw new MillpondError('UnknownScheme', `no store answers to ${shownScheme(scheme)}; known are ${known}`)
   }
   const { open } = await load()
   return open(text, options)
+}
+
+/** What stands before the first colon is no scheme where the URL was written wrongly, and might be a password. */
+function shownScheme(scheme: string): string {
+  return /^[a-z][a-z0-9+.-]{0,30}$/.test(scheme) ? `"${scheme}:"` : 'it'
 }

@@ -93,7 +93,7 @@ export class Worker implements AsyncDisposable {
     this.#store = store
     this.#settings = settings
     const trouble = (error: MillpondError) => events.trouble(error)
-    this.#runner = new Runner(store, settings, handler, (attempt, ending) => this.#ended(attempt, ending), trouble)
+    this.#runner = new Runner(store, settings, handler, (attempt, ending) => this.#ended(attempt, ending), events)
     this.#events = events
     this.#ready = ready
     this.#owner = owner

@@ -96,6 +96,8 @@ begin
         'timeout', push_list.timeout, 'trace', push_list.trace, 'data', 'j' || job.data) order by job.at)
       from unnest(push_list.ids, string_to_array(push_list.data, E'\x1f')) with ordinality as job(id, data, at)
     ), push_list.own, push_list.now);
+  elsif current_setting('transaction_isolation') <> 'read committed' then
+    perform keep_queue(v_queue);
   end if;
   if push_list.fresh then
     -- Inserting without `on conflict` costs a third less.

@@ -36,7 +36,7 @@ language sql volatile as $$
   select coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
 $$;
 
--- The queue's id; it comes into being when it is first named.
+-- The queue's id; it comes into being when it is first named. To be called, as any look for a queue to store something in, after `enter`.
 create or replace function millpond.queue_of(p_queue text) returns integer
 language plpgsql as $$
 declare
@@ -51,7 +51,15 @@ begin
       insert into millpond.marks (queue) values (v_id);
     end if;
   end if;
+  if current_setting('transaction_isolation') <> 'read committed' then perform millpond.keep_queue(v_id); end if;
   return v_id;
+end $$;
+
+-- For a transaction that is not `read committed`: it may see a queue that has been removed since it began. Then it fails, and is to be repeated.
+create or replace function millpond.keep_queue(p_queue integer) returns void
+language plpgsql as $$
+begin
+  perform from millpond.queues where id = p_queue for key share;
 end $$;
 
 -- Rings for whoever found the queue empty. `own`: this transaction ends with this call, so the sleepers can be struck off;

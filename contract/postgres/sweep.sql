@@ -2,6 +2,8 @@
 -- In:  limit. lease_from, due_from: leases and due times before these were dealt with by an earlier sweep of this caller, or null: a hint
 --      that spares the scan what is over, where an old transaction keeps vacuum from removing it.
 -- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue.
+--      queues: how many there are.
+-- After it, once a minute or so, `idle_queues` and `remove_queues`.
 -- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once.
 
 -- Slots of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
@@ -184,5 +186,65 @@ begin
   ) as due;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired) >= sweep."limit",
-    'nextDue', case when v_next is not null then greatest(v_next - v_now, 0) end);
+    'nextDue', case when v_next is not null then greatest(v_next - v_now, 0) end,
+    'queues', (select count(*) from queues));
+end $$;
+
+-- Queues without a job in any state whose settings all are the default. Who sweeps asks for them, and removes those that it has found each
+-- time for an hour.
+-- In:  limit. Out: names, in no particular order.
+create or replace function millpond.idle_queues("limit" integer) returns setof text
+language plpgsql security definer
+set search_path = millpond, pg_temp set jit = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select q.name from queues as q left join (
+      select queue, sum(scheduled + waiting + running + done + dead + cancelled) as jobs from counts group by queue
+    ) as summed on summed.queue = q.id
+    where q.capacity is null and q.keep_done = 3600000 and q.keep_dead = 604800000 and not q.paused and coalesce(summed.jobs, 0) = 0
+    limit idle_queues."limit";
+end $$;
+
+-- In:  names. Out: those that were removed, with all that was measured in them; none while any push is under way: another time, then.
+-- Invariant: no push loses its queue. Every push, and every configure, holds the lock of `enter` from before it looks for its queue to the
+--      end of its transaction. Here it is held alone, so that nobody is in between; who comes then finds no queue, and makes one.
+create or replace function millpond.remove_queues(names text[]) returns setof text
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_place integer;
+  v_queue integer;
+  v_name  text;
+begin
+  -- What was pushed since this began must be seen.
+  if current_setting('transaction_isolation') <> 'read committed' then return; end if;
+  if not pg_try_advisory_xact_lock(hashtext('millpond tidy'), 0) then return; end if;
+  select last_value >> 12 into v_place from place;
+  -- The one before, too: somebody may have read the place, and be about to enter.
+  if not pg_try_advisory_xact_lock(hashtext('millpond'), v_place - 1) or not pg_try_advisory_xact_lock(hashtext('millpond'), v_place)
+  then return; end if;
+  -- Somebody may have entered at an earlier place. If nobody has, nobody raises the place, and who comes from now on waits for us.
+  if exists (
+      select from pg_locks
+      where locktype = 'advisory' and classid = hashtext('millpond')::oid and objsubid = 2 and granted and pid <> pg_backend_pid()
+        and database = (select oid from pg_database where datname = current_database()))
+    or v_place <> (select last_value >> 12 from place)
+  then return; end if;
+  for v_name in select name from idle_queues(2147483647) as idle(name) where name = any (remove_queues.names) loop
+    select id into v_queue from queues where name = v_name;
+    continue when exists (select from waiting where queue = v_queue and not scheduled)
+      or exists (select from waiting where queue = v_queue and scheduled)
+      or exists (select from running where queue = v_queue) or exists (select from retired where queue = v_queue);
+    delete from queues where id = v_queue;
+    delete from marks where queue = v_queue;
+    delete from counts where queue = v_queue;
+    delete from histograms where queue = v_queue;
+    return next v_name;
+  end loop;
+  -- Also of workers that wait at queues that never came. Who is still there is noted again with the next claim.
+  delete from sleepers where not exists (select from queues where name = sleepers.queue);
 end $$;

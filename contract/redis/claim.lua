@@ -8,14 +8,14 @@
 --       waits for the answer (nil: not known).
 -- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
 -- Out: [now, lease, retryAfter, more, known, job…]: retryAfter: ms until the next scheduled job is due, or -1. more: 1 if there was more than fits into
---      one answer (with limit 0: if a claim might find anything), 2 if it came too late, so that nothing was done. known: as in push.
+--      one answer (with limit 0: if a claim might find anything), 2 if it came too late, so that nothing was done. known: 1 if the queue is listed.
 --      Five items per job: id, fence, attempt, due (0: when pushed), record.
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
 --      time; a claim that comes later than `latest` gives nothing, since nobody would run it.
 
 local K = keys_of('queue jobs states running scheduled pages waiting claims @ends')
 local limit, lease, worker, call_name, latest = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10]
-local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'configured')
+local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed')
 lease = lease or tonumber(settings[2]) or 30000
 local known = settings[7] and 1 or 0
 if latest and NOW > latest then return { NOW, lease, -1, 2, known } end
@@ -63,6 +63,8 @@ local function mark_asleep()
   local by = settings[4]
   if not recent(settings[3]) then by = ORIGIN elseif by ~= ORIGIN then by = '*' end
   redis.call('HSET', K.queue, 'asleep', NOW, 'asleepBy', by)
+  -- Of a queue that is not there nothing stays behind.
+  if redis.call('HLEN', K.queue) == 2 then redis.call('PEXPIRE', K.queue, 2 * RECENT) end
 end
 
 if settings[1] == '1' then return out end

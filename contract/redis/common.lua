@@ -26,13 +26,17 @@
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; places (`place:4`: how many places of priority 4 were given); `waiting`: how many jobs
---              wait; marks: asleep, asleepBy, room, watched, configured; run: 32 characters that tell which server gave out the last fences,
+--              wait; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, which is to be made sure after the first job or
+--              setting (`register`); idle: since when sweeps have found neither a job nor a setting; run: 32 characters that tell which server gave out the last fences,
 --              then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one
 --   @ends      ZSET of parts by when a lease may run out or a finished job may have been kept long enough: that time or an earlier one
+-- What all queues share, under the hash tag {PREFIX}:
+--   queues     HASH name → number of partitions, behind which a space and a token may stand (`unregister`)
+--   floor      above which fences of queues that come into being are given out; not there: 0
 --
--- The first write of every script but push and record removes something. Redis refuses a script at its memory limit only
+-- The first write of every script but push, record and those of the list of queues removes something. Redis refuses a script at its memory limit only
 -- on the first write, and only if that may take memory: so a full server can still be drained, and no script ends half-way.
 
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept

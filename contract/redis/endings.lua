@@ -19,4 +19,6 @@ local function forget(K, ids)
   for _, key in ipairs({ K.results, K.progress, K.errors }) do
     if redis.call('EXISTS', key) == 1 then call('HDEL', key, ids) end
   end
+  -- The next sweep is to see that it is idle.
+  if redis.call('EXISTS', K.jobs) == 0 then note_end(K, NOW) end
 end

@@ -2,16 +2,20 @@
 -- @include waiting.lua
 -- @include run.lua
 -- push: stores jobs.
--- KEYS: queue jobs states keys scheduled pages waiting @due
--- Head: nothing further.
+-- KEYS: queue jobs states keys scheduled pages waiting @due @ends
+-- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else nil.
 -- In:  three items per job: id, encoded data, and MessagePack of its other values [priority, delay, runAt, attempts, timeout, group, key, trace],
 --      each nil where absent.
--- Out: [known, outcome…]: known: 1 if `configure` was ever called for the queue; outcome: 0 pushed, 1 full, or the id of the existing job.
+-- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job. listed: 0 where the partition is not listed: register the queue
+--      once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered then, and nothing was
+--      stored: the queue may have been removed. Register it, and push again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
-local K = keys_of('queue jobs states keys scheduled pages waiting @due')
+local K = keys_of('queue jobs states keys scheduled pages waiting @due @ends')
 local count = (#ARGV - 2) / 3
-local settings = redis.call('HMGET', K.queue, 'configured', 'capacity', 'attempts', 'timeout', 'run', 'waiting')
+local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'idle')
+local floor = HEAD[6]
+if not settings[1] and not floor then return {} end
 local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or 10, tonumber(settings[4]) or false
 
 local ids, values, per_priority, parsed = {}, {}, {}, {}
@@ -32,7 +36,12 @@ for priority, many in pairs(per_priority) do
   places[priority] = redis.call('HINCRBY', K.queue, 'place:' .. priority, many) - many
 end
 -- Noted with the first job, so that a claim that is lost cannot have been the one to note it.
-if not settings[5] then redis.call('HSET', K.queue, 'run', server_run()) end
+if not settings[5] then
+  redis.call('HSET', K.queue, 'run', server_run() .. (floor and floor > 0 and text(floor) or ''))
+  redis.call('PERSIST', K.queue)
+end
+-- The next sweep is to see that it is idle no more.
+if settings[7] then note_end(K, NOW) end
 
 local found = hmget(K.jobs, ids)
 local room = math.huge

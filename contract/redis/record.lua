@@ -26,4 +26,6 @@ for i = 1, #items, 4 do
   end
 end
 redis.call('HSET', HISTOGRAMS, minute % 60, cmsgpack.pack(slice))
+-- Also of a queue that is not there any more.
+redis.call('PEXPIRE', HISTOGRAMS, 3660000)
 return {}

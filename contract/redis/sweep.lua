@@ -2,17 +2,19 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include idle.lua
 -- sweep: what time alone brings about, in one partition.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims @due @ends
 -- Head: promote, lose, expire: at most so many of each.
 -- In:  nothing.
--- Out: [promoted, expired, lost…]; three items per lost claim: id, attempt, 1 if it is dead.
+-- Out: [promoted, expired, idle, lost…]. idle: 1 if sweeps have found it so for an hour: without a job, and each setting at its default; where that is so
+--      of all partitions, see `unregister`. Three items per lost claim: id, attempt, 1 if it is dead.
 -- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is more to do.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims @due @ends')
 local promote, lose, expire = HEAD[6], HEAD[7], HEAD[8]
-local promoted, expired, out, finished = 0, 0, { 0, 0 }, {}
+local promoted, expired, out, finished = 0, 0, { 0, 0, 0 }, {}
 local keep_done, keep_dead = keep(K, true), keep(K, false)
 may_write(K)
 
@@ -103,6 +105,18 @@ sooner(head_score(K.dead), keep_dead)
 sooner(head_score(K.cancelled), keep_dead)
 local oldest_done = redis.call('LINDEX', K.done, 0)
 sooner(oldest_done and state_of(K, oldest_done)[6], keep_done)
+local idle_since = tonumber(redis.call('HGET', K.queue, 'idle'))
+if is_idle(K) and redis.call('HEXISTS', K.queue, 'listed') == 1 then
+  if not idle_since then
+    idle_since = NOW
+    redis.call('HSET', K.queue, 'idle', NOW)
+  end
+  -- Where it cannot be removed, because another partition is used, it is looked at again in a minute.
+  out[3] = NOW - idle_since >= IDLE_FOR and 1 or 0
+  sooner(out[3] == 1 and NOW + 60000 or idle_since + IDLE_FOR, 0)
+elseif idle_since then
+  redis.call('HDEL', K.queue, 'idle')
+end
 if soonest < math.huge then redis.call('ZADD', K['@ends'], text(soonest), PART) else redis.call('ZREM', K['@ends'], PART) end
 out[1], out[2] = promoted, expired
 return out

@@ -1,7 +1,7 @@
 -- configure: creates a queue or changes its settings.
 -- In:  queue; capacity and timeout (applied if set_capacity, set_timeout is 1; null: no limit); all others null: unchanged.
 -- Out: nothing.
--- Invariant: what is not given stays.
+-- Invariant: what is not given stays. Not run where nothing is given: a queue's name alone makes none.
 
 -- @statement configure
 insert into millpond_queues (

@@ -1,11 +1,15 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
--- Out: `look`: per queue the earliest of each kind, so that only queues with something to do are written to;
+-- Out: `look`: per queue the earliest of each kind, so that only queues with something to do are written to, and whether it is idle: without
+--      a job, and with each setting at its default;
 --      changes of `promote` and `expire`: how many; rows of `lost`.
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
 -- @statement look
 select name, keep_done, keep_dead,
+  capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
+    and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+    and not exists (select 1 from millpond_counts where queue = name and count <> 0) as idle,
   (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
   (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
   (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'done'      and finished_at is not null) as done_at,
@@ -51,6 +55,20 @@ where seq in (
 -- @statement remove
 -- A dead job of a queue whose keep_dead is 0.
 delete from millpond_jobs where id = :id
+
+-- @statement remove_queue
+-- One that every sweep of this caller, for an hour, has found idle. changes = 0: it is no longer. Else run the next two.
+-- Counts that this transaction has summed up are written before.
+delete from millpond_queues
+where name = :queue and capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
+  and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+  and not exists (select 1 from millpond_counts where queue = name and count <> 0)
+
+-- @statement forget_queue
+delete from millpond_histograms where queue = :queue
+
+-- @statement forget_counts
+delete from millpond_counts where queue = :queue
 
 -- @statement oldest_minute
 select min(minute) as minute from millpond_histograms

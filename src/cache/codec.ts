@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdCompressSync, zstdDecompress, zstdDecompressSync } from 'node:zlib'
 import { Packr } from 'msgpackr'
 import { MillpondError } from '../errors.ts'
+import { safeText, sketch } from '../safe-error.ts'
 import type { Encoded } from './stored.ts'
 import type { Structures } from './structures.ts'
 import { weigh } from './weigh.ts'
@@ -11,6 +12,14 @@ import { weigh } from './weigh.ts'
 const PAYS = 1024
 /** What zstd must leave at most. */
 const WORTH = 0.9
+/**
+ * How many times its own size a packed body may unpack to. Else a few kilobytes in Redis would take all memory of whoever reads them. Real
+ * values stay below; one that zstd makes smaller than this is filled up, so that every reader takes it.
+ */
+const MOST_GROWTH = 64
+/** Begins a frame that zstd steps over: four bytes, then its size, little-endian. */
+const SKIPPED = 0x184d2a50
+const SKIPPED_HEAD = 8
 /** From here on zstd runs in libuv's threads: a hop costs 50 µs, and the event loop would stand still for longer. */
 const ASIDE = 256 * 1024
 /** A body as large as this is only compressed if its beginning yields. */
@@ -22,8 +31,14 @@ const params = { [constants.ZSTD_c_compressionLevel]: 1 }
 const compress = promisify<Buffer, { params: Record<number, number> }, Buffer>(zstdCompress)
 const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(zstdDecompress)
 
-/** Plain MessagePack that every language reads. */
-const plain = new Packr({ useRecords: false, variableMapSize: true, mapsAsObjects: true, int64AsType: 'bigint' })
+/** Plain MessagePack that every language reads. No references: a few bytes of them stand for a value that takes years to walk. */
+const plain = new Packr({
+  useRecords: false,
+  variableMapSize: true,
+  mapsAsObjects: true,
+  int64AsType: 'bigint',
+  structuredClone: false,
+})
 
 export class Codec {
   readonly #structures: Structures | undefined
@@ -89,7 +104,7 @@ export class Codec {
       return value
     } catch (cause) {
       if (cause instanceof MillpondError && cause.code !== 'PayloadNotEncodable') throw cause
-      throw new MillpondError('PayloadNotDecodable', `the cached value cannot be read: ${String(cause)}`, { cause })
+      throw new MillpondError('PayloadNotDecodable', `the cached value cannot be read: ${safeText(cause)}`, { cause })
     }
   }
 
@@ -98,6 +113,9 @@ export class Codec {
     if (!packed) {
       if (body.length !== length) throw new RangeError(`it takes ${body.length} bytes instead of ${length}`)
       return body
+    }
+    if (length > body.length * MOST_GROWTH) {
+      throw new RangeError(`it says that ${body.length} bytes unpack to ${length}`)
     }
     // One more than it says, so that an honest one is never at the limit, and a bomb goes no further.
     const limit = { maxOutputLength: length + 1 }
@@ -114,12 +132,22 @@ async function squeezed(body: Buffer): Promise<Buffer | undefined> {
   if (length >= LARGE && zstdCompressSync(body.subarray(0, SAMPLE), { params }).length > SAMPLE * WORTH)
     return undefined
   const packed = length < ASIDE ? zstdCompressSync(body, { params }) : await compress(body, { params })
-  return packed.length <= length * WORTH ? packed : undefined
+  return packed.length <= length * WORTH ? filled(packed, Math.ceil(length / MOST_GROWTH)) : undefined
+}
+
+/** At least so many bytes. */
+function filled(packed: Buffer, least: number): Buffer {
+  if (packed.length >= least) return packed
+  const filling = Buffer.alloc(Math.max(SKIPPED_HEAD, least - packed.length))
+  filling.writeUInt32LE(SKIPPED, 0)
+  filling.writeUInt32LE(filling.length - SKIPPED_HEAD, 4)
+  return Buffer.concat([packed, filling])
 }
 
 function notEncodable(cause: unknown): MillpondError {
   if (cause instanceof MillpondError) return cause
-  return new MillpondError('PayloadNotEncodable', `the value cannot be cached: ${String(cause)}`, { cause })
+  // A getter or a toJSON of the value may have thrown: what it says may be part of the value.
+  return new MillpondError('PayloadNotEncodable', `the value cannot be cached: ${sketch(cause)}`)
 }
 
 /** Plain MessagePack, for clients. @throws PayloadNotEncodable */

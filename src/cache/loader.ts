@@ -13,6 +13,7 @@
 import { randomUUID } from 'node:crypto'
 import { Flights } from '../coalesce/flights.ts'
 import { isMillpondError, MillpondError, storeError } from '../errors.ts'
+import { sketch } from '../safe-error.ts'
 import type { Entry } from './entry.ts'
 import { Flying } from './flying.ts'
 import { age, type Layers, newVersion, type Wanted } from './layers.ts'
@@ -130,8 +131,8 @@ export class Loader<In> {
   #trouble(error: unknown, key: string): void {
     if (isMillpondError(error, 'Closed')) return
     const told = error instanceof MillpondError ? error : undefined
-    const message = `the loader failed: ${String(error)}`
-    this.#ground.onTrouble(told ?? new MillpondError('HandlerFailed', message, { cause: error }), key)
+    const message = `the loader failed: ${sketch(error)}`
+    this.#ground.onTrouble(told ?? new MillpondError('HandlerFailed', message, { thrown: error }), key)
   }
 
   /** @param background whoever asked has an answer already: a stale one does not do */

@@ -1,5 +1,5 @@
 /** Checks of what callers pass. */
-import { type Duration, LONGEST_TIMER, milliseconds, shown } from '../duration.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkOptions, isFunction, isSignal, type Rules } from '../options.ts'
 import type { Client } from '../stores/redis/settings.ts'
@@ -157,7 +157,7 @@ export function checkSetOptions(options: SetOptions): { life: Life; tags: readon
 export function checkWrapOptions<In>(load: unknown, options: WrapOptions<In>): CheckedWrapOptions<In> {
   const verdict = isFunction(load)
   if (verdict !== true)
-    throw new MillpondError('InvalidOption', `cache.wrap takes ${verdict} first; got ${shown(load)}`)
+    throw new MillpondError('InvalidOption', `cache.wrap takes ${verdict} first; got ${kindOf(load)}`)
   const given = checkOptions<WrapOptions<In>>(
     options,
     {

@@ -2,9 +2,10 @@
  * Values as other programs keep them in Redis: under the key as it is, without a head. For migration from such a cache and for
  * comparison; there is neither memory nor single flight.
  */
-import { type Duration, LONGEST_TIMER, milliseconds, shown } from '../duration.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkOptions } from '../options.ts'
+import { safeText, sketch } from '../safe-error.ts'
 import { checkKey } from './names.ts'
 import type { RedisSide } from './redis.ts'
 
@@ -54,17 +55,18 @@ function isNesting(value: unknown): value is Nesting {
 
 /** Names and texts in turn. @throws PayloadNotEncodable */
 export function flattened(value: unknown, nested: boolean): string[] {
-  if (!isNesting(value)) return refuse(`${shown(value)} and no names`)
+  if (!isNesting(value)) return refuse(`${kindOf(value)} and no names`)
   const words: string[] = []
   const walk = (at: Nesting, prefix: string, depth: number): void => {
     if (depth > DEEPEST) refuse(`more than ${DEEPEST} levels, or refers to itself`)
     for (const [name, item] of Object.entries(at)) {
       if (item === undefined) continue
-      if (nested && (name.includes(DOT) || name === '')) refuse(`the name ${shown(name)}, which would be taken apart`)
+      if (nested && (name.includes(DOT) || name === ''))
+        refuse('a name that is empty or has a dot, which would be taken apart')
       if (typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean' || item === null) {
         words.push(prefix + name, String(item))
       } else if (nested && isNesting(item)) walk(item, `${prefix}${name}${DOT}`, depth + 1)
-      else refuse(`${shown(item)} under ${shown(name)}`)
+      else refuse(kindOf(item))
     }
   }
   walk(value, '', 0)
@@ -81,11 +83,11 @@ export function unflattened(fields: Fields): Nested {
     let at = root
     for (const name of names) {
       const next = at[name] ?? Object.create(null)
-      if (typeof next === 'string') throw undecodable(`${shown(path)} is below a text`)
+      if (typeof next === 'string') throw undecodable('a name is below a text')
       at[name] = next
       at = next
     }
-    if (at[last] !== undefined) throw undecodable(`${shown(path)} is there twice`)
+    if (at[last] !== undefined) throw undecodable('a name is there twice')
     at[last] = text
   }
   return root
@@ -97,7 +99,7 @@ function undecodable(reason: string, cause?: unknown): MillpondError {
 
 export function plainString(redis: RedisSide): Plain<string> {
   return texts(redis, {
-    write: (value) => (typeof value === 'string' ? value : refuse(`${shown(value)} instead of a text`)),
+    write: (value) => (typeof value === 'string' ? value : refuse(`${kindOf(value)} instead of a text`)),
     read: (text) => text,
   })
 }
@@ -107,15 +109,15 @@ export function plainJson(redis: RedisSide): Plain<unknown> {
     write: (value) => {
       try {
         return JSON.stringify(value) ?? 'null'
-      } catch (cause) {
-        throw new MillpondError('PayloadNotEncodable', `the value is none for JSON: ${shown(cause)}`, { cause })
+      } catch (error) {
+        throw new MillpondError('PayloadNotEncodable', `the value is none for JSON: ${sketch(error)}`)
       }
     },
     read: (text): unknown => {
       try {
         return JSON.parse(text)
       } catch (cause) {
-        throw undecodable(String(cause), cause)
+        throw undecodable(safeText(cause), cause)
       }
     },
   })

@@ -29,7 +29,13 @@ export interface PackedRecords {
   body: Buffer
 }
 
-const OPTIONS = { maxSharedStructures: MOST, int64AsType: 'bigint', variableMapSize: true } as const
+/** Without references: a few bytes of them stand for a value that takes years to walk. */
+const OPTIONS = {
+  maxSharedStructures: MOST,
+  int64AsType: 'bigint',
+  variableMapSize: true,
+  structuredClone: false,
+} as const
 
 class Table {
   readonly id: string

@@ -1,5 +1,6 @@
 /** Who is told of what goes wrong where no caller can be. */
 import type { MillpondError } from '../errors.ts'
+import { sketch } from '../safe-error.ts'
 
 export type OnTrouble = (error: MillpondError, key: string) => void
 
@@ -24,7 +25,7 @@ export function trouble(onError: OnTrouble | undefined): OnTrouble {
       onError(error, key)
     } catch (broken) {
       // A broken hook must not become an error of whoever happened to ask.
-      warn(`onError of the cache threw ${String(broken)}`)
+      warn(`onError of the cache threw ${sketch(broken)}`)
     }
   }
 }

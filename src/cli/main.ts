@@ -9,6 +9,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
 
 // What needs a current Node is loaded only now.
 const { run } = await import('./run.ts')
+const { safeText } = await import('../safe-error.ts')
 const running = await run(process.argv.slice(2), {
   env: process.env,
   out: (text) => void process.stdout.write(text),
@@ -25,7 +26,7 @@ else {
       running.stop(signal).then(
         () => process.exit(0),
         (error: unknown) => {
-          process.stderr.write(`millpond: ${error instanceof Error ? error.message : String(error)}\n`)
+          process.stderr.write(`millpond: ${safeText(error)}\n`)
           process.exit(1)
         },
       )

@@ -1,5 +1,7 @@
 /** The commands. */
+import { shown } from '../duration.ts'
 import { isMillpondError } from '../errors.ts'
+import { safeText } from '../safe-error.ts'
 import { version } from '../serve/version.ts'
 import { type Running, startServing } from './serve.ts'
 import { serveSettings } from './settings.ts'
@@ -34,7 +36,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
       case undefined:
         throw new UsageError('a command is missing')
       default:
-        throw new UsageError(`there is no command ${JSON.stringify(command)}`)
+        throw new UsageError(`there is no command ${shown(command)}`)
     }
   } catch (error) {
     terminal.err(told(error, command))
@@ -52,5 +54,5 @@ function told(error: unknown, command: string | undefined): string {
   }
   if (isMillpondError(error)) return `millpond: ${error.code}: ${error.message}\n`
   // Such as an address that is in use: what the system says is what helps.
-  return `millpond: ${error instanceof Error ? error.message : String(error)}\n`
+  return `millpond: ${safeText(error)}\n`
 }

@@ -1,5 +1,6 @@
 /** `millpond serve`: from settings to a server that runs until it is told to stop. */
 import { isMillpondError } from '../errors.ts'
+import { sketch } from '../safe-error.ts'
 import { serve } from '../serve/index.ts'
 import { HttpServer } from '../serve/server.ts'
 import { Log } from './log.ts'
@@ -68,5 +69,5 @@ function kindOf(error: unknown): string {
 
 function messageOf(error: unknown): string {
   if (isMillpondError(error)) return `${error.code}: ${error.message}`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return sketch(error)
 }

@@ -3,9 +3,9 @@ import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { parseArgs } from 'node:util'
-import { LONGEST_TIMER, milliseconds } from '../duration.ts'
-import { isMillpondError } from '../errors.ts'
+import { LONGEST_TIMER, milliseconds, shown } from '../duration.ts'
 import { checkQueueName } from '../names.ts'
+import { safeText } from '../safe-error.ts'
 import type { Delivery } from '../serve/delivery.ts'
 import { tokenFault } from '../serve/guard.ts'
 import { signingKey } from '../serve/signature.ts'
@@ -89,8 +89,17 @@ function parsed(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, strict: true, allowPositionals: false }).values
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(parseFault(error))
   }
+}
+
+/** Node repeats an argument that it does not understand. That may be a store's URL or a token. */
+function parseFault(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') return 'there is an argument that belongs to no option'
+  if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return safeText(error)
+  const [option = ''] = /--?[a-z-]{1,30}(?=')/.exec(safeText(error)) ?? []
+  return option === '' ? 'there is an option that is not known' : `there is no option ${option}`
 }
 
 function defined<Name extends string>(name: Name, value: number | undefined): { [K in Name]?: number } {
@@ -101,14 +110,14 @@ function whole(option: string, text: string | undefined, least: number, most: nu
   if (text === undefined) return undefined
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
   if (number >= least && number <= most) return number
-  throw new UsageError(`${option} is a whole number from ${least} to ${most}, not ${JSON.stringify(text)}`)
+  throw new UsageError(`${option} is a whole number from ${least} to ${most}, not ${shown(text)}`)
 }
 
 function time(option: string, text: string, least: number): number {
   try {
     return milliseconds(/^\d+$/.test(text) ? Number(text) : text, option, least, LONGEST_TIMER)
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(safeText(error))
   }
 }
 
@@ -118,7 +127,7 @@ async function addressOf(host: string): Promise<string> {
     // What is listened on is what was checked: a name may mean something else the next time.
     return (await lookup(host)).address
   } catch {
-    throw new UsageError(`--host ${JSON.stringify(host)} is no address and no name that is known`)
+    throw new UsageError(`--host ${shown(host)} is no address and no name that is known`)
   }
 }
 
@@ -146,7 +155,9 @@ function content(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new UsageError(`${option}: ${error instanceof Error ? error.message : String(error)}`)
+    const why = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
+    // Not its name: the secret itself may have been given in its place.
+    throw new UsageError(`${option}: the file cannot be read${why}`)
   }
 }
 
@@ -182,7 +193,7 @@ function targetOf(target: string, insecure: boolean): { queue: string; url: URL 
   try {
     checkQueueName(queue)
   } catch (error) {
-    throw new UsageError(`--deliver: ${isMillpondError(error) ? error.message : String(error)}`)
+    throw new UsageError(`--deliver: ${safeText(error)}`)
   }
   const url = new URL(text)
   if (url.username !== '' || url.password !== '')

@@ -3,7 +3,7 @@
  *
  * Those who wait for a queue stand in a line. A bell, or the second that may have hidden one, makes the first of the line ask the store; where
  * that got something the next two ask, then four, and so on: a hundred who wait cost one call where one job came. What one asks
- * and finds empty is empty for all, so those who do not wait are sent away then.
+ * and finds empty is empty for all, so those who do not wait are sent away then. Nothing here walks the line for each who comes or leaves.
  */
 import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
 
@@ -19,14 +19,17 @@ interface Waiter {
   request: ClaimRequest
   resolve: (claimed: Claimed) => void
   reject: (error: unknown) => void
-  /** It is sent away as soon as there is nothing for it. */
-  impatient: boolean
+  /** Greater than that of everyone before it in the line. */
+  number: number
   asking: boolean
   gone: boolean
 }
 
 interface Line {
-  waiters: Waiter[]
+  /** In the order in which they came. */
+  waiters: Set<Waiter>
+  /** Of these, those who are sent away as soon as there is nothing for them. */
+  impatient: Set<Waiter>
   serving: boolean
   again: boolean
 }
@@ -37,6 +40,7 @@ export class Claims {
   readonly #underWay = new Set<Promise<unknown>>()
   #unlisten: (() => void) | undefined
   #poll: NodeJS.Timeout | undefined
+  #numbers = 0
   #stopping = false
 
   constructor(store: Store) {
@@ -57,8 +61,9 @@ export class Claims {
     if (signal.aborted) return nothing(request)
     const { promise, resolve, reject } = Promise.withResolvers<Claimed>()
     const impatient = wait === 0 || this.#stopping
-    const waiter: Waiter = { request, resolve, reject, impatient, asking: false, gone: false }
+    const waiter: Waiter = { request, resolve, reject, number: this.#numbers++, asking: false, gone: false }
     const line = this.#join(request.queue, waiter)
+    if (impatient) line.impatient.add(waiter)
     const timer = impatient ? undefined : setTimeout(() => this.#dismiss(request.queue, waiter), wait)
     const hangUp = () => {
       waiter.gone = true
@@ -98,19 +103,19 @@ export class Claims {
   /** How many wait. */
   get waiting(): number {
     let count = 0
-    for (const { waiters } of this.#lines.values()) count += waiters.length
+    for (const { waiters } of this.#lines.values()) count += waiters.size
     return count
   }
 
   /** From now on nobody waits. */
   stop(): void {
     this.#stopping = true
-    for (const [queue, { waiters }] of this.#lines) for (const waiter of [...waiters]) this.#dismiss(queue, waiter)
+    for (const [queue, { waiters }] of this.#lines) for (const waiter of waiters) this.#dismiss(queue, waiter)
   }
 
   #join(queue: string, waiter: Waiter): Line {
-    const line = this.#lines.get(queue) ?? { waiters: [], serving: false, again: false }
-    line.waiters.push(waiter)
+    const line = this.#lines.get(queue) ?? { waiters: new Set(), impatient: new Set(), serving: false, again: false }
+    line.waiters.add(waiter)
     this.#lines.set(queue, line)
     if (this.#poll === undefined) {
       this.#unlisten = this.#store.listen((bell) => {
@@ -126,14 +131,13 @@ export class Claims {
 
   #leave(queue: string, waiter: Waiter): void {
     const line = this.#lines.get(queue)
-    const place = line?.waiters.indexOf(waiter) ?? -1
-    if (line === undefined || place < 0) return
-    line.waiters.splice(place, 1)
+    if (!line?.waiters.delete(waiter)) return
+    line.impatient.delete(waiter)
     this.#tidy(queue, line)
   }
 
   #tidy(queue: string, line: Line): void {
-    if (line.waiters.length > 0 || line.serving) return
+    if (line.waiters.size > 0 || line.serving) return
     this.#lines.delete(queue)
     if (this.#lines.size > 0) return
     clearInterval(this.#poll)
@@ -143,7 +147,9 @@ export class Claims {
 
   /** One that is asking gets what it asked for. */
   #dismiss(queue: string, waiter: Waiter): void {
-    waiter.impatient = true
+    const line = this.#lines.get(queue)
+    if (!line?.waiters.has(waiter)) return
+    line.impatient.add(waiter)
     if (waiter.asking) return
     waiter.resolve(nothing(waiter.request))
     this.#leave(queue, waiter)
@@ -159,16 +165,17 @@ export class Claims {
   /** Never rejects. */
   async #serveAll(queue: string, line: Line): Promise<void> {
     let size = 1
-    while (line.again && line.waiters.length > 0) {
+    while (line.again && line.waiters.size > 0) {
       line.again = false
-      const present = [...line.waiters]
-      const got = await Promise.all(present.slice(0, size).map((waiter) => this.#ask(queue, waiter)))
+      const present = this.#numbers
+      const got = await Promise.all(firstOf(line.waiters, size).map((waiter) => this.#ask(queue, waiter)))
       if (got.every((one) => one)) {
         line.again = true
         size = Math.min(size * 2, WAVE)
       } else {
         size = 1
-        for (const waiter of present) if (waiter.impatient) this.#dismiss(queue, waiter)
+        // Not those who came meanwhile: nobody has asked since.
+        for (const waiter of line.impatient) if (waiter.number < present) this.#dismiss(queue, waiter)
       }
     }
     // In the same turn as the last look at the line: whoever joins from now on is served anew.
@@ -215,4 +222,13 @@ export class Claims {
 /** The answer to one that is sent away; nobody looks at its times. */
 function nothing({ lease }: ClaimRequest): Claimed {
   return { now: Date.now(), lease: lease ?? 0, jobs: [], retryAfter: null }
+}
+
+function firstOf(waiters: ReadonlySet<Waiter>, count: number): Waiter[] {
+  const first: Waiter[] = []
+  for (const waiter of waiters) {
+    if (first.length === count) break
+    first.push(waiter)
+  }
+  return first
 }

@@ -15,14 +15,15 @@ import type { Millpond } from '../millpond.ts'
 import type { Outcome } from '../outcome.ts'
 import type { BackoffPolicy } from '../store.ts'
 import { jsonText } from '../web/answer.ts'
-import type { Worker } from '../worker.ts'
+import { checkPlain } from '../web/plain.ts'
+import { type Answer, isSuccess, Receiver } from './receiver.ts'
 import { retryAfter } from './retry-after.ts'
 import { signatureHeaders } from './signature.ts'
 import { version } from './version.ts'
 
 export interface Delivery {
   queue: string
-  /** Where to; `https:`, or `http:` on this machine. */
+  /** Where to: `https:`, or `http:` to this machine; without user and password. */
   url: URL
   /** What to sign with, one signature each. */
   keys: readonly Buffer[]
@@ -36,31 +37,34 @@ export interface Delivery {
 
 /** Ten attempts, which is what jobs have unless they say otherwise, span two days, as the specification advises. */
 const BACKOFF: BackoffPolicy = { base: 5000, factor: 4, max: 24 * 3_600_000, jitter: 0.5 }
-/** Bytes of an answer that may become a result. */
-const LONGEST_ANSWER = 64 * 1024
 
 /**
  * @param maxPayload bytes of an encoded result, as the pond has it
- * @returns a worker, which runs until it is closed
- * @throws InvalidName, Closed
+ * @returns lets go of what connects to the receiver; to be called once the pond is closed
+ * @throws InvalidName, InvalidOption, Closed
  */
-export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number): Worker {
+export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number): () => void {
+  const { url, timeout, concurrency } = delivery
+  const receiver = new Receiver(url, timeout, concurrency)
   // Computed here, so that the queue's own policy stays as it is for workers of other kinds.
   const backoff = (attempt: number) => delayAfter(BACKOFF, attempt, Math.random())
   const queue = pond.queue(delivery.queue, { retry: { backoff } })
-  return queue.work((job, context) => attempt(delivery, job, context, maxPayload), {
-    concurrency: delivery.concurrency,
-  })
+  queue.work((job, context) => attempt(delivery, receiver, job, context, maxPayload), { concurrency })
+  return () => receiver.close()
 }
 
 /** What the answer holds, or what is to become of the job. @throws Error for another attempt by the backoff */
-async function attempt(delivery: Delivery, job: Job, context: Context, maxPayload: number): Promise<unknown> {
+async function attempt(
+  delivery: Delivery,
+  receiver: Receiver,
+  job: Job,
+  context: Context,
+  maxPayload: number,
+): Promise<unknown> {
   try {
-    const response = await post(delivery, job, context.signal)
-    const { status } = response
-    if (response.ok) return await resultOf(response, maxPayload)
-    await discard(response)
-    return refused(status, response.headers.get('retry-after'), context)
+    const answer = await post(receiver, delivery.keys, job, context.signal)
+    if (isSuccess(answer.status)) return resultOf(answer, maxPayload)
+    return refused(answer.status, answer.headers['retry-after'], context)
   } catch (error) {
     const known = error instanceof Refused ? error : new Refused(reason(error, delivery.timeout))
     delivery.onFailure?.({ id: job.id, queue: job.queue, attempt: job.attempt }, known.message)
@@ -80,55 +84,38 @@ class Refused extends Error {
   }
 }
 
-function post({ url, keys, timeout }: Delivery, job: Job, signal: AbortSignal): Promise<Response> {
+function post(receiver: Receiver, keys: readonly Buffer[], job: Job, signal: AbortSignal): Promise<Answer> {
   const { id, queue, attempt, attempts, data, trace, pushedAt } = job
   const body = jsonText({ type: queue, timestamp: pushedAt.toISOString(), data, id, attempt, attempts })
-  return fetch(url, {
-    method: 'POST',
-    redirect: 'manual',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, */*;q=0.1',
-      'user-agent': `millpond/${version()}`,
-      ...signatureHeaders(keys, id, Math.floor(Date.now() / 1000), body),
-      ...(trace === null ? {} : { traceparent: trace }),
-    },
-    body,
-  })
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, */*;q=0.1',
+    'accept-encoding': 'identity',
+    'user-agent': `millpond/${version()}`,
+    ...signatureHeaders(keys, id, Math.floor(Date.now() / 1000), body),
+    ...(trace === null ? {} : { traceparent: trace }),
+  }
+  return receiver.post(headers, body, signal)
 }
 
-function refused(status: number, asked: string | null, context: Context): never {
+function refused(status: number, asked: string | undefined, context: Context): never {
   const message = `the webhook answered ${status}`
   if (status === 410) throw new Refused(message, context.giveUp(message))
-  const delay = asked === null ? undefined : retryAfter(asked, Date.now())
+  const delay = asked === undefined ? undefined : retryAfter(asked, Date.now())
   throw new Refused(message, delay === undefined ? undefined : context.retry(delay, message))
 }
 
-/** What is still to come of it is of no use. Never rejects: what the answer said holds, also where its connection broke since. */
-async function discard({ body }: Response): Promise<void> {
-  await body?.cancel().catch(() => {})
-}
-
 /**
- * The JSON of an answer; undefined where there is none, too much of it, or more levels than can be stored. The work is done either way. Never
- * rejects.
+ * The JSON of an answer; undefined where there is none, too much of it, or what cannot be stored: the work is done either way. Requests with
+ * such keys or so many levels are refused (`checkPlain`), and an answer is no better known.
  */
-async function resultOf(response: Response, maxPayload: number): Promise<unknown> {
-  const isJson = /^application\/(?:[^;]+\+)?json\b/i.test(response.headers.get('content-type') ?? '')
-  const chunks: Uint8Array[] = []
-  let size = 0
-  if (!isJson || response.body === null) {
-    await discard(response)
-    return undefined
-  }
+function resultOf({ headers, body }: Answer, maxPayload: number): unknown {
+  const isJson = /^application\/(?:[^;]+\+)?json\b/i.test(headers['content-type'] ?? '')
+  const coding = headers['content-encoding'] ?? 'identity'
+  if (body === undefined || !isJson || coding.trim().toLowerCase() !== 'identity') return undefined
   try {
-    for await (const chunk of response.body) {
-      size += chunk.byteLength
-      if (size > LONGEST_ANSWER) return undefined
-      chunks.push(chunk)
-    }
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    checkPlain(value)
     encode(value, 'result', maxPayload)
     return value
   } catch {
@@ -140,15 +127,7 @@ function reason(error: unknown, timeout: number): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `the webhook did not answer within ${timeout} ms`
   // It is what the attempt's signal was aborted with.
   if (isMillpondError(error)) return `the attempt was over before the webhook answered: ${error.code}`
-  const why = whyUnreached(error)
-  return `the webhook could not be reached${why === '' || why.includes('://') ? '' : `: ${why}`}`
-}
-
-/** A code: Node has it in the cause, Bun in the error itself. Deno has none, but says it at the end of a message that names the whole URL. */
-function whyUnreached(error: unknown): string {
-  if (!(error instanceof Error)) return ''
-  for (const source of [error.cause, error]) {
-    if (source instanceof Error && 'code' in source && typeof source.code === 'string') return source.code
-  }
-  return error.cause instanceof Error ? (error.cause.message.split(': ').at(-1) ?? '') : ''
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? `: ${error.code}` : ''
+  // No message: some name the whole URL.
+  return `the webhook could not be reached${code}`
 }

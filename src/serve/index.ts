@@ -4,7 +4,7 @@
  */
 
 import { closeTimeout } from '../closing.ts'
-import type { Duration } from '../duration.ts'
+import { type Duration, kindOf } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
 import { type OnError, reporter } from '../web/report.ts'
@@ -93,13 +93,17 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     onError,
   })
 
+  const receivers: (() => void)[] = []
   const close = async (timeout: number) => {
     await service.settled()
     await sweeper.stop()
     await pond.close({ timeout })
+    for (const letGo of receivers) letGo()
   }
   try {
-    for (const delivery of given.deliveries ?? []) deliver(pond, delivery, maxPayload)
+    // Whoever is told of failed deliveries needs no process warnings of them.
+    if (given.deliveries?.every(({ onFailure }) => onFailure !== undefined)) pond.on('dead', () => {})
+    for (const delivery of given.deliveries ?? []) receivers.push(deliver(pond, delivery, maxPayload))
   } catch (error) {
     await close(0)
     throw error
@@ -114,7 +118,8 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
 
 /** @throws InvalidOption */
 function tokensFault(value: unknown): string | undefined {
-  if (!Array.isArray(value)) return 'an array of texts'
+  if (!Array.isArray(value))
+    throw new MillpondError('InvalidOption', `serve: tokens must be an array of texts; got ${kindOf(value)}`)
   for (const token of value) {
     const fault = typeof token === 'string' ? tokenFault(token) : 'a token is a text'
     // Not as other options are refused: that would show it.

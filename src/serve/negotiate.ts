@@ -6,8 +6,12 @@ import { notAcceptable } from './refuse.ts'
 
 const TAKEN = 'application/json, application/msgpack'
 
+/** Headers of which one, be it empty, stands in for the Content-Type of a request without a body: no form of a web page can send any. */
+const NOT_OF_A_FORM = ['x-requested-with', 'prefer']
+
 /**
- * JSON and MessagePack alone: a page of another origin can send forms and plain text without being asked about, but not these.
+ * JSON and MessagePack alone: a page of another origin can send forms and plain text without being asked about, but not these. Nor can it
+ * send such headers as stand in for a type where there is no body.
  * @returns whether there is a body to read @throws Refusal: 415
  */
 export function checkContentType(request: Request, required: boolean): boolean {
@@ -16,8 +20,9 @@ export function checkContentType(request: Request, required: boolean): boolean {
     // Without a type nothing is read, but what is announced must not be ignored.
     const announced =
       request.headers.has('transfer-encoding') || Number(request.headers.get('content-length') ?? 0) !== 0
-    if (!required && !announced) return false
-    throw unsupported('The request has no Content-Type')
+    if (required || announced) throw unsupported('The request has no Content-Type')
+    if (NOT_OF_A_FORM.some((name) => request.headers.has(name))) return false
+    throw unsupported('The request has neither a Content-Type nor X-Requested-With')
   }
   if (
     type === null ||

@@ -56,8 +56,9 @@ function operation(route: Route, withToken: boolean, components: Map<string, unk
     ...Object.entries(query ?? {}).map(([name, given]) => parameter('query', name, given)),
     ...Object.entries(headers ?? {}).map(([name, given]) => parameter('header', name, given)),
   ]
-  // Whatever the route: the token, the host and origin, and Accept.
+  // Whatever the route: path and query, the token, the host and origin, and Accept.
   const own = [
+    400,
     ...(withToken && open !== true ? [401] : []),
     403,
     406,

@@ -41,7 +41,10 @@ export interface Route<Body = unknown, Query = unknown> {
   query?: Readonly<Record<string, Parameter>>
   /** Request headers that have a meaning here. */
   headers?: Readonly<Record<string, Parameter>>
-  /** Without `required` no body at all stands for an empty object. */
+  /**
+   * Every POST has one, if only of nothing: its Content-Type, or a header in its place, is what forms of other sites cannot send. Without
+   * `required` no body at all stands for an empty object.
+   */
   body?: { schema: Schema; required: boolean }
   answers: Readonly<Record<number, Answer>>
   /** Statuses of problem documents besides those that any route may answer with. */

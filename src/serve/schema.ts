@@ -2,6 +2,8 @@
  * The part of JSON Schema (2020-12) that the routes need. One object both checks what comes in and stands in the OpenAPI document, so
  * that the document says what is checked.
  */
+import { LAST_TIME } from '../web/time.ts'
+
 export type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null'
 
 export interface Schema {
@@ -107,9 +109,9 @@ function object(value: object, schema: Schema, path: string, issues: Issue[], wr
     const own = Object.hasOwn(properties, name) ? properties[name] : undefined
     if (own !== undefined) visit(item, own, joined(path, name), issues)
     else if (schema.additionalProperties === false) {
-      wrong(
-        `has an unknown member ${JSON.stringify(name.slice(0, 40))}; known are ${Object.keys(properties).join(', ')}`,
-      )
+      const known = Object.keys(properties).join(', ')
+      const shown = JSON.stringify(name.slice(0, 40))
+      wrong(`has an unknown member ${shown}; ${known === '' ? 'there are none here' : `known are ${known}`}`)
       return
     }
   }
@@ -145,14 +147,25 @@ function joined(path: string, part: string | number): string {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
-const TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
+const TIME =
+  /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
-/** Milliseconds since 1970 of a date-time (RFC 3339), a leap second being the second after it; undefined where it is none. */
+/**
+ * Milliseconds since 1970 of a date-time (RFC 3339), a leap second being the second after it; undefined where it is none, or where in UTC it
+ * is after the year 9999, so that an answer could not name it.
+ */
 export function timeOf(text: string): number | undefined {
-  if (!TIME.test(text)) return undefined
-  const leap = text.slice(17, 19) === '60'
-  const ms = Date.parse((leap ? `${text.slice(0, 17)}59${text.slice(19)}` : text).toUpperCase())
-  return Number.isNaN(ms) ? undefined : ms + (leap ? 1000 : 0)
+  const [, year, month, day, , second] = TIME.exec(text) ?? []
+  if (day === undefined || Number(day) > daysOf(Number(year), Number(month))) return undefined
+  const leap = second === '60'
+  const ms = Date.parse((leap ? `${text.slice(0, 17)}59${text.slice(19)}` : text).toUpperCase()) + (leap ? 1000 : 0)
+  return ms <= LAST_TIME ? ms : undefined
+}
+
+/** @param month from 1 */
+function daysOf(year: number, month: number): number {
+  // Leap years recur every 400 years, and the first hundred would be taken for those of the 20th century.
+  return new Date(Date.UTC(year + 400, month, 0)).getUTCDate()
 }
 
 /** Of the tables' own patterns, so there are few. */

@@ -5,7 +5,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIPv6, type Socket } from 'node:net'
-import { toNode } from '../web/node.ts'
+import { closeServer, toNode } from '../web/node.ts'
 import { problem } from '../web/problem.ts'
 
 export interface ServerOptions {
@@ -81,15 +81,11 @@ export class HttpServer {
   }
 
   async #stop(timeout: number): Promise<void> {
-    const closed = new Promise<void>((resolve) => {
-      this.#server.close(() => resolve())
-    })
+    const closed = closeServer(this.#server, { timeout })
     // Otherwise clients would go on asking through connections that are open.
     for (const outgoing of this.#underWay) outgoing.shouldKeepAlive = false
     this.#options.stopping()
-    const timer = setTimeout(() => this.#server.closeAllConnections(), timeout)
     await closed
-    clearTimeout(timer)
     // Node tells of the server's end before it tells the answers that they were cut, upon which claims are given back.
     await Promise.all([...this.#underWay].map(over))
   }
@@ -97,11 +93,8 @@ export class HttpServer {
   #note(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const began = performance.now()
     this.#underWay.add(outgoing)
-    if (this.#stopped !== undefined) outgoing.shouldKeepAlive = false
     outgoing.once('close', () => {
       this.#underWay.delete(outgoing)
-      // A stream told its client, when it began, that the connection would stay.
-      if (this.#stopped !== undefined) setImmediate(() => this.#server.closeIdleConnections())
       const { onAnswer } = this.#options
       if (onAnswer === undefined) return
       const path = (incoming.url ?? '').split('?', 1)[0] ?? ''

@@ -98,7 +98,9 @@ export class Service {
 
   async #body(request: Request, { body }: Route): Promise<unknown> {
     if (body === undefined) return undefined
-    const value = checkContentType(request, body.required) ? await readBody(request, this.#limits) : {}
+    const optional = !body.required
+    const sent = checkContentType(request, body.required) ? await readBody(request, this.#limits, optional) : undefined
+    const value = sent === undefined && optional ? {} : sent
     const issues = check(value, body.schema)
     if (issues.length > 0) throw invalid(422, 'The body', issues)
     return value

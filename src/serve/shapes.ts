@@ -1,7 +1,7 @@
 /** The shapes of requests and answers, as JSON Schema. */
-import { LAST_MOMENT } from '../duration.ts'
 import { ERROR_CODES } from '../errors.ts'
 import { JOB_STATES } from '../store.ts'
+import { LAST_TIME } from '../web/time.ts'
 import type { Schema } from './schema.ts'
 
 /** Milliseconds. Text such as "30s" has no place here: no schema can say how long is too long. */
@@ -46,9 +46,10 @@ const options: Readonly<Record<string, Schema>> = {
   priority: { type: 'integer', minimum: 0, maximum: 9, default: 4, description: 'Higher first.' },
   delay: duration('Due after this long', 0, CENTURY),
   runAt: {
-    description: 'when it is due: a time in ISO 8601, or milliseconds since 1970',
+    description:
+      'when it is due: a time in RFC 3339, or milliseconds since 1970; up to the end of the year 9999 in UTC',
     anyOf: [
-      { type: 'integer', minimum: 0, maximum: LAST_MOMENT },
+      { type: 'integer', minimum: 0, maximum: LAST_TIME },
       { type: 'string', format: 'date-time' },
     ],
   },
@@ -125,6 +126,11 @@ const facts: Readonly<Record<string, Schema>> = {
   progress: anything,
   result: anything,
   error: { ...jobError, description: 'Why the last failed attempt failed.' },
+  undecodable: {
+    type: 'array',
+    items: { type: 'string', enum: ['data', 'progress', 'result'] },
+    description: 'What the store has of the job but cannot be decoded, and so is left out. Only where there is such.',
+  },
 }
 const ALWAYS = ['id', 'queue', 'state', 'priority', 'attempt', 'attempts', 'pushedAt', 'dueAt']
 
@@ -135,12 +141,12 @@ export const listedJob: Schema = {
   type: 'object',
   properties: {
     ...facts,
-    data: anything,
+    data: { ...anything, description: `${anything.description} Left out where it cannot be decoded.` },
     key: { type: 'string' },
     group: { type: 'string' },
     worker: { type: 'string' },
   },
-  required: [...ALWAYS, 'data'],
+  required: ALWAYS,
 }
 
 export const jobList: Schema = {
@@ -176,6 +182,13 @@ export const requeued: Schema = {
   type: 'object',
   properties: { requeued: { type: 'integer', description: 'How many jobs went back to waiting.' } },
   required: ['requeued'],
+}
+
+export const nothing: Schema = {
+  title: 'Nothing',
+  description: 'An empty object, or no body.',
+  type: 'object',
+  additionalProperties: false,
 }
 
 export const claimRequest: Schema = {

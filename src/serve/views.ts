@@ -4,6 +4,7 @@ import type { JobInfo } from '../job.ts'
 import type { QueueReport } from '../stats.ts'
 import type { ClaimedJob } from '../store.ts'
 import { jsonText } from '../web/answer.ts'
+import { timeText } from '../web/time.ts'
 import { jobView } from '../web/view.ts'
 
 /** @param now the store's time of the claim @throws PayloadNotDecodable */
@@ -21,7 +22,7 @@ export function claimView(queue: string, claimed: ClaimedJob, now: number, lease
 
 export function listView(job: JobInfo): Record<string, unknown> {
   const { data, key, group, worker, error } = job
-  return { ...jobView(job), data, ...present({ key, group, worker, error }) }
+  return { ...jobView(job), ...(data === undefined ? {} : { data }), ...present({ key, group, worker, error }) }
 }
 
 export function reportView(report: QueueReport): Record<string, unknown> {
@@ -30,7 +31,7 @@ export function reportView(report: QueueReport): Record<string, unknown> {
 }
 
 function iso(ms: number): string {
-  return new Date(ms).toISOString()
+  return timeText(new Date(ms))
 }
 
 function present(members: Record<string, unknown>): Record<string, unknown> {

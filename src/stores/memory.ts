@@ -13,6 +13,7 @@
 
 import { delayAfter } from '../backoff.ts'
 import { MillpondError } from '../errors.ts'
+import { shownName } from '../options.ts'
 import type {
   Bell,
   Capabilities,
@@ -38,6 +39,7 @@ import type {
   Swept,
 } from '../store.ts'
 import { Bells } from './bells.ts'
+import { IdleQueues, setsNothing } from './idle.ts'
 import { MemoryAdmin } from './memory/admin.ts'
 import { Breath } from './memory/breath.ts'
 import { Claim, copyEncoded, copyError, isFinal, Job, ORIGIN } from './memory/job.ts'
@@ -49,12 +51,12 @@ export const open: OpenStore = async (url, options) => {
   if (address !== 'memory:' && address !== 'memory://') {
     throw new MillpondError(
       'InvalidOption',
-      `The memory store is opened with "memory:" and nothing more, not "${url}".`,
+      'The memory store is opened with "memory:" and nothing more: no host, no path.',
     )
   }
   for (const name of [...new URLSearchParams(query).keys(), ...Object.keys(options)]) {
     if (name === 'clock') continue
-    throw new MillpondError('InvalidOption', `The memory store has no option "${name}"; leave it out.`)
+    throw new MillpondError('InvalidOption', `The memory store has no option ${shownName(name)}; leave it out.`)
   }
   return new MemoryStore(options.clock ?? Date.now)
 }
@@ -66,6 +68,7 @@ class MemoryStore implements Store {
   readonly #clock: () => number
   readonly #jobs = new Map<string, Job>()
   readonly #queues = new Map<string, MemoryQueue>()
+  readonly #idle = new IdleQueues()
   readonly #bells = new Bells()
   readonly #breath = new Breath()
   #places = 0
@@ -84,6 +87,7 @@ class MemoryStore implements Store {
 
   async configure(settings: QueueSettings): Promise<void> {
     this.#assertOpen()
+    if (setsNothing(settings)) return
     const queue = this.#queue(settings.queue)
     queue.configure(settings)
     // Either may be what someone waits for: a raised capacity, or the end of a pause.
@@ -228,7 +232,7 @@ class MemoryStore implements Store {
   async sweep(limit: number): Promise<Swept> {
     this.#assertOpen()
     const now = this.#now()
-    const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
+    const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
     for (const queue of this.#queues.values()) {
       this.#promote(queue, now, limit, swept)
       this.#takeBack(queue, now, limit, swept)
@@ -237,8 +241,15 @@ class MemoryStore implements Store {
       const due = queue.nextDueIn(now)
       if (due !== null) swept.nextDue = Math.min(swept.nextDue ?? due, due)
     }
+    this.#removeIdle(now)
+    swept.queues = this.#queues.size
     swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
     return swept
+  }
+
+  #removeIdle(now: number): void {
+    const idle = [...this.#queues.values()].flatMap((queue) => (queue.idle ? [queue.name] : []))
+    for (const name of this.#idle.found(idle, now)) this.#queues.delete(name)
   }
 
   #promote(queue: MemoryQueue, now: number, limit: number, swept: Swept): void {

@@ -1,8 +1,9 @@
 /**
  * A POST becomes a job. A function from Request to Response, so that it runs wherever there are such.
  *
- *   guard ─► body ─► data ─► push ─┬─► 202, Location, { id, state }
- *                                  └─ Prefer: wait ─► final in time: 200, the job with its result
+ *   guard ─► body ─► data ─► push ─┬─ stored ───────────────────────┬─► 202, Location, { id, state }
+ *                                  └─ a job was there ─► existing ──┤
+ *                                                         └─► 409   └─ Prefer: wait ─► final in time: 200, the job with its result
  */
 import type { Duration } from '../duration.ts'
 import { MAX_PAYLOAD } from '../encoding.ts'
@@ -12,18 +13,23 @@ import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
 import type { Pushed, PushOptions } from '../push.ts'
 import type { Queue } from '../queue.ts'
 import { answer } from './answer.ts'
-import { type BodyLimits, readBody } from './body.ts'
+import { readBody } from './body.ts'
+import type { BodyLimits } from './bounded-body.ts'
+import { type Bounds, boundBody } from './bounded-request.ts'
 import { preferredWait, traceParent } from './headers.ts'
 import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, keyOf, sameData, scopeOf } from './idempotency.ts'
 import { problem, Refusal, troubleOf } from './problem.ts'
 import { type OnError, reporter } from './report.ts'
-import { isDuration, isResponse, millisecondsOr, Slots } from './settings.ts'
+import { isDuration, isResponse, millisecondsOr, Slots, stoppedBy } from './settings.ts'
 import { isFinal, jobView } from './view.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
 export interface AcceptOptions<Input = unknown> {
-  /** Whether the request may push: undefined or true lets it pass, false is a 403, a Response is the answer. Asked before the body is read. */
+  /**
+   * Whether the request may push: undefined or true lets it pass, false is a 403, a Response is the answer. Asked before the body is read.
+   * Here and in the other hooks, the request's own ways to its body (`formData()`, `clone()` and so on) keep to `maxBody` and `bodyTimeout`.
+   */
   guard?: (request: Request) => MaybePromise<Response | boolean | undefined>
   /**
    * Makes the payload, or a Response that refuses. The body is read when asked for, within the limits; unless this is given, it is the
@@ -32,6 +38,12 @@ export interface AcceptOptions<Input = unknown> {
   data?: (request: Request, body: () => Promise<unknown>) => MaybePromise<Input | Response>
   /** Options of the push, such as priority, delay, key or group. Where they have an `id`, that counts, and an `Idempotency-Key` means nothing. */
   push?: (request: Request, data: Input) => MaybePromise<Omit<PushOptions, 'tx'>>
+  /**
+   * Whether the request may have a job for its answer that was there already, by the `key` or `id` of `push` or by its `Idempotency-Key`:
+   * anything but true is a 409, which shows nothing of the job. Unless given, only a job of the same `Idempotency-Key` and scope is answered
+   * with. `'shared'`: all clients are one tenant, and may have each other's jobs.
+   */
+  existing?: 'shared' | ((request: Request, job: JobInfo) => MaybePromise<boolean>)
   /** How `Idempotency-Key` is understood. */
   idempotency?: IdempotencyOptions
   /** Where the job can be followed: a path or URL with `:id` in it, `/jobs/:id` unless given. */
@@ -54,6 +66,7 @@ const RULES: Rules<AcceptOptions> = {
   guard: isFunction,
   data: isFunction,
   push: isFunction,
+  existing: (value) => value === 'shared' || typeof value === 'function' || "'shared' or a function",
   idempotency: (value) => checkOptions(value as IdempotencyOptions, IDEMPOTENCY_RULES, 'idempotency') !== undefined,
   location: (value) => (typeof value === 'string' && value.includes(':id')) || 'a path with :id in it',
   maxBody: isInteger(0, 512 * 1024 * 1024),
@@ -66,7 +79,7 @@ const RULES: Rules<AcceptOptions> = {
 
 /**
  * A handler that takes POST requests and pushes each as a job. It never rejects: whatever goes wrong is a problem document
- * (RFC 9457): 400, 403, 405, 408, 413, 415, 422, 500, 503.
+ * (RFC 9457): 400, 403, 405, 408, 409, 413, 415, 422, 500, 503.
  * @throws InvalidOption
  */
 export function accept<Input>(
@@ -84,45 +97,63 @@ export function accept<Input>(
   const waiting = new Slots(given.maxWaiting ?? 1000)
   const report = reporter(given.onError)
   const { pond } = queue
+  const { guard, data, push, idempotency, existing } = given
+  const hooked = [guard, data, push, idempotency?.scope, existing].some((hook) => typeof hook === 'function')
 
   return async (request) => {
+    let bounds: Bounds | undefined
     try {
-      return await handle(request)
+      if (hooked) bounds = boundBody(request, limits)
+      return await handle(request, bounds)
     } catch (error) {
-      const trouble = troubleOf(error, retryAfter)
+      const trouble = troubleOf(bounds?.refusal ?? error, retryAfter)
       if (trouble.ours) report(error, request)
       return problem(trouble.problem)
     }
   }
 
-  async function handle(request: Request): Promise<Response> {
+  async function handle(request: Request, bounds: Bounds | undefined): Promise<Response> {
     if (request.method !== 'POST') {
       return problem({ status: 405, detail: 'Jobs are pushed with POST.', headers: { allow: 'POST' } })
     }
-    const verdict = await given.guard?.(request)
+    const verdict = await guard?.(request)
     if (isResponse(verdict)) return verdict
     if (verdict !== undefined && verdict !== true) throw new Refusal({ status: 403, detail: 'This is not allowed.' })
     const key = keyOf(request)
-    const data = await payload(request)
-    if (isResponse(data)) return data
+    const made = await payload(request)
+    if (isResponse(made)) return made
     const trace = traceParent(request)
-    const own = await given.push?.(request, data)
+    const own = await push?.(request, made)
     const id =
       key === undefined || own?.id !== undefined
         ? undefined
-        : derivedId(queue.name, await scopeOf(request, given.idempotency), key)
-    const push = { ...(trace === undefined ? {} : { trace }), ...own, ...(id === undefined ? {} : { id }) }
-    const pushed = await queue.push(data, push)
+        : derivedId(queue.name, await scopeOf(request, idempotency, existing === 'shared'), key)
+    const options = { ...(trace === undefined ? {} : { trace }), ...own, ...(id === undefined ? {} : { id }) }
+    // Whatever the hooks made of it: a body that was not read to its end is no payload.
+    if (bounds?.refusal) throw bounds.refusal
+    const pushed = await queue.push(made, options)
     const job = pushed.existing ? await pond.job(pushed.id) : undefined
-    if (job && pushed.id === id && given.idempotency?.compare !== false && !sameData(job.data, data)) {
-      const detail = 'This Idempotency-Key was used with another payload. Nothing was stored.'
-      throw new Refusal({ status: 422, code: 'InvalidOption', detail })
+    if (pushed.existing) {
+      const isOwn = pushed.id === id
+      if (!(await mayHave(request, job, isOwn))) throw isTaken()
+      if (job && isOwn && idempotency?.compare !== false && !sameData(job.data, made)) {
+        const detail = 'This Idempotency-Key was used with another payload. Nothing was stored.'
+        throw new Refusal({ status: 422, code: 'InvalidOption', detail })
+      }
     }
-    return respond(request, pushed, job, push)
+    return respond(request, pushed, job, options)
+  }
+
+  /** @param isOwn whether it is of the same Idempotency-Key and scope, and so of the same client */
+  async function mayHave(request: Request, job: JobInfo | undefined, isOwn: boolean): Promise<boolean> {
+    if (existing === 'shared') return true
+    // A job that has left the store since cannot be asked about.
+    if (existing === undefined || job === undefined) return isOwn
+    return (await existing(request, job)) === true
   }
 
   async function payload(request: Request): Promise<Input | Response> {
-    if (given.data) return given.data(request, () => readBody(request, limits))
+    if (data) return data(request, () => readBody(request, limits))
     const body = await readBody(request, limits)
     if (body === undefined) throw noBody()
     // The queue's schema checks it, or else its type is what the caller said it is.
@@ -163,7 +194,7 @@ export function accept<Input>(
     const seconds = Math.min(asked, Math.ceil(maxWait / 1000))
     try {
       await pond
-        .result(id, { timeout: Math.min(seconds * 1000, maxWait), signal: request.signal })
+        .result(id, { timeout: Math.min(seconds * 1000, maxWait), signal: stoppedBy(request.signal, pond.stopping) })
         .catch((error: unknown) => {
           // What the job came to is told by a look at it; that the client has left, or the pond is closing, ends the wait.
           if (!isMillpondError(error) && !request.signal.aborted) report(error, request)
@@ -176,6 +207,10 @@ export function accept<Input>(
       free()
     }
   }
+}
+
+function isTaken(): Refusal {
+  return new Refusal({ status: 409, detail: 'There is a job with this key or id already. Nothing was stored.' })
 }
 
 function noBody(): Refusal {

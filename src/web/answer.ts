@@ -25,7 +25,7 @@ function defined(body: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 }
 
-/** JSON of anything that a job can hold: byte strings as base64, integers that no JSON number holds as text. */
+/** JSON of anything that a job can hold: byte strings as base64, integers that no JSON number holds as text. NaN and infinities are null. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {
     // Not `item`: a Buffer's own toJSON has been at it.

@@ -1,24 +1,22 @@
 /** From a request's body to a value: read within bounds, then understood by its Content-Type. */
+import { type BodyLimits, BoundedReader } from './bounded-body.ts'
 import { joined } from './bytes.ts'
 import { type ContentType, contentType, isMessagePack } from './headers.ts'
 import { unpack } from './msgpack.ts'
 import { checkPlain, malformed } from './plain.ts'
 import { Refusal } from './problem.ts'
 
-export interface BodyLimits {
-  /** In bytes. */
-  maxBody: number
-  /** Milliseconds until all of it must be there. */
-  bodyTimeout: number
-}
-
 /** Most fields of a form. */
 const FIELDS = 1000
 const SUPPORTED =
   'application/json, application/x-www-form-urlencoded, multipart/form-data, application/msgpack, application/vnd.msgpack, application/x-msgpack'
 
-/** The body as a value; undefined where there is neither a body nor a Content-Type. @throws Refusal: 400, 408, 413, 415 */
-export async function readBody(request: Request, limits: BodyLimits): Promise<unknown> {
+/**
+ * The body as a value; undefined where there is neither a body nor a Content-Type.
+ * @param optional whether a body of no bytes is undefined, too, whatever its type
+ * @throws Refusal: 400, 408, 413, 415
+ */
+export async function readBody(request: Request, limits: BodyLimits, optional = false): Promise<unknown> {
   const type = contentType(request)
   if (type === undefined) {
     if ((await readBytes(request, limits)).length === 0) return undefined
@@ -30,8 +28,10 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<un
   if (coding !== null && coding.trim().toLowerCase() !== 'identity') {
     throw unsupported('Compressed bodies are not taken', { 'accept-encoding': 'identity' })
   }
-  const value = await parse(await readBytes(request, limits), request)
-  checkPlain(value)
+  const bytes = await readBytes(request, limits)
+  if (optional && bytes.length === 0) return undefined
+  const value = await parse(bytes, request)
+  checkPlain(value, isMessagePack(type.media) ? 'any' : 'finite')
   return value
 }
 
@@ -107,42 +107,18 @@ function utf8(bytes: Uint8Array): string {
   }
 }
 
-async function readBytes(request: Request, { maxBody, bodyTimeout }: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
-  // Trusted only to refuse early; what counts is what comes.
-  if (Number(request.headers.get('content-length') ?? 0) > maxBody) throw tooLarge(maxBody)
-  if (request.bodyUsed) throw malformed('something has read it before')
-  if (request.body === null) return new Uint8Array()
-  const reader = request.body.getReader()
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    late.reject(new Refusal({ status: 408, detail: `The body did not come within ${bodyTimeout} ms.` }))
-  }, bodyTimeout)
+async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
+  const { body, bodyUsed } = request
+  if (bodyUsed || body?.locked) throw malformed('something has read it before')
+  if (body === null) return new Uint8Array()
+  const reader = new BoundedReader(request, body, limits)
   const chunks: Uint8Array[] = []
   let size = 0
-  try {
-    for (;;) {
-      const { done, value } = await Promise.race([reader.read(), late.promise])
-      if (done) return joined(chunks, size)
-      size += value.byteLength
-      if (size > maxBody) throw tooLarge(maxBody)
-      chunks.push(value)
-    }
-  } catch (error) {
-    // What is still to come is of no use to anybody.
-    reader.cancel().catch(() => {})
-    if (error instanceof Refusal) throw error
-    throw malformed('it broke off')
-  } finally {
-    clearTimeout(timer)
+  for (let chunk = await reader.next(); chunk !== undefined; chunk = await reader.next()) {
+    size += chunk.byteLength
+    chunks.push(chunk)
   }
-}
-
-function tooLarge(maxBody: number): Refusal {
-  return new Refusal({
-    status: 413,
-    code: 'PayloadTooLarge',
-    detail: `The body is over the limit of ${maxBody} bytes.`,
-  })
+  return joined(chunks, size)
 }
 
 function unsupported(what: string, headers: Record<string, string> = {}): Refusal {

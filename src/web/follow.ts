@@ -13,7 +13,7 @@ import { Expected } from './expected.ts'
 import { header, preferredWait, prefersEvents } from './headers.ts'
 import { later, problem, Refusal, troubleOf } from './problem.ts'
 import { type OnError, reporter } from './report.ts'
-import { isDuration, millisecondsOr, Slots } from './settings.ts'
+import { isDuration, millisecondsOr, Slots, stoppedBy } from './settings.ts'
 import { entityTag, isFinal, type JobView, jobView } from './view.ts'
 import { Watcher } from './watcher.ts'
 
@@ -55,7 +55,7 @@ const RULES: Rules<FollowOptions> = {
  * @throws InvalidOption
  */
 export function follow(
-  pond: Pick<Millpond, 'job' | 'result' | 'cancel' | 'queue' | 'on'>,
+  pond: Pick<Millpond, 'job' | 'result' | 'cancel' | 'queue' | 'on'> & Partial<Pick<Millpond, 'stopping'>>,
   options?: FollowOptions,
 ): (request: Request) => Promise<Response> {
   const given = checkOptions(options, RULES, 'follow')
@@ -128,7 +128,8 @@ export function follow(
     let last = first
     const enough = () => resolve(last)
     const timer = setTimeout(enough, Math.min(seconds * 1000, maxWait))
-    request.signal.addEventListener('abort', enough)
+    const signal = stoppedBy(request.signal, pond.stopping)
+    signal.addEventListener('abort', enough)
     const unfollow = watcher.follow(first.id, {
       seen: (job) => {
         if (job === undefined) reject(notFound())
@@ -139,12 +140,12 @@ export function follow(
       },
       failed: reject,
     })
-    if (request.signal.aborted) enough()
+    if (signal.aborted) enough()
     try {
       return { seconds, job: await promise }
     } finally {
       clearTimeout(timer)
-      request.signal.removeEventListener('abort', enough)
+      signal.removeEventListener('abort', enough)
       unfollow()
       free()
     }
@@ -162,7 +163,14 @@ export function follow(
       free()
       if (error !== undefined && !isMillpondError(error, 'Closed')) report(error, request)
     }
-    const body = eventStream(job, { watcher, signal: request.signal, heartbeat, lifetime, view, ended })
+    const body = eventStream(job, {
+      watcher,
+      signal: stoppedBy(request.signal, pond.stopping),
+      heartbeat,
+      lifetime,
+      view,
+      ended,
+    })
     const headers = {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',

@@ -8,10 +8,11 @@ import { Refusal } from './problem.ts'
 
 export interface IdempotencyOptions {
   /**
-   * Whose keys they are: the same key in another scope is another job. Give the user or tenant. Unless given, it is the `Authorization`
-   * header, so that no client gets at another one's job by its key; a retry with a new token is then another job.
+   * Whose keys they are: the same key in another scope is another job. Give the user or tenant, as the session or the token tells it; a
+   * request for which this is undefined or empty is refused if it has a key. Unless given, it is the `Authorization` header, and without
+   * that the key is refused (400); a retry with a new token is then another job.
    */
-  scope?: (request: Request) => string | Promise<string>
+  scope?: (request: Request) => string | undefined | Promise<string | undefined>
   /** Whether a repeated request must have the same payload, or else get a 422; true unless set. */
   compare?: boolean
 }
@@ -26,9 +27,22 @@ export function keyOf(request: Request): string | undefined {
   throw new Refusal({ status: 400, code: 'InvalidOption', detail })
 }
 
-export async function scopeOf(request: Request, options: IdempotencyOptions | undefined): Promise<string> {
-  if (options?.scope) return options.scope(request)
-  return request.headers.get('authorization') ?? ''
+/**
+ * @param shared whether all clients are one tenant: then a key needs no scope
+ * @throws Refusal where it is not known whose key it is: anybody could send it and get the job that another one pushed
+ */
+export async function scopeOf(
+  request: Request,
+  options: IdempotencyOptions | undefined,
+  shared: boolean,
+): Promise<string> {
+  const scope: unknown = options?.scope ? await options.scope(request) : request.headers.get('authorization')
+  if (typeof scope === 'string' && scope !== '') return scope
+  if (typeof scope !== 'string' && scope != null) throw new TypeError('idempotency.scope must answer with a text')
+  if (shared) return ''
+  const detail =
+    'An Idempotency-Key is taken only where it is known whose it is: send it with Authorization, or signed in.'
+  throw new Refusal({ status: 400, code: 'InvalidOption', detail })
 }
 
 /**

@@ -1,5 +1,6 @@
 /** A Request of what node:http received. Nothing of its body is read before somebody asks for it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { finite } from './plain.ts'
 import { Refusal } from './problem.ts'
 
 /** Milliseconds that a client may go on sending a body which nobody wants, so that it gets to read the answer; then it is cut off. */
@@ -89,7 +90,7 @@ function alreadyParsed(
   const { body } = incoming
   if (typeof body === 'string') return { body }
   if (body instanceof Uint8Array) return { body: new Uint8Array(body) }
-  return { body: JSON.stringify(body), type: 'application/json' }
+  return { body: JSON.stringify(body, finite), type: 'application/json' }
 }
 
 function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {

@@ -11,6 +11,8 @@ import { problem, troubleOf } from './problem.ts'
 import { reporter } from './report.ts'
 import { isDuration, millisecondsOr } from './settings.ts'
 
+export { type ClosableServer, type CloseServerOptions, closeServer } from './close-server.ts'
+
 export interface NodeOptions {
   /** How long a client may go without reading anything of its answer before it is cut off; 60 s unless given. */
   stall?: Duration

@@ -1,7 +1,9 @@
+import { sketch } from '../safe-error.ts'
+
 /** Where the service's own people hear of errors that a client is told nothing of. `request`: undefined where none could be made of what came. */
 export type OnError = (error: unknown, request: Request | undefined) => void
 
-/** @param onError unless given, the first error is shown as a process warning */
+/** @param onError unless given, the first error is shown as a process warning: its class and place, not its message, which may hold a payload */
 export function reporter(onError: OnError | undefined): OnError {
   let warned = false
   return (error, request) => {
@@ -20,6 +22,6 @@ export function reporter(onError: OnError | undefined): OnError {
 }
 
 function warn(error: unknown): void {
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const text = sketch(error)
   process.emitWarning(`${text} (further ones are not shown; give onError to see all)`, { type: 'MillpondWarning' })
 }

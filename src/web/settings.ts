@@ -35,3 +35,8 @@ export class Slots {
 export function isResponse(value: unknown): value is Response {
   return value instanceof Response || Object.prototype.toString.call(value) === '[object Response]'
 }
+
+/** Aborted by either: an answer that waits, or a stream, ends when the client is gone and when the pond begins to close. */
+export function stoppedBy(signal: AbortSignal, stopping: AbortSignal | undefined): AbortSignal {
+  return stopping === undefined ? signal : AbortSignal.any([signal, stopping])
+}

@@ -1,11 +1,12 @@
 /** A job as those who follow it see it. */
 import { createHash } from 'node:crypto'
-import type { JobInfo } from '../job.ts'
+import type { JobInfo, JobPart } from '../job.ts'
 import type { JobState } from '../store.ts'
 import { jsonText } from './answer.ts'
+import { timeText } from './time.ts'
 
 /**
- * What an answer tells of a job. Times are ISO 8601 in UTC, by the store's clock; what is not known or has not happened is left out.
+ * What an answer tells of a job. Times are RFC 3339 in UTC, by the store's clock; what is not known or has not happened is left out.
  * The payload, the worker and the error's stack are not for clients.
  */
 export interface JobView {
@@ -27,20 +28,24 @@ export interface JobView {
   result?: unknown
   /** Why the last failed attempt failed. */
   error?: { name: string; message: string; code: string }
+  /** What the store has of the job but cannot be decoded, and so is left out. Only where there is such. */
+  undecodable?: readonly JobPart[]
 }
 
 export function jobView(job: JobInfo, expectedStart?: Date): JobView {
   const { id, queue, state, priority, attempt, attempts, startedAt, finishedAt, progress, result, error } = job
+  const { undecodable } = job
   return {
     ...{ id, queue, state, priority, attempt, attempts },
-    pushedAt: job.pushedAt.toISOString(),
-    dueAt: job.dueAt.toISOString(),
-    ...(startedAt === null ? {} : { startedAt: startedAt.toISOString() }),
-    ...(finishedAt === null ? {} : { finishedAt: finishedAt.toISOString() }),
-    ...(expectedStart === undefined ? {} : { expectedStart: expectedStart.toISOString() }),
+    pushedAt: timeText(job.pushedAt),
+    dueAt: timeText(job.dueAt),
+    ...(startedAt === null ? {} : { startedAt: timeText(startedAt) }),
+    ...(finishedAt === null ? {} : { finishedAt: timeText(finishedAt) }),
+    ...(expectedStart === undefined ? {} : { expectedStart: timeText(expectedStart) }),
     ...(progress === undefined ? {} : { progress }),
     ...(result === undefined ? {} : { result }),
     ...(error === null ? {} : { error: { name: error.name, message: error.message, code: error.code } }),
+    ...(undecodable.length === 0 ? {} : { undecodable }),
   }
 }
 

@@ -4,18 +4,22 @@
  * That a job is final comes from `pond.result`, which is woken by the store's bells, from any process. What happens on the way is seen at
  * once when this process works on the job (the pond's events), and otherwise by a look every half second: progress made elsewhere
  * rings no bell. All looks of a round are asked for in the same turn, so that stores can carry them in one trip.
+ *
+ * A look that finds nothing new is told only to those who have come since the last one: were everybody told, each who comes to a job that
+ * thousands follow would cost as much as all who are there.
  */
 import { isMillpondError } from '../errors.ts'
 import type { JobInfo } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
-import { isFinal } from './view.ts'
+import { jsonText } from './answer.ts'
+import { isFinal, jobView } from './view.ts'
 
 /** Milliseconds between two rounds, from the end of one to the next. */
 const EVERY = 500
 const EVENTS = ['started', 'failed', 'completed', 'dead', 'cancelled', 'lost'] as const
 
 export interface Follower {
-  /** Called with the job after each look that found it changed or not; undefined: the store knows it no longer. */
+  /** Called with the job as the first look finds it, and whenever a later one finds it changed; undefined: the store knows it no longer. */
   seen(job: JobInfo | undefined): void
   /** The watch is over: the store or the pond failed for good. */
   failed(error: unknown): void
@@ -23,6 +27,10 @@ export interface Follower {
 
 interface Watch {
   followers: Set<Follower>
+  /** Of the followers, those who have not been told anything yet. */
+  newcomers: Set<Follower>
+  /** What the others were told last, as text; undefined: nothing, or something that no text shows. */
+  told: string | undefined
   result: AbortController
   looking: Promise<void> | undefined
   /** Something happened during a look, which may have come too early to see it. */
@@ -43,12 +51,14 @@ export class Watcher {
   follow(id: string, follower: Follower): () => void {
     let watch = this.#watches.get(id)
     if (watch === undefined) {
-      watch = { followers: new Set(), result: new AbortController(), looking: undefined, again: false }
+      const result = new AbortController()
+      watch = { followers: new Set(), newcomers: new Set(), told: undefined, result, looking: undefined, again: false }
       this.#watches.set(id, watch)
       this.#awaitResult(id, watch)
       if (this.#watches.size === 1) this.#begin()
     }
     watch.followers.add(follower)
+    watch.newcomers.add(follower)
     // The job may have changed since whoever asks looked at it.
     void this.#look(id, watch)
     return () => this.#leave(id, watch, follower)
@@ -56,6 +66,7 @@ export class Watcher {
 
   #leave(id: string, watch: Watch, follower: Follower): void {
     watch.followers.delete(follower)
+    watch.newcomers.delete(follower)
     if (watch.followers.size > 0 || this.#watches.get(id) !== watch) return
     this.#watches.delete(id)
     watch.result.abort()
@@ -112,7 +123,7 @@ export class Watcher {
       watch.again = false
       try {
         const job = await this.#pond.job(id)
-        for (const follower of watch.followers) follower.seen(job)
+        tell(watch, job)
         if (job === undefined || isFinal(job)) return
       } catch (error) {
         // A store that is only away for now is asked again in the next round.
@@ -121,5 +132,23 @@ export class Watcher {
         return
       }
     } while (watch.again && watch.followers.size > 0)
+  }
+}
+
+function tell(watch: Watch, job: JobInfo | undefined): void {
+  const text = textOf(job)
+  const changed = text === undefined || text !== watch.told
+  const concerned = changed ? watch.followers : watch.newcomers
+  watch.told = text
+  watch.newcomers = new Set()
+  for (const follower of concerned) follower.seen(job)
+}
+
+/** All that those who follow a job can see of it; undefined where it cannot be shown, which is theirs to find out. */
+function textOf(job: JobInfo | undefined): string | undefined {
+  try {
+    return jsonText(job === undefined ? null : jobView(job))
+  } catch {
+    return undefined
   }
 }

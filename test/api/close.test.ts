@@ -31,6 +31,41 @@ onEachStore('close', {
     assert.equal(pond.close(), closing)
   },
 
+  'before: jobs run and pushes are taken; what waits for long hears of it': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q')
+    queue.work((job) => job.data * 2)
+    assert.equal(pond.stopping.aborted, false)
+    let result: unknown
+    const closing = pond.close({
+      before: async () => {
+        assert.equal(pond.stopping.aborted, true)
+        result = await pond.result((await queue.push(21)).id)
+      },
+    })
+    await refused(Promise.reject(pond.stopping.reason), 'Closed')
+    await closing
+    assert.equal(result, 42)
+    await refused(queue.push(1), 'Closed')
+  },
+
+  'before: closes the pond itself, takes too long, or fails': async ({ open }) => {
+    const nested = await open()
+    const report = await nested.close({ before: () => nested.close() })
+    assert.deepEqual(report, { finished: 0, givenBack: 0, dropped: 0 })
+
+    const slow = await open()
+    const never = gate()
+    await slow.close({ before: () => never.opened, timeout: 20 })
+    await refused(slow.job('01932c0e-5b00-7abc-8def-0123456789ab'), 'Closed')
+
+    for (const fails of [() => Promise.reject(new Error('no server')), () => assert.fail('no server')]) {
+      const failed = await open()
+      await assert.rejects(failed.close({ before: fails }), /no server/)
+      await refused(failed.job('01932c0e-5b00-7abc-8def-0123456789ab'), 'Closed')
+    }
+  },
+
   'of a worker leaves the others, and the pond, at work': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue<number>('q')

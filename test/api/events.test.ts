@@ -55,6 +55,9 @@ onEachStore('events', {
   'a job that fails: failed while attempts are left, then dead': async ({ open }) => {
     const pond = await open()
     const entries = diary(pond)
+    // By its type, too, it has the priority.
+    const priorities: number[] = []
+    pond.on('dead', ({ priority }) => priorities.push(priority))
     const queue = pond.queue<number>('q', { retry: { attempts: 2, backoff: { type: 'fixed', base: 0 } } })
     const { id } = await queue.push(1)
     const worker = queue.work((job) => {
@@ -72,7 +75,8 @@ onEachStore('events', {
     assert.deepEqual([error.code, error.message], ['HandlerFailed', 'no 1'])
     const dead = eventOf(entries, 'dead')
     assert.ok(typeof dead.error === 'object' && dead.error !== null && 'message' in dead.error)
-    assert.deepEqual([dead.id, dead.attempt, dead.error.message], [id, 2, 'no 2'])
+    assert.deepEqual([dead.id, dead.attempt, dead.priority, dead.error.message], [id, 2, 4, 'no 2'])
+    assert.deepEqual(priorities, [4])
   },
 
   'a job cancelled while it runs: cancelled, then stale': async ({ open }) => {

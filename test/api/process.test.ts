@@ -172,7 +172,7 @@ for (const { name, shared, skip, server, place } of STORES) {
       assert.equal(child.text(), 'QueueFull\n2\npushed,full,started,completed\n')
     })
 
-    test('with signals: true, a signal drains the pond and then ends the process', async () => {
+    test('with signals: true, a signal drains the pond and then ends the process with 0', async () => {
       for (const signal of ['SIGTERM', 'SIGINT'] as const) {
         const child = run(
           url(),
@@ -189,9 +189,58 @@ for (const { name, shared, skip, server, place } of STORES) {
         )
         await until(() => child.text().includes('running'))
         child.process.kill(signal)
-        assert.equal(await child.end(), signal)
+        assert.equal(await child.end(), 0)
         assert.equal(child.text(), 'running\nfinished\ncompleted\n')
       }
+    })
+
+    test('a signal brings what is to come before, for all ponds, and only then closes any', async () => {
+      const child = run(
+        url(),
+        `const tell = async (name) => {
+           console.log('before', name)
+           await queue.push(name)
+           await new Promise((resolve) => setTimeout(resolve, 50))
+           await queue.push(name)
+           console.log('after', name)
+         }
+         const pond = await Millpond.open(url, { signals: { before: () => tell('one'), timeout: '20s' } })
+         const other = await Millpond.open('memory:', { signals: { before: () => tell('two') } })
+         const queue = pond.queue('q')
+         queue.work(({ data }) => console.log('did', data))
+         setInterval(() => {}, 1000)
+         console.log('open')`,
+      )
+      await until(() => child.text().includes('open'))
+      child.process.kill('SIGTERM')
+      assert.equal(await child.end(), 0)
+      const lines = child.text().trim().split('\n')
+      assert.deepEqual(
+        ['before one', 'before two', 'after one', 'after two'].map(
+          (line) => lines.filter((one) => one === line).length,
+        ),
+        [1, 1, 1, 1],
+        child.text(),
+      )
+      assert.doesNotMatch(child.text(), /Closed/)
+    })
+
+    test('what fails before is told, the pond is closed all the same, and the exit code is 1', async () => {
+      const child = run(
+        url(),
+        `const pond = await Millpond.open(url, { signals: { before: () => server.close() } })
+         const queue = pond.queue('q')
+         await queue.push(1)
+         queue.work(async () => {
+           console.log('running')
+           await new Promise((resolve) => setTimeout(resolve, 100))
+         })
+         pond.on('completed', () => console.log('completed'))`,
+      )
+      await until(() => child.text().includes('running'))
+      child.process.kill('SIGTERM')
+      assert.equal(await child.end(), 1)
+      assert.match(child.text(), /running\ncompleted\n.*ReferenceError: server is not defined/s)
     })
 
     test('without signals: true, a signal ends the process at once', async () => {
@@ -225,7 +274,7 @@ function sharedTests(fresh: () => string, skip: string | false): void {
       const pids = new Set(await Promise.all(pushed.map(({ id }) => pond.result(id))))
       assert.ok([...pids].every((pid) => children.some((child) => child.process.pid === pid)))
       for (const child of children) child.process.kill('SIGTERM')
-      assert.deepEqual(await Promise.all(children.map((child) => child.end())), ['SIGTERM', 'SIGTERM'])
+      assert.deepEqual(await Promise.all(children.map((child) => child.end())), [0, 0])
       const { counts } = await queue.stats()
       assert.deepEqual([counts.done, counts.running], [200, 0])
     } finally {

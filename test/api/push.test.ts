@@ -41,6 +41,7 @@ onEachStore('push', {
       progress: undefined,
       result: undefined,
       error: null,
+      undecodable: [],
     })
   },
 

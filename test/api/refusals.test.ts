@@ -148,8 +148,76 @@ onEachStore('refusals', {
     assert.equal((await pond.job(id))?.state, 'waiting', 'a close that was refused closed nothing')
   },
 
+  'events, lists of ids and statements': async ({ open, transactions }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q', { retry: { attempts: 1 } })
+    const { id } = await queue.push(1)
+    for (const name of ['complete', 'Completed', '', 'constructor', undefined, null, 5, {}]) {
+      await refused(
+        () => pond.on(anything<'dead'>(name), () => {}),
+        'InvalidOption',
+        /known are pushed, started, completed,.*error/,
+      )
+    }
+    await refused(
+      () => pond.on(anything<'dead'>('complete'), () => {}),
+      'InvalidOption',
+      /there is no event "complete"/,
+    )
+    for (const listener of [undefined, null, 'log', {}]) {
+      await refused(() => pond.on('dead', anything(listener)), 'InvalidOption', /listener of dead must be a function/)
+    }
+    for (const ids of [id, '', null, 5, { id }, new Set([id])]) {
+      await refused(queue.requeue(anything(ids)), 'InvalidOption', /array of ids, as in requeue\(\[id\]\)/)
+    }
+    await refused(queue.requeue(anything([5])), 'InvalidName', /UUID/)
+    assert.equal((await pond.job(id))?.state, 'waiting')
+    for (const [each, what] of [
+      [pond.job, 'job'],
+      [pond.result, 'result'],
+      [pond.cancel, 'cancel'],
+    ] as const) {
+      await refused(each.call(pond, anything<string>({ id })), 'InvalidName', /UUID; got an object/)
+      await refused(each.call(pond, anything<string>([id])), 'InvalidName', /UUID; got an array/)
+      assert.ok(what)
+    }
+    await refused(queue.jobs(anything(undefined)), 'InvalidOption', /state is one of/)
+    await refused(queue.jobs('dead', anything('5')), 'InvalidOption', /takes an object/)
+    await refused(queue.stats(anything(5)), 'InvalidOption', /takes an object/)
+    await refused(pond.result(id, anything('5s')), 'InvalidOption', /takes an object/)
+    if (!transactions) return
+    const thrown: unknown[] = []
+    await using _worker = queue.work(
+      async (_, { tx }) => {
+        for (const call of [
+          () => tx(anything(undefined)),
+          () => tx(anything(['select 1'])),
+          () => tx('select 1', anything('a')),
+          () => tx('select 1', anything({ a: 1 })),
+        ])
+          await call().catch((error: unknown) => thrown.push(error))
+      },
+      { transaction: true },
+    )
+    await pond.result(id)
+    assert.equal(thrown.length, 4)
+    for (const error of thrown) {
+      await refused(
+        Promise.reject(error),
+        'InvalidOption',
+        /ctx\.tx takes a statement as text and an array of parameters/,
+      )
+    }
+  },
+
   'options of opening': async ({ url }) => {
     const bad: unknown[] = [{ maxPayload: 0 }, { maxPayload: 1.5 }, { signals: 'yes' }, { maxPaylod: 5 }, null, 'x', []]
+    bad.push(
+      { signals: { before: 1 } },
+      { signals: { timeout: -1 } },
+      { signals: { bevore: () => {} } },
+      { signals: null },
+    )
     for (const options of bad) await refused(Millpond.open(url, anything(options)), 'InvalidOption')
   },
 })
@@ -213,7 +281,7 @@ describe('refusals: the URL', () => {
     const tables = db.prepare(`select name from sqlite_schema where sql like '%encoding%' and type = 'table'`).all()
     for (const { name } of tables) db.exec(`update ${String(name)} set data = '{"a":'`)
     db.close()
-    await refused(pond.job(id), 'PayloadNotDecodable', new RegExp(id))
+    assert.deepEqual((await pond.job(id))?.undecodable, ['data'])
     let ran = false
     const worker = queue.work(() => {
       ran = true

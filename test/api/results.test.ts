@@ -72,6 +72,23 @@ onEachStore('result', {
     await refused(pond.result(id), 'JobUnknown')
   },
 
+  'within a time that is too short, of a job that failed meanwhile: ResultTimeout, with the last error as its cause':
+    async ({ open }) => {
+      const pond = await open()
+      const queue = pond.queue<number>('q', { retry: { backoff: { type: 'fixed', base: '1h', jitter: 0 } } })
+      await using _worker = queue.work((job) => {
+        throw new RangeError(`attempt ${job.attempt}`)
+      })
+      const { id } = await queue.push(1)
+      // Once before it has failed, and then while it waits for its next attempt.
+      for (const timeout of [1500, 200, 20]) {
+        const { cause, message } = await refused(pond.result(id, { timeout }), 'ResultTimeout', /the cause says why/)
+        assert.ok(cause instanceof Error && 'code' in cause)
+        assert.deepEqual([cause.name, cause.message, cause.code], ['RangeError', 'attempt 1', 'HandlerFailed'])
+        assert.doesNotMatch(message, /attempt 1/)
+      }
+    },
+
   'within a time that is too short: ResultTimeout, and the job goes on': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue<number>('q')

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import { Codec } from '../../src/cache/codec.ts'
 import { headOf, parseStored, type Stored } from '../../src/cache/stored.ts'
@@ -157,13 +158,54 @@ describe('bytes', () => {
   test('a bomb is not unpacked', async () => {
     const [own, bytes] = await laid('z'.repeat(900_000))
     const stored = parseStored(bytes)
-    assert.ok(stored.packed && stored.body.length < 1000)
+    assert.ok(stored.packed && stored.body.length < 20_000)
     await assert.rejects(own.decode({ ...stored, length: 10 }), coded('PayloadNotDecodable'))
     await assert.rejects(own.decode({ ...stored, length: 1e12 }), coded('PayloadNotDecodable'))
     await assert.rejects(
       own.decode({ ...stored, packed: false, body: Buffer.alloc(2000, 0x91), length: 2000 }),
       coded('PayloadNotDecodable'),
     )
+  })
+
+  test('a few bytes are not unpacked to many, however honest their head is', async () => {
+    const own = new Codec(new Structures(list()), 1024 ** 3, () => undefined)
+    const whole = Buffer.alloc(10_000_000)
+    const body = zstdCompressSync(whole)
+    assert.ok(body.length < 1000)
+    const lengths = { table: 0, structures: 0, length: whole.length }
+    for (const kind of ['bytes', 'msgpack', 'records'] as const) {
+      await assert.rejects(own.decode({ kind, ...lengths, packed: true, body }), coded('PayloadNotDecodable', /unpack/))
+    }
+  })
+
+  test('what zstd makes that small is filled up, and read by whoever knows zstd', async () => {
+    for (const length of [1025, 2000, 300_000, 5_000_000]) {
+      const whole = Buffer.alloc(length, 'z')
+      const own = new Codec(undefined, 10_000_000, () => undefined)
+      const encoded = await own.encode(whole)
+      assert.ok(encoded.packed && encoded.body.length * 64 >= length && encoded.body.length < length / 32)
+      assert.ok(whole.equals(zstdDecompressSync(encoded.body)))
+      const back = await own.decode(encoded)
+      assert.ok(back instanceof Uint8Array && whole.equals(back))
+    }
+  })
+
+  test('MessagePack that claims more than there is, or refers to itself again and again, is refused', async () => {
+    const own = codec()
+    // 20 levels, each twice the one within: 160 bytes that stand for a million lists.
+    let doubled = Buffer.from('d6690000000090', 'hex')
+    for (let level = 1; level <= 20; level++) {
+      const [id, inner] = [level, level - 1].map((n) => n.toString(16).padStart(8, '0'))
+      doubled = Buffer.concat([Buffer.from(`d669${id}92`, 'hex'), doubled, Buffer.from(`d670${inner}`, 'hex')])
+    }
+    const claims = ['ddffffffff', 'dfffffffff', 'dd01ffffff'.repeat(20), 'c6ffffffff', 'dbffffffff', 'c9ffffffff00']
+    for (const body of [doubled, ...claims.map((hex) => Buffer.from(hex, 'hex'))]) {
+      for (const kind of ['msgpack', 'records'] as const) {
+        const { table, structures } = await own.encode({ any: 1 })
+        const encoded = { kind, table, structures, packed: false, length: body.length, body }
+        await assert.rejects(own.decode(encoded), coded('PayloadNotDecodable'), body.toString('hex'))
+      }
+    }
   })
 
   test('a value over the limit is refused', async () => {

@@ -129,7 +129,7 @@ export class Driver {
 
   /** Limits leave open what is taken first, so the store sweeps until there is no more. */
   async #sweep(limit: number): Promise<void> {
-    const total: Omit<Swept, 'more'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
+    const total: Omit<Swept, 'more' | 'queues'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
     for (let round = 0; ; round++) {
       assert.ok(round < 1_000, 'the sweep comes to an end')
       const { lost, promoted, expired, more, nextDue } = await this.#store.sweep(limit)
@@ -142,8 +142,19 @@ export class Driver {
       if (!more) break
     }
     const expected = this.#model.sweep()
+    await this.#removed()
     const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id)
     same({ ...total, lost: total.lost.sort(byId) }, { ...expected, lost: expected.lost.sort(byId) })
+  }
+
+  /** When an idle queue goes is the store's matter, so the model follows. No other may. */
+  async #removed(): Promise<void> {
+    const left = new Set((await this.#store.stats({ minutes: 0 })).map(({ queue }) => queue))
+    for (const queue of this.#model.queues.keys()) {
+      if (left.has(queue)) continue
+      assert.ok(this.#model.idle(queue), `the queue ${queue} was removed, and is not idle`)
+      this.#model.remove(queue)
+    }
   }
 
   /** The contract leaves open which dead jobs come first, so the model follows, and finds no more where the store stopped. */

@@ -53,9 +53,10 @@ export class Model {
   now = 0
   jobs: ModelJob[] = []
   readonly queues = new Map<string, ModelQueue>()
-  readonly #slices: (HistogramSlice & { minute: number })[] = []
+  #slices: (HistogramSlice & { minute: number })[] = []
 
   configure(settings: QueueSettings): void {
+    if (Object.keys(settings).length === 1) return
     Object.assign(this.#queue(settings.queue), settings)
   }
 
@@ -176,7 +177,7 @@ export class Model {
   }
 
   /** All that there is to do, without a limit. */
-  sweep(): Omit<Swept, 'more'> {
+  sweep(): Omit<Swept, 'more' | 'queues'> {
     const promoted = this.jobs.filter((job) => job.state === 'scheduled' && job.dueAt <= this.now)
     for (const job of promoted) job.state = 'waiting'
     const lost = this.jobs.filter((job) => job.state === 'running' && job.leaseUntil <= this.now)
@@ -228,6 +229,18 @@ export class Model {
       count++
     }
     return count
+  }
+
+  /** Whether nobody uses the queue, so that a sweep may remove it. */
+  idle(name: string): boolean {
+    const { capacity, keepDone, keepDead, paused } = this.#queue(name)
+    const isDefault = keepDone === 60 * MINUTE && keepDead === 7 * 24 * 60 * MINUTE && !paused
+    return isDefault && typeof capacity !== 'number' && this.jobs.every(({ queue }) => queue !== name)
+  }
+
+  remove(name: string): void {
+    this.queues.delete(name)
+    this.#slices = this.#slices.filter(({ queue }) => queue !== name)
   }
 
   record(slices: readonly HistogramSlice[]): void {

@@ -24,9 +24,12 @@ const NODE_ALONE: Readonly<Record<string, string>> = {
   'test/cache/network.test.ts': 'a network with faults',
   'test/cache/outage.test.ts': 'a server that is away',
   'test/cache/processes.test.ts': 'half a minute of processes that are killed and stopped',
+  'test/serve/delivery-hostile.test.ts': 'a process of Node, and hundreds of broken answers',
   'test/serve/examples.test.ts': 'programs in other languages',
   'test/serve/hangups.test.ts': 'ten thousand clients of a process of Node',
   'test/serve/hostile.test.ts': 'thousands of hostile requests',
+  'test/web/examples-stop.test.ts': 'processes of Node under load',
+  'test/web/stop.test.ts': 'processes of Node that end by signals',
 }
 
 const HOOKS = 'the examples import the package by its name, which a hook of Node’s module loader leads to src/'
@@ -54,6 +57,10 @@ export const DIFFERENCES: Readonly<Record<RuntimeName, Differences>> = {
       'test/web/adapters.test.ts': {
         'status, headers, cookies and body go out as they are': 'its node:http answers with the usual status text',
       },
+      'test/web/close-server.test.ts': {
+        'what is under way is waited for, and its client may ask once more':
+          'its node:http ends a connection after the answer once the server does not listen any more',
+      },
     },
   },
   bun: {
@@ -69,6 +76,10 @@ export const DIFFERENCES: Readonly<Record<RuntimeName, Differences>> = {
       'test/serve/refusals.test.ts': { 'paths and methods: 400, 404, 405 with Allow': METHODS },
       'test/serve/server.test.ts': {
         'what is no HTTP, and headers over 16 KiB, are refused with a problem document': METHODS,
+      },
+      'test/web/close-server.test.ts': {
+        'a request that is on its way on a kept connection gets its answer, and is told to go':
+          'its node:http can stop to listen only by closing idle connections at once',
       },
       'test/unit/batch.test.ts': {
         'what they left behind is not held on to while a group hangs': 'the test asks V8 to collect garbage',

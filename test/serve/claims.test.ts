@@ -47,6 +47,21 @@ claimsTest('without a wait the answer comes at once, empty or not', async (claim
 })
 
 claimsTest(
+  'those who do not wait go at once, past many who do, and those who leave leave nothing',
+  async (claims, store) => {
+    const leaving = new AbortController()
+    const all = Array.from({ length: 1000 }, () => claims.claim(request(), 20_000, leaving.signal))
+    for (let come = 0; come < 100; come++) assert.deepEqual((await claims.claim(request(), 0, never())).jobs, [])
+    assert.equal(claims.waiting, 1000)
+    leaving.abort()
+    await Promise.all(all)
+    assert.equal(claims.waiting, 0)
+    await store.push([job(1)])
+    assert.equal((await claims.claim(request(), 0, never())).jobs.length, 1)
+  },
+)
+
+claimsTest(
   'many who wait cost few calls when one job comes, and each job goes to one of them',
   async (claims, store, counts) => {
     const all = Array.from({ length: 100 }, () => claims.claim(request(), 20_000, never()))

@@ -31,10 +31,11 @@ export class Client {
   }
 
   async ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answered> {
+    const typed = { 'content-type': 'application/json', ...headers }
     const init =
       body === undefined
-        ? { headers }
-        : { headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
+        ? { headers: method === 'POST' ? typed : headers }
+        : { headers: typed, body: JSON.stringify(body) }
     return answered(await this.raw(method, path, init))
   }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
-import { mock, test } from 'node:test'
+import { test } from 'node:test'
 import type { Delivery } from '../../src/serve/delivery.ts'
 import { retryAfter } from '../../src/serve/retry-after.ts'
 import { signatureHeaders, signingKey } from '../../src/serve/signature.ts'
@@ -257,22 +257,6 @@ serveTest('2xx is done, whatever comes with it: answers that cannot be stored, b
     assert.equal(received.length, Object.keys(replies).length)
   } finally {
     await close()
-  }
-})
-
-serveTest('what the head of an answer says holds, though its connection broke since', async ({ open }) => {
-  const statuses = [200, 410]
-  const broken = mock.method(globalThis, 'fetch', async () => {
-    const body = new ReadableStream({ start: (controller) => controller.error(new TypeError('terminated')) })
-    return new Response(body, { status: statuses.shift() ?? 500 })
-  })
-  try {
-    const client = await open({ deliveries: [delivery('http://127.0.0.1:1')] })
-    const done = await inState(client, await client.push('hooks', 1), 'done')
-    const dead = await inState(client, await client.push('hooks', 1), 'dead')
-    assert.deepEqual([done.attempt, dead.attempt], [1, 1])
-  } finally {
-    broken.mock.restore()
   }
 })
 

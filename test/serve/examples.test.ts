@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startServing } from '../../src/cli/serve.ts'
 import { serveSettings } from '../../src/cli/settings.ts'
+import { until } from '../api/suite.ts'
 import { install, mayInstall } from '../servers/install.ts'
 
 interface Language {
@@ -83,10 +84,30 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
       await once(producer, 'close')
       assert.deepEqual([printed.trim(), producer.exitCode], ['done sent to ada@example.org', 0])
       assert.equal(worker.exitCode, null, 'the worker goes on')
+      await stopsCleanly(worker, running.origin, token)
     } finally {
       for (const child of started) child.kill('SIGKILL')
       await running.stop('the test is over')
       rmSync(folder, { recursive: true, force: true })
     }
   })
+}
+
+/** Under load, asked to stop by a signal: the worker ends with 0, and no claim of its is left. */
+async function stopsCleanly(worker: ReturnType<typeof start>, origin: string, token: string): Promise<void> {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
+  const ask = async (path: string, body?: unknown) => {
+    const init = body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) }
+    return Object(await (await fetch(`${origin}/v1/queues/emails${path}`, init)).json())
+  }
+  const jobs = Array.from({ length: 1000 }, (_, n) => ({ data: { to: `${n}@example.org` } }))
+  for (let pushed = 0; pushed < 5; pushed++) await ask('/batches', { jobs })
+  await until(async () => (await ask('')).counts.done > 20, 'the worker to be at work')
+  const exited = once(worker, 'exit')
+  worker.kill('SIGTERM')
+  assert.deepEqual(await exited, [0, null])
+  const { counts } = await ask('')
+  // One more is the producer's.
+  assert.deepEqual([counts.running, counts.done + counts.waiting, counts.scheduled + counts.dead], [0, 5001, 0])
+  assert.ok(counts.waiting > 0, 'there was load to the end')
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { check, type Schema } from '../../src/serve/schema.ts'
-import { type Answered, type Client, serveTest } from './client.ts'
+import { type Answered, answered, type Client, serveTest } from './client.ts'
 
 interface Operation {
   operationId: string
@@ -84,7 +84,7 @@ const CALLS: Record<
   pushJobs: { bodies: [{ jobs: [{ data: 1 }, { data: 2, priority: 9 }] }, { jobs: [] }] },
   followJob: { state: 'done' },
   cancelJob: { state: 'waiting' },
-  requeueJob: { state: 'dead' },
+  requeueJob: { state: 'dead', bodies: [undefined, {}, { all: true }] },
   claimJobs: { state: 'waiting', bodies: [undefined, { limit: 3, worker: 'w', lease: 5000 }, { limit: 'x' }] },
   completeJob: { state: 'running', bodies: [{ fence: 1, result: { x: 1 } }, { fence: 9 }, {}] },
   failJob: { state: 'running', bodies: [{ fence: 1, error: { message: 'm', name: 'n', stack: 's' } }, { fence: 9 }] },
@@ -95,7 +95,7 @@ const CALLS: Record<
   getQueue: { queries: ['', '?minutes=1', '?x=1'] },
   changeQueue: { bodies: [{ paused: false, capacity: 1000, keepDone: 60_000, keepDead: 60_000 }, {}, { paused: 1 }] },
   listJobs: { state: 'dead', queries: ['', '?state=done&limit=1', '?state=running', `?after=${UNKNOWN}`, '?limit=x'] },
-  requeueDead: { state: 'dead' },
+  requeueDead: { state: 'dead', bodies: [undefined, {}, null] },
   getHealth: {},
   getOpenApi: {},
 }
@@ -126,6 +126,110 @@ serveTest('every operation answers as it says', async ({ open }) => {
   // Each was seen to do what it is for.
   for (const name of Object.keys(CALLS)) assert.ok(statuses.has(`${name} 200`) || statuses.has(`${name} 202`), name)
 })
+
+/** What any operation may be asked wrongly, and what it must answer then. `POST` ones also take a body. */
+interface Wrong {
+  what: string
+  status: number
+  /** Of the operations that it concerns; all unless given. */
+  only?: (path: string, method: string, operation: Operation) => boolean
+  path?: (path: string) => string
+  headers?: Record<string, string>
+  body?: string
+}
+const takesBody: Wrong['only'] = (_path, _method, { requestBody }) => requestBody !== undefined
+const isPost: Wrong['only'] = (_path, method) => method === 'POST'
+const JSON_TYPE = { 'content-type': 'application/json' }
+const WRONGS: readonly Wrong[] = [
+  { what: 'an unknown parameter', status: 400, path: (path) => `${path}?unknown=1` },
+  {
+    what: 'a path that is no UTF-8',
+    status: 400,
+    only: (path) => path.includes('{'),
+    path: (path) => path.replace(/\{\w+\}/, '%ff'),
+  },
+  {
+    what: 'the name of no queue',
+    status: 400,
+    only: (path) => path.includes('{queue}'),
+    path: (path) => path.replace('{queue}', '-x'),
+  },
+  {
+    what: 'an Idempotency-Key that is none',
+    status: 400,
+    only: (_path, _method, { parameters }) => parameters?.some(({ name }) => name === 'idempotency-key') ?? false,
+    headers: { ...JSON_TYPE, 'idempotency-key': 'a,b' },
+  },
+  { what: 'no token', status: 401, only: (path) => path !== '/healthz', headers: { authorization: 'Bearer wrong' } },
+  { what: 'a page of another origin', status: 403, headers: { origin: 'https://evil.example' } },
+  { what: 'an Accept that leaves nothing', status: 406, headers: { accept: 'image/png' } },
+  { what: 'a body over the limit', status: 413, only: takesBody, headers: JSON_TYPE, body: `"${'x'.repeat(3000)}"` },
+  { what: 'no Content-Type', status: 415, only: isPost },
+  {
+    what: 'the type of a form',
+    status: 415,
+    only: isPost,
+    headers: { 'content-type': 'multipart/form-data; boundary=x' },
+  },
+  { what: 'the type of text', status: 415, only: takesBody, headers: { 'content-type': 'text/plain' }, body: '{}' },
+  { what: 'a body that is no JSON', status: 400, only: takesBody, headers: JSON_TYPE, body: '{' },
+  { what: 'a number that no double holds', status: 400, only: takesBody, headers: JSON_TYPE, body: '{"data":1e999}' },
+  { what: 'a body of another shape', status: 422, only: takesBody, headers: JSON_TYPE, body: '[]' },
+]
+
+serveTest('every operation lists each way in which it may refuse a request', async ({ open }) => {
+  const client = await open({ tokens: ['0123456789abcdef'], maxBody: 2000 })
+  const document = await documentOf(client)
+  for (const { path, method, operation } of operationsOf(document)) {
+    const queue = `q-${operation.operationId}`
+    for (const { what, status, only, path: changed = (given: string) => given, headers = {}, body } of WRONGS) {
+      if (only !== undefined && !only(path, method, operation)) continue
+      const id = await jobIn(client, queue, 'waiting')
+      // As far as it goes, what is asked is right: the body, unless the fault lies in it or its type.
+      const good = CALLS[operation.operationId]?.bodies?.find((one) => one !== undefined)
+      const text = body ?? (operation.requestBody && status !== 415 ? JSON.stringify(good ?? {}) : undefined)
+      const typed = text === undefined ? headers : { ...JSON_TYPE, ...headers }
+      const target = changed(path).replace('{queue}', queue).replace('{id}', id)
+      const init = { headers: typed, ...(text === undefined ? {} : { body: text }) }
+      const answer = await answered(await client.raw(method, target, init))
+      assert.equal(answer.status, status, `${operation.operationId} with ${what}: ${JSON.stringify(answer.body)}`)
+      asItSays(document, operation, answer)
+      // Nothing came of it.
+      assert.equal(await client.state(id), 'waiting', `${operation.operationId} with ${what}`)
+    }
+  }
+})
+
+serveTest(
+  'every POST needs a Content-Type, or where it has no body a header that forms cannot send',
+  async ({ open }) => {
+    const client = await open()
+    const document = await documentOf(client)
+    const posts = operationsOf(document).filter(({ method }) => method === 'POST')
+    assert.ok(posts.length >= 10)
+    for (const { path, operation } of posts) {
+      const { operationId: name, requestBody, parameters } = operation
+      const queue = `q-${name}`
+      const id = await jobIn(client, queue, CALLS[name]?.state ?? 'waiting')
+      const target = path.replace('{queue}', queue).replace('{id}', id)
+      const before = await client.state(id)
+      const ask = async (headers: Record<string, string>) => (await client.raw('POST', target, { headers })).status
+      for (const headers of [{}, { 'content-length': '0' }, { 'content-type': 'text/plain' }, { accept: '*/*' }]) {
+        assert.equal(await ask({ ...headers }), 415, `${name} ${JSON.stringify(headers)}`)
+      }
+      assert.equal(await client.state(id), before, name)
+      assert.ok(requestBody !== undefined, `${name} says nothing of a body`)
+      const says = parameters?.some((parameter) => parameter.name === 'x-requested-with') ?? false
+      assert.equal(says, !requestBody.required, name)
+      if (requestBody.required) continue
+      assert.equal(await ask({ 'x-requested-with': '' }), 200, name)
+      assert.notEqual(await client.state(id), before, name)
+      for (const headers of [{ prefer: 'wait=0' }, JSON_TYPE, { 'content-type': 'application/msgpack' }]) {
+        assert.notEqual(await ask(headers), 415, `${name} ${JSON.stringify(headers)}`)
+      }
+    }
+  },
+)
 
 async function jobIn(client: Client, queue: string, state: string): Promise<string> {
   const id = await client.push(queue, 'data')
@@ -160,8 +264,17 @@ test('the checker of schemas: what fits and what does not', () => {
     [{ type: 'string', format: 'uuid' }, [UNKNOWN, UNKNOWN.toUpperCase()], ['', `${UNKNOWN}\n`, UNKNOWN.slice(1)]],
     [
       { type: 'string', format: 'date-time' },
-      ['2030-01-01T00:00:00Z', '2016-12-31t23:59:60.5+00:00'],
-      ['2030-01-01', '2030-01-01 00:00:00Z', '2030-13-01T00:00:00Z', '2030-01-01T25:00:00Z'],
+      [
+        ...['2030-01-01T00:00:00Z', '2016-12-31t23:59:60.5+00:00', '2028-02-29T00:00:00Z', '0000-02-29T00:00:00Z'],
+        ...['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59+00:01'],
+      ],
+      [
+        ...['2030-01-01', '2030-01-01 00:00:00Z', '2030-13-01T00:00:00Z', '2030-01-01T25:00:00Z'],
+        ...['2030-01-01T24:00:00Z', '2030-01-01T00:60:00Z', '2030-04-31T00:00:00Z', '2029-02-29T00:00:00Z'],
+        ...['2030-01-01T00:00:00+24:00', '2030-01-00T00:00:00Z', '2030-00-01T00:00:00Z', '2030-01-01T00:00:61Z'],
+        // After the year 9999, be it in UTC alone.
+        ...['+010000-01-01T00:00:00Z', '10000-01-01T00:00:00Z', '9999-12-31T23:59:60Z', '9999-12-31T23:59:59-00:01'],
+      ],
     ],
     [{ type: 'array', items: { type: 'boolean' }, maxItems: 1 }, [[], [true]], [[1], [true, true], {}]],
     [

@@ -175,7 +175,7 @@ describe('batch', () => {
     for (const [options, message] of refused) {
       assert.throws(() => batch(fn, options), { code: 'InvalidOption', message })
     }
-    assert.throws(() => batch(JSON.parse('7')), { code: 'InvalidOption', message: /a function first; got 7/ })
+    assert.throws(() => batch(JSON.parse('7')), { code: 'InvalidOption', message: /a function first; got a number/ })
     const call = batch(fn, { bytes: 100, size: (item) => (item === 1 ? Number.NaN : item) })
     const [nan, negative, other, mapped] = await Promise.allSettled([
       call(1),

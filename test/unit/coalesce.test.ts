@@ -189,7 +189,7 @@ describe('coalesce: one flight per key', () => {
     }
     assert.throws(() => coalesce(JSON.parse('7'), { key }), {
       code: 'InvalidOption',
-      message: /a function first; got 7/,
+      message: /a function first; got a number/,
     })
     const keyless = coalesce(fn, { key: () => JSON.parse('null') })
     await assert.rejects(keyless('a'), { code: 'InvalidOption', message: /a key must be a text; got null/ })

@@ -81,8 +81,12 @@ describe('shown', () => {
     [null, /^null$/],
     [5n, /^5$/],
     [Symbol('s'), /^Symbol\(s\)$/],
-    [{}, /^\[object Object\]$/],
-    [Object.create(null), /^object$/],
+    ['redis://u:secret@host', /^"redis:\/\/…"$/],
+    [new URL('redis://u:secret@host'), /^a URL$/],
+    [['secret'], /^an array$/],
+    [() => 'secret', /^a function$/],
+    [{ toString: () => 'secret' }, /^an object$/],
+    [Object.create(null), /^an object$/],
     ['x'.repeat(1000), /^"x{76}…$/],
   ]
   for (const [value, text] of cases) {

@@ -52,6 +52,14 @@ try {
 }
 \`\`\`
 
+## Secrets and payloads
+
+No error, warning or log of Millpond shows a password, a token or a payload, however deep it is inspected. The error of a driver or of the platform is kept in \`cause\` as a copy: its name, code,
+message and stack, and the names of constraint, table and column. Parameters, settings and \`detail\` are left out, and values that messages repeat are masked. In a password that stands in a URL, write
+\`% / ? # @\` as \`%25 %2F %3F %23 %40\`.
+
+What your own functions throw is yours: it is passed on as it is, is kept with the job (name, message, stack), and is the \`cause\` of \`JobFailed\`. Millpond never writes its message to stderr.
+
 The same codes stand in \`error.code\` of a job whose attempt failed, as \`pond.job(id)\` and the events \`failed\` and \`dead\` give it.
 
 ${table([['code', 'meaning', 'what to do', 'retryable'], ...rows])}

@@ -61,17 +61,33 @@ describe('errors', () => {
   })
 
   test('an error holds what it is given, and nothing else', () => {
-    const cause = new Error('cause')
-    const error = new MillpondError('QueueFull', 'is full', { cause, id: 'i', queue: 'q', pushed: 0, issues: [] })
+    const thrown = new Error('thrown')
+    const error = new MillpondError('QueueFull', 'is full', { thrown, id: 'i', queue: 'q', pushed: 0, issues: [] })
     assert.ok(error instanceof Error)
     assert.deepEqual(
       [error.name, error.message, error.code, error.cause],
-      ['MillpondError', 'is full', 'QueueFull', cause],
+      ['MillpondError', 'is full', 'QueueFull', thrown],
     )
     assert.deepEqual([error.id, error.queue, error.pushed, error.issues], ['i', 'q', 0, []])
     const bare = new MillpondError('Closed', 'x')
     assert.equal('cause' in bare, false)
     for (const name of ['id', 'queue', 'pushed', 'issues']) assert.equal(Object.hasOwn(bare, name), false, name)
+  })
+
+  test('a foreign cause is kept as a copy without what it carries; one of ours, and the application’s own, as they are', () => {
+    const foreign = Object.assign(new TypeError('no such thing'), {
+      code: 'E1',
+      args: ['secret'],
+      cause: new Error('first'),
+    })
+    const { cause } = new MillpondError('StoreFailed', 'x', { cause: foreign })
+    assert.ok(cause instanceof TypeError && cause !== foreign)
+    assert.deepEqual({ ...cause }, { code: 'E1' })
+    assert.deepEqual([cause.message, cause.stack], ['no such thing', foreign.stack])
+    assert.ok(cause.cause instanceof Error && cause.cause.message === 'first')
+    const own = new MillpondError('Closed', 'x')
+    assert.equal(new MillpondError('StoreFailed', 'x', { cause: own }).cause, own)
+    assert.equal(new MillpondError('HandlerFailed', 'x', { thrown: foreign }).cause, foreign)
   })
 
   test('it is told from other errors, and by its code', () => {

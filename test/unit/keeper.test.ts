@@ -7,7 +7,7 @@ import { Keeper } from '../../src/keeper.ts'
 import type { Swept } from '../../src/store.ts'
 import { storeOf, until } from './suite.ts'
 
-const NOTHING: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
+const NOTHING: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
 
 /** Keeps a sweep from ending until it is let go. */
 function keeping(answers: (Partial<Swept> | Error)[]) {

@@ -51,6 +51,30 @@ function looking() {
 }
 
 describe('results', () => {
+  test('those who wait for one job already are not walked for each who comes', async () => {
+    const { results, records } = looking()
+    let reads = 0
+    const record = recordOf('a')
+    records.set('a', {
+      ...record,
+      get queue() {
+        reads++
+        return 'q'
+      },
+    })
+    const crowd = 500
+    const all: Promise<unknown>[] = []
+    for (let come = 0; come < crowd; come++) {
+      all.push(results.wait('a', undefined, undefined))
+      await setImmediate()
+      await setImmediate()
+    }
+    assert.ok(reads >= crowd && reads <= 4 * crowd, String(reads))
+    records.set('a', done('a'))
+    results.finished('q', ['a'])
+    assert.deepEqual(new Set(await Promise.all(all)), new Set(['a']))
+  })
+
   test('all who begin to wait in one turn are looked up in one call', async () => {
     const { results, records, asked } = looking()
     for (const id of ['a', 'b', 'c']) records.set(id, done(id))
@@ -125,6 +149,34 @@ describe('results', () => {
     results.finished('q', undefined)
     results.finished('other', ['b'])
     assert.deepEqual(await Promise.all(waits), ['a', 'b'])
+  })
+
+  test('a time-out tells the last error of the job, for which it is looked at once more before', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+    const { results, records, asked } = looking()
+    const error = { code: 'HandlerFailed', name: 'RangeError', message: 'too far' } as const
+    records.set('a', recordOf('a'))
+    const result = results.wait('a', 500, undefined)
+    const refused = assert.rejects(result, (thrown: Error) => {
+      assert.ok(coded('ResultTimeout')(thrown) && thrown.cause instanceof Error)
+      assert.deepEqual([thrown.cause.name, thrown.cause.message], ['RangeError', 'too far'])
+      return true
+    })
+    await setImmediate()
+    records.set('a', recordOf('a', { state: 'scheduled', error }))
+    t.mock.timers.tick(399)
+    await setImmediate()
+    assert.equal(asked.length, 1)
+    t.mock.timers.tick(1)
+    await setImmediate()
+    assert.equal(asked.length, 2)
+    t.mock.timers.tick(100)
+    await refused
+    records.set('a', recordOf('a'))
+    const without = results.wait('a', 10, undefined)
+    await setImmediate()
+    t.mock.timers.tick(10)
+    await assert.rejects(without, (thrown: Error) => coded('ResultTimeout', /goes on$/)(thrown) && !('cause' in thrown))
   })
 
   test('a store that is away for now is asked again; one that fails for good is told', async (t) => {

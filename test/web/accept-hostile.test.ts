@@ -1,7 +1,9 @@
 /** What must not get in, over real connections where the connection matters: nothing is stored, and the server goes on. */
 import assert from 'node:assert/strict'
+import express from 'express'
 import { Packr } from 'msgpackr'
 import { accept } from '../../src/web/index.ts'
+import { toNode } from '../../src/web/node.ts'
 import { until } from '../api/suite.ts'
 import { acceptedId, type BodyInit, bodyOf, exchange, isProblem, posted, raw, webTest } from './serving.ts'
 
@@ -55,6 +57,32 @@ webTest('keys that reach the prototype: 400 in every format, and prototypes stay
   await acceptedId(await handler(posted({ constructor: 'Gaudí', toString: 1, hasOwnProperty: null })))
   await acceptedId(await handler(raw('constructor=a&hasOwnProperty=b&hasOwnProperty=c', FORM_TYPE)))
 })
+
+webTest(
+  'numbers that no double can hold: 400 in JSON, as Express parsed it too; MessagePack carries infinity',
+  async ({ pond, serve }) => {
+    const queue = pond.queue('q')
+    const handler = accept(queue)
+    const texts = ['1e999', '-1e999', '[1,[1E400]]', '{"a":{"b":1e309}}', `[1${'0'.repeat(400)}]`]
+    const app = express()
+    app.use(express.json({ strict: false }))
+    app.post('/', toNode(handler))
+    const origin = await serve(handler, app)
+    const post = (body: string) => fetch(origin, { method: 'POST', headers: { 'content-type': JSON_TYPE }, body })
+    for (const text of texts) {
+      const document = await isProblem(await handler(raw(text, JSON_TYPE)), 400, 'PayloadNotDecodable')
+      assert.match(String(document.detail), /1e999/)
+      await isProblem(await post(text), 400, 'PayloadNotDecodable')
+    }
+    assert.equal((await queue.stats()).counts.waiting, 0)
+    const largest = [1.7976931348623157e308, -1e308, 5e-324]
+    assert.deepEqual((await pond.job(await acceptedId(await handler(posted(largest)))))?.data, largest)
+    assert.deepEqual((await pond.job(await acceptedId(await post(JSON.stringify(largest)))))?.data, largest)
+    const packed = new Uint8Array(new Packr().pack([Number.POSITIVE_INFINITY]))
+    const { data } = (await pond.job(await acceptedId(await handler(raw(packed, PACK_TYPE))))) ?? {}
+    assert.deepEqual(data, [Number.POSITIVE_INFINITY])
+  },
+)
 
 webTest('deep nesting: 400 beyond 100 levels, whatever the format', async ({ pond }) => {
   const handler = accept(pond.queue('q'), { maxBody: 4_000_000 })

@@ -98,6 +98,7 @@ webTest('the payload and the push are made from the request', async ({ pond }) =
   const handler = accept(queue, {
     data: async (request, body) => ({ user: request.headers.get('x-user') ?? 'none', body: await body() }),
     push: (_, data) => ({ priority: 9, group: data.user, key: 'only:one', delay: '1h' }),
+    existing: 'shared',
   })
   const response = await handler(posted({ a: 1 }, { 'x-user': 'ada' }))
   const body = await bodyOf(response)
@@ -186,6 +187,23 @@ webTest('a full queue: 503 with Retry-After, up to doubled by chance', async ({ 
   assert.equal((await queue.stats()).counts.waiting, 1)
 })
 
+webTest('a pond that begins to close: what waits is answered with what is known', async () => {
+  const closing = await Millpond.open('memory:')
+  const handler = accept(closing.queue('q'), { onError: () => assert.fail('heard of') })
+  const waiting = handler(posted(1, { prefer: 'wait=50' }))
+  await until(async () => (await closing.stats())[0]?.counts.waiting === 1)
+  let told: Response | undefined
+  await closing.close({
+    before: async () => {
+      told = await waiting
+    },
+    timeout: '25s',
+  })
+  assert.ok(told)
+  const { state } = await bodyOf(told)
+  assert.deepEqual([told.status, state], [202, 'waiting'])
+})
+
 webTest('a closed pond: 503', async () => {
   const closing = await Millpond.open('memory:')
   const queue = closing.queue('q')
@@ -270,6 +288,7 @@ webTest('its own options are checked when it is made', async ({ pond }) => {
     [{ guard: true }, /guard/],
     [{ pond }, /unknown option "pond"/],
     [{ idempotency: { key: 1 } }, /unknown option "key"/],
+    [{ existing: true }, /existing/],
   ]
   for (const [options, message] of bad) {
     assert.throws(() => accept(queue, options), coded('InvalidOption', message))

@@ -1,7 +1,10 @@
 /** `coalesceResponses`: never one user's answer to another. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import fc from 'fast-check'
 import type { CoalesceResponsesOptions } from '../../src/web/coalesce.ts'
+import { DIVIDING, UNKEYED, UNKEYED_PREFIXES } from '../../src/web/shared-requests.ts'
 import { type Headers, served, settle, texts } from './coalesce-fixture.ts'
 
 describe('requests that share nothing', () => {
@@ -16,13 +19,107 @@ describe('requests that share nothing', () => {
     return runs
   }
 
-  test('those that name a user', async () => {
-    for (const name of ['Authorization', 'Cookie', 'Proxy-Authorization', 'X-Api-Key', 'X-Auth-Token']) {
+  /** Of servers, proxies and services that tell by them who asks. */
+  const IDENTITIES = [
+    ...['Authorization', 'Cookie', 'Proxy-Authorization', 'X-Api-Key', 'apikey', 'X-Auth-Token', 'X-Access-Token'],
+    ...['X-Auth-Request-User', 'X-Auth-Request-Email', 'X-Forwarded-User', 'X-Forwarded-Email', 'Remote-User'],
+    ...['X-Remote-User', 'X-Goog-IAP-JWT-Assertion', 'X-Goog-Authenticated-User-Email', 'X-Amzn-Oidc-Data'],
+    ...['X-Amzn-Oidc-Identity', 'Cf-Access-Jwt-Assertion', 'Cf-Access-Authenticated-User-Email'],
+    ...['X-MS-Client-Principal', 'X-MS-Client-Principal-Name', 'X-Forwarded-Client-Cert', 'SSL-Client-Verify'],
+    ...['X-Session-Id', 'X-Tenant', 'X-Tenant-Id', 'X-CSRF-Token', 'X-Amz-Security-Token', 'Baggage', 'From', 'X-1'],
+  ]
+
+  test('those with a header that may name a user, whatever its name', async () => {
+    for (const name of IDENTITIES) {
       assert.equal(await runsOf({ headers: { [name]: 'a' } }), 3, name)
       assert.equal(await runsOf({ headers: { [name]: '' } }), 3, `${name}, though it be empty`)
     }
-    assert.equal(await runsOf({ headers: { 'x-user': 'ada' } }), 1)
-    assert.equal(await runsOf({ headers: { 'x-user': 'ada' } }, { personal: ['X-User'] }), 3)
+  })
+
+  test('any name that is not on the list', async () => {
+    const known = new Set([...UNKEYED, ...DIVIDING, 'origin'])
+    const letters = [...'abcdefghijklmnopqrstuvwxyz0123456789-_']
+    const name = fc.array(fc.constantFrom(...letters), { minLength: 1, maxLength: 12 }).map((parts) => parts.join(''))
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          name,
+          fc.constantFrom(...known).map((one) => `${one}-user`),
+          fc.constantFrom(...known).map((one) => `x-${one}`),
+        ),
+        async (one) => {
+          if (known.has(one) || UNKEYED_PREFIXES.some((start) => one.startsWith(start))) return
+          assert.equal(await runsOf({ headers: { [one]: 'a' } }), 3, one)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  test('what a browser, or a proxy on the way, sends of everyone is shared', async () => {
+    const everyones: Headers = {
+      accept: 'text/html,*/*;q=0.8',
+      'accept-encoding': 'gzip, br',
+      'accept-language': 'en',
+      'cache-control': 'max-age=03',
+      connection: 'keep-alive',
+      referer: 'https://a.example/',
+      'sec-ch-ua-platform': '"Linux"',
+      'sec-fetch-site': 'same-origin',
+      traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      'upgrade-insecure-requests': '1',
+      'user-agent': 'Mozilla/5.0',
+      via: '1.1 proxy',
+      'x-forwarded-for': '192.0.2.60',
+      'x-forwarded-host': 'a.example',
+      'x-forwarded-proto': 'https',
+      'x-real-ip': '192.0.2.60',
+      'x-request-id': '7b',
+    }
+    assert.equal(await runsOf({ headers: everyones }), 1)
+  })
+
+  test('a service names the headers that its answers differ by, or do not depend on, and those that name users', async () => {
+    const headers = { 'x-tenant': '1', 'x-hop': '7' }
+    assert.equal(await runsOf({ headers }, { vary: ['X-Tenant'] }), 3)
+    assert.equal(await runsOf({ headers }, { vary: ['X-Tenant'], ignore: ['x-hop'] }), 1)
+    assert.equal(await runsOf({ headers: { 'x-real-ip': 'a' } }, { personal: ['X-Real-IP'] }), 3)
+    assert.equal(await runsOf({ headers: { 'x-forwarded-host': 'a' } }, { personal: ['X-Forwarded-Host'] }), 3)
+    assert.equal(await runsOf({ headers }, { ignore: ['x-hop', 'x-tenant'], personal: ['x-tenant'] }), 3)
+    assert.equal(await runsOf({ headers: { range: 'bytes=0-1' } }, { ignore: ['range'], vary: ['range'] }), 3)
+  })
+
+  test('with headers named in vary, requests are apart by their values from the start', async () => {
+    const server = served({ ttl: '1h', vary: ['X-Tenant', 'cookie'], ignore: ['x-hop'] })
+    const asked: Headers[] = [
+      ...[{ 'x-tenant': '1' }, { 'x-tenant': '2' }, { 'x-tenant': '1', 'x-hop': '2' }, {}],
+      ...[{ cookie: 'a' }, { cookie: 'a', 'x-tenant': '1' }, { 'x-tenant': '' }],
+    ]
+    const send = (headers: Headers) => server.send('/', { headers })
+    const all = asked.map(send)
+    assert.equal(server.runs, 6)
+    for (let index = 0; index < 6; index++) server.answer(index)
+    const told = [0, 1, 0, 2, 3, 4, 5].map((index) => `answer ${index}`)
+    assert.deepEqual(await texts(all), told)
+    assert.deepEqual(await texts(asked.map(send)), told)
+    server.share.clear('http://localhost/')
+    assert.equal(server.share.stats().kept, 0)
+  })
+
+  test('the statistics name the headers that made requests personal', async () => {
+    const server = served()
+    const names = Array.from({ length: 30 }, (_, index) => `x-${String(index).padStart(2, '0')}`)
+    const all = [server.send('/', { headers: { cookie: 'a' } }), server.send('/', { headers: { range: 'bytes=0-1' } })]
+    assert.deepEqual(server.share.stats().personal, ['cookie'])
+    for (const name of names) all.push(server.send('/', { headers: { [name]: 'a' } }))
+    assert.deepEqual(server.share.stats().personal, ['cookie', ...names.slice(0, 19)])
+    for (const index of all.keys()) server.answer(index)
+    await Promise.all(all)
+  })
+
+  test('docs/coalesce.md states the whole list', () => {
+    const stated = readFileSync(new URL('../../docs/coalesce.md', import.meta.url), 'utf8').toLowerCase()
+    for (const name of [...UNKEYED, ...DIVIDING, ...UNKEYED_PREFIXES]) assert.ok(stated.includes(`\`${name}`), name)
   })
 
   test('a key of the service does not change that unless it says which headers it covers', async () => {
@@ -60,6 +157,8 @@ describe('requests that share nothing', () => {
       { 'cache-control': 'no-cache' },
       { 'cache-control': 'max-age=60,No-Store' },
       { 'cache-control': 'max-age=0' },
+      { 'cache-control': 'max-age=60;no-cache' },
+      { 'cache-control': 'foo="a";max-age = 0' },
       { pragma: 'no-cache' },
     ]
     for (const headers of apart) assert.equal(await runsOf({ headers }), 3, JSON.stringify(headers))
@@ -82,6 +181,13 @@ describe('answers that are not shared', () => {
     ['private in part', { headers: { 'cache-control': 'private="set-cookie", max-age=60' } }],
     ['no-store', { headers: { 'cache-control': 'no-store' } }],
     ['no-cache', { headers: { 'cache-control': 'public,no-cache' } }],
+    ['private before a semicolon', { headers: { 'cache-control': 'private; max-age=60' } }],
+    ['private after a semicolon', { headers: { 'cache-control': 'max-age=60;private' } }],
+    ['private among anything', { headers: { 'cache-control': 'public/PRIVATE|max-age=60' } }],
+    ['private in quotes', { headers: { 'cache-control': 'max-age=60, "private"' } }],
+    ['no-store for other caches', { headers: { 'cache-control': 'max-age=60', 'cdn-cache-control': 'no-store' } }],
+    ['private for other caches', { headers: { 'surrogate-control': 'private' } }],
+    ['no-cache for one cache', { headers: { 'cloudflare-cdn-cache-control': 'no-cache' } }],
     ['no-cache of old', { headers: { pragma: 'no-cache' } }],
     ['Vary: *', { headers: { vary: 'accept, *' } }],
     ['too many names in Vary', { headers: { vary: Array.from({ length: 17 }, (_, index) => `x-${index}`).join() } }],

@@ -112,7 +112,9 @@ describe('identical requests', () => {
       [{ maxBody: -1 }, /maxBody/],
       [{ maxBytes: 0 }, /maxBytes/],
       [{ maxEntries: 0 }, /maxEntries/],
-      [{ vary: 'accept' }, /unknown option "vary"/],
+      [{ vary: 'accept' }, /vary must be an array of header names/],
+      [{ ignore: [''] }, /ignore must be an array of header names/],
+      [{ varies: [] }, /unknown option "varies"/],
     ]
     for (const [options, message] of refused) assert.throws(() => served(options), { code: 'InvalidOption', message })
   })
@@ -222,6 +224,13 @@ describe('ttl', () => {
       [{ 'cache-control': 'max-age=0, must-revalidate' }, 0],
       [{ 'cache-control': 'max-age=nonsense' }, 0],
       [{ 'cache-control': 'max-age' }, 0],
+      [{ 'cache-control': 'public;max-age=2' }, 2000],
+      [{ 'cache-control': 'max-age=60, max-age=3' }, 3000],
+      [{ 'cache-control': 'x-max-age=3' }, 10_000],
+      [{ 'cache-control': 'max-age=60', 'cdn-cache-control': 'max-age=3' }, 3000],
+      [{ 'cache-control': 'max-age=2', 'cdn-cache-control': 'max-age=60' }, 2000],
+      [{ 'cdn-cache-control': 'max-age=0' }, 0],
+      [{ 'surrogate-control': 'content="ESI/1.0", max-age=4' }, 4000],
       [{ expires: '0' }, 0],
       [{ expires: 'Thu, 01 Jan 1970 00:00:00 GMT', 'cache-control': 'max-age=5' }, 5000],
     ]

@@ -138,6 +138,13 @@ webTest('signs of life while nothing happens', async ({ pond }) => {
   await stream.return(undefined)
 })
 
+webTest('signs of life come also where the job is looked at more often than that', async ({ pond }) => {
+  const { id } = await pond.queue('q').push(1)
+  const stream = events(await follow(pond, { heartbeat: 700 })(asked(id)))
+  assert.deepEqual([(await next(stream)).event, (await next(stream)).event], ['state', ':'])
+  await stream.return(undefined)
+})
+
 webTest('a stream ends after its time, read or not', async ({ pond }) => {
   const { id } = await pond.queue('q').push(1)
   const handler = follow(pond, { maxStream: 20, maxFollowers: 1 })

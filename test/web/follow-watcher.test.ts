@@ -95,14 +95,38 @@ test('a store that is away for now is asked again; any other failure is told', a
   leave()
 })
 
+test('many who come to one job one after the other are told once each, and of changes', async () => {
+  const { id, info, state, seen, listeners, watcher, leave } = await watched()
+  const crowd = 500
+  let told = 0
+  const leaves: (() => void)[] = []
+  for (let come = 1; come <= crowd; come++) {
+    let own = 0
+    const toldOnce = () => {
+      own++
+      told++
+    }
+    leaves.push(watcher.follow(id, { seen: toldOnce, failed: assert.fail }))
+    while (own === 0) await new Promise(setImmediate)
+  }
+  assert.deepEqual([told, seen.length], [crowd, 1])
+  state.answer = async () => ({ ...info, progress: 0.5 })
+  listeners.get('started')?.({ id })
+  await until(() => seen.length === 2)
+  assert.equal(told, 2 * crowd)
+  for (const go of [leave, ...leaves]) go()
+  assert.equal(listeners.size, 0)
+})
+
 test('who has left hears no more, nor hinders those who stay', async () => {
-  const { id, seen, listeners, watcher, leave, follower } = await watched()
+  const { id, info, state, seen, listeners, watcher, leave, follower } = await watched()
   const others: unknown[] = []
   const leaveToo = watcher.follow(id, { ...follower, seen: (job) => others.push(job) })
   await until(() => others.length === 1)
   leave()
   leave()
   const before = seen.length
+  state.answer = async () => ({ ...info, attempt: 1 })
   listeners.get('started')?.({ id })
   await until(() => others.length === 2)
   assert.equal(seen.length, before)

@@ -15,7 +15,7 @@ import { type Route, route } from '../route.ts'
 import { encodedResult, failuresOf, type ToldFailure } from '../settle.ts'
 import * as shapes from '../shapes.ts'
 import { claimView } from '../views.ts'
-import { type Parts, PREFER } from './parts.ts'
+import { type Parts, PREFER, REQUESTED_WITH } from './parts.ts'
 
 interface Told {
   id: string
@@ -45,10 +45,10 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       summary: 'Claim jobs to work on',
       description:
         'Each job comes with a `fence`, which every later word on the claim states. Complete, fail, release or extend it before `leaseUntil`, or another worker gets it. With `Prefer: wait` the answer comes when there is a job.',
-      headers: { prefer: PREFER },
+      headers: { prefer: PREFER, 'x-requested-with': REQUESTED_WITH },
       body: { schema: shapes.claimRequest, required: false },
       answers: { 200: { description: 'The jobs, none if there is nothing to do.', schema: shapes.claims } },
-      problems: [400, 413, 415, 422, 503],
+      problems: [413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         const lease = body.lease ?? null
@@ -79,7 +79,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       summary: 'The job is done',
       body: { schema: shapes.completion, required: true },
       answers: { 200: { description: 'The store knows.', schema: shapes.done } },
-      problems: [400, 404, 409, 413, 415, 422, 503],
+      problems: [404, 409, 413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const { queue, id } = claimOf(params)
         const result = encodedResult(body.result, 'result', maxPayload)
@@ -98,7 +98,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         'Another attempt follows after `retry`, or by the retry policy of the queue (unless set: 1 s doubled with each attempt, an hour at most). With `retry: false`, or when all attempts are used up, the job is dead.',
       body: { schema: shapes.failure, required: true },
       answers: { 200: { description: 'The store knows.', schema: shapes.failed } },
-      problems: [400, 404, 409, 413, 415, 422, 503],
+      problems: [404, 409, 413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const { queue, id } = claimOf(params)
         const failures = failuresOf([{ ...body, id }])
@@ -116,7 +116,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       summary: 'Give the job back as if it had never been claimed',
       body: { schema: shapes.release, required: true },
       answers: { 200: { description: 'It waits again, in its old place.', schema: shapes.released } },
-      problems: [400, 404, 409, 413, 415, 422, 503],
+      problems: [404, 409, 413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const { queue, id } = claimOf(params)
         const [outcome] = await store.release(queue, [{ id, fence: body.fence }])
@@ -134,7 +134,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         'The claim holds from now for `lease`, never shorter than before. A 409 says that it is over, with `JobCancelled` if that is why.',
       body: { schema: shapes.extension, required: true },
       answers: { 200: { description: 'The claim holds.', schema: shapes.extended } },
-      problems: [400, 404, 409, 413, 415, 422, 503],
+      problems: [404, 409, 413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const { queue, id } = claimOf(params)
         const lease = body.lease ?? null
@@ -155,7 +155,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       description: 'One outcome for each, in order; one that is stale does not spoil the others.',
       body: { schema: shapes.settlement, required: true },
       answers: { 200: { description: 'What became of each.', schema: shapes.settlementOutcome } },
-      problems: [400, 413, 415, 422, 503],
+      problems: [413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         const completions = (body.complete ?? []).map(({ id, fence, result }, index) => {

@@ -14,7 +14,7 @@ import { type Parameter, type Route, route } from '../route.ts'
 import { timeOf } from '../schema.ts'
 import * as shapes from '../shapes.ts'
 import { asksToWait, stoppedBy } from '../waits.ts'
-import { type Parts, PREFER } from './parts.ts'
+import { type Parts, PREFER, REQUESTED_WITH } from './parts.ts'
 
 /** What `shapes.newJob` lets through. */
 interface NewJobBody {
@@ -65,7 +65,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
           headers: { location: 'Where it can be followed.' },
         },
       },
-      problems: [400, 413, 415, 422, 503],
+      problems: [413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
         const queue = pond.queue(params.queue ?? '')
@@ -74,6 +74,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
         const pushing = accept(queue, {
           data: () => body.data,
           push: () => options,
+          existing: 'shared',
           location: '/v1/jobs/:id',
           maxWait: slot === undefined ? 0 : maxWait,
           retryAfter,
@@ -98,7 +99,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
       headers: { 'idempotency-key': IDEMPOTENCY_KEY, traceparent: TRACE },
       body: { schema: shapes.newJobs, required: true },
       answers: { 202: { description: 'The store has all jobs.', schema: shapes.pushedMany } },
-      problems: [400, 413, 415, 422, 503],
+      problems: [413, 415, 422, 503],
       handle: async ({ request, params, body }) => pushMany(request, params.queue ?? '', body.jobs),
     }),
     route({
@@ -139,8 +140,10 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
       tag: 'jobs',
       summary: 'Send a dead or cancelled job back to waiting',
       description: 'With all its attempts.',
+      headers: { 'x-requested-with': REQUESTED_WITH },
+      body: { schema: shapes.nothing, required: false },
       answers: { 200: { description: 'It waits.', schema: shapes.requeuedJob } },
-      problems: [404, 409, 503],
+      problems: [404, 409, 413, 415, 422, 503],
       handle: async ({ request, params }) => {
         const job = await pond.job(params.id ?? '').catch((error: unknown) => {
           if (!isMillpondError(error, 'InvalidName')) throw error
@@ -165,7 +168,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
   async function pushMany(request: Request, name: string, jobs: readonly NewJobBody[]): Promise<Response> {
     const queue = pond.queue(name)
     const key = keyOf(request)
-    const scope = await scopeOf(request, undefined)
+    const scope = await scopeOf(request, undefined, true)
     const trace = traceParent(request)
     const ids = jobs.map(({ id }, index) => {
       return id ?? (key === undefined ? newId() : derivedId(name, scope, JSON.stringify([key, index])))

@@ -22,3 +22,9 @@ export const PREFER: Parameter = {
   description: '`wait=SECONDS`: how long to wait at the most (RFC 7240).',
   schema: { type: 'string', examples: ['wait=20'] },
 }
+
+export const REQUESTED_WITH: Parameter = {
+  description:
+    'Of any value. Where there is no body, a request needs this, `Prefer`, or the Content-Type of a body: forms of web pages can send none of them.',
+  schema: { type: 'string', examples: ['curl'] },
+}

@@ -6,7 +6,7 @@ import { answer } from '../../web/answer.ts'
 import { type Parameter, type Route, route } from '../route.ts'
 import * as shapes from '../shapes.ts'
 import { listView, reportView } from '../views.ts'
-import type { Parts } from './parts.ts'
+import { type Parts, REQUESTED_WITH } from './parts.ts'
 
 interface ListQuery {
   state?: JobState
@@ -39,7 +39,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       summary: 'Counts and percentiles of every queue',
       query: { minutes: MINUTES },
       answers: { 200: { description: 'The queues.', schema: shapes.queueList } },
-      problems: [400, 503],
+      problems: [503],
       handle: async ({ request, query }) => {
         const queues = (await pond.stats(query)).map(reportView)
         return answer(request, { queues })
@@ -54,7 +54,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       description: 'A queue exists once it was pushed to; before, all its counts are 0.',
       query: { minutes: MINUTES },
       answers: { 200: { description: 'The queue.', schema: shapes.queueReport } },
-      problems: [400, 503],
+      problems: [503],
       handle: async ({ request, params, query }) => {
         const report = await pond.queue(params.queue ?? '').stats(query)
         return answer(request, reportView(report))
@@ -69,7 +69,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       description: 'What is not given stays. Settings are kept in the store and hold for every process.',
       body: { schema: shapes.queueChange, required: true },
       answers: { 200: { description: 'The queue.', schema: shapes.queueReport } },
-      problems: [400, 413, 415, 422, 503],
+      problems: [413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         await store.configure(settingsOf(queue, body))
@@ -93,7 +93,7 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
         after: { description: '`next` of the page before.', schema: shapes.id },
       },
       answers: { 200: { description: 'A page.', schema: shapes.jobList } },
-      problems: [400, 503],
+      problems: [503],
       handle: async ({ request, params, query }) => {
         const { jobs, next } = await page(params.queue ?? '', query)
         return answer(request, { jobs: jobs.map(listView), next })
@@ -106,8 +106,10 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       tag: 'queues',
       summary: 'Send all dead jobs of a queue back to waiting',
       description: 'With all their attempts. Those whose key a live job has taken stay.',
+      headers: { 'x-requested-with': REQUESTED_WITH },
+      body: { schema: shapes.nothing, required: false },
       answers: { 200: { description: 'They wait.', schema: shapes.requeued } },
-      problems: [400, 503],
+      problems: [413, 415, 422, 503],
       handle: async ({ request, params }) => {
         const requeued = await pond.queue(params.queue ?? '').requeue()
         return answer(request, { requeued })

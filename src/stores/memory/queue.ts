@@ -78,6 +78,20 @@ export class MemoryQueue {
     return next === undefined ? null : Math.max(0, next.dueAt - now)
   }
 
+  /** Nobody has set anything, and there is no job. */
+  get idle(): boolean {
+    const isDefault =
+      this.capacity === DEFAULT_CAPACITY &&
+      this.keepDone === HOUR &&
+      this.keepDead === 7 * DAY &&
+      !this.paused &&
+      this.attempts === 10 &&
+      this.timeout === null &&
+      this.lease === DEFAULT_LEASE &&
+      sameBackoff(this.backoff, DEFAULT_BACKOFF)
+    return isDefault && Object.values(this.counts()).every((count) => count === 0)
+  }
+
   counts(): Record<JobState, number> {
     return {
       scheduled: this.scheduled.size,
@@ -194,3 +208,6 @@ export class MemoryQueue {
     this.#jobs.delete(job.id)
   }
 }
+
+const sameBackoff = (a: BackoffPolicy, b: BackoffPolicy): boolean =>
+  a.base === b.base && a.factor === b.factor && a.max === b.max && a.jitter === b.jitter

@@ -2,8 +2,6 @@
  * What the store needs of a PostgreSQL client; `postgresjs.ts` and `pg.ts` provide it. Parameters are texts, numbers, booleans
  * and nulls, cast in the statement, so that no client has to know types. Answers are plain rows; `json` columns come parsed.
  */
-import { MillpondError } from '../../errors.ts'
-
 export type Row = Record<string, unknown>
 export type Query = (text: string, params: readonly unknown[]) => Promise<Row[]>
 
@@ -41,14 +39,4 @@ export function isRow(value: unknown): value is Row {
 export function rowsOf(answer: unknown): Row[] {
   const rows = Array.isArray(answer) ? answer : isRow(answer) && Array.isArray(answer.rows) ? answer.rows : []
   return rows.filter(isRow)
-}
-
-/** @throws StoreUnavailable where the package is missing */
-export async function loadClient<T>(name: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load()
-  } catch (cause) {
-    const message = `the PostgreSQL store needs the package "${name}": npm install ${name}`
-    throw new MillpondError('StoreUnavailable', message, { cause })
-  }
 }

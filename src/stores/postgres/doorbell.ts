@@ -25,6 +25,8 @@ const RAREST = 8
 /** Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when a worker looks by itself. */
 const FIRST_AGAIN = 1
 const LAST_AGAIN = 512
+/** Names of queues that are kept: a client may claim from any number of names. What is forgotten delays a bell by a second at the most. */
+const MOST_QUEUES = 10_000
 
 interface Seen {
   capacity: number | null
@@ -45,7 +47,7 @@ export class Doorbell {
   readonly #queues = new Set<string>()
   readonly #quiet = new Set<string>()
   readonly #again = new Set<string>()
-  readonly #seen = new Map<string, Seen>()
+  #seen: ReadonlyMap<string, Seen> = new Map<string, Seen>()
   #listeners = 0
   #started = false
   #up = false
@@ -84,6 +86,7 @@ export class Doorbell {
 
   /** Somebody here will want to know of this queue. */
   concern(queue: string): void {
+    if (this.#queues.size >= MOST_QUEUES) this.#queues.clear()
     this.#queues.add(queue)
   }
 
@@ -106,6 +109,7 @@ export class Doorbell {
     const before = this.#repeated.get(queue)
     const ms = before === undefined ? 0 : Math.max(before * 2, FIRST_AGAIN)
     if (ms > LAST_AGAIN) return
+    if (this.#repeated.size >= MOST_QUEUES) this.#repeated.clear()
     this.#repeated.set(queue, ms)
     if (ms === 0) this.bells.ring('work', queue)
     else setTimeout(() => this.bells.ring('work', queue), ms).unref()
@@ -180,7 +184,9 @@ export class Doorbell {
     this.#caller
       .rows('watch() as answer', [])
       .then((rows) => {
-        for (const { answer } of rows) this.#compare(row(answer))
+        // Queues that were removed are forgotten.
+        const before = this.#seen
+        this.#seen = new Map(rows.map(({ answer }) => this.#compare(row(answer), before)))
       }, ignored)
       .finally(() => {
         this.#looking = false
@@ -190,7 +196,7 @@ export class Doorbell {
       })
   }
 
-  #compare(answer: Record<string, unknown>): void {
+  #compare(answer: Record<string, unknown>, seen: ReadonlyMap<string, Seen>): [string, Seen] {
     const queue = text(answer.queue)
     const now: Seen = {
       capacity: answer.capacity === null ? null : integer(answer.capacity),
@@ -200,8 +206,7 @@ export class Doorbell {
       finished: integer(answer.finished),
       stopped: integer(answer.stopped),
     }
-    const before = this.#seen.get(queue)
-    this.#seen.set(queue, now)
+    const before = seen.get(queue)
     // Of a queue that is new to us everything counts that ever happened in it.
     const { ready = 0, room = 0, finished = 0, stopped = 0, paused = false } = before ?? {}
     if (now.ready !== ready || now.room !== room || now.finished !== finished) this.stir()
@@ -210,6 +215,7 @@ export class Doorbell {
       this.bells.ring('room', queue)
     if (now.finished !== finished) this.bells.ring('finished', queue)
     if (now.stopped !== stopped) this.bells.ring('cancelled', queue)
+    return [queue, now]
   }
 }
 

@@ -1,5 +1,6 @@
 /** What SQLSTATEs and the clients' own codes mean for our caller. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 import { type ErrorCode, MillpondError } from '../../errors.ts'
+import { safeError, safeText } from '../../safe-error.ts'
 import { isTlsError } from '../tls.ts'
 
 /** By SQLSTATE, or by its class. */
@@ -78,10 +79,18 @@ export function isUndone(error: unknown): boolean {
   return /^40/.test(codeIn(error))
 }
 
+/**
+ * What a handler's own statement failed with: an error of the client's kind with its SQLSTATE in `code`, and the names of constraint, table
+ * and column. Without `detail` and `where`, which quote rows, and without the statement and its parameters, which postgres.js adds.
+ */
+export function statementError(error: unknown): Error {
+  return error instanceof MillpondError ? error : safeError(error)
+}
+
 export function toMillpondError(error: unknown): MillpondError {
   if (error instanceof MillpondError) return error
   const state = codeIn(error)
-  const message = error instanceof Error ? error.message : String(error)
+  const message = safeText(error)
   if (isTlsError(error) || message === WITHOUT_TLS)
     return new MillpondError('StoreUnavailable', `${TLS_ADVICE} (${message})`, { cause: error })
   const code = codeOf(state, error)

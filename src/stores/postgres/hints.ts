@@ -8,6 +8,8 @@ import { plainArray } from './wire.ts'
 /** Ms for which claims may go without a look behind. */
 const LOOK_BEHIND = 100
 const PRIORITIES = 10
+/** Queues whose hints are kept: a client may claim from any number of names. */
+const MOST = 10_000
 
 interface Hint {
   /** For the priorities 9 … 0. */
@@ -28,9 +30,15 @@ export class Hints {
     return plainArray(hint.places)
   }
 
+  /** The queue is no more. */
+  forget(queue: string): void {
+    this.#hints.delete(queue)
+  }
+
   claimed(queue: string, jobs: readonly PlacedJob[], full: boolean, hinted: boolean): void {
     let hint = this.#hints.get(queue)
     if (hint === undefined) {
+      if (this.#hints.size >= MOST) this.#hints.clear()
       hint = { places: new Array<number>(PRIORITIES).fill(0), looked: 0, full }
       this.#hints.set(queue, hint)
     }

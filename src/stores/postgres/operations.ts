@@ -19,13 +19,14 @@ import type {
   QueueStats,
   Swept,
 } from '../../store.ts'
+import { IdleQueues, setsNothing } from '../idle.ts'
 import type { Caller } from './caller.ts'
 import type { Row } from './database.ts'
 import type { Doorbell } from './doorbell.ts'
 import { Finder } from './finder.ts'
 import { Hints } from './hints.ts'
 import { Pusher } from './pusher.ts'
-import { integer, integersOrNull, recordFrom, statsFrom, sweptFrom, texts, textsOrNull } from './records.ts'
+import { integer, integersOrNull, recordFrom, statsFrom, sweptFrom, text, texts, textsOrNull } from './records.ts'
 import { SweepHints } from './sweep-hints.ts'
 import {
   type Alike,
@@ -42,6 +43,10 @@ import {
 /** A claim's answer that may have been cut: of 16 MiB or more of data, in UTF-16 units. See `contract/postgres/claim.sql`. */
 const LARGE = 16_777_216 / 4
 
+/** Ms between looks for idle queues, and how many are looked at. */
+const LOOK_EVERY = 60_000
+const MOST_IDLE = 10_000
+
 const answerOf = (rows: readonly Row[]): unknown => rows[0]?.answer
 
 export class Operations {
@@ -51,6 +56,9 @@ export class Operations {
   readonly #pusher = new Pusher((jobs) => this.#pushAll(jobs))
   readonly #hints = new Hints()
   readonly #sweepHints = new SweepHints()
+  readonly #idle = new IdleQueues()
+  /** When idle queues were last looked for, by the store's clock. */
+  #looked = Number.NEGATIVE_INFINITY
   /** Settles when all that was recorded here is written. */
   #recorded: Promise<unknown> = Promise.resolve()
 
@@ -61,6 +69,7 @@ export class Operations {
   }
 
   async configure(settings: QueueSettings): Promise<void> {
+    if (setsNothing(settings)) return
     const { queue, capacity, keepDone = null, keepDead = null, paused = null } = settings
     await this.#caller.rows('configure($1::text, $2::boolean, $3::bigint, $4::bigint, $5::bigint, $6::boolean)', [
       queue,
@@ -135,8 +144,8 @@ export class Operations {
       'claim($1::text, $2::text, $3::integer, $4::bigint, $5::text::bigint[], $6::text, $7::bigint, $8::boolean)',
       [queue, worker, limit, lease, hint, this.#doorbell.listener, this.#caller.now(), quiet],
     )
-    const text = typeof row?.jobs === 'string' ? row.jobs : ''
-    const jobs = text === '' ? [] : claimedFrom(text)
+    const lines = typeof row?.jobs === 'string' ? row.jobs : ''
+    const jobs = lines === '' ? [] : claimedFrom(lines)
     this.#hints.claimed(queue, jobs, jobs.length === limit, hint !== null)
     if (jobs.length > 0 && row?.bounded === true) {
       this.#doorbell.bells.ring('room', queue)
@@ -144,7 +153,7 @@ export class Operations {
     }
     this.#doorbell.claimed(queue, jobs.length > 0, row?.asleep === true)
     const claimed = { now: integer(row?.at), jobs: jobs.map(({ job }) => job) }
-    if (jobs.length === limit || text.length < LARGE) return claimed
+    if (jobs.length === limit || lines.length < LARGE) return claimed
     // There was more than one answer carries. What is claimed already counts, whatever becomes of the rest.
     const rest = await this.claim({ queue, worker, limit: limit - jobs.length, lease, quiet }).catch(() => ({
       jobs: [],
@@ -178,7 +187,7 @@ export class Operations {
       this.#caller.now(),
     ])
     const outcomes = texts(answerOf(rows)).map(
-      (text): FailOutcome => (text === 'retry' || text === 'dead' ? text : 'stale'),
+      (answer): FailOutcome => (answer === 'retry' || answer === 'dead' ? answer : 'stale'),
     )
     if (failures.some(({ delay }, at) => delay === 0 && outcomes[at] === 'retry'))
       this.#doorbell.bells.ring('work', queue)
@@ -206,7 +215,9 @@ export class Operations {
       'extend($1::text, $2::bigint, $3::text::uuid[], $4::text::integer[], $5::text::text[], $6::bigint) as answer',
       [queue, lease, ids, fences, textArray(reports), this.#caller.now()],
     )
-    return texts(answerOf(rows)).map((text): ExtendOutcome => (text === 'ok' || text === 'cancelled' ? text : 'stale'))
+    return texts(answerOf(rows)).map(
+      (answer): ExtendOutcome => (answer === 'ok' || answer === 'cancelled' ? answer : 'stale'),
+    )
   }
 
   async cancel(ids: readonly string[]): Promise<(FinalState | null)[]> {
@@ -239,7 +250,22 @@ export class Operations {
     this.#sweepHints.swept(now, swept.more, performance.now() - began)
     for (const queue of work) this.#doorbell.bells.ring('work', queue)
     for (const { id, queue, state } of swept.lost) if (state === 'dead') this.#finished(queue, [id])
+    // What was lost is told by the answer alone; idle queues can wait.
+    await this.#removeIdle(now).catch(() => undefined)
     return swept
+  }
+
+  async #removeIdle(now: number): Promise<void> {
+    if (Math.abs(now - this.#looked) < LOOK_EVERY) return
+    this.#looked = now
+    const idle = await this.#caller.rows('idle_queues($1::integer) as answer', [MOST_IDLE])
+    const names = this.#idle.found(
+      idle.map(({ answer }) => text(answer)),
+      now,
+    )
+    if (names.length === 0) return
+    const removed = await this.#caller.rows('remove_queues($1::text::text[]) as answer', [textArray(names)])
+    for (const { answer } of removed) this.#hints.forget(text(answer))
   }
 
   async find(ids: readonly string[]): Promise<(JobRecord | null)[]> {

@@ -1,5 +1,6 @@
 /** The store's connections by `pg`: its own, or the caller's Pool. */
-import { type Database, loadClient, type Row, rowsOf, type Session } from './database.ts'
+import { loadDriver } from '../driver.ts'
+import { type Database, type Row, rowsOf, type Session } from './database.ts'
 import { isLost } from './errors.ts'
 import type { PgClient, PgPool, PgStatement } from './pg-client.ts'
 
@@ -155,7 +156,7 @@ export class Pg implements Database {
 
 /** With connections of its own, the one that listens among them. */
 export async function openPg({ url, connections, timeout }: Settings): Promise<Database> {
-  const { default: pg } = await loadClient('pg', () => import('pg'))
+  const { default: pg } = await loadDriver('PostgreSQL', 'pg', () => import('pg'))
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,

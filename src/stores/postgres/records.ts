@@ -1,19 +1,21 @@
 /** From the JSON of find, list, stats and sweep to what the interface says, checked on the way. */
+
+import { kindOf } from '../../duration.ts'
 import {
   type Encoded,
   type HistogramSlice,
   JOB_STATES,
-  type JobError,
   type JobRecord,
   type JobState,
   type QueueStats,
   type Swept,
 } from '../../store.ts'
+import { keptError } from '../kept-error.ts'
 import { isRow, type Row } from './database.ts'
 import { untagged } from './wire.ts'
 
 function unexpected(value: unknown, wanted: string): never {
-  throw new TypeError(`millpond: PostgreSQL answered ${JSON.stringify(value)} where ${wanted} was expected`)
+  throw new TypeError(`millpond: PostgreSQL answered ${kindOf(value)} where ${wanted} was expected`)
 }
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : unexpected(value, 'text'))
@@ -37,12 +39,6 @@ function state(value: unknown): JobState {
   return JOB_STATES.find((known) => known === value) ?? unexpected(value, 'a state')
 }
 
-function errorFrom(value: unknown): JobError {
-  const { code, name, message, stack } = row(JSON.parse(text(value)))
-  const error = { code: text(code), name: text(name), message: text(message) }
-  return typeof stack === 'string' ? { ...error, stack } : error
-}
-
 export function recordFrom(value: unknown): JobRecord {
   const job = row(value)
   return {
@@ -64,7 +60,7 @@ export function recordFrom(value: unknown): JobRecord {
     data: encoded(job.data),
     progress: orNull(job.progress, encoded),
     result: orNull(job.result, encoded),
-    error: orNull(job.error, errorFrom),
+    error: orNull(job.error, keptError),
   }
 }
 
@@ -121,5 +117,6 @@ export function sweptFrom(value: unknown): SweepAnswer {
     expired: integer(swept.expired),
     more: swept.more === true,
     nextDue: orNull(swept.nextDue, integer),
+    queues: integer(swept.queues),
   }
 }

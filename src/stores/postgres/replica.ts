@@ -14,8 +14,9 @@
  */
 import { MillpondError } from '../../errors.ts'
 import type { ClaimedJob, ReplicaQuery, StoreReplica, StoreReplicas } from '../../store.ts'
-import type { Database, Query, Row } from './database.ts'
-import { isAway, isLost, isUndone, stateOf, toMillpondError } from './errors.ts'
+import { checkStatement } from '../statement.ts'
+import type { Database, Row } from './database.ts'
+import { isAway, isLost, isUndone, statementError, stateOf, toMillpondError } from './errors.ts'
 import { Pg } from './pg.ts'
 import { openLink, openPool, type ReplicaLink } from './replica-link.ts'
 import type { Settings } from './settings.ts'
@@ -140,7 +141,7 @@ class PostgresReplica {
     } catch (error) {
       // A replica undoes reads that stand in the way of what it replays.
       if (isUndone(error)) return undefined
-      if (!isAway(error)) throw error
+      if (!isAway(error)) throw statementError(error)
       this.#lost()
       return undefined
     } finally {
@@ -150,6 +151,7 @@ class PostgresReplica {
 
   #newQuery(): ReplicaQuery & { primary: boolean } {
     const read = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
+      checkStatement('ctx.replica', text, params)
       const rows = query.primary ? undefined : await this.#read(text, params)
       return rows ?? this.#primary.read(text, params)
     }
@@ -169,7 +171,16 @@ class PrimaryReads {
     this.#own = own
   }
 
-  readonly read: Query = async (text, params) => {
+  readonly read = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
+    checkStatement('ctx.replica', text, params)
+    try {
+      return await this.#read(text, params)
+    } catch (error) {
+      throw statementError(error)
+    }
+  }
+
+  async #read(text: string, params: readonly unknown[]): Promise<Row[]> {
     this.#database ??= this.#open()
     const session = await (await this.#database).reserve()
     try {

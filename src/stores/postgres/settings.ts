@@ -1,12 +1,13 @@
 /** From the store's URL and options to how its connections are made. */
+import { shown } from '../../duration.ts'
 import { MillpondError } from '../../errors.ts'
+import { shownName } from '../../options.ts'
 import type { StoreOptions } from '../../store.ts'
+import { credential, serverUrl } from '../url.ts'
 
 export interface Settings {
   /** For the client: without our own options. */
   url: string
-  /** Without the password, for messages. */
-  place: string
   schema: string
   /** Most connections, the one that listens included. */
   connections: number
@@ -32,24 +33,18 @@ function integer(name: string, value: unknown, fallback: number, least: number, 
   if (value === undefined) return fallback
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
   if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most) return number
-  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${String(value)}`)
+  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${shown(value)}`)
 }
 
 /** @throws InvalidOption */
 export function settingsOf(given: URL | string, options: StoreOptions): Settings {
-  let url: URL
-  try {
-    url = new URL(String(given))
-  } catch (cause) {
-    throw new MillpondError(
-      'InvalidOption',
-      'the URL of a PostgreSQL store is postgres://user:password@host:5432/database',
-      { cause },
-    )
-  }
+  const url = serverUrl(String(given), 'postgres://user:password@host:5432/database')
+  // The client would throw a bare error at the first call. It takes a % that begins no escape for itself.
+  for (const encoded of [url.username, url.password, url.pathname])
+    credential(encoded.replace(/%(?![0-9a-f]{2})/gi, '%25'))
   for (const name of Object.keys(options)) {
     if (name !== 'clock' && name !== 'client' && !KNOWN.some((known) => known === name)) {
-      invalid(`unknown option "${name}": the PostgreSQL store takes ${KNOWN.join(', ')}, client`)
+      invalid(`unknown option ${shownName(name)}: the PostgreSQL store takes ${KNOWN.join(', ')}, client`)
     }
   }
   // What the code says beats what the URL says: the URL is often shared between programs.
@@ -60,13 +55,13 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
   }
   const pgbouncer = option('pgbouncer') ?? '0'
   if (!['1', '0', 'true', 'false'].includes(String(pgbouncer))) {
-    invalid(`pgbouncer must be 1 or 0, not ${String(pgbouncer)}`)
+    invalid(`pgbouncer must be 1 or 0, not ${shown(pgbouncer)}`)
   }
   const listen = option('listen') ?? (['1', 'true'].includes(String(pgbouncer)) ? 'off' : 'auto')
   if (listen !== 'auto' && listen !== 'on' && listen !== 'off') {
-    invalid(`listen must be auto, on or off, not ${String(listen)}`)
+    invalid(`listen must be auto, on or off, not ${shown(listen)}`)
   }
-  const settings: Omit<Settings, 'url' | 'place'> = {
+  const settings: Omit<Settings, 'url'> = {
     schema,
     connections: integer('connections', option('connections'), 5, 3, 10),
     listen,
@@ -75,6 +70,5 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
     client: options.client,
   }
   for (const name of KNOWN) url.searchParams.delete(name)
-  const place = `${url.host}${url.pathname}`
-  return { ...settings, url: url.href, place }
+  return { ...settings, url: url.href }
 }

@@ -6,16 +6,21 @@
  */
 import { MillpondError } from '../../errors.ts'
 import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../../store.ts'
+import { checkStatement } from '../statement.ts'
 import type { Caller } from './caller.ts'
 import { queryOf } from './callers.ts'
 import type { Query, Row, Session } from './database.ts'
-import { stateOf, toMillpondError } from './errors.ts'
+import { statementError, stateOf, toMillpondError } from './errors.ts'
 import { integersOrNull, texts } from './records.ts'
 import { jobsText, outcomeFrom, plainArray, resultsText } from './wire.ts'
 
 /** Begin, commit and rollback are ours; savepoints, and rolling back to them, are the handler's. */
 const CONTROL =
   /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:(?:begin|start\s+transaction|commit|end|abort|prepare\s+transaction)\b|rollback\b(?!\s+(?:work\s+|transaction\s+)?to\b))/i
+
+/** Ms for which a queue is taken to be there: one that nobody uses is removed. And how many are remembered. */
+const BELIEVED = 60_000
+const MOST_QUEUES = 10_000
 
 /** Told what a transaction did, once it has committed. */
 export interface Committed {
@@ -59,13 +64,18 @@ class HandlerTransaction implements StoreTransaction {
   }
 
   readonly query = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
+    checkStatement('ctx.tx', text, params)
     if (CONTROL.test(text)) {
       const message =
         'a handler does not begin or end its transaction itself: return to commit it, throw to roll it back'
       throw new MillpondError('InvalidOption', message)
     }
     const session = await this.#begun()
-    return session.query(text, params)
+    try {
+      return await session.query(text, params)
+    } catch (error) {
+      throw statementError(error)
+    }
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
@@ -161,8 +171,8 @@ export class PostgresTransactions implements StoreTransactions {
   readonly #install: string
   readonly #places: Places
   readonly #committed: Committed
-  /** Known to be there. */
-  readonly #queues = new Set<string>()
+  /** Queues that were there a short while ago → until when that is believed, by `performance.now()`. */
+  readonly #queues = new Map<string, number>()
   /** So that a `query` that is handed back to us is known for what it is. */
   readonly #byQuery = new WeakMap<object, HandlerTransaction>()
 
@@ -188,16 +198,23 @@ export class PostgresTransactions implements StoreTransactions {
       return own.push(jobs)
     }
     const query = queryOf(tx)
-    await this.#check(query)
-    for (const queue of new Set(jobs.map((job) => job.queue))) await this.#ensure(queue)
-    return pushWith(query, this.#caller, jobs)
+    try {
+      await this.#check(query)
+      for (const queue of new Set(jobs.map((job) => job.queue))) await this.#ensure(queue)
+      return await pushWith(query, this.#caller, jobs)
+    } catch (error) {
+      // The client's own error holds the statement's parameters, which are the jobs.
+      throw toMillpondError(error)
+    }
   }
 
   /** A queue comes into being by itself: inside the caller's transaction everybody else's first push to it would wait for its end. */
   async #ensure(queue: string): Promise<void> {
-    if (this.#queues.has(queue)) return
-    await this.#caller.rows('configure($1::text)', [queue])
-    this.#queues.add(queue)
+    const now = performance.now()
+    if ((this.#queues.get(queue) ?? 0) > now) return
+    await this.#caller.rows('make_queue($1::text)', [queue])
+    if (this.#queues.size >= MOST_QUEUES) this.#queues.clear()
+    this.#queues.set(queue, now + BELIEVED)
   }
 
   /** Provokes no error inside a transaction: postgres.js would let it fail at its end, whoever has dealt with the error. */
@@ -231,6 +248,6 @@ async function pushWith(query: Query, caller: Caller, jobs: readonly NewJob[]): 
   } catch (error) {
     // Where the transaction itself is over there is nothing to go back to.
     if (stateOf(error) !== '') await query('rollback to savepoint millpond_push', []).catch(() => {})
-    throw toMillpondError(error)
+    throw error
   }
 }

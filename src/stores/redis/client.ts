@@ -1,20 +1,10 @@
 /** Makes the client, and checks that the server is one that keeps what it is given. */
 import { MillpondError } from '../../errors.ts'
+import { safeText } from '../../safe-error.ts'
+import { loadDriver } from '../driver.ts'
 import { isTlsError } from '../tls.ts'
 import { toMillpondError } from './errors.ts'
 import type { Client, Settings } from './settings.ts'
-
-/** Loaded when a Redis store is first opened: it is an optional dependency. */
-async function ioredis(): Promise<Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>> {
-  try {
-    const { Cluster, Redis } = await import('ioredis')
-    return { Cluster, Redis }
-  } catch (cause) {
-    throw new MillpondError('StoreUnavailable', 'the Redis store needs the package ioredis: npm install ioredis', {
-      cause,
-    })
-  }
-}
 
 /** Soon at first, since workers wait; then at most once a second. */
 const retryIn = (times: number): number => Math.min(20 * times, 1000)
@@ -66,7 +56,7 @@ export function ownLike(client: Client): Client {
 }
 
 async function newClient(settings: Settings): Promise<Client> {
-  const { Cluster, Redis } = await ioredis()
+  const { Cluster, Redis } = await loadDriver('Redis', 'ioredis', () => import('ioredis'))
   const { username, password, tls, db } = settings
   const redisOptions = {
     ...OURS,
@@ -104,7 +94,7 @@ export async function connected(client: Client, { timeout, where }: Settings): P
     const advice = isTlsError(error)
       ? ': its certificate must be trusted (NODE_EXTRA_CA_CERTS) and be for that host'
       : ''
-    const message = `cannot reach Redis at ${where}${advice}: ${String(error)}`
+    const message = `cannot reach Redis at ${where}${advice}: ${safeText(error)}`
     throw new MillpondError('StoreUnavailable', message, { cause: error })
   } finally {
     clearTimeout(timer)

@@ -1,6 +1,8 @@
 /** A queue's settings, on all of its partitions. */
+import { DEFAULT_BACKOFF } from '../../backoff.ts'
 import { MillpondError } from '../../errors.ts'
-import type { QueueSettings } from '../../store.ts'
+import type { BackoffPolicy, QueueSettings } from '../../store.ts'
+import { setsNothing } from '../idle.ts'
 import type { Partition } from './partition.ts'
 import type { Shared } from './shared.ts'
 import { pack } from './wire.ts'
@@ -19,6 +21,7 @@ export class Configured {
   async configure(settings: QueueSettings): Promise<void> {
     const { link, queues, bells } = this.#shared
     link.assertOpen()
+    if (setsNothing(settings)) return
     const { queue, capacity } = settings
     const partitions = await queues.create(queue)
     const count = partitions.length
@@ -35,9 +38,9 @@ export class Configured {
   /** The server knows of no settings of this queue: it was emptied, or came back with less. What was set here is set again. */
   lost(queue: string): void {
     const settings = this.#settings.get(queue)
-    if (settings === undefined || this.#restoring.has(queue)) return
+    if (settings === undefined || isDefault(settings) || this.#restoring.has(queue)) return
     this.#restoring.add(queue)
-    const restored = this.#shared.queues.restore(queue).then(() => this.configure(settings))
+    const restored = this.configure(settings)
     // Whoever comes next with this queue tries again.
     restored.catch(() => undefined).finally(() => this.#restoring.delete(queue))
   }
@@ -53,6 +56,30 @@ export class Configured {
       ([, value]) => value !== undefined,
     )
     const items = given.flatMap(([name, value]) => [name, pack(value)])
-    await this.#shared.ask('configure', partition, [], items, { safe: true })
+    const [listed] = await this.#shared.ask('configure', partition, [], items, { safe: true })
+    if (listed === 0) await this.#shared.list(partition)
   }
 }
+
+/** Of a queue that was removed because nobody used it: it need not come back. */
+function isDefault({
+  capacity,
+  keepDone,
+  keepDead,
+  paused,
+  attempts,
+  backoff,
+  lease,
+  timeout,
+}: QueueSettings): boolean {
+  const kept = (keepDone ?? 3_600_000) === 3_600_000 && (keepDead ?? 604_800_000) === 604_800_000
+  const plain =
+    (capacity ?? null) === null && paused !== true && (timeout ?? null) === null && isDefaultBackoff(backoff)
+  return kept && plain && (attempts ?? 10) === 10 && (lease ?? 30_000) === 30_000
+}
+
+const isDefaultBackoff = (backoff: BackoffPolicy = DEFAULT_BACKOFF): boolean =>
+  backoff.base === DEFAULT_BACKOFF.base &&
+  backoff.factor === DEFAULT_BACKOFF.factor &&
+  backoff.max === DEFAULT_BACKOFF.max &&
+  backoff.jitter === DEFAULT_BACKOFF.jitter

@@ -1,5 +1,6 @@
 /** What Redis' errors mean for our caller, and which of them pass by themselves. */
 import { type ErrorCode, MillpondError } from '../../errors.ts'
+import { safeText } from '../../safe-error.ts'
 
 const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -37,9 +38,9 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
 
 export function toMillpondError(error: unknown, where: string): MillpondError {
   if (error instanceof MillpondError) return error
-  const text = message(error)
-  const code = codeOf(text)
-  return new MillpondError(code, `${ADVICE[code] ?? 'Redis refused an operation'}: ${where}: ${text}`, { cause: error })
+  const code = codeOf(message(error))
+  const text = `${ADVICE[code] ?? 'Redis refused an operation'}: ${where}: ${safeText(error)}`
+  return new MillpondError(code, text, { cause: error })
 }
 
 export function closed(): MillpondError {

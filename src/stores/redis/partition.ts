@@ -29,18 +29,31 @@ export class Partition {
   readonly tag: string
   /** Among all under its tag. */
   readonly part: string
+  /** How many the queue has. */
+  readonly count: number
+  /** What pushes state until the partition is known to be listed (contract/redis/push.lua); null: it is, or that is to be seen. */
+  floor: number | null
   readonly #keys = new Map<ScriptName, readonly string[]>()
+  /** Each key once, however many scripts have it: there may be thousands of partitions. */
+  readonly #names = new Map<string, string>()
 
-  constructor(prefix: string, queue: string, index: number) {
+  constructor(prefix: string, queue: string, index: number, count = 1, floor: number | null = null) {
     this.queue = queue
     this.index = index
     this.bucket = bucketOf(queue, index)
     this.tag = tagOf(prefix, this.bucket)
     this.part = partOf(queue, index)
+    this.count = count
+    this.floor = floor
   }
 
   key(name: string): string {
-    return name.startsWith('@') ? `${this.tag}:${name.slice(1)}` : `${this.tag}:${this.part}:${name}`
+    let key = this.#names.get(name)
+    if (key === undefined) {
+      key = name.startsWith('@') ? `${this.tag}:${name.slice(1)}` : `${this.tag}:${this.part}:${name}`
+      this.#names.set(name, key)
+    }
+    return key
   }
 
   keys(script: ScriptName): readonly string[] {

@@ -26,13 +26,27 @@ export class Pusher {
     return partitions?.[indexOf(partitions, id, key)]?.part ?? queue
   }
 
-  /** Rejects when any part of it was not acknowledged. What was stored of it all the same is found there when the push is repeated. */
+  /**
+   * Rejects when any part of it was not acknowledged. What was stored of it all the same is found there when the push is repeated.
+   *
+   *   queue known ──push──► stored
+   *        │          └──► refused: it is not listed, and may have been removed ──┐
+   *   not known ───────────────────────────────────────────────────────────────► registered ──push──► stored ──► registered once more, listed
+   */
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const { link, queues } = this.#shared
-    link.assertOpen()
+    this.#shared.link.assertOpen()
+    return this.#pushEach(jobs, false)
+  }
+
+  /** @param anew what is known of the queues is out of date */
+  async #pushEach(jobs: readonly NewJob[], anew: boolean): Promise<PushOutcome[]> {
+    const { queues } = this.#shared
+    const homes = new Map<string, readonly Partition[]>()
     const groups = new Map<Partition, number[]>()
     for (const [at, { queue, id, key }] of jobs.entries()) {
-      const partitions = queues.known(queue) ?? (await queues.create(queue))
+      const known = homes.get(queue) ?? (anew ? undefined : queues.known(queue))
+      const partitions = known ?? (await queues.create(queue))
+      homes.set(queue, partitions)
       const partition = partitions[indexOf(partitions, id, key)]
       if (partition === undefined) continue
       const group = groups.get(partition)
@@ -42,11 +56,9 @@ export class Pusher {
     const outcomes: PushOutcome[] = jobs.map(({ id }) => ({ status: 'full', id }))
     const calls = [...groups].flatMap(([partition, places]) =>
       pieces(places).map(async (some) => {
-        const own = await this.#pushTo(
-          partition,
-          some.flatMap((at) => jobs[at] ?? []),
-        )
-        for (const [index, outcome] of own.entries()) outcomes[some[index] ?? 0] = outcome
+        const own = some.flatMap((at) => jobs[at] ?? [])
+        const pushed = (await this.#pushTo(partition, own)) ?? (await this.#pushEach(own, true))
+        for (const [index, outcome] of pushed.entries()) outcomes[some[index] ?? 0] = outcome
       }),
     )
     const { failure } = await settled(calls)
@@ -54,16 +66,20 @@ export class Pusher {
     return outcomes
   }
 
-  async #pushTo(partition: Partition, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const { queue } = partition
+  /** @returns null where nothing was stored, since the partition is not listed */
+  async #pushTo(partition: Partition, jobs: readonly NewJob[]): Promise<PushOutcome[] | null> {
+    const { queue, floor } = partition
     let repeated = false
     const inDoubt = () => {
       repeated = true
     }
     const items = jobs.flatMap((job) => [idBytes(job.id), encodedBytes(job.data), valuesOf(job)])
-    const [known, ...answers] = await this.#shared.ask('push', partition, [], items, { safe: true, inDoubt })
-    if (known === 0) this.#configured.lost(queue)
+    const [listed, ...answers] = await this.#shared.ask('push', partition, [floor], items, { safe: true, inDoubt })
+    if (listed !== 1) this.#configured.lost(queue)
+    if (listed === undefined) return null
     if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) this.#shared.bells.work(queue)
+    if (listed === 1) partition.floor = null
+    else await this.#shared.list(partition)
     const outcomes = jobs.map(({ id }, at) => outcomeOf(answers[at], id))
     for (const { id } of outcomes) this.#lookup.remember(id, partition)
     return repeated ? corrected(outcomes, jobs) : outcomes

@@ -1,78 +1,118 @@
 /**
  * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by whoever
- * names the queue first, since ids and keys are spread by it. Entries are only ever added, so what was read once stays true.
+ * registers the queue first, since ids and keys are spread by it. Queues that nobody uses are removed from it (remove.ts), so what is known
+ * here may be out of date: a push to a queue that has been removed stores nothing, and says so (push.ts).
  */
+import { MillpondError } from '../../errors.ts'
 import { hash } from './ids.ts'
 import type { Link } from './link.ts'
 import { Partition } from './partition.ts'
 import type { Settings } from './settings.ts'
 import { settled, type Trouble } from './settled.ts'
+import { numberIn, textIn } from './wire.ts'
+
+/** Queues that are known at once without having been seen in the list of all: a producer may push to any number, one after the other. */
+const MOST_KNOWN = 10_000
 
 export class Queues {
-  readonly #registry: string
   readonly #settings: Settings
   readonly #link: Link
+  readonly #tag: string
   readonly #known = new Map<string, readonly Partition[]>()
-  readonly #registering = new Map<string, Promise<readonly Partition[]>>()
+  readonly #creating = new Map<string, Promise<readonly Partition[]>>()
 
   constructor(link: Link, settings: Settings) {
     this.#link = link
     this.#settings = settings
-    this.#registry = `{${settings.prefix}}:queues`
+    this.#tag = `{${settings.prefix}}`
   }
 
-  /** Of a queue that this process knows to be there. */
+  /** Of a queue that this process knows to be there, or to have been. */
   known(name: string): readonly Partition[] | undefined {
     return this.#known.get(name)
   }
 
-  /** Of a queue that is to come into being if it isn't there. */
-  create(name: string): Promise<readonly Partition[]> {
-    const known = this.#known.get(name)
-    if (known !== undefined) return Promise.resolve(known)
-    let registering = this.#registering.get(name)
-    if (registering === undefined) {
-      registering = this.#register(name).finally(() => this.#registering.delete(name))
-      this.#registering.set(name, registering)
-    }
-    return registering
+  forget(name: string): void {
+    this.#known.delete(name)
   }
 
-  async #register(name: string): Promise<readonly Partition[]> {
-    const { partitions } = this.#settings
-    const count = await this.#link.command(async (client) => {
-      // Read first: a server without room refuses even a write that would change nothing.
-      const there = await client.hget(this.#registry, name)
-      if (there !== null) return there
-      await client.hsetnx(this.#registry, name, partitions)
-      return client.hget(this.#registry, name)
-    })
-    return this.#learn(name, Number(count))
+  /** Of a queue that is to come into being if it isn't there: registered anew, whatever is known. Pushes state its `floor`. */
+  create(name: string): Promise<readonly Partition[]> {
+    let creating = this.#creating.get(name)
+    if (creating === undefined) {
+      creating = this.#create(name).finally(() => this.#creating.delete(name))
+      this.#creating.set(name, creating)
+    }
+    return creating
+  }
+
+  async #create(name: string): Promise<readonly Partition[]> {
+    const { count, floor } = await this.#register(name, this.#known.get(name)?.length ?? this.#settings.partitions)
+    if (this.#known.size >= MOST_KNOWN) {
+      const [oldest] = this.#known.keys()
+      if (oldest !== undefined) this.#known.delete(oldest)
+    }
+    const partitions = this.#learn(name, count)
+    for (const partition of partitions) partition.floor = floor
+    return partitions
+  }
+
+  /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, whoever was about to remove it. */
+  async register({ queue, count: expected }: Partition): Promise<void> {
+    const { count } = await this.#register(queue, expected)
+    if (count === expected) return
+    this.forget(queue)
+    throw new MillpondError('StoreFailed', `the queue ${queue} was split anew meanwhile; repeat the call`, { queue })
+  }
+
+  async #register(name: string, partitions: number): Promise<{ count: number; floor: number }> {
+    const [count, floor] = await this.#ask('register', name, partitions)
+    return { count: numberIn(count), floor: Number(textIn(floor)) }
+  }
+
+  /** The first step of removing a queue. @returns the floor for its partitions; null: leave it */
+  async unregister(name: string, partitions: number, token: string): Promise<number | null> {
+    const [floor] = await this.#ask('unregister', name, partitions, token, 0)
+    return floor === undefined ? null : Number(textIn(floor))
+  }
+
+  /** The last step. @param removed all its partitions are */
+  async unregistered(name: string, partitions: number, token: string, removed: boolean): Promise<void> {
+    await this.#ask('unregister', name, partitions, token, removed ? 1 : 2)
+  }
+
+  #ask(script: 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
+    const target = { tag: this.#tag, keys: [this.#registry, `${this.#tag}:floor`] }
+    return this.#link.call(script, target, args)
+  }
+
+  get #registry(): string {
+    return `${this.#tag}:queues`
   }
 
   /** Of a queue that may not be there: then where it would be, for whoever waits for its first job. */
   async look(name: string): Promise<readonly Partition[]> {
-    const known = this.#known.get(name)
-    if (known !== undefined) return known
+    return this.#known.get(name) ?? (await this.registered(name)) ?? this.#make(name, this.#settings.partitions)
+  }
+
+  /** Of a queue if it is in the list. */
+  async registered(name: string): Promise<readonly Partition[] | undefined> {
     const count = await this.#link.command((client) => client.hget(this.#registry, name))
-    return count === null ? this.#make(name, this.#settings.partitions) : this.#learn(name, Number(count))
+    return count === null ? undefined : this.#learn(name, Number.parseInt(count, 10))
   }
 
-  /** Puts a queue back that the registry has lost, in a failover or because all was removed. */
-  async restore(name: string): Promise<void> {
-    const known = this.#known.get(name)
-    if (known !== undefined) await this.#link.command((client) => client.hsetnx(this.#registry, name, known.length))
+  /** How many are in the list. */
+  count(): Promise<number> {
+    return this.#link.command((client) => client.hlen(this.#registry))
   }
 
-  /** All there are now. A registry that lost some gets them back. */
+  /** The partitions of all that are in the list. */
   async all(): Promise<Partition[]> {
     const registered = await this.#link.command((client) => client.hgetall(this.#registry))
-    for (const [name, count] of Object.entries(registered)) this.#learn(name, Number(count))
-    for (const name of this.#known.keys()) if (!Object.hasOwn(registered, name)) await this.restore(name)
-    return this.allKnown()
+    return Object.entries(registered).flatMap(([name, count]) => this.#learn(name, Number.parseInt(count, 10)))
   }
 
-  /** All there are now; where the registry itself cannot be reached, those that this process knows, and why there may be more. */
+  /** All that there are; where the list itself cannot be reached, those that this process knows, and why there may be more. */
   async reachable(): Promise<{ partitions: Partition[]; failure: Trouble | undefined }> {
     const { replies, failure } = await settled([this.all()])
     return { partitions: replies[0] ?? this.allKnown(), failure }
@@ -89,14 +129,14 @@ export class Queues {
 
   #learn(name: string, count: number): readonly Partition[] {
     const known = this.#known.get(name)
-    if (known !== undefined) return known
+    if (known?.length === count) return known
     const made = this.#make(name, count)
     this.#known.set(name, made)
     return made
   }
 
   #make(name: string, count: number): readonly Partition[] {
-    return Array.from({ length: count }, (_, index) => new Partition(this.#settings.prefix, name, index))
+    return Array.from({ length: count }, (_, index) => new Partition(this.#settings.prefix, name, index, count))
   }
 }
 

@@ -60,16 +60,18 @@ export const cancelOutcomes = (reply: readonly unknown[]): CancelOutcome[] =>
 export interface SweepReply {
   promoted: number
   expired: number
+  /** For so long that it can be removed. */
+  idle: boolean
   lost: { id: string; attempt: number; state: 'waiting' | 'dead' }[]
 }
 
-export function sweepReply([promoted, expired, ...items]: readonly unknown[]): SweepReply {
+export function sweepReply([promoted, expired, idle, ...items]: readonly unknown[]): SweepReply {
   const lost: SweepReply['lost'] = []
   for (let at = 0; at < items.length; at += 3) {
     const state = items[at + 2] === 1 ? 'dead' : 'waiting'
     lost.push({ id: idText(bytesIn(items[at])), attempt: numberIn(items[at + 1]), state })
   }
-  return { promoted: numberIn(promoted), expired: numberIn(expired), lost }
+  return { promoted: numberIn(promoted), expired: numberIn(expired), idle: idle === 1, lost }
 }
 
 /** A job as one partition knows it. */

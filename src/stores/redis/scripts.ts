@@ -18,13 +18,17 @@ export const SCRIPTS = [
   'fail',
   'find',
   'list',
+  'listed',
   'locate',
   'push',
   'record',
+  'register',
   'release',
+  'remove',
   'requeue',
   'stats',
   'sweep',
+  'unregister',
 ] as const
 export type ScriptName = (typeof SCRIPTS)[number]
 

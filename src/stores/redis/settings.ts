@@ -1,7 +1,10 @@
 /** From the store's URL and options to what the client and the store are made with. */
 import type { Cluster, Redis } from 'ioredis'
+import { shown } from '../../duration.ts'
 import { MillpondError } from '../../errors.ts'
+import { shownName } from '../../options.ts'
 import type { StoreOptions } from '../../store.ts'
+import { credential, serverUrl } from '../url.ts'
 
 export type Client = Redis | Cluster
 
@@ -52,7 +55,7 @@ function whole(name: string, value: unknown, fallback: number, least: number, mo
   if (value === undefined) return fallback
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
   if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most) return number
-  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${String(value)}`)
+  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${shown(value)}`)
 }
 
 function isClient(value: unknown): value is Client {
@@ -67,18 +70,14 @@ function isClient(value: unknown): value is Client {
 
 function addressOf(given: string): URL {
   // A list of nodes is no URL for the class, which knows one host: the first stands in, the others are read apart.
-  const single = given.replace(/^([a-z]+:\/\/(?:[^@/?#]*@)?[^,/?#]+),[^/?#]*/i, '$1')
-  try {
-    return new URL(single)
-  } catch {
-    return invalid(`"${redacted(given)}" is no URL of a Redis server: use redis://host:6379`)
-  }
+  return serverUrl(
+    given.replace(/^([a-z]+:\/\/(?:[^/?#]*@)?[^,/?#]+),[^/?#]*/i, '$1'),
+    'redis://user:password@host:6379',
+  )
 }
 
-const redacted = (url: string): string => url.replace(/\/\/[^@/]*@/, '//…@')
-
 function nodesOf(given: string, first: URL): { host: string; port: number }[] {
-  const hosts = /^[a-z]+:\/\/(?:[^@/?#]*@)?([^/?#]*)/i.exec(given)?.[1] ?? ''
+  const hosts = /^[a-z]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(given)?.[1] ?? ''
   const others = hosts.split(',').slice(1)
   const node = (host: string, port: string) => ({
     host: host.replace(/^\[|\]$/g, '') || 'localhost',
@@ -95,7 +94,7 @@ function nodesOf(given: string, first: URL): { host: string; port: number }[] {
 
 function databaseOf(url: URL, option: unknown): number {
   const path = url.pathname.replace(/^\//, '')
-  if (path !== '' && !/^\d+$/.test(path)) invalid(`the path of a Redis URL is the number of a database, not "${path}"`)
+  if (path !== '' && !/^\d+$/.test(path)) invalid(`the path of a Redis URL is the number of a database, from 0`)
   return whole('db', option ?? (path === '' ? undefined : path), 0, 0, 2 ** 31 - 1)
 }
 
@@ -105,18 +104,18 @@ export function settingsOf(url: URL | string, options: StoreOptions, kind = STOR
   const query = address.searchParams
   for (const name of [...query.keys(), ...Object.keys(options)]) {
     if (name !== 'clock' && !kind.known.some((known) => known === name)) {
-      invalid(`unknown option "${name}": ${kind.name} takes ${kind.known.join(', ')}`)
+      invalid(`unknown option ${shownName(name)}: ${kind.name} takes ${kind.known.join(', ')}`)
     }
   }
   // What the code says beats what the URL says: the URL is often shared between programs.
   const option = (name: Known): unknown => options[name] ?? query.get(name) ?? undefined
   const prefix = option('prefix') ?? kind.prefix
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(prefix)) {
-    invalid(`prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , not ${JSON.stringify(prefix)}`)
+    invalid(`prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , not ${shown(prefix)}`)
   }
   const cluster = option('cluster') ?? false
   if (![true, false, 'true', 'false', '1', '0', ''].some((known) => known === cluster)) {
-    invalid(`cluster must be true or false, not ${JSON.stringify(cluster)}`)
+    invalid(`cluster must be true or false, not ${shown(cluster)}`)
   }
   const client = options.client
   if (client !== undefined && !isClient(client)) invalid('client must be a Redis or a Cluster of ioredis')
@@ -136,8 +135,8 @@ export function settingsOf(url: URL | string, options: StoreOptions, kind = STOR
     cluster: isCluster,
     client,
     nodes,
-    username: address.username === '' ? undefined : decodeURIComponent(address.username),
-    password: address.password === '' ? undefined : decodeURIComponent(address.password),
+    username: credential(address.username),
+    password: credential(address.password),
     db,
     tls: address.protocol === 'rediss:',
     where: nodes.map(({ host, port }) => `${host}:${port}`).join(','),

@@ -64,6 +64,13 @@ export class Shared {
       { repeatable: true, ...rest },
     )
   }
+
+  /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, whoever was about to remove it. */
+  async list(partition: Partition): Promise<void> {
+    await this.queues.register(partition)
+    await this.ask('listed', partition)
+    partition.floor = null
+  }
 }
 
 export function cut<T>(items: readonly T[], size: number): T[][] {

@@ -11,7 +11,8 @@ export async function stats(
   { queue, minutes = 0 }: { queue?: string; minutes?: number },
 ): Promise<QueueStats[]> {
   shared.link.assertOpen()
-  const partitions = (await shared.queues.all()).filter((partition) => queue === undefined || partition.queue === queue)
+  const { queues } = shared
+  const partitions = queue === undefined ? await queues.all() : ((await queues.registered(queue)) ?? [])
   const merged = new Map<string, QueueStats>()
   for (const some of cut(partitions, AT_ONCE)) {
     const replies = await Promise.all(some.map((partition) => shared.ask('stats', partition, [minutes])))

@@ -5,10 +5,14 @@
  */
 import type { Swept } from '../../store.ts'
 import { BUCKETS, type Partition, parsedPart, tagOf } from './partition.ts'
+import { removeQueue } from './remove.ts'
 import { type SweepReply, sweepReply } from './replies.ts'
 import { settled, type Trouble } from './settled.ts'
 import { MOST_ITEMS, type Shared } from './shared.ts'
 import { numberIn, textIn } from './wire.ts'
+
+/** Queues that one sweep removes. */
+const MOST_REMOVED = 100
 
 interface Due {
   next: number | null
@@ -32,15 +36,21 @@ export class Sweeper {
     const buckets = Array.from({ length: BUCKETS }, (_, i) => (i + turn) % BUCKETS)
     const looks = await settled(buckets.map((bucket) => this.#due(bucket, Math.min(limit, MOST_ITEMS))))
     let trouble: Trouble | undefined = looks.failure
-    const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
+    const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
+    const idle = new Set<string>()
     const sweptTags = new Set<number>()
     for (const due of looks.replies) {
       for (const partition of due?.partitions ?? []) {
-        const { failure } = await settled([this.#sweepOne(partition, limit, swept)])
+        const { failure } = await settled([this.#sweepOne(partition, limit, swept, idle)])
         trouble ??= failure
         sweptTags.add(partition.bucket)
       }
     }
+    // What the sweep found is told all the same where this fails.
+    await settled([...idle].map((name) => removeQueue(this.#shared, name)))
+    const { replies: counts, failure } = await settled([this.#shared.queues.count()])
+    swept.queues = counts[0] ?? 0
+    trouble ??= failure
     const nothing = swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0
     if (nothing && trouble !== undefined) throw trouble.reason
     swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
@@ -65,13 +75,14 @@ export class Sweeper {
     return { next: ms < 0 ? null : ms, partitions }
   }
 
-  async #sweepOne(partition: Partition, limit: number, swept: Swept): Promise<void> {
+  async #sweepOne(partition: Partition, limit: number, swept: Swept, idle: Set<string>): Promise<void> {
     for (;;) {
       const limits = [swept.promoted, swept.lost.length, swept.expired].map((done) =>
         Math.min(limit - done, MOST_ITEMS),
       )
       const reply = sweepReply(await this.#shared.ask('sweep', partition, limits))
       this.#add(swept, partition.queue, reply)
+      if (reply.idle && idle.size < MOST_REMOVED) idle.add(partition.queue)
       const counts = [reply.promoted, reply.lost.length, reply.expired]
       if (!counts.some((count) => count === MOST_ITEMS)) return
     }

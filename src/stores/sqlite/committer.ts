@@ -12,6 +12,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../errors.ts'
+import { safeText } from '../../safe-error.ts'
 import type { Bell } from '../../store.ts'
 import { whileBusy } from './connection.ts'
 import type { Engine } from './engine.ts'
@@ -267,7 +268,7 @@ export class Committer {
       return { seq, output: request.op === 'rollback' ? null : stale ? 'stale' : 'ok' }
     } catch (error) {
       if (this.#transaction !== open) this.#undo()
-      else if (!this.#db.isTransaction) this.#breakOff(`SQLite rolled it back: ${String(error)}`)
+      else if (!this.#db.isTransaction) this.#breakOff(`SQLite rolled it back: ${safeText(error)}`)
       return this.#rejected(request, error)
     }
   }

@@ -1,5 +1,18 @@
 /** Opens the file as the thread wants it, and brings its tables up to date. */
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../errors.ts'
@@ -54,6 +67,27 @@ function checkAccess(path: string): void {
   }
 }
 
+/** Read and written by its owner alone: jobs may hold what others on the machine are not to read. */
+const PRIVATE = 0o600
+
+/**
+ * Makes the file, empty, with those rights; SQLite gives `-wal` and `-shm` the same. It is made under another name: to close it under its own would
+ * drop the locks that another connection of this process may have on it by then. Where this fails, SQLite makes the file, and says what is wrong.
+ */
+function createPrivate(path: string): void {
+  const draft = `${path}.${randomUUID()}`
+  try {
+    closeSync(openSync(draft, 'wx', PRIVATE))
+    try {
+      linkSync(draft, path)
+    } finally {
+      unlinkSync(draft)
+    }
+  } catch {
+    // Another process was first, the file system has no links, or the disk is full.
+  }
+}
+
 interface Migration {
   version: number
   sql: string
@@ -102,10 +136,14 @@ function migrate(db: DatabaseSync, path: string, busyTimeout: number): void {
 
 export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTimeout'>): DatabaseSync {
   checkAccess(path)
+  const isNew = !existsSync(path)
   let db: DatabaseSync | undefined
   try {
+    if (isNew) createPrivate(path)
     const opened = new DatabaseSync(path)
     db = opened
+    // Where SQLite had to make it. Nothing is in it yet.
+    if (isNew) chmodSync(path, PRIVATE)
     // `whileBusy` does the waiting.
     opened.exec('pragma busy_timeout = 0')
     const mode = whileBusy(busyTimeout, () => opened.prepare('pragma journal_mode = wal').get()?.journal_mode)

@@ -16,6 +16,7 @@ import type {
   PushOutcome,
   QueueSettings,
 } from '../../store.ts'
+import { IdleQueues, setsNothing } from '../idle.ts'
 import {
   type AlikeJobs,
   COMPLETION_FIELDS,
@@ -41,6 +42,7 @@ const isFinal = (state: JobState): state is FinalState => state === 'done' || st
 export class Engine {
   readonly statements: Statements
   readonly ledger: Ledger
+  readonly idle = new IdleQueues()
 
   /** Fences are given out above it. */
   readonly floor: number
@@ -52,6 +54,7 @@ export class Engine {
   }
 
   configure(settings: QueueSettings): void {
+    if (setsNothing(settings)) return
     const { queue, capacity, keepDone, keepDead, paused, attempts, timeout, lease, backoff } = settings
     this.ledger.reopen(queue)
     this.statements.get('configure/configure').run({

@@ -3,6 +3,7 @@
  * between the two threads an error travels as plain data, since a clone would lose its class and code.
  */
 import { type ErrorCode, MillpondError } from '../../errors.ts'
+import { safeText } from '../../safe-error.ts'
 
 export interface WireError {
   code: ErrorCode
@@ -52,7 +53,7 @@ function errcodeOf(error: unknown): number | null {
 
 export function toMillpondError(error: unknown, path: string): MillpondError {
   if (error instanceof MillpondError) return error
-  const message = error instanceof Error ? error.message : String(error)
+  const message = safeText(error)
   const errcode = errcodeOf(error)
   const code = errcode === null ? codeByName(error) : codeOf(errcode)
   const advice = ADVICE[code]?.(path) ?? `SQLite refused an operation on ${path}`

@@ -2,13 +2,13 @@
 import {
   type HistogramSlice,
   JOB_STATES,
-  type JobError,
   type JobRecord,
   type JobState,
   type ListRequest,
   type Metric,
   type QueueStats,
 } from '../../store.ts'
+import { keptError } from '../kept-error.ts'
 import { encodedFrom } from './flat.ts'
 import type { Statements } from './statements.ts'
 import { integer, integerOrNull, type Row, text, textOrNull } from './values.ts'
@@ -22,13 +22,6 @@ export function stateFrom(value: unknown): JobState {
 function metricFrom(value: unknown): Metric {
   if (value === 'wait' || value === 'run') return value
   throw new TypeError(`millpond: ${String(value)} is no metric`)
-}
-
-function errorFrom(value: unknown): JobError | null {
-  if (value === null) return null
-  const error: Row = JSON.parse(text(value))
-  const stack = error.stack === undefined ? {} : { stack: text(error.stack) }
-  return { code: text(error.code), name: text(error.name), message: text(error.message), ...stack }
 }
 
 function recordFrom(row: Row): JobRecord {
@@ -51,7 +44,7 @@ function recordFrom(row: Row): JobRecord {
     data: encodedFrom(row.encoding, row.data),
     progress: row.progress_encoding === null ? null : encodedFrom(row.progress_encoding, row.progress),
     result: row.result_encoding === null ? null : encodedFrom(row.result_encoding, row.result),
-    error: errorFrom(row.error),
+    error: row.error === null ? null : keptError(row.error),
   }
 }
 

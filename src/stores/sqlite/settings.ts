@@ -1,6 +1,8 @@
 /** From the store's URL and options to what the thread is started with. */
 import { isAbsolute, resolve } from 'node:path'
+import { shown } from '../../duration.ts'
 import { MillpondError } from '../../errors.ts'
+import { shownName } from '../../options.ts'
 import type { StoreOptions } from '../../store.ts'
 
 export interface Settings {
@@ -23,21 +25,18 @@ function invalid(message: string): never {
 
 /** `sqlite:app.db`, `sqlite:./dir/app.db`, `sqlite:/abs/app.db`, `sqlite:///abs/app.db`. A URL class would make every path absolute. */
 function pathOf(url: string): string {
-  const [, body = ''] =
-    /^sqlite:([^?#]*)/i.exec(url) ?? invalid(`"${url}" is no URL of an SQLite file: use sqlite:app.db`)
+  const [, body = ''] = /^sqlite:([^?#]*)/i.exec(url) ?? invalid('the URL of an SQLite file is sqlite:app.db')
   // What follows would be dropped silently, and another file be opened than the one meant.
-  if (url.includes('#')) invalid(`"${url}" has a "#": in a path, write it as %23`)
+  if (url.includes('#')) invalid('the URL has a "#": in a path, write it as %23')
   const encoded = body.replace(/^\/\/(?=\/)/, '')
   if (encoded.startsWith('//')) {
-    invalid(
-      `"${url}" names a host: a path in the working folder is sqlite:app.db, an absolute one sqlite:///dir/app.db`,
-    )
+    invalid('the URL names a host: a path in the working folder is sqlite:app.db, an absolute one sqlite:///dir/app.db')
   }
   let path: string
   try {
     path = decodeURIComponent(encoded)
   } catch {
-    return invalid(`"${url}" has a "%" that begins no escape: write it as %25`)
+    return invalid('the URL has a "%" that begins no escape: write it as %25')
   }
   if (path === ':memory:')
     invalid('an SQLite database in memory could not be shared or kept: use the store memory: instead')
@@ -50,7 +49,7 @@ function milliseconds(name: string, value: unknown, fallback: number, least: num
   if (value === undefined) return fallback
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
   if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= LONGEST) return number
-  return invalid(`${name} must be a whole number of milliseconds from ${least} to ${LONGEST}, not ${String(value)}`)
+  return invalid(`${name} must be a whole number of milliseconds from ${least} to ${LONGEST}, not ${shown(value)}`)
 }
 
 export function settingsOf(url: URL | string, options: StoreOptions): Settings {
@@ -59,17 +58,17 @@ export function settingsOf(url: URL | string, options: StoreOptions): Settings {
   const query = new URLSearchParams(/\?(.*)/s.exec(given)?.[1] ?? '')
   for (const name of query.keys()) {
     if (!KNOWN.some((known) => known === name))
-      invalid(`unknown option "${name}": an SQLite URL takes ${KNOWN.join(', ')}`)
+      invalid(`unknown option ${shownName(name)}: an SQLite URL takes ${KNOWN.join(', ')}`)
   }
   for (const name of Object.keys(options)) {
     if (name !== 'clock' && !KNOWN.some((known) => known === name)) {
-      invalid(`unknown option "${name}": the SQLite store takes ${KNOWN.join(', ')}`)
+      invalid(`unknown option ${shownName(name)}: the SQLite store takes ${KNOWN.join(', ')}`)
     }
   }
   // What the code says beats what the URL says: the URL is often shared between programs.
   const option = (name: (typeof KNOWN)[number]): unknown => options[name] ?? query.get(name) ?? undefined
   const sync = option('sync') ?? 'full'
-  if (sync !== 'full' && sync !== 'normal') invalid(`sync must be "full" or "normal", not ${JSON.stringify(sync)}`)
+  if (sync !== 'full' && sync !== 'normal') invalid(`sync must be "full" or "normal", not ${shown(sync)}`)
   return {
     path,
     sync,

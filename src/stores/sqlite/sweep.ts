@@ -30,7 +30,9 @@ function dueOf(row: Row, now: number): Due {
   return { queue: text(row.name), promote: past('due_at'), lost: past('lease_until'), expire }
 }
 
-const isIdle = ({ promote, lost, expire }: Due): boolean => !promote && !lost && expire.length === 0
+const hasDue = ({ promote, lost, expire }: Due): boolean => promote || lost || expire.length > 0
+
+const idleOf = (queues: readonly Row[]): string[] => queues.flatMap((row) => (row.idle === 1 ? [text(row.name)] : []))
 
 function hasOldMinutes({ statements }: Engine, now: number): boolean {
   const oldest = integerOrNull(statements.get('sweep/oldest_minute').get()?.minute ?? null)
@@ -40,16 +42,18 @@ function hasOldMinutes({ statements }: Engine, now: number): boolean {
 /** The answer of a sweep that finds nothing to do; null: there is something. */
 export function idleSweep(engine: Engine, now: number): Swept | null {
   const queues = engine.statements.get('sweep/look').all()
-  if (queues.some((row) => !isIdle(dueOf(row, now))) || hasOldMinutes(engine, now)) return null
-  return { lost: [], promoted: 0, expired: 0, more: false, nextDue: nextDue(queues, now) }
+  if (queues.some((row) => hasDue(dueOf(row, now))) || hasOldMinutes(engine, now)) return null
+  if (engine.idle.found(idleOf(queues), now).length > 0) return null
+  return { lost: [], promoted: 0, expired: 0, more: false, nextDue: nextDue(queues, now), queues: queues.length }
 }
 
 export function sweep(engine: Engine, limit: number, now: number): Swept {
   const { statements, ledger } = engine
-  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null }
-  for (const row of statements.get('sweep/look').all()) {
+  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
+  const queues = statements.get('sweep/look').all()
+  for (const row of queues) {
     const due = dueOf(row, now)
-    if (isIdle(due)) continue
+    if (!hasDue(due)) continue
     const account = ledger.open(due.queue)
     if (due.promote) {
       const promoted = statements.get('sweep/promote').run({ queue: due.queue, now, limit: limit - swept.promoted })
@@ -65,10 +69,24 @@ export function sweep(engine: Engine, limit: number, now: number): Swept {
       swept.expired += expired
     }
   }
+  removeQueues(engine, engine.idle.found(idleOf(queues), now))
   if (hasOldMinutes(engine, now)) statements.get('sweep/forget_minutes').run({ minute: oldestKept(now) })
   swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
-  swept.nextDue = nextDue(statements.get('sweep/look').all(), now)
+  const left = statements.get('sweep/look').all()
+  swept.nextDue = nextDue(left, now)
+  swept.queues = left.length
   return swept
+}
+
+function removeQueues(engine: Engine, names: readonly string[]): void {
+  if (names.length === 0) return
+  // What this transaction has pushed before is in the sums only until now.
+  engine.settle()
+  for (const queue of names) {
+    if (engine.statements.get('sweep/remove_queue').run({ queue }) === 0) continue
+    engine.statements.get('sweep/forget_queue').run({ queue })
+    engine.statements.get('sweep/forget_counts').run({ queue })
+  }
 }
 
 function takeBack(engine: Engine, account: Account, limit: number, now: number, swept: Swept): void {

@@ -6,6 +6,7 @@
  */
 import { MillpondError } from '../../errors.ts'
 import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../../store.ts'
+import { checkStatement } from '../statement.ts'
 import { pushWithCaller } from './caller.ts'
 import { copied, flattenJobs } from './flat.ts'
 import type { Link } from './link.ts'
@@ -45,6 +46,7 @@ class HandlerTransaction implements StoreTransaction {
   }
 
   readonly query = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
+    checkStatement('ctx.tx', text, params)
     checkText(text)
     const values = checkParams(params)
     this.#begin()

@@ -1,0 +1,136 @@
+/**
+ * A webhook's receiver, which may answer anything. It is asked through node:http, because `fetch` decodes what comes and fails where nobody listens.
+ *
+ * - Nothing is decoded, and no redirect is followed.
+ * - What the head says holds, however the body ends: whole, cut off, endless or late.
+ * - Request, response and socket have an error listener for as long as they live.
+ * - One time limit covers everything, from the look-up of the name to the last byte.
+ */
+import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as sendHttp } from 'node:http'
+import { Agent as HttpsAgent, request as sendHttps } from 'node:https'
+import { MillpondError } from '../errors.ts'
+
+export interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  /** As it came. Undefined where it was cut off, late or too long, and where the status is not 2xx. */
+  body: Buffer | undefined
+}
+
+/** Bytes of a body that are read. */
+const LONGEST_BODY = 64 * 1024
+/** Bytes of all headers of an answer together. */
+const HEADER_BYTES = 16 * 1024
+/** Milliseconds that a connection waits for its next request, less than receivers usually give it. */
+const IDLE = 4000
+
+export class Receiver {
+  readonly #url: URL
+  readonly #timeout: number
+  readonly #agent: HttpAgent
+
+  /**
+   * @param timeout milliseconds that a request may take
+   * @param connections how many are kept for the next request
+   * @throws InvalidOption
+   */
+  constructor(url: URL, timeout: number, connections: number) {
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refused('must be http: or https:')
+    // It would be sent, and no log that shows the URL could be trusted.
+    if (url.username !== '' || url.password !== '') throw refused('must not hold a user or a password')
+    this.#url = url
+    this.#timeout = timeout
+    const Agent = url.protocol === 'https:' ? HttpsAgent : HttpAgent
+    this.#agent = new Agent({ keepAlive: true, maxFreeSockets: connections, timeout: IDLE })
+  }
+
+  /** @throws what `signal` was aborted with, a TimeoutError, or an error of the connection, most with a `code` */
+  async post(headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<Answer> {
+    const ending = AbortSignal.any([signal, AbortSignal.timeout(this.#timeout)])
+    try {
+      return await this.#exchange(headers, body, ending, this.#agent)
+    } catch (error) {
+      if (!(error instanceof Stale)) throw error
+      return this.#exchange(headers, body, ending, false)
+    }
+  }
+
+  /** Lets go of the connections that wait for a request. */
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  #exchange(
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    ending: AbortSignal,
+    agent: HttpAgent | false,
+  ): Promise<Answer> {
+    ending.throwIfAborted()
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const request = (this.#url.protocol === 'https:' ? sendHttps : sendHttp)(this.#url, {
+      method: 'POST',
+      headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
+      agent,
+      maxHeaderSize: HEADER_BYTES,
+    })
+    let head: IncomingMessage | undefined
+    let over = false
+    const answered = ({ statusCode = 0, headers }: IncomingMessage, whole?: Buffer) => {
+      over = true
+      resolve({ status: statusCode, headers, body: whole })
+    }
+    const cut = (error?: unknown) => {
+      if (over) return
+      if (head !== undefined) answered(head)
+      else reject(request.reusedSocket && !ending.aborted ? new Stale() : error)
+      over = true
+      request.destroy()
+    }
+    const stop = () => cut(ending.reason)
+    ending.addEventListener('abort', stop)
+
+    request.on('error', cut)
+    // With a head, the response tells of its own end.
+    request.on('close', () => head ?? cut(new Error('the connection was closed')))
+    request.on('upgrade', (response, socket) => {
+      socket.on('error', () => {})
+      head = response
+      cut()
+      socket.destroy()
+    })
+    request.on('response', (response) => {
+      head = response
+      response.on('error', cut)
+      response.on('close', cut)
+      if (!isSuccess(response.statusCode)) {
+        cut()
+        return
+      }
+      const chunks: Buffer[] = []
+      let size = 0
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (size > LONGEST_BODY) cut()
+        else chunks.push(chunk)
+      })
+      response.on('end', () => {
+        if (!response.complete || over) cut()
+        else answered(response, Buffer.concat(chunks))
+      })
+    })
+    request.end(body)
+    return promise.finally(() => ending.removeEventListener('abort', stop))
+  }
+}
+
+/** The receiver had closed a connection that was kept, before it saw the request. The next connection is a new one. */
+class Stale extends Error {}
+
+export function isSuccess(status: number | undefined): boolean {
+  return status !== undefined && status >= 200 && status < 300
+}
+
+function refused(what: string): MillpondError {
+  return new MillpondError('InvalidOption', `the URL of a delivery ${what}`)
+}

@@ -1,0 +1,41 @@
+/**
+ * SIGTERM and SIGINT, for all ponds of the process that were opened with `signals`.
+ *
+ * The first signal closes them and ends the process: what each was told to do `before` comes first, for all of them, since the servers of one
+ * may need the others; then the ponds drain. The exit code is 0, or 1 where something failed. A second signal ends the process at once.
+ */
+import type { PondCloseOptions } from './closing.ts'
+
+export interface Closable {
+  close(options: PondCloseOptions): Promise<unknown>
+}
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+const ponds = new Map<Closable, PondCloseOptions>()
+
+/** @returns a function that takes it out again */
+export function closeOnSignals(pond: Closable, options: PondCloseOptions): () => void {
+  if (ponds.size === 0) for (const signal of SIGNALS) process.on(signal, closeAll)
+  ponds.set(pond, options)
+  return () => {
+    if (ponds.delete(pond) && ponds.size === 0) unlisten()
+  }
+}
+
+function unlisten(): void {
+  for (const signal of SIGNALS) process.off(signal, closeAll)
+}
+
+function closeAll(): void {
+  unlisten()
+  const closing = [...ponds]
+  ponds.clear()
+  const first = Promise.all(closing.map(async ([, { before }]) => before?.()))
+  const closed = closing.map(([pond, options]) => pond.close({ ...options, before: () => first }))
+  void Promise.allSettled([first, ...closed]).then((ends) => {
+    const reasons = new Set(ends.flatMap((end): unknown[] => (end.status === 'rejected' ? [end.reason] : [])))
+    for (const reason of reasons) process.emitWarning(reason instanceof Error ? reason : String(reason))
+    // A warning is written in the next turn.
+    setImmediate(() => process.exit(reasons.size > 0 ? 1 : undefined))
+  })
+}

@@ -1,0 +1,101 @@
+/** Jobs that another program wrote wrongly: each is told of with what can be read of it, and hides no other. */
+import assert from 'node:assert/strict'
+import { newId } from '../../src/ids.ts'
+import type { Millpond } from '../../src/millpond.ts'
+import { LIMITS } from '../../src/serve/limits.ts'
+import { openPond } from '../../src/serve/open.ts'
+import { Service } from '../../src/serve/service.ts'
+import { Sweeper } from '../../src/serve/sweeper.ts'
+import type { Encoded, NewJob, Store } from '../../src/store.ts'
+import { answered } from '../serve/client.ts'
+import { onEachStore, type Place, refused } from './suite.ts'
+
+const json = (body: string): Encoded => ({ encoding: 'json', body })
+const SECRET = 'canary'
+const GOOD = json('"good"')
+/** No JSON, no MessagePack, and JSON that nobody could write down again. */
+const BAD: readonly Encoded[] = [
+  json(`"${SECRET}`),
+  { encoding: 'msgpack', body: Uint8Array.of(0xc1) },
+  json(`${'['.repeat(5000)}${']'.repeat(5000)}`),
+]
+
+function job(data: Encoded): NewJob {
+  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
+  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data }
+}
+
+async function withPond(place: Place, check: (pond: Millpond, store: Store) => Promise<void>): Promise<void> {
+  const { pond, store } = await openPond(place.url)
+  try {
+    await check(pond, store)
+  } finally {
+    await pond.close({ timeout: 100 })
+  }
+}
+
+onEachStore('undecodable', {
+  'a list has all jobs, and says which cannot be read': (place) =>
+    withPond(place, async (pond, store) => {
+      const jobs = [GOOD, ...BAD, GOOD].map(job)
+      await store.push(jobs)
+      const listed = await pond.queue('q').jobs('waiting')
+      assert.deepEqual(
+        listed.map(({ id, data, undecodable }) => ({ id, data, undecodable })),
+        jobs.map(({ id, data }) =>
+          data === GOOD ? { id, data: 'good', undecodable: [] } : { id, data: undefined, undecodable: ['data'] },
+        ),
+      )
+      const info = await pond.job(jobs[1]?.id ?? '')
+      assert.deepEqual([info?.state, info?.attempts, info?.undecodable], ['waiting', 10, ['data']])
+      assert.deepEqual((await pond.queue('q').stats()).counts.waiting, 5)
+    }),
+
+  'progress and results that cannot be read are told in the same way': (place) =>
+    withPond(place, async (pond, store) => {
+      const [bad] = BAD
+      assert.ok(bad)
+      const { id } = job(GOOD)
+      await store.push([{ ...job(GOOD), id }])
+      const [claim] = (await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
+      assert.ok(claim)
+      await store.extend('q', 60_000, [{ ...claim, progress: bad }])
+      assert.deepEqual((await pond.job(id))?.undecodable, ['progress'])
+      await store.complete('q', [{ ...claim, result: bad }])
+      const [done] = await pond.queue('q').jobs('done')
+      assert.deepEqual([done?.data, done?.undecodable], ['good', ['progress', 'result']])
+      const error = await refused(pond.result(id), 'PayloadNotDecodable')
+      assert.ok(!error.message.includes(SECRET) && error.cause === undefined, error.message)
+    }),
+
+  'over HTTP: in lists, of one job, and as events': (place) =>
+    withPond(place, async (pond, store) => {
+      const errors: unknown[] = []
+      const onError = (error: unknown) => errors.push(error)
+      const sweeper = new Sweeper(store, onError)
+      const service = new Service({ store, pond, sweeper, limits: LIMITS, tokens: [], hosts: [], onError })
+      try {
+        const jobs = [GOOD, ...BAD, GOOD].map(job)
+        await store.push(jobs)
+        const get = (path: string, headers = {}) => service.handle(new Request(`http://localhost${path}`, { headers }))
+        const list = await answered(await get('/v1/queues/q/jobs?state=waiting'))
+        assert.equal(list.status, 200)
+        assert.ok(Array.isArray(list.body.jobs))
+        assert.deepEqual(
+          list.body.jobs.map(({ id, data, undecodable }) => [id, data, undecodable]),
+          jobs.map(({ id, data }) => (data === GOOD ? [id, 'good', undefined] : [id, undefined, ['data']])),
+        )
+        const one = await answered(await get(`/v1/jobs/${jobs[1]?.id}`))
+        assert.deepEqual([one.status, one.body.state, one.body.undecodable], [200, 'waiting', ['data']])
+        const stream = await get(`/v1/jobs/${jobs[1]?.id}`, { accept: 'text/event-stream' })
+        const events = stream.body?.getReader()
+        const { value } = (await events?.read()) ?? {}
+        assert.match(new TextDecoder().decode(value), /^event: state\ndata: .*"undecodable":\["data"\]/)
+        await events?.cancel()
+        assert.deepEqual(errors, [])
+      } finally {
+        await service.settled()
+        await sweeper.stop()
+      }
+    }),
+})
