@@ -4,30 +4,25 @@
 -- push: stores jobs.
 -- KEYS: queue jobs states keys scheduled pages waiting @due @ends
 -- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else nil.
--- In:  three items per job: id, encoded data, and MessagePack of its other values [priority, delay, runAt, attempts, timeout, group, key, trace],
---      each nil where absent.
+--       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace], each nil where absent. which: of each job, which of
+--       them are its own, from 1; nil: those of all are the first.
+-- In:  the ids, one after the other; then the encoded data of each job.
 -- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job. listed: 0 where the partition is not listed: register the queue
 --      once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered then, and nothing was
 --      stored: the queue may have been removed. Register it, and push again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
 local K = keys_of('queue jobs states keys scheduled pages waiting @due @ends')
-local count = (#ARGV - 2) / 3
+local count = #ARGV - 3
 local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'idle')
-local floor = HEAD[6]
+local floor, all_values, which = HEAD[6], HEAD[7], HEAD[8]
 if not settings[1] and not floor then return {} end
 local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or 10, tonumber(settings[4]) or false
 
-local ids, values, per_priority, parsed = {}, {}, {}, {}
+local ids, values, per_priority = {}, {}, {}
 for i = 1, count do
-  ids[i] = ARGV[i * 3]
-  local packed = ARGV[i * 3 + 2]
-  -- Jobs that are pushed together mostly differ in nothing but their data.
-  local value = parsed[packed]
-  if not value then
-    value = cmsgpack.unpack(packed)
-    parsed[packed] = value
-  end
+  ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16)
+  local value = all_values[which and which[i] or 1]
   values[i] = value
   per_priority[value[1]] = (per_priority[value[1]] or 0) + 1
 end
@@ -78,7 +73,7 @@ for i = 1, count do
     local place = places[priority]
     places[priority] = place + 1
     records[#records + 1] = id
-    records[#records + 1] = record_of(place, value, ARGV[i * 3 + 1])
+    records[#records + 1] = record_of(place, value, ARGV[i + 3])
     if key then
       by_key[key] = id
       keys[#keys + 1] = key

@@ -26,14 +26,23 @@ end
 local entering = {}
 local entering_count = 0
 
+local last_page, last_priority, last_number
+
 local function enter(priority, place, id)
-  local name, score = page_at(priority, place)
-  local page = entering[name]
-  if not page then
-    page = { score = score }
-    entering[name] = page
+  local number = math.floor(place / PAGE)
+  if number ~= last_number or priority ~= last_priority then
+    local name, score = page_at(priority, place)
+    last_page = entering[name]
+    if not last_page then
+      last_page = { score = score, last = -1 }
+      entering[name] = last_page
+    end
+    last_priority, last_number = priority, number
   end
-  page[#page + 1] = string.char(place % PAGE) .. id
+  local at = place % PAGE
+  if at < last_page.last then last_page.unsorted = true end
+  last_page.last = at
+  last_page[#last_page + 1] = string.char(at) .. id
   entering_count = entering_count + 1
 end
 
@@ -45,7 +54,7 @@ local function entered(K)
   for name, added in pairs(entering) do
     local page = redis.call('HGET', K.pages, name) or ''
     local last = page ~= '' and string.byte(page, -ENTRY) or -1
-    table.sort(added, by_place)
+    if added.unsorted then table.sort(added, by_place) end
     if string.byte(added[1]) <= last then
       local entries = entries_of(page)
       for i = 1, #added do entries[#entries + 1] = added[i] end

@@ -6,6 +6,13 @@ export function idBytes(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
+/** Of several, one after the other. */
+export function idsBytes(jobs: readonly { id: string }[]): Buffer {
+  let hex = ''
+  for (const { id } of jobs) hex += id
+  return Buffer.from(hex.replaceAll('-', ''), 'hex')
+}
+
 export function idText(bytes: Buffer, at = 0): string {
   const hex = bytes.toString('hex', at, at + ID_BYTES)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`

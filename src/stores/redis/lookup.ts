@@ -22,18 +22,19 @@ const MOST_LOOKS = 5_000
 
 export class Lookup {
   readonly #shared: Shared
-  /** In the order of remembering. */
-  readonly #partitions = new Map<string, Partition>()
+  /** The last ones, and those before them: when the first are as many as may be, they become the second, which are forgotten. */
+  #last = new Map<string, Partition>()
+  #before = new Map<string, Partition>()
 
   constructor(shared: Shared) {
     this.#shared = shared
   }
 
   remember(id: string, partition: Partition): void {
-    this.#partitions.set(id, partition)
-    if (this.#partitions.size <= REMEMBERED) return
-    const [oldest] = this.#partitions.keys()
-    if (oldest !== undefined) this.#partitions.delete(oldest)
+    this.#last.set(id, partition)
+    if (this.#last.size < REMEMBERED / 2) return
+    this.#before = this.#last
+    this.#last = new Map()
   }
 
   async find(ids: readonly string[]): Promise<(Located | null)[]> {
@@ -124,7 +125,7 @@ export class Lookup {
     }
     const remembered = new Map<Partition, string[]>()
     for (const id of unknown()) {
-      const partition = this.#partitions.get(id)
+      const partition = this.#last.get(id) ?? this.#before.get(id)
       if (partition !== undefined) remembered.set(partition, [...(remembered.get(partition) ?? []), id])
     }
     await fill(remembered)

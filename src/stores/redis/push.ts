@@ -1,13 +1,13 @@
 /** Pushes: each job to its queue's partition, all in one round trip. */
 import type { NewJob, PushOutcome } from '../../store.ts'
 import type { Configured } from './configure.ts'
-import { idBytes, idText } from './ids.ts'
+import { idsBytes, idText } from './ids.ts'
 import type { Lookup } from './lookup.ts'
 import type { Partition } from './partition.ts'
 import { indexOf } from './queues.ts'
 import { settled } from './settled.ts'
 import { pieces, type Shared } from './shared.ts'
-import { encodedBytes, valuesOf } from './wire.ts'
+import { encodedBytes, isPlain, valuesOf } from './wire.ts'
 
 export class Pusher {
   readonly #shared: Shared
@@ -73,8 +73,10 @@ export class Pusher {
     const inDoubt = () => {
       repeated = true
     }
-    const items = jobs.flatMap((job) => [idBytes(job.id), encodedBytes(job.data), valuesOf(job)])
-    const [listed, ...answers] = await this.#shared.ask('push', partition, [floor], items, { safe: true, inDoubt })
+    const { values, which } = distinct(jobs)
+    const items = [idsBytes(jobs), ...jobs.map(({ data }) => encodedBytes(data))]
+    const head = [floor, values, which]
+    const [listed, ...answers] = await this.#shared.ask('push', partition, head, items, { safe: true, inDoubt })
     if (listed !== 1) this.#configured.lost(queue)
     if (listed === undefined) return null
     if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) this.#shared.bells.work(queue)
@@ -84,6 +86,20 @@ export class Pusher {
     for (const { id } of outcomes) this.#lookup.remember(id, partition)
     return repeated ? corrected(outcomes, jobs) : outcomes
   }
+}
+
+/** Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all in the first. */
+function distinct(jobs: readonly NewJob[]): { values: unknown[][]; which: number[] | null } {
+  const values: unknown[][] = []
+  const byPriority: number[] = []
+  const which = jobs.map((job) => {
+    const known = isPlain(job) ? byPriority[job.priority] : undefined
+    if (known !== undefined) return known
+    const at = values.push(valuesOf(job))
+    if (isPlain(job)) byPriority[job.priority] = at
+    return at
+  })
+  return { values, which: values.length === 1 ? null : which }
 }
 
 function outcomeOf(answer: unknown, id: string): PushOutcome {

@@ -62,8 +62,14 @@ export function encodedIn(bytes: Buffer, at = 0): Encoded {
 }
 
 /** What a push says of a job beside its id and data. */
-export function valuesOf({ priority, delay, runAt, attempts, timeout, group, key, trace }: NewJob): Buffer {
-  return pack([priority, delay, runAt, attempts, timeout, group, key, trace])
+export function valuesOf({ priority, delay, runAt, attempts, timeout, group, key, trace }: NewJob): unknown[] {
+  return [priority, delay, runAt, attempts, timeout, group, key, trace]
+}
+
+/** Whether nothing is given but the priority. */
+export function isPlain({ delay, runAt, attempts, timeout, group, key, trace }: NewJob): boolean {
+  const timed = delay !== 0 || runAt !== null || attempts !== null || timeout !== null
+  return !timed && group === null && key === null && trace === null
 }
 
 type Kept = Pick<ClaimedJob, 'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'> & {
