@@ -3,7 +3,8 @@
 -- Head: nothing further. (It includes nothing: it is asked once a second by each process.)
 -- In:  now, or nothing for the server's time; limit.
 -- Out: [next, part…]: ms until the next scheduled job is due, or -1; up to `limit` parts to sweep, longest overdue first.
--- Invariant: costs what is due, not how many partitions there are.
+-- Invariant: costs what is due, not how many partitions there are. What is handed out is due again in a second, unless `sweep` says otherwise: so
+--      processes that sweep at the same time share the work, and none of it is lost with one of them.
 
 local now = tonumber(ARGV[1])
 if not now then
@@ -17,6 +18,9 @@ for _, key in ipairs(KEYS) do
   for _, part in ipairs(redis.call('ZRANGEBYSCORE', key, '-inf', string.format('%.17g', now), 'LIMIT', 0, limit)) do
     if not seen[part] and #out <= limit then
       seen[part] = true
+      -- Removes nothing, but lets a server without room write.
+      redis.call('ZREM', key, '')
+      redis.call('ZADD', key, 'XX', string.format('%.17g', now + 1000), part)
       out[#out + 1] = part
     end
   end

@@ -46,6 +46,21 @@ export class Lookup {
   }
 
   async cancel(ids: readonly string[]): Promise<(FinalState | null)[]> {
+    const answers = new Map<string, (FinalState | null)[]>()
+    // An id that is named again is cancelled again: it may be gone by then.
+    for (let rest = [...ids]; rest.length > 0; ) {
+      const some = [...new Set(rest)]
+      for (const [i, answer] of (await this.#cancel(some)).entries()) {
+        const id = some[i] ?? ''
+        answers.set(id, [...(answers.get(id) ?? []), answer])
+      }
+      const left = new Set(some)
+      rest = rest.filter((id) => !left.delete(id))
+    }
+    return ids.map((id) => answers.get(id)?.shift() ?? null)
+  }
+
+  async #cancel(ids: readonly string[]): Promise<(FinalState | null)[]> {
     const { bells } = this.#shared
     const outcomes = await this.#ask<CancelOutcome>(ids, async (partition, some) => {
       const answers = cancelOutcomes(await this.#shared.ask('cancel', partition, [], some.map(idBytes), { safe: true }))
