@@ -3,15 +3,16 @@
 -- @include endings.lua
 -- complete: claims' jobs are done.
 -- KEYS: queue jobs states keys running done results progress errors @ends
--- Head: nothing further.
--- In:  three items per claim: id, fence, result as an encoded value, or nothing.
+-- Head: fences: a list, or one number for all.
+-- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
 -- Out: per claim, 0: ok or 1: stale. If the same call may have taken effect before, a job that is done by this very claim is ok.
 -- Invariant: only the claim whose fence is the job's can complete it, and once.
 
 local K = keys_of('queue jobs states keys running done results progress errors @ends')
-local count = (#ARGV - 2) / 3
+local count = #ARGV[3] / 16
 local ids, outcomes = {}, {}
-for i = 1, count do ids[i] = ARGV[i * 3] end
+for i = 1, count do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end
+local fences = type(HEAD[6]) == 'table' and HEAD[6]
 local found = hmget(K.states, ids)
 local keyed = redis.call('EXISTS', K.keys) == 1
 
@@ -25,7 +26,7 @@ end
 
 local finished, states, results, ended = {}, {}, {}, {}
 for i = 1, count do
-  local id, packed, fence = ids[i], found[i], tonumber(ARGV[i * 3 + 1])
+  local id, packed, fence = ids[i], found[i], fences and fences[i] or HEAD[6]
   if packed and not befores[packed] then read(packed) end
   local state = packed and befores[packed]
   outcomes[i] = 1
@@ -34,9 +35,8 @@ for i = 1, count do
     outcomes[i] = 0
     finished[#finished + 1] = id
     states[#states + 1], states[#states + 2] = id, afters[packed]
-    if ARGV[i * 3 + 2] ~= '' then
-      results[#results + 1], results[#results + 2] = id, ARGV[i * 3 + 2]
-    end
+    local result = ARGV[i + 3]
+    if result and result ~= '' then results[#results + 1], results[#results + 2] = id, result end
   elseif AGAIN and state and state[2] == fence and state[1] == 'done' then
     outcomes[i] = 0
   end

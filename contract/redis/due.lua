@@ -20,7 +20,9 @@ for _, key in ipairs(KEYS) do
       seen[part] = true
       -- Removes nothing, but lets a server without room write.
       redis.call('ZREM', key, '')
-      redis.call('ZADD', key, 'XX', string.format('%.17g', now + 1000), part)
+      for _, other in ipairs(KEYS) do
+        redis.call('ZADD', other, 'XX', 'GT', string.format('%.17g', now + 1000), part)
+      end
       out[#out + 1] = part
     end
   end

@@ -10,7 +10,7 @@ import type {
   HoldOutcome,
 } from '../../store.ts'
 import type { Claimer } from './claimer.ts'
-import { idBytes } from './ids.ts'
+import { idBytes, idsBytes } from './ids.ts'
 import type { Arg } from './link.ts'
 import type { Partition } from './partition.ts'
 import { indexOf } from './queues.ts'
@@ -21,9 +21,8 @@ import { encodedOrNothing, errorBytes } from './wire.ts'
 
 interface Operation<Item, Outcome> {
   script: ScriptName
-  head?: readonly unknown[]
-  /** What the script takes for each. */
-  items: (item: Item) => readonly Arg[]
+  head?: (items: readonly Item[]) => readonly unknown[]
+  args: (items: readonly Item[]) => readonly Arg[]
   /** What its answers stand for. */
   outcomes: readonly Outcome[]
 }
@@ -47,7 +46,12 @@ export class Endings {
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
     const outcomes = await this.#tell(queue, completions, {
       script: 'complete',
-      items: ({ id, fence, result }) => [idBytes(id), fence, encodedOrNothing(result)],
+      head: (items) => [alikeOrAll(items.map(({ fence }) => fence))],
+      args: (items) => {
+        const ids = idsBytes(items)
+        if (items.every(({ result }) => result === null)) return [ids]
+        return [ids, ...items.map(({ result }) => encodedOrNothing(result))]
+      },
       outcomes: HOLD_OUTCOMES,
     })
     for (const [i, { id }] of completions.entries()) if (outcomes[i] === 'ok') this.#shared.bells.finished(queue, id)
@@ -57,7 +61,8 @@ export class Endings {
   async fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
     const outcomes = await this.#tell(queue, failures, {
       script: 'fail',
-      items: ({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)],
+      args: (items) =>
+        items.flatMap(({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)]),
       outcomes: FAIL_OUTCOMES,
     })
     for (const [i, { id, delay }] of failures.entries()) {
@@ -70,7 +75,7 @@ export class Endings {
   async release(queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {
     const outcomes = await this.#tell(queue, holds, {
       script: 'release',
-      items: ({ id, fence }) => [idBytes(id), fence],
+      args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
       outcomes: HOLD_OUTCOMES,
     })
     if (outcomes.includes('ok')) this.#shared.bells.work(queue)
@@ -80,8 +85,8 @@ export class Endings {
   extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     return this.#tell(queue, extensions, {
       script: 'extend',
-      head: [lease],
-      items: ({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)],
+      head: () => [lease],
+      args: (items) => items.flatMap(({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)]),
       outcomes: EXTEND_OUTCOMES,
     })
   }
@@ -138,16 +143,22 @@ export class Endings {
   async #tellOne<Item extends Hold, Outcome>(
     partition: Partition,
     items: readonly Item[],
-    { script, head = [], items: itemsOf, outcomes }: Operation<Item, Outcome | 'stale'>,
+    { script, head = () => [], args, outcomes }: Operation<Item, Outcome | 'stale'>,
   ): Promise<(Outcome | 'stale')[]> {
     const answers = await Promise.all(
       pieces(items).map((some) => {
         const again = this.#anyDoubt && some.some(({ claim }) => claim !== undefined && this.#doubtful.has(claim))
-        return this.#shared.ask(script, partition, head, some.flatMap(itemsOf), { again, safe: script !== 'extend' })
+        return this.#shared.ask(script, partition, head(some), args(some), { again, safe: script !== 'extend' })
       }),
     )
     return answers.flat().map((answer) => outcomes[Number(answer)] ?? 'stale')
   }
+}
+
+/** Jobs of one claim mostly have the same fence. */
+function alikeOrAll(fences: readonly number[]): number | readonly number[] {
+  const [first = 0] = fences
+  return fences.every((fence) => fence === first) ? first : fences
 }
 
 /** As `fail.lua` takes it. */
