@@ -4,6 +4,7 @@
  * URL: `redis://user:password@host:6379/0` and whatever else the Redis store takes, or `memory:` for the process alone. The path of a call: here →
  * cache/cached.ts → cache/loader.ts (one flight per key) → cache/layers.ts (what is known) → cache/memory.ts and cache/redis.ts.
  */
+import './runtime.ts'
 import { type Cached, cached } from './cache/cached.ts'
 import { Codec } from './cache/codec.ts'
 import { Flying } from './cache/flying.ts'
@@ -38,6 +39,7 @@ import { ALONE } from './cache/watch.ts'
 import { kindOf, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { safeText } from './safe-error.ts'
+import { held } from './stores/held.ts'
 
 export type { Cached } from './cache/cached.ts'
 export type { Load, LoadContext } from './cache/loader.ts'
@@ -121,7 +123,7 @@ export class Cache {
     const prefixes = [names.values, names.tags]
     const tracker = new Tracker(redis.client, { prefixes, channel: names.channel, drift }, heard)
     const layers = new Layers(redis, tracker, codec, { memory, drift, onTrouble })
-    await tracker.start()
+    await held(tracker.start())
     return new Cache(layers, { layers, counts: noCounts(), hearing: () => tracker.on, onTrouble }, tracker)
   }
 

@@ -4,7 +4,7 @@ import { Kept } from './coalesce/kept.ts'
 import { SharedFlights } from './coalesce/shared.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MillpondError } from './errors.ts'
-import { Millpond } from './millpond.ts'
+import type { Millpond } from './millpond.ts'
 import { checkOptions, isFunction, isInteger, isSignal } from './options.ts'
 
 const NAME = /^[A-Za-z0-9_\-.:/]{1,100}$/
@@ -163,7 +163,7 @@ function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOption
       ttl: (value) => milliseconds(value, 'ttl', 0, LONGEST_TIMER) >= 0,
       maxEntries: isInteger(1, 10_000_000),
       copy: isFunction,
-      shared: (value) => value instanceof Millpond || 'a pond, as Millpond.open resolves to',
+      shared: (value) => isPond(value) || 'a pond, as Millpond.open resolves to',
       name: (value) =>
         (typeof value === 'string' && NAME.test(value)) || 'made of 1 to 100 of the characters A–Z a–z 0–9 _ - . : /',
     },
@@ -184,6 +184,16 @@ function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOption
     ttl: milliseconds(ttl ?? 0, 'ttl'),
     maxEntries: maxEntries ?? 1000,
   }
+}
+
+/** Not `instanceof`, which would bring the queue and every store into a bundle that only coalesces. */
+function isPond(value: unknown): value is Millpond {
+  const methods: readonly (keyof Millpond)[] = ['queue', 'result', 'cancel']
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    methods.every((name) => isFunction(Reflect.get(value, name)) === true)
+  )
 }
 
 /** A key that is not a text, `undefined` above all, would make calls share that have nothing in common. */

@@ -1,4 +1,6 @@
 /** The public API, and nothing else. */
+import './runtime.ts'
+
 export type { Backoff, BackoffFunction, BackoffOptions } from './backoff.ts'
 export {
   type BatchCallOptions,

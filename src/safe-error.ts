@@ -25,6 +25,8 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/([a-z][a-z0-9+.-]*:\/\/)[^\s"'`]*@/gi, '$1…@'],
   // Redis, of a command that is unknown or renamed.
   [/,? with args beginning with:.*$/s, ''],
+  // Deno.
+  [/(Invalid URL): .*$/s, '$1'],
   // Node, of an argument of a wrong type.
   [/\b(Received type \w+) \(.*\)/s, '$1'],
   // SQLite, of a text that was written into a statement.

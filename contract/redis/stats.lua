@@ -36,7 +36,7 @@ end
 local out = {
   settings[1] == '1' and 1 or 0, tonumber(settings[2]) or -1,
   redis.call('ZCARD', K.scheduled), tonumber(settings[3]) or 0, redis.call('ZCARD', K.running), redis.call('LLEN', K.done),
-  redis.call('ZCARD', K.dead), redis.call('ZCARD', K.cancelled), oldest < math.huge and NOW - oldest or -1,
+  redis.call('ZCARD', K.dead), redis.call('ZCARD', K.cancelled), oldest < math.huge and math.max(0, NOW - oldest) or -1,
 }
 if minutes > 0 then
   local current = math.floor(NOW / 60000)

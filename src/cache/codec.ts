@@ -1,6 +1,6 @@
 /** Values to bytes and back. Bytes stay what they are; all else is MessagePack, with shared structures where there is a table. */
 import { promisify } from 'node:util'
-import { constants, zstdCompress, zstdCompressSync, zstdDecompress, zstdDecompressSync } from 'node:zlib'
+import zlib from 'node:zlib'
 import { Packr } from 'msgpackr'
 import { MillpondError } from '../errors.ts'
 import { safeText, sketch } from '../safe-error.ts'
@@ -27,9 +27,9 @@ const LARGE = 4 * 1024 * 1024
 const SAMPLE = 256 * 1024
 
 /** Level 1: of records, whose numbers differ, the higher ones make no less for three times the work. */
-const params = { [constants.ZSTD_c_compressionLevel]: 1 }
-const compress = promisify<Buffer, { params: Record<number, number> }, Buffer>(zstdCompress)
-const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(zstdDecompress)
+const params = { [zlib.constants.ZSTD_c_compressionLevel]: 1 }
+const compress = promisify<Buffer, { params: Record<number, number> }, Buffer>(zlib.zstdCompress)
+const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(zlib.zstdDecompress)
 
 /** Plain MessagePack that every language reads. No references: a few bytes of them stand for a value that takes years to walk. */
 const plain = new Packr({
@@ -119,7 +119,7 @@ export class Codec {
     }
     // One more than it says, so that an honest one is never at the limit, and a bomb goes no further.
     const limit = { maxOutputLength: length + 1 }
-    const whole = length < ASIDE ? zstdDecompressSync(body, limit) : await decompress(body, limit)
+    const whole = length < ASIDE ? zlib.zstdDecompressSync(body, limit) : await decompress(body, limit)
     if (whole.length !== length) throw new RangeError(`it takes ${whole.length} bytes instead of ${length}`)
     return whole
   }
@@ -129,9 +129,9 @@ export class Codec {
 async function squeezed(body: Buffer): Promise<Buffer | undefined> {
   const { length } = body
   if (length < PAYS) return undefined
-  if (length >= LARGE && zstdCompressSync(body.subarray(0, SAMPLE), { params }).length > SAMPLE * WORTH)
+  if (length >= LARGE && zlib.zstdCompressSync(body.subarray(0, SAMPLE), { params }).length > SAMPLE * WORTH)
     return undefined
-  const packed = length < ASIDE ? zstdCompressSync(body, { params }) : await compress(body, { params })
+  const packed = length < ASIDE ? zlib.zstdCompressSync(body, { params }) : await compress(body, { params })
   return packed.length <= length * WORTH ? filled(packed, Math.ceil(length / MOST_GROWTH)) : undefined
 }
 

@@ -10,6 +10,7 @@
  */
 import type { Redis } from 'ioredis'
 import type { Client } from '../stores/redis/settings.ts'
+import { unheld } from '../stores/redis/unheld.ts'
 
 export interface Heard {
   /** Of a key under one of the prefixes. */
@@ -55,8 +56,8 @@ class Pair {
       connectTimeout: settings.drift,
       readOnly: false,
     } as const
-    this.#listening = node.duplicate({ ...options, connectionName: 'millpond-cache-heard' })
-    this.#tracking = node.duplicate({ ...options, connectionName: 'millpond-cache-tracking' })
+    this.#listening = unheld(node.duplicate({ ...options, connectionName: 'millpond-cache-heard' }))
+    this.#tracking = unheld(node.duplicate({ ...options, connectionName: 'millpond-cache-tracking' }))
     this.#inCluster = inCluster
     this.#settings = settings
     this.#heard = heard
@@ -81,7 +82,7 @@ class Pair {
   /** Resolves in any case; a pair that does not answer within half the drift is lost. */
   async beat(): Promise<void> {
     const sent = performance.now()
-    const timer = setTimeout(() => this.close(), this.#settings.drift / 2)
+    const timer = setTimeout(() => this.close(), this.#settings.drift / 2).unref()
     try {
       const facts = this.#inCluster ? this.#tracking.cluster('INFO') : this.#tracking.ping()
       const [, info] = await Promise.all([this.#listening.ping(), facts])
@@ -181,11 +182,10 @@ export class Tracker {
     if (on && (changed || !this.#on)) this.epoch++
     this.#on = on
     if (on) this.aliveAt = Math.min(...pairs.map((pair) => pair.aliveAt))
-    // Not unref'd: the connections hold the process as well, until the cache is closed.
     this.#timer = setTimeout(
       () => void this.#turn(),
       on ? this.#settings.drift / 4 : Math.min(AGAIN, this.#settings.drift / 4),
-    )
+    ).unref()
   }
 
   #masters(): Map<string, Redis> {

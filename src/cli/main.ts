@@ -1,13 +1,12 @@
 #!/usr/bin/env node
 /** The program `millpond`. Run by `npx millpond` compiled, and from the sources as `node src/cli/main.ts`. */
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-if (major < 22 || (major === 22 && minor < 18)) {
-  process.stderr.write(`millpond: this is Node ${process.versions.node}; Node 22.18 or later is needed\n`)
+// What needs a current Node is loaded only after this.
+await import('../runtime.ts').catch((error: Error) => {
+  process.stderr.write(`millpond: ${error.message}\n`)
   process.exit(1)
-}
+})
 
-// What needs a current Node is loaded only now.
 const { run } = await import('./run.ts')
 const { safeText } = await import('../safe-error.ts')
 const running = await run(process.argv.slice(2), {

@@ -27,11 +27,13 @@ export async function startServing(settings: ServeSettings, write: (line: string
     hosts: settings.hosts,
     deliveries,
     onError: (error) => log.trouble(kindOf(error), messageOf(error)),
+    onUnauthorized: ({ address = 'unknown', times }) =>
+      log.trouble(`401 ${address}`, 'a request without a right token', { address, times }),
   })
   const server = new HttpServer({
     handle: (request) => served.handle(request),
     stopping: () => served.stop(),
-    maxConnections: settings.maxConnections,
+    limits: settings.connections,
     ...(settings.logRequests
       ? { onAnswer: (method, path, status, ms) => log.info(`${method} ${path} ${status}`, { ms: Math.round(ms) }) }
       : {}),

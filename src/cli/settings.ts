@@ -19,8 +19,14 @@ export interface ServeSettings {
   tokens: string[]
   hosts: string[]
   deliveries: Delivery[]
-  limits: { maxBody?: number; maxPayload?: number; maxWait?: number }
-  maxConnections: number
+  limits: {
+    maxBody?: number
+    maxPayload?: number
+    maxWait?: number
+    maxWaiting?: number
+    maxWaitingPerClient?: number
+  }
+  connections: { maxConnections?: number }
   /** Milliseconds. */
   stopTimeout: number
   logRequests: boolean
@@ -41,6 +47,8 @@ const OPTIONS = {
   'max-body': { type: 'string' },
   'max-payload': { type: 'string' },
   'max-wait': { type: 'string' },
+  'max-waiting': { type: 'string' },
+  'max-waiting-per-client': { type: 'string' },
   'max-connections': { type: 'string' },
   'stop-timeout': { type: 'string' },
   'log-requests': { type: 'boolean' },
@@ -75,8 +83,13 @@ export async function serveSettings(args: readonly string[], env: Environment): 
       ...defined('maxBody', whole('--max-body', given['max-body'], 1, 512 * 1024 * 1024)),
       ...defined('maxPayload', whole('--max-payload', given['max-payload'], 1, 512 * 1024 * 1024)),
       ...defined('maxWait', maxWait === undefined ? undefined : time('--max-wait', maxWait, 0)),
+      ...defined('maxWaiting', whole('--max-waiting', given['max-waiting'], 0, 1_000_000)),
+      ...defined(
+        'maxWaitingPerClient',
+        whole('--max-waiting-per-client', given['max-waiting-per-client'], 0, 1_000_000),
+      ),
     },
-    maxConnections: whole('--max-connections', given['max-connections'], 1, 1_000_000) ?? 1024,
+    connections: defined('maxConnections', whole('--max-connections', given['max-connections'], 1, 1_000_000)),
     stopTimeout: time('--stop-timeout', given['stop-timeout'] ?? '30s', 0),
     logRequests: given['log-requests'] ?? false,
     json: given.json ?? false,

@@ -28,6 +28,9 @@ export const SERVE_HELP = `millpond serve --store URL [options]: the queue for e
   --max-body BYTES          of a request; 2097152 unless given
   --max-payload BYTES       of a job's data, result or progress; 1048576 unless given
   --max-wait TIME           longest wait of a claim or a long poll; 60s unless given
+  --max-waiting N           requests of a kind that wait at once; 1000 unless given
+  --max-waiting-per-client N
+                            those of one address; half of --max-waiting unless given. Behind a proxy, give all
   --max-connections N       1024 unless given
   --stop-timeout TIME       how long what is under way may take after SIGTERM or SIGINT; 30s unless given
   --log-requests            a line for every answer

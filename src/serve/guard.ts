@@ -9,7 +9,6 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../web/problem.ts'
-import { unauthorized } from './refuse.ts'
 
 /** Answers to be guessed at leisure are none: 16 characters of 64 are 96 bits. */
 const SHORTEST = 16
@@ -33,8 +32,8 @@ export class Guard {
     this.#hosts = new Set(hosts.map((host) => host.toLowerCase()))
   }
 
-  /** @throws Refusal: 401, 403 */
-  check(request: Request, open: boolean): void {
+  /** @throws Refusal: 403 */
+  checkOrigin(request: Request): void {
     const host = request.headers.get('host') ?? new URL(request.url).host
     if (this.#tokens.length === 0 && !this.#isOwn(host)) {
       throw new Refusal({ status: 403, detail: 'The Host header does not name this machine.' })
@@ -42,7 +41,11 @@ export class Guard {
     if (isForeign(request, host)) {
       throw new Refusal({ status: 403, detail: 'Pages of other origins may not use this service.' })
     }
-    if (!open && this.#tokens.length > 0 && !this.#knows(request.headers.get('authorization'))) throw unauthorized()
+  }
+
+  /** Whether the request has a token, or there is none to have. */
+  knows(request: Request): boolean {
+    return this.#tokens.length === 0 || this.#isToken(request.headers.get('authorization'))
   }
 
   #isOwn(host: string): boolean {
@@ -50,7 +53,7 @@ export class Guard {
     return name === 'localhost' || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name) || this.#hosts.has(name)
   }
 
-  #knows(authorization: string | null): boolean {
+  #isToken(authorization: string | null): boolean {
     const [, given] = /^Bearer +([\x21-\x7e]{1,1024}) *$/i.exec(authorization ?? '') ?? []
     const hash = hashed(given ?? '')
     let known = false

@@ -3,6 +3,7 @@
  * `Deno.serve((request) => service.handle(request))`.
  */
 
+import '../runtime.ts'
 import { closeTimeout } from '../closing.ts'
 import { type Duration, kindOf } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
@@ -14,10 +15,12 @@ import { tokenFault } from './guard.ts'
 import { LIMITS } from './limits.ts'
 import { openPond } from './open.ts'
 import { Service } from './service.ts'
+import type { Stranger } from './strangers.ts'
 import { Sweeper } from './sweeper.ts'
 
 export type { Delivery } from './delivery.ts'
 export { signingKey } from './signature.ts'
+export type { Stranger } from './strangers.ts'
 
 export interface ServeOptions {
   /** Any of them is asked for as `Authorization: Bearer TOKEN`. Without one, only this machine's names are taken as Host. */
@@ -34,6 +37,12 @@ export interface ServeOptions {
   maxWait?: Duration
   /** How many requests of each kind wait at once; 1,000 unless given. */
   maxWaiting?: number
+  /** How many of those one client has, told by the address of its connection; half of `maxWaiting` unless given. Behind a proxy all are one client. */
+  maxWaitingPerClient?: number
+  /** Hears of every request without a right token, which is a 401. The tokens are not in it. */
+  onUnauthorized?: (stranger: Stranger) => void
+  /** How many queues there may be for a client to make another one; 10,000 unless given. Beyond, a push to a new one is a 503 with `TooManyQueues`. */
+  maxQueues?: number
   /** Hears of errors that are the service's own. A process warning unless given. */
   onError?: OnError
 }
@@ -47,6 +56,9 @@ const RULES: Rules<ServeOptions> = {
   maxPayload: isInteger(1, 512 * 1024 * 1024),
   maxWait: isDuration('maxWait', 0),
   maxWaiting: isInteger(0, 1_000_000),
+  maxWaitingPerClient: isInteger(0, 1_000_000),
+  onUnauthorized: isFunction,
+  maxQueues: isInteger(0, 1_000_000),
   onError: isFunction,
 }
 
@@ -77,12 +89,15 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   const { pond } = opened
   pond.on('error', (error) => onError(error, undefined))
   const sweeper = new Sweeper(opened.store, (error) => onError(error, undefined))
+  const maxWaiting = given.maxWaiting ?? LIMITS.maxWaiting
   const limits = {
     ...LIMITS,
     maxPayload,
     maxBody: given.maxBody ?? LIMITS.maxBody,
     maxWait: millisecondsOr(given.maxWait, LIMITS.maxWait),
-    maxWaiting: given.maxWaiting ?? LIMITS.maxWaiting,
+    maxWaiting,
+    maxWaitingPerClient: given.maxWaitingPerClient ?? Math.ceil(maxWaiting / 2),
+    maxQueues: given.maxQueues ?? LIMITS.maxQueues,
   }
   const service = new Service({
     ...opened,
@@ -91,6 +106,13 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     tokens: given.tokens ?? [],
     hosts: given.hosts ?? [],
     onError,
+    onUnauthorized: (stranger) => {
+      try {
+        given.onUnauthorized?.(stranger)
+      } catch (error) {
+        onError(error, undefined)
+      }
+    },
   })
 
   const receivers: (() => void)[] = []

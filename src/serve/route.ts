@@ -2,6 +2,7 @@
  * A route: what it takes, what it answers, and what does the work. Requests are matched, checked and described (`openapi.ts`) by the same
  * table, so that the description cannot differ from what is served.
  */
+import { segmentsOf } from '../web/path.ts'
 import type { Schema } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -76,8 +77,10 @@ interface Template {
 export class Router {
   /** By the number of segments. */
   readonly #templates = new Map<number, Template[]>()
+  readonly #open: ReadonlySet<string>
 
   constructor(routes: readonly Route[]) {
+    this.#open = new Set(routes.filter(({ open }) => open === true).map(({ method, path }) => `${method} ${path}`))
     const byPath = Map.groupBy(routes, ({ path }) => path)
     for (const [path, own] of byPath) {
       const segments = path.slice(1).split('/')
@@ -87,10 +90,14 @@ export class Router {
     }
   }
 
-  /** @returns undefined where the path is not percent-encoded UTF-8 */
-  match(pathname: string): Matched | undefined {
-    const given = decoded(pathname.slice(1).split('/'))
-    if (given === undefined) return undefined
+  /** Whether the route is answered without a token; asked before anything else is looked at. */
+  isOpen(method: string, pathname: string): boolean {
+    return this.#open.has(`${method} ${pathname}`)
+  }
+
+  /** @throws Refusal: 400, InvalidPath */
+  match(pathname: string): Matched {
+    const given = segmentsOf(pathname)
     for (const { segments, routes } of this.#templates.get(given.length) ?? []) {
       const params: Record<string, string> = {}
       const fits = segments.every((segment, index) => {
@@ -102,13 +109,5 @@ export class Router {
       if (fits) return { routes, params }
     }
     return NOTHING
-  }
-}
-
-function decoded(segments: readonly string[]): string[] | undefined {
-  try {
-    return segments.map(decodeURIComponent)
-  } catch {
-    return undefined
   }
 }

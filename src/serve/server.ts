@@ -7,57 +7,60 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import { isIPv6, type Socket } from 'node:net'
 import { closeServer, toNode } from '../web/node.ts'
 import { problem } from '../web/problem.ts'
+import { inTurn } from '../web/turns.ts'
+import { BoundedMessage } from './bounded-message.ts'
+import { CONNECTION_LIMITS, type ConnectionLimits } from './limits.ts'
 
 export interface ServerOptions {
   handle: (request: Request) => Promise<Response>
   /** Called once, when the stop begins. */
   stopping: () => void
-  /** Connections at once; more are refused. */
-  maxConnections: number
+  limits?: Partial<ConnectionLimits>
   /** Hears of every answer. */
   onAnswer?: (method: string, path: string, status: number, ms: number) => void
 }
-
-/** Bytes of all headers together, and how many there may be. */
-const HEADER_BYTES = 16 * 1024
-const HEADERS = 100
-/** Milliseconds for the headers, for a whole request, and between two requests of a connection. */
-const HEADERS_TIMEOUT = 10_000
-const REQUEST_TIMEOUT = 60_000
-const KEEP_ALIVE = 10_000
-/** How often the two are looked after. */
-const CHECK = 2000
 
 const BROKEN: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
 
 export class HttpServer {
   readonly #server: Server
   readonly #options: ServerOptions
+  readonly #limits: ConnectionLimits
+  /** How many requests each connection has had. */
+  readonly #requests = new WeakMap<Socket, number>()
   readonly #underWay = new Set<ServerResponse>()
   #stopped: Promise<void> | undefined
 
   constructor(options: ServerOptions) {
     this.#options = options
-    const listener = toNode(options.handle)
-    this.#server = createServer(
-      {
-        maxHeaderSize: HEADER_BYTES,
-        headersTimeout: HEADERS_TIMEOUT,
-        requestTimeout: REQUEST_TIMEOUT,
-        keepAliveTimeout: KEEP_ALIVE,
-        connectionsCheckingInterval: CHECK,
-      },
-      (incoming, outgoing) => {
+    this.#limits = { ...CONNECTION_LIMITS, ...options.limits }
+    const listener = toNode(options.handle, { stall: this.#limits.stall })
+    const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      inTurn(incoming, outgoing, () => {
         this.#note(incoming, outgoing)
         listener(incoming, outgoing)
+      })
+    }
+    this.#server = createServer(
+      {
+        maxHeaderSize: this.#limits.headerBytes,
+        headersTimeout: this.#limits.headersTimeout,
+        requestTimeout: this.#limits.requestTimeout,
+        keepAliveTimeout: this.#limits.keepAlive,
+        connectionsCheckingInterval: this.#limits.checkEvery,
+        // What Node answers itself, before its turn, is bounded by nothing. So the listener answers to these, too.
+        requireHostHeader: false,
+        IncomingMessage: BoundedMessage,
       },
+      onRequest,
     )
-    this.#server.maxHeadersCount = HEADERS
-    this.#server.maxConnections = options.maxConnections
+    this.#server.on('checkExpectation', onRequest)
+    this.#server.maxHeadersCount = this.#limits.headers
+    this.#server.maxConnections = this.#limits.maxConnections
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
       // An answer that is under way must not get another one in its midst.
       if ([...this.#underWay].some((outgoing) => outgoing.socket === socket)) socket.destroy()
-      else refuse(error, socket)
+      else refuse(error, socket, this.#limits.linger)
     })
   }
 
@@ -93,6 +96,9 @@ export class HttpServer {
   #note(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const began = performance.now()
     this.#underWay.add(outgoing)
+    const requests = (this.#requests.get(incoming.socket) ?? 0) + 1
+    this.#requests.set(incoming.socket, requests)
+    if (requests >= this.#limits.maxRequests) outgoing.shouldKeepAlive = false
     outgoing.once('close', () => {
       this.#underWay.delete(outgoing)
       const { onAnswer } = this.#options
@@ -109,8 +115,8 @@ function over(outgoing: ServerResponse): Promise<void> {
   })
 }
 
-/** What is no HTTP, or too much of it, never becomes a request. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+/** What is no HTTP, or too much of it, never becomes a request. @param linger milliseconds */
+function refuse(error: NodeJS.ErrnoException, socket: Socket, linger: number): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -123,4 +129,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
       const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/problem+json\r\nconnection: close\r\n`
       socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
     })
+  // A client that leaves its side open would count as a connection until it closes. Cut at once, it might miss the answer.
+  const timer = setTimeout(() => socket.destroy(), linger)
+  socket.once('close', () => clearTimeout(timer))
 }

@@ -1,11 +1,12 @@
 /**
  * `millpond serve` as a function from Request to Response, for any server of web standards.
  *
- *   guard (guard.ts) ─► route (route.ts) ─► Accept, query, body (checked by the route's schemas) ─► handle (routes/)
+ *   guard (guard.ts, strangers.ts) ─► route (route.ts) ─► Accept, query, body (checked by the route's schemas) ─► handle (routes/)
  */
 import type { Millpond } from '../millpond.ts'
 import type { Store } from '../store.ts'
 import { readBody } from '../web/body.ts'
+import { clientOf } from '../web/client.ts'
 import { problem, Refusal, troubleOf } from '../web/problem.ts'
 import type { OnError } from '../web/report.ts'
 import { Claims } from './claims.ts'
@@ -14,6 +15,7 @@ import type { Limits } from './limits.ts'
 import { checkAccept, checkContentType } from './negotiate.ts'
 import { openApi } from './openapi.ts'
 import { parseQuery } from './query.ts'
+import { QueueLimit } from './queue-limit.ts'
 import { invalid } from './refuse.ts'
 import { type Route, Router } from './route.ts'
 import { claimRoutes } from './routes/claims.ts'
@@ -21,6 +23,7 @@ import { jobRoutes } from './routes/jobs.ts'
 import { queueRoutes } from './routes/queues.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { check } from './schema.ts'
+import { type Stranger, Strangers } from './strangers.ts'
 import type { Sweeper } from './sweeper.ts'
 
 export interface ServiceParts {
@@ -32,6 +35,8 @@ export interface ServiceParts {
   /** Further names that Host may have where there is no token. */
   hosts: readonly string[]
   onError: OnError
+  /** Hears of every 401. */
+  onUnauthorized?: (stranger: Stranger) => void
 }
 
 export class Service {
@@ -40,14 +45,19 @@ export class Service {
   readonly #limits: Limits
   readonly #onError: OnError
   readonly #claims: Claims
+  readonly #strangers: Strangers
   readonly #stop = new AbortController()
 
-  constructor({ store, pond, sweeper, limits, tokens, hosts, onError }: ServiceParts) {
+  constructor({ store, pond, sweeper, limits, tokens, hosts, onError, onUnauthorized = () => {} }: ServiceParts) {
     this.#guard = new Guard(tokens, hosts)
+    this.#strangers = new Strangers(limits.maxWaiting, this.#stop.signal, onUnauthorized)
     this.#limits = limits
     this.#onError = onError
     this.#claims = new Claims(store)
-    const parts = { store, pond, sweeper, limits, onError, claims: this.#claims, stopping: this.#stop.signal }
+    const queueLimit = new QueueLimit(store, limits.maxQueues)
+    sweeper.onSwept((queues) => queueLimit.swept(queues))
+    const { signal: stopping } = this.#stop
+    const parts = { store, pond, sweeper, limits, queueLimit, onError, claims: this.#claims, stopping }
     const routes = [...jobRoutes(parts), ...claimRoutes(parts), ...queueRoutes(parts)]
     const described = [...routes, ...serviceRoutes(parts, () => document)]
     const document = openApi(described, tokens.length > 0)
@@ -78,12 +88,14 @@ export class Service {
   }
 
   async #handle(request: Request): Promise<Response> {
-    const url = new URL(request.url)
-    const matched = this.#router.match(url.pathname)
+    const { pathname, searchParams } = new URL(request.url)
     const method = request.method === 'HEAD' ? 'GET' : request.method
-    const route = matched?.routes.get(method)
-    this.#guard.check(request, route?.open ?? false)
-    if (matched === undefined) throw new Refusal({ status: 400, detail: 'The path is not percent-encoded UTF-8.' })
+    this.#guard.checkOrigin(request)
+    if (!this.#router.isOpen(method, pathname) && !this.#guard.knows(request)) {
+      throw await this.#strangers.refuse(clientOf(request), request.signal)
+    }
+    const matched = this.#router.match(pathname)
+    const route = matched.routes.get(method)
     if (route === undefined) {
       if (matched.routes.size === 0)
         throw new Refusal({ status: 404, detail: 'There is nothing at this path. See /openapi.json.' })
@@ -91,7 +103,7 @@ export class Service {
       return problem({ status: 405, detail: `At this path there is ${allow}.`, headers: { allow } })
     }
     checkAccept(request, route.answers[200]?.events ?? false)
-    const query = parseQuery(url.searchParams, route.query ?? {})
+    const query = parseQuery(searchParams, route.query ?? {})
     const body = await this.#body(request, route)
     return route.handle({ request, params: matched.params, query, body })
   }

@@ -1,3 +1,4 @@
+import { copyClient } from '../web/client.ts'
 import { preferredWait, prefersEvents } from '../web/headers.ts'
 
 /** Whether the request asks to wait, or for a stream. */
@@ -8,5 +9,7 @@ export function asksToWait(request: Request): boolean {
 /** The same request, without its body, whose signal is also aborted by the other one: an answer that waits then comes at once. */
 export function stoppedBy(request: Request, stopping: AbortSignal): Request {
   const { url, method, headers } = request
-  return new Request(url, { method, headers, signal: AbortSignal.any([request.signal, stopping]) })
+  const made = new Request(url, { method, headers, signal: AbortSignal.any([request.signal, stopping]) })
+  copyClient(request, made)
+  return made
 }

@@ -11,6 +11,7 @@
  *
  * The path of a call: here → operations → caller (retries, errors) → database (the client) → the SQL of contract/postgres/.
  */
+import '../runtime.ts'
 import { MillpondError } from '../errors.ts'
 import type {
   Bell,

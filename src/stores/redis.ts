@@ -11,6 +11,7 @@
  *
  * The path of a call: here → one file per operation → link.ts (calls of one turn go together) → contract/redis/*.lua → replies.ts.
  */
+import '../runtime.ts'
 import { randomUUID } from 'node:crypto'
 import type {
   Bell,
@@ -36,6 +37,7 @@ import type {
   StoreAdmin,
   Swept,
 } from '../store.ts'
+import { held } from './held.ts'
 import { RedisAdmin } from './redis/admin.ts'
 import { Claimer } from './redis/claimer.ts'
 import { checkServer, connected, ownClient, ownLike, type ServerFacts } from './redis/client.ts'
@@ -59,7 +61,7 @@ export const open: OpenStore = async (url, options) => {
   const safe = settings.wait > 0 ? ownLike(client) : client
   try {
     await Promise.all([connected(client, settings), connected(safe, settings)])
-    return new RedisStore(client, safe, settings, await checkServer(client, settings.where), options.clock)
+    return new RedisStore(client, safe, settings, await held(checkServer(client, settings.where)), options.clock)
   } catch (error) {
     client.disconnect()
     safe.disconnect()

@@ -11,6 +11,7 @@
  * This side only sends calls to a thread (`sqlite/link.ts`) that owns the connection (`sqlite/thread.ts`). The path of a
  * call: here → link → thread → committer (one commit for all that came together) → engine → the SQL of contract/sqlite/.
  */
+import '../runtime.ts'
 import type {
   Bell,
   Capabilities,

@@ -1,7 +1,9 @@
 /** `millpond/web/fastify`: a handler from Request to Response as a Fastify plugin. */
+import '../runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { requestOf } from './incoming.ts'
 import { problem, Refusal } from './problem.ts'
+import { inTurn } from './turns.ts'
 
 /** What is used of Fastify, so that neither it nor its types have to be installed. */
 export interface FastifyScope {
@@ -38,6 +40,7 @@ export function toFastify(
   }
 
   async function respond(incoming: IncomingMessage, outgoing: ServerResponse): Promise<Response> {
+    await new Promise<void>((resolve) => inTurn(incoming, outgoing, resolve))
     let request: Request
     try {
       request = requestOf(incoming, outgoing)

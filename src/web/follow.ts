@@ -8,6 +8,7 @@ import type { JobInfo } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
 import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
 import { answer } from './answer.ts'
+import { clientOf } from './client.ts'
 import { eventStream, LAST } from './event-stream.ts'
 import { Expected } from './expected.ts'
 import { header, preferredWait, prefersEvents } from './headers.ts'
@@ -29,6 +30,11 @@ export interface FollowOptions {
   maxWait?: Duration
   /** How many long polls and event streams go on at once; 1,000 unless given. Polls beyond are answered at once, streams get a 503. */
   maxFollowers?: number
+  /**
+   * How many of them one client has, which is told by the address of its connection behind `toNode` and `toFastify`; as many as there are unless
+   * given. Behind a proxy all are one client.
+   */
+  maxFollowersPerClient?: number
   /** Between signs of life on an event stream where nothing happens; 15 s unless given. */
   heartbeat?: Duration
   /** How long an event stream may last; 1 h unless given. */
@@ -44,6 +50,7 @@ const RULES: Rules<FollowOptions> = {
   id: isFunction,
   maxWait: isDuration('maxWait', 0),
   maxFollowers: isInteger(0, 1_000_000),
+  maxFollowersPerClient: isInteger(0, 1_000_000),
   heartbeat: isDuration('heartbeat', 10),
   maxStream: isDuration('maxStream', 10),
   retryAfter: isDuration('retryAfter'),
@@ -63,7 +70,7 @@ export function follow(
   const heartbeat = millisecondsOr(given.heartbeat, '15s')
   const lifetime = millisecondsOr(given.maxStream, '1h')
   const retryAfter = millisecondsOr(given.retryAfter, '5s') / 1000
-  const slots = new Slots(given.maxFollowers ?? 1000)
+  const slots = new Slots(given.maxFollowers ?? 1000, given.maxFollowersPerClient)
   const report = reporter(given.onError)
   const watcher = new Watcher(pond)
   const expected = new Expected(pond)
@@ -122,7 +129,7 @@ export function follow(
     const isNews = (job: JobInfo) =>
       isFinal(job) || (known === undefined ? job.state !== first.state : !matches(known, entityTag(job)))
     if (isNews(first)) return { seconds, job: first }
-    const free = slots.take()
+    const free = slots.take(clientOf(request))
     if (free === undefined) return undefined
     const { promise, resolve, reject } = Promise.withResolvers<JobInfo>()
     let last = first
@@ -154,7 +161,7 @@ export function follow(
   function stream(request: Request, job: JobInfo): Response {
     // To a browser that comes back after the last event, this is how to say that there will be no more.
     if (header(request, 'last-event-id') === LAST) return new Response(null, { status: 204 })
-    const free = slots.take()
+    const free = slots.take(clientOf(request))
     if (free === undefined) {
       const detail = 'Too many follow jobs at present. Come back later, or ask without waiting.'
       return problem({ status: 503, detail, headers: later(retryAfter) })

@@ -1,5 +1,7 @@
 /** A Request of what node:http received. Nothing of its body is read before somebody asks for it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setClient } from './client.ts'
+import { checkTarget } from './path.ts'
 import { finite } from './plain.ts'
 import { Refusal } from './problem.ts'
 
@@ -33,6 +35,7 @@ export function requestOf(incoming: IncomingMessage, outgoing: ServerResponse): 
   const hangUp = new AbortController()
   const made = (request: Request) => {
     hangUps.set(request, hangUp.signal)
+    setClient(request, incoming)
     return request
   }
   outgoing.once('close', () => {
@@ -47,28 +50,36 @@ export function requestOf(incoming: IncomingMessage, outgoing: ServerResponse): 
     const headers = headersOf(incoming)
     if (parsed?.type !== undefined) headers.set('content-type', parsed.type)
     const init: RequestInit = { method, headers, signal: hangUp.signal }
-    if (BODILESS.has(method)) return made(new Request(urlOf(incoming), init))
+    const url = urlOf(incoming, headers)
+    if (BODILESS.has(method)) return made(new Request(url, init))
     const body = parsed === undefined ? bodyOf(incoming) : parsed.body
     // Fetch asks for `duplex` with a stream for a body, and knows no other value.
-    return made(new Request(urlOf(incoming), { ...init, body, duplex: 'half' }))
+    return made(new Request(url, { ...init, body, duplex: 'half' }))
   } catch (error) {
     if (error instanceof Refusal) throw error
     throw new Refusal({ status: 400, detail: 'The request line or a header was not understood.' })
   }
 }
 
-function urlOf(incoming: IncomingMessage): string {
+/** @throws Refusal where a URL would not say what the request does */
+function urlOf(incoming: IncomingMessage, headers: Headers): string {
   // Express takes the prefix of a mounted router off `url`, and keeps the whole here.
   const whole = 'originalUrl' in incoming && typeof incoming.originalUrl === 'string' ? incoming.originalUrl : undefined
   const target = whole ?? incoming.url ?? '/'
+  checkTarget(target)
   const authority = incoming.headers[':authority']
-  const host = (typeof authority === 'string' ? authority : undefined) ?? incoming.headers.host ?? 'localhost'
+  // Of several Host headers, which Node would take the first of, this is a list.
+  const host = (typeof authority === 'string' ? authority : undefined) ?? headers.get('host') ?? hostless(incoming)
   if (!HOST.test(host)) throw new Refusal({ status: 400, detail: 'The Host header is not a host.' })
   const scheme = 'encrypted' in incoming.socket && incoming.socket.encrypted === true ? 'https' : 'http'
   // Put together as text: resolved against a base, a target that begins with two slashes would name another host.
-  if (target.startsWith('/')) return `${scheme}://${host}${target}`
-  const { pathname, search } = new URL(target)
-  return `${scheme}://${host}${pathname}${search}`
+  return `${scheme}://${host}${target}`
+}
+
+/** Clients from before HTTP/1.1 name no host. */
+function hostless({ httpVersionMajor, httpVersionMinor }: IncomingMessage): string {
+  if (httpVersionMajor === 1 && httpVersionMinor === 0) return 'localhost'
+  throw new Refusal({ status: 400, detail: 'The request has no Host header.' })
 }
 
 function headersOf(incoming: IncomingMessage): Headers {

@@ -1,4 +1,6 @@
 /** `millpond/web`: what stands between HTTP and the work. */
+import '../runtime.ts'
+
 export { type AcceptOptions, accept } from './accept.ts'
 export type { CoalescedResponses, CoalesceResponsesOptions, ResponseKey } from './coalesce.ts'
 export { coalesceResponses } from './coalesce.ts'

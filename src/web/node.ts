@@ -2,6 +2,7 @@
  * `millpond/web/node`: a handler from Request to Response as a listener of node:http, which Express takes as it is.
  * Our own rather than a package: it is small, and the library stays without a dependency that only some need.
  */
+import '../runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duration } from '../duration.ts'
 import { checkOptions, type Rules } from '../options.ts'
@@ -10,11 +11,12 @@ import { send } from './outgoing.ts'
 import { problem, troubleOf } from './problem.ts'
 import { reporter } from './report.ts'
 import { isDuration, millisecondsOr } from './settings.ts'
+import { inTurn } from './turns.ts'
 
 export { type ClosableServer, type CloseServerOptions, closeServer } from './close-server.ts'
 
 export interface NodeOptions {
-  /** How long a client may go without reading anything of its answer before it is cut off; 60 s unless given. */
+  /** How long a client may take to read 64 KiB of its answer, or what is left of it, before it is cut off; 60 s unless given. */
   stall?: Duration
 }
 
@@ -28,7 +30,7 @@ export type NodeListener = (
 
 /**
  * For `createServer(toNode(handler))` and `app.post('/emails', toNode(handler))`. The request's signal is aborted when the client hangs up.
- * If a body parser ran before, what it made is taken. Should the handler reject, Express is told, or else the answer is a bare 500.
+ * Requests of one connection are handled one after the other; with more than 16 unanswered ones it is cut. If a body parser ran before, what it made is taken. Should the handler reject, Express is told, or else the answer is a bare 500.
  * @throws InvalidOption
  */
 export function toNode(
@@ -39,7 +41,7 @@ export function toNode(
   const report = reporter(undefined)
 
   return (incoming, outgoing, next) => {
-    void handle(incoming, outgoing, next)
+    inTurn(incoming, outgoing, () => void handle(incoming, outgoing, next))
   }
 
   async function handle(incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) {

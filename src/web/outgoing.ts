@@ -2,9 +2,13 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
+/** Bytes that a connection is given at once. A client has `stall` for each, so this is also how much it must read in that time. */
+const PIECE = 64 * 1024
+
 /**
- * Resolves when it is sent, or the client is gone. A body that fails midway cuts the connection, so that nobody takes a part for the whole.
- * @param stall milliseconds that a client may go without reading anything
+ * Resolves when the system has all of it to send, or the client is gone. A body that fails midway cuts the connection, so that nobody takes a
+ * part for the whole.
+ * @param stall milliseconds that a client may take to read 64 KiB; then it is cut off
  */
 export async function send(response: Response, outgoing: ServerResponse, stall: number): Promise<void> {
   const { body } = response
@@ -18,10 +22,18 @@ export async function send(response: Response, outgoing: ServerResponse, stall: 
   if (body === null || outgoing.req.method === 'HEAD') {
     outgoing.end()
     await body?.cancel()
-    return
-  }
+  } else await sendBody(body, response.headers.get('content-length'), outgoing, stall)
+  // Also what was written last must be read, or the connection would be held, with the answer, for as long as the client likes.
+  if (outgoing.writableLength > 0) await heeded(outgoing, 'finish', stall)
+}
+
+async function sendBody(
+  body: ReadableStream<Uint8Array>,
+  length: string | null,
+  outgoing: ServerResponse,
+  stall: number,
+): Promise<void> {
   // A stream may have nothing to say for long, and the client should know that it was heard.
-  const length = response.headers.get('content-length')
   if (length === null) outgoing.flushHeaders()
   const reader = body.getReader()
   const gone = () => void reader.cancel().catch(() => {})
@@ -30,13 +42,15 @@ export async function send(response: Response, outgoing: ServerResponse, stall: 
     for (;;) {
       const { done, value } = await reader.read()
       if (done) break
-      if (String(value.byteLength) === length) {
+      if (value.byteLength <= PIECE && String(value.byteLength) === length) {
         // All of it at once: head and body go out in one write.
         outgoing.end(value)
         return
       }
-      if (!outgoing.write(value)) await drained(outgoing, stall)
-      if (outgoing.destroyed) return
+      for (let from = 0; from < value.byteLength; from += PIECE) {
+        if (!outgoing.write(value.subarray(from, from + PIECE))) await heeded(outgoing, 'drain', stall)
+        if (outgoing.destroyed) return
+      }
     }
     outgoing.end()
   } catch (error) {
@@ -47,12 +61,13 @@ export async function send(response: Response, outgoing: ServerResponse, stall: 
   }
 }
 
-async function drained(outgoing: ServerResponse, stall: number): Promise<void> {
+/** Resolves when the client has read enough for the event to come, or its connection is cut. */
+async function heeded(outgoing: ServerResponse, event: 'drain' | 'finish', stall: number): Promise<void> {
   const over = new AbortController()
   const timer = setTimeout(() => outgoing.destroy(), stall)
   const { signal } = over
   try {
-    await Promise.race([once(outgoing, 'drain', { signal }), once(outgoing, 'close', { signal })])
+    await Promise.race([once(outgoing, event, { signal }), once(outgoing, 'close', { signal })])
   } finally {
     clearTimeout(timer)
     over.abort()

@@ -10,24 +10,39 @@ export function millisecondsOr(given: Duration | undefined, otherwise: Duration)
   return milliseconds(given ?? otherwise, 'duration')
 }
 
-/** How many of something go on at once, at the most. */
+/** How many of something go on at once, at the most, in all and for one client. */
 export class Slots {
   readonly #most: number
+  readonly #mostPerClient: number
+  readonly #byClient = new Map<string, number>()
   #taken = 0
 
-  constructor(most: number) {
+  constructor(most: number, mostPerClient = most) {
     this.#most = most
+    this.#mostPerClient = mostPerClient
   }
 
-  /** @returns a function that frees the slot, once; undefined if there is none */
-  take(): (() => void) | undefined {
-    if (this.#taken >= this.#most) return undefined
-    this.#taken++
+  /**
+   * @param client as `clientOf` names it; undefined where it is not known, and then only the number in all counts
+   * @returns a function that frees the slot, once; undefined if there is none
+   */
+  take(client?: string): (() => void) | undefined {
+    const own = client === undefined ? 0 : (this.#byClient.get(client) ?? 0)
+    if (this.#taken >= this.#most || own >= this.#mostPerClient) return undefined
+    this.#add(client, 1)
     let held = true
     return () => {
-      if (held) this.#taken--
+      if (held) this.#add(client, -1)
       held = false
     }
+  }
+
+  #add(client: string | undefined, change: 1 | -1): void {
+    this.#taken += change
+    if (client === undefined) return
+    const own = (this.#byClient.get(client) ?? 0) + change
+    if (own === 0) this.#byClient.delete(client)
+    else this.#byClient.set(client, own)
   }
 }
 

@@ -98,14 +98,14 @@ onEachStore('prefetch', {
     let most = 0
     const worker = queue.work(
       async () => {
-        // By then, what came in the same claim has started.
         await setImmediate()
-        most = Math.max(most, worker.load.buffered)
+        // What came in the same claim may not have started yet, where the event loop was held up: but it has its slot.
+        most = Math.max(most, worker.load.buffered + worker.load.running)
       },
       { concurrency: 2, window: 0 },
     )
     await Promise.all((await queue.pushMany(numbers(100))).map(({ id }) => pond.result(id)))
-    assert.equal(most, 0)
+    assert.ok(most <= 2, `${most} were held for 2 slots`)
   },
 
   'long jobs are not claimed ahead': async ({ open }) => {

@@ -1,46 +1,12 @@
 /** How a pond lives and dies with its process; each case is a process of its own. */
 import assert from 'node:assert/strict'
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { after, describe, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { run } from './child.ts'
 import { inState, STORES, until } from './suite.ts'
-
-const INDEX = new URL('../../src/index.ts', import.meta.url).href
-
-interface Child {
-  process: ChildProcessByStdio<null, Readable, Readable>
-  /** What it has printed. */
-  text(): string
-  /** Its exit code, or the signal that ended it; fails if it does not end. */
-  end(): Promise<number | string>
-}
-
-/** Runs the code in a process, with `Millpond` and the store's `url` at hand. */
-function run(url: string, code: string): Child {
-  const source = `import { Millpond } from ${JSON.stringify(INDEX)}\nconst url = ${JSON.stringify(url)}\n${code}`
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)))
-  const ended = once(child, 'exit').then(([code, signal]: (number | string)[]) => signal ?? code ?? '')
-  return {
-    process: child,
-    text: () => text,
-    async end() {
-      const timer = setTimeout(() => child.kill('SIGKILL'), 15_000)
-      const how = await ended
-      clearTimeout(timer)
-      assert.notEqual(how, 'SIGKILL', `it did not end by itself; it printed: ${text}`)
-      return how
-    },
-  }
-}
 
 /** Each test starts processes, which takes time. */
 const COVERED: Readonly<Record<string, string>> = {
@@ -48,10 +14,8 @@ const COVERED: Readonly<Record<string, string>> = {
   pgbouncer: 'the same client in the same process as postgres',
 }
 
-for (const { name, shared, skip, server, place } of STORES) {
+for (const { name, shared, skip, place } of STORES) {
   describe(`process: ${name}`, { skip: skip || (COVERED[name] ?? false) }, () => {
-    const held = server && 'open connections to a server hold the process until the pond is closed'
-
     const removals: (() => Promise<void>)[] = []
     after(async () => {
       for (const remove of removals) await remove()
@@ -81,34 +45,6 @@ for (const { name, shared, skip, server, place } of STORES) {
       )
       assert.equal(await child.end(), 0, child.text())
       assert.equal(child.text(), '40\nclosed\n')
-    })
-
-    test('is not held by an open pond without workers', { skip: held }, async () => {
-      const child = run(
-        url(),
-        `const pond = await Millpond.open(url)
-         const queue = pond.queue('q', { capacity: 10, whenFull: 'wait' })
-         await queue.push(1)
-         await pond.queue('r').push(1, { delay: '1h' })
-         console.log('idle')`,
-      )
-      assert.equal(await child.end(), 0, child.text())
-      assert.equal(child.text(), 'idle\n')
-    })
-
-    test('ends by itself once the last worker is closed', { skip: held }, async () => {
-      const child = run(
-        url(),
-        `const pond = await Millpond.open(url)
-         const queue = pond.queue('q')
-         const worker = queue.work((job) => job.data)
-         const { id } = await queue.push(1)
-         await pond.result(id)
-         await worker.close()
-         console.log('idle')`,
-      )
-      assert.equal(await child.end(), 0, child.text())
-      assert.equal(child.text(), 'idle\n')
     })
 
     test('is not held by a handler that goes on after its pond was closed', async () => {

@@ -33,8 +33,6 @@ interface StoreUnderTest {
   shared: boolean
   transactions: boolean
   replicas: boolean
-  /** It is reached over connections. */
-  server: boolean
   /** One with a lock that a test can hold. Other stores' troubles are in their own tests. */
   file: boolean
   /** Why it cannot be tested here. */
@@ -53,7 +51,6 @@ const redis = (name: 'redis' | 'redis-cluster'): StoreUnderTest => ({
   shared: true,
   transactions: false,
   replicas: false,
-  server: true,
   file: false,
   skip: missingReason(name),
   place: (folder) => ({
@@ -67,7 +64,6 @@ const postgres = (name: 'postgres' | 'pgbouncer'): StoreUnderTest => ({
   shared: true,
   transactions: true,
   replicas: true,
-  server: true,
   file: false,
   skip: missingReason(name),
   place() {
@@ -82,7 +78,6 @@ export const STORES: readonly StoreUnderTest[] = [
     shared: false,
     transactions: false,
     replicas: false,
-    server: false,
     file: false,
     place: () => ({ url: 'memory:' }),
   },
@@ -91,7 +86,6 @@ export const STORES: readonly StoreUnderTest[] = [
     shared: true,
     transactions: true,
     replicas: false,
-    server: false,
     file: true,
     place: (folder) => ({ url: `sqlite:${join(folder, 'test.db')}?sync=normal` }),
   },

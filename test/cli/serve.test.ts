@@ -76,6 +76,26 @@ test('a token from the environment is asked for on loopback, too, and shows up n
   assert.doesNotMatch(running.lines.join('\n'), new RegExp(TOKEN))
 })
 
+test('a 401 is logged with its address, not with its token, and another of it not at once', {
+  timeout: 60_000,
+}, async () => {
+  const running = await startMillpond(['serve', '--store', 'memory:', '--port', '0', '--json'], {
+    MILLPOND_TOKEN: TOKEN,
+  })
+  const headers = { authorization: 'Bearer wrong-but-long-enough' }
+  for (let times = 0; times < 3; times++) {
+    assert.equal((await fetch(`${running.origin}/v1/queues`, { headers })).status, 401)
+  }
+  await until(() => running.lines.length >= 2)
+  assert.equal(await running.end(), 0)
+  const told = running.lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'error')
+  assert.deepEqual(
+    told.map(({ address, times }) => [address, times]),
+    [['127.0.0.1', 1]],
+  )
+  assert.doesNotMatch(running.lines.join('\n'), /wrong-but|sixteen/)
+})
+
 test('a queue is delivered to a webhook; failures are one line each, without what the URL asks', {
   timeout: 60_000,
 }, async () => {

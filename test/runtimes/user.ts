@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -22,9 +22,7 @@ async function install(project: string): Promise<void> {
   const own = join(project, 'node_modules/millpond')
   mkdirSync(own, { recursive: true })
   // Not by npm pack, which would build in the folder that another test may pack from at the same time.
-  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
-  await execute(process.execPath, [compiler, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', join(own, 'dist')])
-  cpSync(join(ROOT, 'contract'), join(own, 'contract'), { recursive: true })
+  await execute(process.execPath, [join(ROOT, 'build/main.ts'), join(own, 'dist')])
   copyFileSync(join(ROOT, 'package.json'), join(own, 'package.json'))
   const dependencies = ['msgpackr', 'ioredis', 'pg']
   for (const name of dependencies) symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))

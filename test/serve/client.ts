@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { type Served, type ServeOptions, serve } from '../../src/serve/index.ts'
+import type { ConnectionLimits } from '../../src/serve/limits.ts'
 import { HttpServer } from '../../src/serve/server.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
@@ -96,7 +97,7 @@ export interface Bench {
   /** A service on the bench's store; on memory each has a store of its own. */
   open(options?: ServeOptions): Promise<Client>
   /** The service behind a real server on loopback. @returns its origin */
-  listen(client: Client): Promise<{ origin: string; server: HttpServer }>
+  listen(client: Client, limits?: Partial<ConnectionLimits>): Promise<{ origin: string; server: HttpServer }>
   url: string
 }
 
@@ -133,11 +134,11 @@ async function atBench(store: string, check: (bench: Bench) => Promise<void>): P
         clients.push(client)
         return client
       },
-      listen: async ({ served }) => {
+      listen: async ({ served }, limits = {}) => {
         const server = new HttpServer({
           handle: (request) => served.handle(request),
           stopping: () => served.stop(),
-          maxConnections: 1000,
+          limits: { maxConnections: 1000, ...limits },
         })
         servers.push(server)
         return { origin: await server.listen('127.0.0.1', 0), server }
@@ -154,8 +155,8 @@ async function atBench(store: string, check: (bench: Bench) => Promise<void>): P
 }
 
 /** A test on a memory store. It fails also where the service reports an error as its own. */
-export function serveTest(title: string, check: (bench: Bench) => Promise<void>): void {
-  test(title, { timeout: 60_000 }, () => atBench('memory', check))
+export function serveTest(title: string, check: (bench: Bench) => Promise<void>, timeout = 60_000): void {
+  test(title, { timeout }, () => atBench('memory', check))
 }
 
 /** The same on several stores. */

@@ -3,15 +3,18 @@
  * `MILLPOND_HOSTILE=100000` makes it longer, `MILLPOND_HOSTILE_SEED` another one.
  */
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
 import { check } from '../../src/serve/schema.ts'
 import { listedJob } from '../../src/serve/shapes.ts'
 import { until } from '../api/suite.ts'
+import { exchange } from '../web/serving.ts'
 import { type Client, onStores, serveTest } from './client.ts'
+import { ATTACKS, type Attack, attack, SECRET } from './hostile-connections.ts'
 import { Dice, type Hostile, hostile } from './hostile-requests.ts'
 
 const REQUESTS = Number(process.env.MILLPOND_HOSTILE ?? 3000)
 const SEED = Number(process.env.MILLPOND_HOSTILE_SEED ?? 20_261_121)
+const PAYLOAD = 'what only its own path leads to'
+const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 /** Those that a Request cannot be made of. */
 const IMPOSSIBLE = Symbol('impossible')
 
@@ -102,61 +105,52 @@ onStores(
   60_000 + REQUESTS * 5,
 )
 
-serveTest('broken bytes over connections, slow bodies and hang-ups: the service goes on', async ({ open, listen }) => {
-  const client = await open({ maxWait: 5 })
-  const { origin } = await listen(client)
-  const dice = new Dice(SEED + 1)
-  const { hostname, port } = new URL(origin)
-  for (let sent = 0; sent < REQUESTS / 10; sent += 20) {
-    await Promise.all(
-      Array.from({ length: 20 }, () => {
-        const bytes = broken(dice)
-        const slow = dice.chance(4)
-        return new Promise<void>((resolve) => {
-          let heard = ''
-          const socket = connect(Number(port), hostname, () => {
-            if (!slow) socket.write(bytes)
-            else {
-              const cut = dice.below(bytes.length)
-              socket.write(bytes.subarray(0, cut))
-              setImmediate(() => socket.write(bytes.subarray(cut)))
-            }
-            // What is incomplete gets no answer; so nobody waits for one, and many hang up midway.
-            setTimeout(() => socket.destroy(), 5 + dice.below(20))
-          })
-          socket.on('data', (chunk: Buffer) => {
-            heard += chunk.toString('latin1')
-          })
-          socket.on('error', () => {})
-          socket.on('close', () => {
-            for (const [, status] of heard.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)) {
-              assert.ok(Number(status) < 500 || Number(status) === 503, heard.slice(0, 500))
-            }
-            resolve()
-          })
-        })
-      }),
-    )
-  }
-  const answer = await fetch(`${origin}/v1/queues`)
-  assert.equal(answer.status, 200)
-  await until(async () => (await fetch(`${origin}/healthz`)).ok)
-})
+serveTest(
+  'connections that are broken, half-open, slow to read, pipelined, or ask by odd paths: the server ends each and goes on',
+  async ({ open, listen }) => {
+    const client = await open({ maxWait: 5 })
+    await client.push('secret', PAYLOAD)
+    for (let job = 0; job < 4; job++) await client.push('big', 'x'.repeat(1_000_000))
+    const times = { headersTimeout: 300, requestTimeout: 600, keepAlive: 50, checkEvery: 50, stall: 100, linger: 50 }
+    const { origin } = await listen(client, { ...times, maxConnections: 46 })
+    const dice = new Dice(SEED + 1)
+    const before = process.memoryUsage().rss
+    let most = before
+    const held: Attack[] = []
+    for (let sent = 0; sent < REQUESTS; ) {
+      const attacks = Array.from({ length: 42 }, (_, index) => {
+        return attack(ATTACKS[index % ATTACKS.length] ?? 'half-open', dice, origin)
+      })
+      const slow = attacks.filter(({ kind }) => kind === 'slow readers')
+      for (const { kind, over } of attacks.filter((one) => !slow.includes(one))) answeredSanely(kind, await over)
+      most = Math.max(most, process.memoryUsage().rss)
+      for (const { readOn } of slow) readOn()
+      for (const { kind, over } of slow) answeredSanely(kind, await over)
+      sent += attacks.reduce((sum, { requests }) => sum + requests, 0)
+      held.push(...attacks)
+      for (const { leave } of held.splice(0, held.length - 300)) leave()
+      await until(async () => (await fetch(`${origin}/healthz`).catch(() => undefined))?.ok === true, 'health')
+    }
+    // None is held by clients that stay: but for the two that fetch may hold, all connections can be had at once.
+    await until(async () => {
+      const heard = await Promise.all(
+        Array.from({ length: 44 }, () => exchange(origin, HEALTH, '200 OK').catch(String)),
+      )
+      return heard.every((one) => one.includes('200 OK'))
+    }, 'all connections')
+    for (const { leave } of held) leave()
+    assert.ok(most - before < 400_000_000, `${most - before} bytes more`)
+    assert.match(await (await fetch(origin + SECRET)).text(), new RegExp(PAYLOAD))
+    assert.equal(Object((await client.get('/v1/queues/secret')).body.counts).waiting, 1)
+  },
+  60_000 + REQUESTS * 10,
+)
 
-function broken(dice: Dice): Buffer {
-  const { method, path, headers, body } = hostile(dice, [])
-  const lines = Object.entries({ host: 'localhost', connection: 'close', ...headers }).map(
-    ([name, value]) => `${name}: ${value}\r\n`,
-  )
-  const length =
-    dice.chance(3) || headers['content-length'] !== undefined ? '' : `content-length: ${body?.length ?? 0}\r\n`
-  const head = Buffer.from(
-    `${method} ${path.replaceAll(' ', '%20')} HTTP/1.1\r\n${lines.join('')}${length}\r\n`,
-    'latin1',
-  )
-  const bytes = Buffer.concat([head, body ?? Buffer.alloc(0)])
-  if (dice.chance(3)) bytes[dice.below(Math.min(bytes.length, 300))] = dice.below(256)
-  return bytes
+function answeredSanely(kind: string, heard: string): void {
+  for (const [, status] of heard.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)) {
+    assert.ok(Number(status) < 500 || Number(status) === 503, `${kind}: ${heard.slice(0, 500)}`)
+  }
+  assert.ok(!heard.includes(PAYLOAD), `${kind}: ${heard.slice(0, 500)}`)
 }
 
 serveTest('the payload that came is the payload that is stored, whatever it holds', async ({ open }) => {

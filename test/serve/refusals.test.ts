@@ -19,7 +19,9 @@ serveTest('paths and methods: 400, 404, 405 with Allow', async ({ open }) => {
   ]) {
     isProblem(await client.get(path), 404)
   }
-  for (const path of ['/%', '/v1/queues/%ff', '/v1/jobs/%zz']) isProblem(await client.get(path), 400)
+  for (const path of ['/%', '/v1/queues/%ff', '/v1/jobs/%zz']) {
+    isProblem(await client.get(path), 400, 'InvalidPath')
+  }
   const allowed: [string, string, string][] = [
     ['DELETE', '/v1/queues', 'GET, HEAD'],
     ['PUT', '/v1/queues/q', 'GET, HEAD, PATCH'],
@@ -40,7 +42,7 @@ serveTest('paths and methods: 400, 404, 405 with Allow', async ({ open }) => {
 
 serveTest('names and ids that are none', async ({ open }) => {
   const client = await open()
-  for (const name of ['-x', '%20', 'a%20b', 'x'.repeat(129), '%00', '%F0%9F%A6%86', '%2E%2E%2Fetc']) {
+  for (const name of ['-x', '%20', 'a%20b', 'x'.repeat(129), '%00', '%F0%9F%A6%86', '%2Fetc']) {
     const path = `/v1/queues/${name}`
     isProblem(await client.get(path), 400, 'InvalidName')
     isProblem(await client.get(`${path}/jobs`), 400, 'InvalidName')
@@ -56,7 +58,7 @@ serveTest('names and ids that are none', async ({ open }) => {
     isProblem(await client.post(`${path}/requeue`), 400, 'InvalidName')
     isProblem(await client.post(`${path}/jobs/${UNKNOWN}/complete`, { fence: 1 }), 400, 'InvalidName')
   }
-  for (const id of ['none', '0', `${UNKNOWN}0`, '%2e%2e%2f', UNKNOWN.replace('7', 'z')]) {
+  for (const id of ['none', '0', `${UNKNOWN}0`, '%2f', UNKNOWN.replace('7', 'z')]) {
     isProblem(await client.get(`/v1/jobs/${id}`), 404, 'JobUnknown')
     isProblem(await client.ask('DELETE', `/v1/jobs/${id}`), 404, 'JobUnknown')
     isProblem(await client.post(`/v1/jobs/${id}/requeue`), 404, 'JobUnknown')

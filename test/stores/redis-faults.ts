@@ -9,13 +9,18 @@ export interface FaultyClient {
   client: Redis
   /** Decides of each call of a script, by its name, the partition that it goes to, and its first key; undefined: nothing happens to it. */
   fault: (script: ScriptName, partition: number, key: string) => Fault | undefined
+  /** Waited for before each call of a script is sent. */
+  before: (script: ScriptName) => Promise<void> | void
   /** Bytes of the answers to calls of `claim`. */
   readonly claims: number[]
   disconnect(): void
 }
 
 /** Those that faults are of. */
-const NAMES = ['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'locate', 'push', 'release', 'sweep'] as const
+const NAMES = [
+  ...(['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'locate', 'push', 'release', 'sweep'] as const),
+  ...(['listed', 'register', 'remove', 'unregister'] as const),
+] as const
 
 /** The store makes a connection of its own, which is as faulty. */
 export function faultyClient(url: string): FaultyClient {
@@ -36,6 +41,7 @@ export function faultyClient(url: string): FaultyClient {
         return async (...args: Parameters<Redis['callBuffer']>) => {
           const script = shown(args)
           const partition = Number(/#(\d+):/.exec(String(args[3]))?.[1] ?? 0)
+          if (script !== undefined) await faulty.before(script)
           const fault = script && faulty.fault(script, partition, String(args[3]))
           if (fault === 'unreachable') throw new Error('Connection is closed.')
           const answer: unknown = await target.callBuffer(...args)
@@ -49,6 +55,7 @@ export function faultyClient(url: string): FaultyClient {
   const faulty: FaultyClient = {
     client: wrap(real),
     fault: () => undefined,
+    before: () => undefined,
     claims,
     disconnect: () => real.disconnect(),
   }

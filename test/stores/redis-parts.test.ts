@@ -19,7 +19,7 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
   const onStore = (
     title: string,
     check: (store: Store, faulty: FaultyClient, clock: { now: number }) => Promise<void>,
-    { partitions = PARTITIONS, timeout = 150 } = {},
+    { partitions = PARTITIONS, timeout = 400 } = {},
   ) =>
     test(title, async () => {
       const faulty = faultyClient(url)

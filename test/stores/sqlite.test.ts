@@ -16,9 +16,10 @@ import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { NewJob } from '../../src/store.ts'
 import { settingsOf } from '../../src/stores/sqlite/settings.ts'
-import { CONTRACT } from '../../src/stores/sqlite/statements.ts'
 import { open } from '../../src/stores/sqlite.ts'
 import { connectTo, job, newPath, openAt, program } from './sqlite-fixture.ts'
+
+const CONTRACT = new URL('../../contract/sqlite/', import.meta.url)
 
 test('sqlite: a push of ids that another connection has stored, all of them and some', async () => {
   const path = newPath()

@@ -7,6 +7,7 @@ import { jobError } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
 import type { Claimed, Failure } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
+import { clientOf } from '../../web/client.ts'
 import { preferredWait } from '../../web/headers.ts'
 import { onUnsent } from '../../web/incoming.ts'
 import { Slots } from '../../web/settings.ts'
@@ -34,7 +35,7 @@ interface Settlement {
 
 export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts): Route[] {
   const { maxPayload, maxWait } = limits
-  const waiting = new Slots(limits.maxWaiting)
+  const waiting = new Slots(limits.maxWaiting, limits.maxWaitingPerClient)
 
   return [
     route<ClaimBody>({
@@ -53,7 +54,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         const queue = checkQueueName(params.queue)
         const lease = body.lease ?? null
         const asked = preferredWait(request)
-        const free = asked === undefined ? undefined : waiting.take()
+        const free = asked === undefined ? undefined : waiting.take(clientOf(request))
         const wait = free === undefined ? 0 : Math.min((asked ?? 0) * 1000, maxWait)
         try {
           const ask = { queue, worker: body.worker ?? 'http', limit: body.limit ?? 1, lease }

@@ -4,6 +4,7 @@ import { newId } from '../../ids.ts'
 import type { PushOptions } from '../../push.ts'
 import { accept } from '../../web/accept.ts'
 import { answer } from '../../web/answer.ts'
+import { clientOf } from '../../web/client.ts'
 import { follow } from '../../web/follow.ts'
 import { preferredWait, traceParent } from '../../web/headers.ts'
 import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
@@ -40,11 +41,17 @@ const TRACE: Parameter = {
   schema: { type: 'string' },
 }
 
-export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: Parts): Route[] {
-  const { maxWait, maxWaiting } = limits
+export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, stopping }: Parts): Route[] {
+  const { maxWait, maxWaiting, maxWaitingPerClient } = limits
   const retryAfter = Math.max(1, limits.retryAfter)
-  const waiting = new Slots(maxWaiting)
-  const following = follow(pond, { maxWait, maxFollowers: maxWaiting, retryAfter, onError })
+  const waiting = new Slots(maxWaiting, maxWaitingPerClient)
+  const following = follow(pond, {
+    maxWait,
+    maxFollowers: maxWaiting,
+    maxFollowersPerClient: maxWaitingPerClient,
+    retryAfter,
+    onError,
+  })
 
   return [
     route<NewJobBody>({
@@ -69,8 +76,9 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
         const queue = pond.queue(params.queue ?? '')
+        await queueLimit.admit(queue.name)
         // Where too many wait already, the answer comes at once.
-        const slot = preferredWait(request) === undefined ? undefined : waiting.take()
+        const slot = preferredWait(request) === undefined ? undefined : waiting.take(clientOf(request))
         const pushing = accept(queue, {
           data: () => body.data,
           push: () => options,
@@ -167,6 +175,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
 
   async function pushMany(request: Request, name: string, jobs: readonly NewJobBody[]): Promise<Response> {
     const queue = pond.queue(name)
+    await queueLimit.admit(queue.name)
     const key = keyOf(request)
     const scope = await scopeOf(request, undefined, true)
     const trace = traceParent(request)

@@ -6,19 +6,10 @@
  * text differs, so that a fix needs no migration; a newer version's functions have a newer migration beside them, and stay.
  */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { MillpondError } from '../../errors.ts'
+import { CONTRACT } from './contract.ts'
 import type { Database, Row } from './database.ts'
 import { stateOf } from './errors.ts'
-
-/** The same relative path from `src/stores/postgres/` and from `dist/stores/postgres/`. */
-const CONTRACT = new URL('../../../contract/postgres/', import.meta.url)
-
-const files = (folder: URL) =>
-  readdirSync(folder)
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
-const read = (name: string) => readFileSync(new URL(name, CONTRACT), 'utf8')
 
 interface Contract {
   /** In order; the first is number 1. */
@@ -31,12 +22,15 @@ let contract: Contract | undefined
 
 function load(): Contract {
   if (contract === undefined) {
-    const migrations = files(new URL('migrations/', CONTRACT)).map((name) => read(`migrations/${name}`))
+    const isMigration = (name: string) => name.startsWith('migrations/')
+    const files = [...CONTRACT]
+    const migrations = files.filter(([name]) => isMigration(name)).map(([, text]) => text)
     // The others call what is shared; the last takes care of rights.
     const rank = (name: string) => (name === 'shared.sql' ? 0 : name === 'roles.sql' ? 2 : 1)
-    const operations = files(CONTRACT)
-      .sort((a, b) => rank(a) - rank(b))
-      .map(read)
+    const operations = files
+      .filter(([name]) => !isMigration(name))
+      .sort(([a], [b]) => rank(a) - rank(b))
+      .map(([, text]) => text)
       .join('\n')
     contract = { migrations, operations, digest: createHash('sha256').update(operations).digest('hex') }
   }

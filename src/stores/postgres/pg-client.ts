@@ -26,6 +26,8 @@ export interface PgClient {
   removeAllListeners(event: string): unknown
   removeListener(event: string, listener: (error: Error) => void): unknown
   release(error?: Error | boolean): void
+  /** Its socket no longer holds the process. */
+  unref?(): void
 }
 
 export function isPgPool(client: unknown): client is PgPool {

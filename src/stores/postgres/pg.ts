@@ -1,5 +1,5 @@
 /** The store's connections by `pg`: its own, or the caller's Pool. */
-import { loadDriver } from '../driver.ts'
+import { loadPg } from '../driver.ts'
 import { type Database, type Row, rowsOf, type Session } from './database.ts'
 import { isLost } from './errors.ts'
 import type { PgClient, PgPool, PgStatement } from './pg-client.ts'
@@ -98,6 +98,8 @@ export class Pg implements Database {
     client.on('error', lost)
     client.on('end', lost)
     client.on('notification', ({ payload }: { payload?: string }) => heard(payload ?? ''))
+    // Bells hold no process.
+    client.unref?.()
     this.#listener = client
     try {
       await client.query(listen)
@@ -156,7 +158,7 @@ export class Pg implements Database {
 
 /** With connections of its own, the one that listens among them. */
 export async function openPg({ url, connections, timeout }: Settings): Promise<Database> {
-  const { default: pg } = await loadDriver('PostgreSQL', 'pg', () => import('pg'))
+  const { default: pg } = await loadPg()
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
@@ -164,6 +166,8 @@ export async function openPg({ url, connections, timeout }: Settings): Promise<D
     idleTimeoutMillis: KEEP_IDLE,
     application_name: 'millpond',
     connectionTimeoutMillis: Math.min(CONNECT, timeout),
+    // An open store alone keeps no process alive; calls that wait for an answer do.
+    allowExitOnIdle: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: HEARTBEAT,
   })

@@ -6,7 +6,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { MillpondError } from '../../errors.ts'
-import { loadDriver } from '../driver.ts'
+import { loadPg } from '../driver.ts'
 import { type Query, rowsOf } from './database.ts'
 import { isLost } from './errors.ts'
 import { isPgPool, type PgClient, type PgPool } from './pg-client.ts'
@@ -51,7 +51,7 @@ function poolAt(given: string | URL): () => Promise<EmittingPool> {
 
 /** For reads of handlers: without a deadline for statements. */
 export async function openPool(url: string, connections: number): Promise<EmittingPool> {
-  const { default: pg } = await loadDriver('PostgreSQL', 'pg', () => import('pg'))
+  const { default: pg } = await loadPg()
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,

@@ -1,10 +1,11 @@
 /** Makes the client, and checks that the server is one that keeps what it is given. */
 import { MillpondError } from '../../errors.ts'
 import { safeText } from '../../safe-error.ts'
-import { loadDriver } from '../driver.ts'
+import { loadIoredis } from '../driver.ts'
 import { isTlsError } from '../tls.ts'
 import { toMillpondError } from './errors.ts'
 import type { Client, Settings } from './settings.ts'
+import { unheld } from './unheld.ts'
 
 /** Soon at first, since workers wait; then at most once a second. */
 const retryIn = (times: number): number => Math.min(20 * times, 1000)
@@ -12,7 +13,7 @@ const retryIn = (times: number): number => Math.min(20 * times, 1000)
 /** What is wrong with the connection is told by the calls that it fails; the client would print it as well. */
 function quiet<T extends Client>(client: T): T {
   client.on('error', () => undefined)
-  return client
+  return unheld(client)
 }
 
 /** What is sent again, and until when, is the link's to decide; the client would do so without telling. */
@@ -56,7 +57,7 @@ export function ownLike(client: Client): Client {
 }
 
 async function newClient(settings: Settings): Promise<Client> {
-  const { Cluster, Redis } = await loadDriver('Redis', 'ioredis', () => import('ioredis'))
+  const { Cluster, Redis } = await loadIoredis()
   const { username, password, tls, db } = settings
   const redisOptions = {
     ...OURS,

@@ -1,8 +1,7 @@
 /** A queue's settings, on all of its partitions. */
 import { DEFAULT_BACKOFF } from '../../backoff.ts'
 import { MillpondError } from '../../errors.ts'
-import type { BackoffPolicy, QueueSettings } from '../../store.ts'
-import { setsNothing } from '../idle.ts'
+import { type BackoffPolicy, type QueueSettings, setsNothing } from '../../store.ts'
 import type { Partition } from './partition.ts'
 import type { Shared } from './shared.ts'
 import { pack } from './wire.ts'

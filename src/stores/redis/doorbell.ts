@@ -10,6 +10,7 @@ import type { Bell } from '../../store.ts'
 import { Bells } from '../bells.ts'
 import { ID_BYTES, idText } from './ids.ts'
 import type { Client } from './settings.ts'
+import { unheld, unholdSubscriber } from './unheld.ts'
 import { listBefore } from './wire.ts'
 
 export class Doorbell {
@@ -52,23 +53,30 @@ export class Doorbell {
     // What is missed until it is back is found by looking once a second.
     const quiet = (): void => undefined
     if (listening !== this.#client) listening.on('error', quiet)
-    listening.subscribe(this.channel).catch(() => {
+    listening.subscribe(this.channel).then(this.#unhold, () => {
       this.#subscribed = false
       listening.off('messageBuffer', this.#heard)
       if (this.#listeners.size > 0) setTimeout(() => this.#subscribe(), 100).unref()
     })
   }
 
+  /** Bells hold no process. */
+  readonly #unhold = (): void => {
+    if (this.#client.isCluster) unholdSubscriber(this.#client)
+  }
+
   #listening(): Client {
     const client = this.#client
     if ('nodes' in client) return client
     if (this.#subscriber === undefined) {
-      this.#subscriber = client.duplicate({
-        enableOfflineQueue: true,
-        maxRetriesPerRequest: null,
-        autoResubscribe: true,
-        connectionName: 'millpond-bells',
-      })
+      this.#subscriber = unheld(
+        client.duplicate({
+          enableOfflineQueue: true,
+          maxRetriesPerRequest: null,
+          autoResubscribe: true,
+          connectionName: 'millpond-bells',
+        }),
+      )
       this.#watch = setInterval(() => this.#check(), this.#timeout).unref()
     }
     return this.#subscriber
@@ -84,6 +92,7 @@ export class Doorbell {
   }
 
   readonly #heard = (channel: Buffer, message: Buffer): void => {
+    this.#unhold()
     if (this.#listeners.size === 0 || channel.toString() !== this.channel) return
     const { list, end } = listBefore(message)
     const [origin, queue, kind] = list

@@ -110,7 +110,8 @@ export class Link {
         ...options,
       }
       this.#pending.add(call)
-      this.#timer ??= setTimeout(this.#late, timeout)
+      if (this.#timer === undefined) this.#timer = setTimeout(this.#late, timeout)
+      else if (this.#pending.size === 1) this.#timer.ref()
       this.#plan(call)
     })
   }
@@ -304,6 +305,8 @@ export class Link {
     if (call.settled) return false
     call.settled = true
     this.#pending.delete(call)
+    // An open store alone keeps no process alive; a call that waits for an answer does, by this timer.
+    if (this.#pending.size === 0) this.#timer?.unref()
     this.#quiet()
     return true
   }

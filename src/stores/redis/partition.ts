@@ -5,6 +5,9 @@
 import { hash } from './ids.ts'
 import { type ScriptName, scriptOf } from './scripts.ts'
 
+/** Ms for which a queue that was registered is taken to be there: much less than it takes to remove one. */
+const BELIEVED = 10_000
+
 /** Part of the layout. */
 export const BUCKETS = 64
 
@@ -31,20 +34,32 @@ export class Partition {
   readonly part: string
   /** How many the queue has. */
   readonly count: number
-  /** What pushes state until the partition is known to be listed (contract/redis/push.lua); null: it is, or that is to be seen. */
-  floor: number | null
+  /** Until when pushes state it, by `performance.now()`. */
+  #registered: { floor: number; until: number } | null = null
   readonly #keys = new Map<ScriptName, readonly string[]>()
   /** Each key once, however many scripts have it: there may be thousands of partitions. */
   readonly #names = new Map<string, string>()
 
-  constructor(prefix: string, queue: string, index: number, count = 1, floor: number | null = null) {
+  constructor(prefix: string, queue: string, index: number, count = 1) {
     this.queue = queue
     this.index = index
     this.bucket = bucketOf(queue, index)
     this.tag = tagOf(prefix, this.bucket)
     this.part = partOf(queue, index)
     this.count = count
-    this.floor = floor
+  }
+
+  /** What pushes state shortly after the queue was registered, until the partition is known to be listed (contract/redis/push.lua); else null. */
+  get floor(): number | null {
+    return this.#registered !== null && performance.now() < this.#registered.until ? this.#registered.floor : null
+  }
+
+  registered(floor: number): void {
+    this.#registered = { floor, until: performance.now() + BELIEVED }
+  }
+
+  listed(): void {
+    this.#registered = null
   }
 
   key(name: string): string {

@@ -80,7 +80,7 @@ export class Pusher {
     if (listed !== 1) this.#configured.lost(queue)
     if (listed === undefined) return null
     if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) this.#shared.bells.work(queue)
-    if (listed === 1) partition.floor = null
+    if (listed === 1) partition.listed()
     else await this.#shared.list(partition)
     const outcomes = jobs.map(({ id }, at) => outcomeOf(answers[at], id))
     for (const { id } of outcomes) this.#lookup.remember(id, partition)

@@ -53,7 +53,7 @@ export class Queues {
       if (oldest !== undefined) this.#known.delete(oldest)
     }
     const partitions = this.#learn(name, count)
-    for (const partition of partitions) partition.floor = floor
+    for (const partition of partitions) partition.registered(floor)
     return partitions
   }
 
@@ -104,6 +104,17 @@ export class Queues {
   /** How many are in the list. */
   count(): Promise<number> {
     return this.#link.command((client) => client.hlen(this.#registry))
+  }
+
+  /** The names of those that this process knows, and that are not in the list: they were removed, or lost with a failover. */
+  async unlisted(): Promise<string[]> {
+    const registered = await this.#link.command((client) => client.hkeys(this.#registry))
+    const listed = new Set(registered)
+    return [...this.#known.keys()].filter((name) => !listed.has(name))
+  }
+
+  get knownCount(): number {
+    return this.#known.size
   }
 
   /** The partitions of all that are in the list. */

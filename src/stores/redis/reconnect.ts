@@ -18,7 +18,7 @@ export function giveUp(client: Client): void {
 }
 
 function giveUpSilent(node: Redis): void {
-  const timer = setTimeout(() => node.disconnect(), PING)
+  const timer = setTimeout(() => node.disconnect(), PING).unref()
   node.ping().then(
     () => clearTimeout(timer),
     () => clearTimeout(timer),

@@ -3,10 +3,7 @@
  * A line `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-
-/** The same relative path from `src/stores/redis/` and from `dist/stores/redis/`. */
-const CONTRACT = new URL('../../../contract/redis/', import.meta.url)
+import { CONTRACT } from './contract.ts'
 
 export const SCRIPTS = [
   'cancel',
@@ -40,7 +37,11 @@ export interface Script {
   keys: readonly string[]
 }
 
-const read = (file: string): string => readFileSync(new URL(file, CONTRACT), 'utf8')
+function read(file: string): string {
+  const text = CONTRACT.get(file)
+  if (text === undefined) throw new Error(`millpond: contract/redis/${file} is not there`)
+  return text
+}
 
 function load(name: ScriptName): Script {
   const own = read(`${name}.lua`)

@@ -69,7 +69,7 @@ export class Shared {
   async list(partition: Partition): Promise<void> {
     await this.queues.register(partition)
     await this.ask('listed', partition)
-    partition.floor = null
+    partition.listed()
   }
 }
 

@@ -6,7 +6,7 @@
 import type { Swept } from '../../store.ts'
 import { BUCKETS, type Partition, parsedPart, tagOf } from './partition.ts'
 import { removeQueue } from './remove.ts'
-import { type SweepReply, sweepReply } from './replies.ts'
+import { type SweepReply, statsReply, sweepReply } from './replies.ts'
 import { settled, type Trouble } from './settled.ts'
 import { MOST_ITEMS, type Shared } from './shared.ts'
 import { numberIn, textIn } from './wire.ts'
@@ -50,6 +50,7 @@ export class Sweeper {
     await settled([...idle].map((name) => removeQueue(this.#shared, name)))
     const { replies: counts, failure } = await settled([this.#shared.queues.count()])
     swept.queues = counts[0] ?? 0
+    if (failure === undefined && swept.queues < this.#shared.queues.knownCount) await settled([this.#relist()])
     trouble ??= failure
     const nothing = swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0
     if (nothing && trouble !== undefined) throw trouble.reason
@@ -85,6 +86,18 @@ export class Sweeper {
       if (reply.idle && idle.size < MOST_REMOVED) idle.add(partition.queue)
       const counts = [reply.promoted, reply.lost.length, reply.expired]
       if (!counts.some((count) => count === MOST_ITEMS)) return
+    }
+  }
+
+  /** The list of queues has lost some: those that hold jobs get back into it, the others are forgotten. */
+  async #relist(): Promise<void> {
+    const { queues } = this.#shared
+    for (const name of await queues.unlisted()) {
+      const partitions = queues.known(name) ?? []
+      const replies = await Promise.all(partitions.map((partition) => this.#shared.ask('stats', partition, [0])))
+      const holds = replies.some((reply) => Object.values(statsReply(reply, name).counts).some((count) => count > 0))
+      if (holds) await queues.create(name)
+      else queues.forget(name)
     }
   }
 

@@ -1,0 +1,63 @@
+/**
+ * Makes what is published: compiles `src/` and embeds what it reads from the disk, so that a bundle of the package needs no files.
+ * `node build/main.ts [FOLDER]`; the folder is `dist` unless given.
+ *
+ * In the sources these modules read files; here each is replaced by one that holds the texts:
+ *   stores/STORE/contract.js      the SQL or Lua of `contract/STORE/`
+ *   stores/sqlite/thread-code.js  the thread with all that it imports, as a data: URL
+ *   serve/version.js              the package's version
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { CONTRACT as postgres } from '../src/stores/postgres/contract.ts'
+import { CONTRACT as redis } from '../src/stores/redis/contract.ts'
+import { CONTRACT as sqlite } from '../src/stores/sqlite/contract.ts'
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const folder = resolve(process.argv[2] ?? join(ROOT, 'dist'))
+const inFolder = (name: string) => join(folder, name)
+
+/** A module of one export; `undefined` of JSON cannot come here. */
+function write(name: string, what: string, code: string): void {
+  writeFileSync(inFolder(name), `/** ${what} Made by build/main.ts. */\n${code}\n`)
+}
+
+rmSync(folder, { recursive: true, force: true })
+const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
+execFileSync(process.execPath, [compiler, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', folder], {
+  stdio: 'inherit',
+})
+
+for (const [store, texts] of Object.entries({ sqlite, redis, postgres })) {
+  const code = `export const CONTRACT = new Map(${JSON.stringify([...texts], null, 1)});`
+  write(`stores/${store}/contract.js`, `The texts of contract/${store}/, by file name.`, code)
+}
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+write('serve/version.js', 'Of this package.', `export const version = () => ${JSON.stringify(version)};`)
+
+const thread = await build({
+  entryPoints: [inFolder('stores/sqlite/thread.js')],
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node22',
+  legalComments: 'none',
+  write: false,
+  logLevel: 'error',
+  // In stack traces this name stands for the whole URL.
+  footer: { js: '//# sourceURL=millpond/stores/sqlite/thread.js' },
+})
+const code = JSON.stringify(thread.outputFiles[0]?.text)
+write(
+  'stores/sqlite/thread-code.js',
+  'The thread with all that it imports.',
+  `const CODE = ${code};\nexport const THREAD = new URL(\`data:text/javascript;base64,\${Buffer.from(CODE).toString('base64')}\`);`,
+)
+// They are in thread-code.js, and nothing else imports them; the readers of files are of no use.
+for (const name of ['stores/sqlite/thread', 'stores/texts']) {
+  for (const ending of ['.js', '.d.ts']) rmSync(inFolder(name + ending))
+}

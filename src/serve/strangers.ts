@@ -1,0 +1,75 @@
+/**
+ * Requests without a right token: each is told of, and answered the later the more there were of its client.
+ *
+ * The right token is never kept waiting, nor refused because of wrong ones before it. Behind a proxy all clients have one address, and whoever sends
+ * wrong tokens would lock out the others. So the delay does not guard the token: its length does, as 96 bits are not guessed at any rate. The
+ * delay keeps guessing from costing much, and hangs on nothing but the number of wrong tokens before, so that it tells nothing of them.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Refusal } from '../web/problem.ts'
+import { Slots } from '../web/settings.ts'
+import { unauthorized } from './refuse.ts'
+
+/** What the owner of the service is told of each 401. */
+export interface Stranger {
+  /** An IPv4 address, or the first half of an IPv6 address; undefined where the server in front does not tell. */
+  address: string | undefined
+  /** How many came from there, this one included, with less than a minute between two. */
+  times: number
+}
+
+/** So many are answered at once: mistakes. After that the delay doubles from the first to the most, in milliseconds. */
+const FREE = 5
+const FIRST_DELAY = 100
+const MOST_DELAY = 2000
+/** Milliseconds without another one, after which a client is forgotten. */
+const FORGET = 60_000
+/** Most clients that are remembered, some 100 bytes each; those longest silent are forgotten first. */
+const REMEMBERED = 1000
+
+export class Strangers {
+  /** By address, the one that came last at the end. */
+  readonly #seen = new Map<string, { times: number; at: number }>()
+  readonly #slots: Slots
+  readonly #stopping: AbortSignal
+  readonly #tell: (stranger: Stranger) => void
+
+  /** @param maxWaiting how many are kept waiting at once; those beyond are answered at once @param tell must not throw */
+  constructor(maxWaiting: number, stopping: AbortSignal, tell: (stranger: Stranger) => void) {
+    this.#slots = new Slots(maxWaiting)
+    this.#stopping = stopping
+    this.#tell = tell
+  }
+
+  /** Resolves with the refusal when it is time to send it, or the client has hung up. */
+  async refuse(address: string | undefined, hangUp: AbortSignal): Promise<Refusal> {
+    const times = this.#count(address ?? '')
+    this.#tell({ address, times })
+    // Where the server in front tells no addresses, the delay would be everybody's.
+    const delay = address === undefined ? 0 : delayAfter(times)
+    const free = delay === 0 ? undefined : this.#slots.take()
+    if (free !== undefined) {
+      await sleep(delay, undefined, { signal: AbortSignal.any([hangUp, this.#stopping]) }).catch(() => {})
+      free()
+    }
+    return unauthorized()
+  }
+
+  #count(address: string): number {
+    const now = performance.now()
+    const last = this.#seen.get(address)
+    const times = last === undefined || now - last.at > FORGET ? 1 : last.times + 1
+    this.#seen.delete(address)
+    this.#seen.set(address, { times, at: now })
+    if (this.#seen.size > REMEMBERED) {
+      const [oldest] = this.#seen.keys()
+      if (oldest !== undefined) this.#seen.delete(oldest)
+    }
+    return times
+  }
+}
+
+/** Milliseconds. @param times how many came, with this one */
+export function delayAfter(times: number): number {
+  return times <= FREE ? 0 : Math.min(MOST_DELAY, FIRST_DELAY * 2 ** (times - FREE - 1))
+}

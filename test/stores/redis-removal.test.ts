@@ -1,0 +1,210 @@
+/** Queues that are removed on Redis, where no commit covers the list of queues and a queue's own keys: each step against each step of a push. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Redis } from 'ioredis'
+import type { Store } from '../../src/store.ts'
+import { open } from '../../src/stores/redis.ts'
+import { claim, newJob } from '../conformance/suite.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { complete } from './redis-everything.ts'
+import { faultyClient } from './redis-faults.ts'
+import { freshPrefix, keysOf, removePrefix } from './redis-fixture.ts'
+
+const HOUR = 3_600_000
+const url = serverUrl('redis') ?? ''
+const REMOVING = new Set(['remove', 'unregister'])
+
+interface Scene {
+  /** Whose sweep removes the queue `q`, which it has found idle for an hour. */
+  sweeper: Store
+  sweeping: ReturnType<typeof faultyClient>
+  /** Who pushes. It knows the queue, or has never heard of it. */
+  pusher: Store
+  pushing: ReturnType<typeof faultyClient>
+  prefix: string
+  clock: { now: number }
+  /** The job that was in the queue, to be pushed again under the same id; with the fence that it had. */
+  job: ReturnType<typeof newJob>
+  fence: number
+  /** Asserts that the job is where everybody finds it. */
+  found(): Promise<void>
+}
+
+async function scene(partitions: number, knows: boolean, check: (scene: Scene) => Promise<void>): Promise<void> {
+  const prefix = freshPrefix()
+  const clock = { now: Date.now() }
+  const [sweeping, pushing] = [faultyClient(url), faultyClient(url)]
+  const stores: Store[] = []
+  const opened = async (client?: Redis) => {
+    const own = client === undefined ? {} : { client }
+    const store = await open(url, { prefix, partitions, clock: () => clock.now, timeout: 2000, ...own })
+    stores.push(store)
+    return store
+  }
+  try {
+    const sweeper = await opened(sweeping.client)
+    const pusher = await opened(pushing.client)
+    const job = newJob({ key: 'k' })
+    const first = knows ? pusher : sweeper
+    await first.push([job])
+    const { jobs } = await claim(first)
+    assert.deepEqual(await complete(first, jobs), ['ok'])
+    clock.now += HOUR + 1
+    await sweeper.sweep(100)
+    await sweeper.sweep(100)
+    clock.now += HOUR + 1
+    const found = async () => {
+      const stranger = await opened()
+      const [stats] = await stranger.stats({})
+      assert.deepEqual([stats?.queue, stats?.counts.waiting], ['q', 1])
+      assert.equal((await stranger.find([job.id]))[0]?.state, 'waiting')
+      // Whoever swept, and whoever sweeps from now on, sees it as well.
+      for (const store of [sweeper, stranger]) assert.equal((await store.sweep(100)).queues, 1)
+      const [again] = (await claim(stranger)).jobs
+      assert.equal(again?.id, job.id)
+      assert.deepEqual(await complete(pusher, [{ id: job.id, fence: again.fence }]), ['ok'])
+    }
+    const fence = jobs[0]?.fence ?? 0
+    await check({ sweeper, sweeping, pusher, pushing, prefix, clock, job, fence, found })
+  } finally {
+    for (const store of stores) await store.close()
+    for (const client of [sweeping, pushing]) client.disconnect()
+    await removePrefix(url, prefix)
+  }
+}
+
+const who = (knows: boolean) => (knows ? 'by who knew the queue' : 'by who did not')
+
+describe('redis store: queues that are removed', { skip: missingReason('redis') }, () => {
+  for (const partitions of [1, 3]) {
+    for (const knows of [true, false]) {
+      test(`${partitions} partitions: a push before each step of the removal, ${who(knows)}`, async () => {
+        for (let at = 0; at <= partitions + 2; at++) {
+          await scene(partitions, knows, async ({ sweeper, sweeping, pusher, job, found }) => {
+            let step = 0
+            let pushed = false
+            const push = async () => {
+              pushed = true
+              assert.deepEqual(await pusher.push([job]), [{ status: 'pushed', id: job.id }])
+            }
+            sweeping.before = async (script) => {
+              if (REMOVING.has(script) && step++ === at) await push()
+            }
+            await sweeper.sweep(100)
+            if (!pushed) await push()
+            sweeping.before = () => undefined
+            await found()
+          })
+        }
+      })
+
+      test(`${partitions} partitions: a removal before each step of a push, ${who(knows)}`, async () => {
+        for (let at = 0; at < 6; at++) {
+          await scene(partitions, knows, async ({ sweeper, pusher, pushing, job, found }) => {
+            let step = 0
+            pushing.before = async () => {
+              if (step++ === at) await sweeper.sweep(100)
+            }
+            assert.deepEqual(await pusher.push([job]), [{ status: 'pushed', id: job.id }])
+            pushing.before = () => undefined
+            await found()
+          })
+        }
+      })
+
+      test(`${partitions} partitions: a removal that ends after any step, ${who(knows)}`, async () => {
+        for (let at = 0; at <= partitions + 1; at++) {
+          await scene(partitions, knows, async ({ sweeper, sweeping, pusher, job, found }) => {
+            let step = 0
+            sweeping.before = (script) => {
+              if (REMOVING.has(script) && step++ >= at) throw new Error('stopped')
+            }
+            await sweeper.sweep(100)
+            sweeping.before = () => undefined
+            assert.deepEqual(await pusher.push([job]), [{ status: 'pushed', id: job.id }])
+            await found()
+          })
+        }
+      })
+    }
+  }
+
+  test('a push that ends after any step is found by the next one', async () => {
+    for (let at = 1; at < 5; at++) {
+      await scene(1, true, async ({ sweeper, pusher, pushing, job, found }) => {
+        await sweeper.sweep(100)
+        let step = 0
+        pushing.before = () => {
+          if (step++ >= at) throw new Error('stopped')
+        }
+        await assert.rejects(pusher.push([job]))
+        pushing.before = () => undefined
+        const [again] = await pusher.push([job])
+        assert.equal(again?.id, job.id)
+        await found()
+      })
+    }
+  })
+
+  test('fences go on above all that were given out, and nothing else stays behind', async () => {
+    await scene(2, true, async ({ sweeper, pusher, prefix, job, fence }) => {
+      await pusher.record([{ queue: 'q', priority: 4, metric: 'run', buckets: { 1: 1 } }])
+      await sweeper.sweep(100)
+      const client = new Redis(url)
+      try {
+        assert.deepEqual(await keysOf(client, prefix), [`{${prefix}}:floor`])
+        await pusher.push([job])
+        const [again] = (await claim(pusher)).jobs
+        assert.ok(again && again.fence > fence, String(again?.fence))
+        assert.deepEqual(await complete(pusher, [{ id: job.id, fence }]), ['stale'])
+        assert.deepEqual((await claim(pusher, { queue: 'none' })).jobs, [])
+        const [mark] = (await keysOf(client, prefix)).filter((key) => key.includes(':none'))
+        assert.ok(
+          mark !== undefined && (await client.pttl(mark)) > 0,
+          'what a claim leaves at a queue that never came ends',
+        )
+      } finally {
+        client.disconnect()
+      }
+    })
+  })
+
+  test('a queue that comes back may be split otherwise, and those who knew it as it was follow', async () => {
+    await scene(3, true, async ({ sweeper, pusher, prefix, clock }) => {
+      await pusher.push(Array.from({ length: 30 }, () => newJob()))
+      const { jobs: some } = await claim(pusher)
+      assert.ok((await complete(pusher, some)).every((outcome) => outcome === 'ok'))
+      for (const hours of [1, 1, 0]) {
+        await sweeper.sweep(100)
+        clock.now += hours * (HOUR + 1)
+      }
+      await sweeper.sweep(100)
+      const other = await open(url, { prefix, partitions: 1, clock: () => clock.now })
+      try {
+        const jobs = Array.from({ length: 10 }, () => newJob())
+        await other.push(jobs.slice(0, 5))
+        assert.deepEqual(
+          (await pusher.push(jobs.slice(5))).map(({ status }) => status),
+          Array(5).fill('pushed'),
+        )
+        const [stats] = await other.stats({ queue: 'q' })
+        assert.equal(stats?.counts.waiting, 10)
+        assert.equal((await claim(other, { limit: 10 })).jobs.length, 10)
+      } finally {
+        await other.close()
+      }
+    })
+  })
+
+  test('a list of queues that a failover has lost is made anew by whoever knows them', async () => {
+    await scene(2, true, async ({ sweeper, pusher, prefix, job }) => {
+      await sweeper.sweep(100)
+      await pusher.push([job])
+      const client = new Redis(url)
+      await client.del(`{${prefix}}:queues`)
+      await pusher.sweep(100)
+      assert.equal(await client.hget(`{${prefix}}:queues`, 'q'), '2')
+      client.disconnect()
+    })
+  })
+})
