@@ -30,7 +30,7 @@ export function pondClosing(options: PondCloseOptions, where: string): { timeout
 }
 
 export interface CloseReport {
-  /** Attempts that ran to their end while closing. */
+  /** Attempts that ran to their end while closing, and whose end the store knows. */
   finished: number
   /** Jobs given back, whether started or not; others will run them. */
   givenBack: number

@@ -1,8 +1,8 @@
 import type { Duration } from './duration.ts'
 import type { MillpondError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
-import type { Gather } from './gather.ts'
 import type { JobInfo } from './job.ts'
+import type { Lanes } from './lanes.ts'
 import type { Pushed } from './push.ts'
 import type { Rooms } from './rooms.ts'
 import type { NewJob, PushOutcome, Store } from './store.ts'
@@ -28,7 +28,7 @@ export interface PondCore extends WorkerOwner {
   readonly store: Store
   readonly events: PondEmitter
   readonly maxPayload: number
-  readonly pusher: Gather<Push, Pushed>
+  readonly pusher: Lanes<Push, Pushed>
   readonly rooms: Rooms
   /** @throws Closed once no handler runs any more */
   assertOpen(): void

@@ -29,6 +29,8 @@ export interface GatherLimits {
    * Else both sides would take turns in waiting for each other.
    */
   overlap?: boolean
+  /** Ms after which items go although all calls are under way: one that gets no answer must not use up the time of those behind it. Never unless given. */
+  patience?: number
 }
 
 /** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
@@ -41,6 +43,7 @@ export class Gather<In, Out> {
   readonly #calls: number
   readonly #within: number
   readonly #overlap: boolean
+  readonly #patience: number | undefined
   /** Those that wait, behind some that were sent: to move them up at each call would cost more the more there are. */
   #waiting: Entry<In, Out>[] = []
   /** How many were sent. */
@@ -51,6 +54,7 @@ export class Gather<In, Out> {
   #underWay = 0
   #planned = false
   #timer: NodeJS.Timeout | undefined
+  #impatience: NodeJS.Timeout | undefined
   #idle: (() => void)[] = []
 
   /** @param send answers with one outcome an item, in their order: an Error rejects that item alone. Must not throw but by rejecting. */
@@ -61,6 +65,7 @@ export class Gather<In, Out> {
     this.#calls = limits.calls ?? 1
     this.#within = limits.within ?? 0
     this.#overlap = limits.overlap ?? false
+    this.#patience = limits.patience
   }
 
   /** How many items wait for their call. */
@@ -84,7 +89,9 @@ export class Gather<In, Out> {
       if (signal !== undefined) this.#mayLeave(entry, signal)
       this.#waiting.push(entry)
       this.#waitingBytes += bytes
-      if (!this.#planned && this.#mayCall()) this.#plan()
+      if (this.#planned) return
+      if (this.#mayCall()) this.#plan()
+      else this.#waitPatiently()
     })
   }
 
@@ -98,6 +105,14 @@ export class Gather<In, Out> {
     return (
       this.#underWay < this.#calls || (this.#overlap && this.#underWay === this.#calls && this.waiting >= OVERLAPPING)
     )
+  }
+
+  #waitPatiently(): void {
+    if (this.#patience === undefined || this.#impatience !== undefined) return
+    this.#impatience = setTimeout(() => {
+      this.#impatience = undefined
+      if (this.waiting > 0 && !this.#planned) this.#planNow()
+    }, this.#patience)
   }
 
   /** Makes sure that the next call is made: at the end of this turn, or when `within` is over. */
@@ -138,8 +153,9 @@ export class Gather<In, Out> {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#call(this.#take())
-    if (this.waiting > 0 && this.#mayCall()) {
-      if (this.#overlap) this.#planLater()
+    if (this.waiting > 0) {
+      if (!this.#mayCall()) this.#waitPatiently()
+      else if (this.#overlap) this.#planLater()
       else this.#plan()
     }
     if (this.#underWay === 0 && this.waiting === 0) for (const resolve of this.#idle.splice(0)) resolve()

@@ -4,10 +4,10 @@ import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MAX_PAYLOAD } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { PondEmitter, type PondEvents } from './events.ts'
-import { Gather } from './gather.ts'
 import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
 import { Keeper } from './keeper.ts'
+import { Lanes } from './lanes.ts'
 import { checkObject, checkOptions, isInteger, isSignal } from './options.ts'
 import { GROUP, type Pushed } from './push.ts'
 import { Queue, type QueueOptions } from './queue.ts'
@@ -40,6 +40,11 @@ export interface PondCloseReport extends CloseReport {
 type SchemaOf<Options> = Options extends { schema: infer Schema extends StandardSchema } ? Schema : never
 type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
+
+/** Pushes that wait behind one without an answer go out after so many ms, where the store takes several calls at once. */
+const PATIENCE = 100
+/** Milliseconds that pushes and sweeps under way have at least when a pond closes. */
+const LAST_WORDS = 1000
 
 /** A store, opened: where queues are made and jobs are followed. */
 export class Millpond implements AsyncDisposable {
@@ -88,15 +93,17 @@ export class Millpond implements AsyncDisposable {
       () => this.#listen(true),
       (queue) => this.#events.emit('full', { queue }),
     )
+    const limits = store.pipelined === true ? { ...GROUP, overlap: true, patience: PATIENCE } : GROUP
     this.#core = {
       pond: this,
       store,
       events: this.#events,
       maxPayload,
-      pusher: new Gather<Push, Pushed>((pushes) => this.#push(pushes), {
-        ...GROUP,
-        overlap: store.pipelined === true,
-      }),
+      pusher: new Lanes<Push, Pushed>(
+        (pushes) => this.#push(pushes),
+        limits,
+        ({ job }) => store.lane?.(job) ?? '',
+      ),
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()
@@ -229,15 +236,13 @@ export class Millpond implements AsyncDisposable {
   }
 
   async #close(timeout: number): Promise<PondCloseReport> {
+    const until = performance.now() + timeout
     this.#sealed = this.#workers.size === 0
     const left = this.#rooms.close()
     const reports = await Promise.all([...this.#workers].map((worker) => worker.close({ timeout })))
     this.#sealed = true
-    await this.#core.pusher.flushed()
-    await left
-    await within(timeout, Promise.allSettled(this.#pushes))
-    await this.#results.close()
-    await this.#keeper.stop()
+    // A store that is gone must not keep a process from ending.
+    await within(Math.max(until - performance.now(), LAST_WORDS), this.#settled(left))
     const dropped = this.#store.capabilities.durable ? 0 : await this.#live()
     await this.#store.close()
     this.#unlisten?.()
@@ -246,6 +251,15 @@ export class Millpond implements AsyncDisposable {
       givenBack: reports.reduce((sum, report) => sum + report.givenBack, 0),
       dropped,
     }
+  }
+
+  /** @param left settles when nobody waits for room any more */
+  async #settled(left: Promise<void>): Promise<void> {
+    await this.#core.pusher.flushed()
+    await left
+    await Promise.allSettled(this.#pushes)
+    await this.#results.close()
+    await this.#keeper.stop()
   }
 
   async #live(): Promise<number> {

@@ -245,6 +245,11 @@ export interface Store {
   readonly capabilities: Capabilities
   /** Calls made one after another are carried out in that order, and a second push may well be sent while one is under way. false unless set. */
   readonly pipelined?: boolean
+  /**
+   * Names what a push of this job depends on, where not all depend on the same, as on servers of a cluster: jobs of different lanes are pushed in
+   * calls of their own, so that one that fails or is slow is no other's trouble. One lane for all unless given.
+   */
+  lane?(job: NewJob): string
   /** There when `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
   /** There when `capabilities.replicas`. */

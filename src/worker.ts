@@ -75,6 +75,8 @@ export class Worker implements AsyncDisposable {
   readonly #ticker: NodeJS.Timeout
   #closing: Promise<CloseReport> | undefined
   #onQuiet: (() => void) | undefined
+  /** Of `performance.now()`. */
+  #closedAt = Number.POSITIVE_INFINITY
   #finished = 0
   /** Ids: a claim that was on its way may bring back what was given back already. */
   readonly #givenBack = new Set<string>()
@@ -342,7 +344,6 @@ export class Worker implements AsyncDisposable {
     this.#running.remove(attempt)
     this.#prefetch.ran(attempt.run)
     this.#recorder.add(attempt.claimed.priority, 'run', attempt.run)
-    if (this.#claims.closed) this.#finished++
   }
 
   #end(ending: Ending): void {
@@ -355,6 +356,8 @@ export class Worker implements AsyncDisposable {
   #settled(ending: Ending | Committed, outcome: HoldOutcome | FailOutcome): void {
     const { attempt } = ending
     const events = this.#events
+    const last = ending.kind !== 'release' && attempt.finishedAt >= this.#closedAt
+    if (last && outcome !== 'stale') this.#finished++
     if (outcome === 'stale') {
       if (ending.kind !== 'release') events.emit('stale', this.#eventOf(attempt))
     } else if (ending.kind === 'complete' || ending.kind === 'committed') {
@@ -406,7 +409,8 @@ export class Worker implements AsyncDisposable {
   }
 
   async #close(timeout: number): Promise<CloseReport> {
-    const until = performance.now() + timeout
+    this.#closedAt = performance.now()
+    const until = this.#closedAt + timeout
     this.#claims.close()
     clearTimeout(this.#windowTimer)
     this.#giveBack(this.#buffer.clear())

@@ -1,58 +1,49 @@
 -- @include common.lua
 -- @include jobs.lua
+-- @include waiting.lua
 -- @include endings.lua
 -- cancel: jobs are not wanted any more.
--- KEYS: queue jobs states keys scheduled running returned cancelled results progress errors
--- In:  [now, bell, ids]
--- Out: a list with, per id, nil: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited or was
---      scheduled, 4: while it ran.
+-- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors @due @ends
+-- Head: nothing further.
+-- In:  ids.
+-- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited or was scheduled, 4: while it ran.
 -- Invariant: final states do not change. The fence stays, so the worker's next operation on the job is stale.
 
-local K = {
-  queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], keys = KEYS[4], scheduled = KEYS[5], running = KEYS[6],
-  returned = KEYS[7], cancelled = KEYS[8], results = KEYS[9], progress = KEYS[10], errors = KEYS[11],
-}
-local input = cmsgpack.unpack(ARGV[1])
-local now, bell, ids = clock(input[1]), input[2], input[3]
-local FINAL = { d = '\0', x = '\1', c = '\2' }
+local K = keys_of('queue jobs states keys scheduled running pages waiting cancelled results progress errors @due @ends')
+local FINAL = { done = 0, dead = 1, cancelled = 2 }
 local outcomes, ended, stopped, room = {}, {}, {}, false
+local kept = keep(K, false)
 
 local function cancel(id)
-  local record = record_of(K, id)
-  if not record then return NIL end
-  local state = redis.call('HGET', K.states, id)
-  local letter, flags, fence, attempt, due, started, _, worker
-  redis.call('HDEL', K.queue, '')
-  if state then
-    letter, flags, fence, attempt, due, started, _, worker = decode(state)
-  else
-    letter, flags, fence, attempt, due, started, worker = 'w', HOLE, 0, 0, 0, 0, ''
-    if is_keyed(record) then flags = HOLE + KEYED end
-    redis.call('HINCRBY', K.queue, 'holes', 1)
-  end
-  if FINAL[letter] then return FINAL[letter] end
-  unkey(K, id, flags, record)
-  if letter == 's' then redis.call('ZREM', K.scheduled, id)
-  elseif letter == 'r' then redis.call('ZREM', K.running, id)
-  elseif state then redis.call('ZREM', K.returned, id) end
-  local after = encode('c', flags, fence, attempt, due, started, now, worker)
+  local record = redis.call('HGET', K.jobs, id)
+  if not record then return -1 end
+  local state = state_of(K, id) or { 'waiting', 0, 0, 0, 0, 0, false }
+  if FINAL[state[1]] then return FINAL[state[1]] end
+  local list = facts(record)
+  may_write(K)
+  unkey(K, id, list)
+  if state[1] == 'scheduled' then redis.call('ZREM', K.scheduled, id)
+  elseif state[1] == 'running' then redis.call('ZREM', K.running, id)
+  else leave(K, list[3], list[1], id) end
   ended[#ended + 1] = id
-  if keep(K, 'c') == 0 then
-    forget(K, { id }, { after })
+  if kept == 0 then
+    forget(K, { id })
   else
-    redis.call('HSET', K.states, id, after)
-    redis.call('ZADD', K.cancelled, now, id)
+    put_state(K, id, 'cancelled', state[2], state[3], state[4], state[5], NOW, state[7])
+    redis.call('ZADD', K.cancelled, NOW, id)
   end
-  if letter == 'r' then
+  if state[1] == 'running' then
     stopped[#stopped + 1] = id
-    return '\4'
+    return 4
   end
   room = true
-  return '\3'
+  return 3
 end
 
-for i = 1, #ids do outcomes[i] = cancel(ids[i]) end
-if #stopped > 0 then ring(bell, 'cancelled', stopped) end
-if room then roomy(K, bell, now) end
-finished_bell(K, bell, now, ended)
-return list_of(#ids) .. table.concat(outcomes)
+for i = 3, #ARGV do outcomes[i - 2] = cancel(ARGV[i]) end
+if #ended > 0 and kept > 0 then note_end(K, NOW + kept) end
+if room then note_due(K) end
+if #stopped > 0 then ring('cancelled', stopped) end
+if room then roomy(K) end
+finished_bell(K, ended)
+return outcomes

@@ -1,24 +1,26 @@
 -- @include common.lua
 -- configure: changes a queue's settings.
--- KEYS: queue
--- In:  [now, bell, settings], two items per setting: name (capacity, keepDone, keepDead, paused), value; capacity false: without limit.
--- Out: nothing; or nil: the partition is not listed. Register the queue once more, and then call `listed`.
--- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue.
+-- KEYS: queue @ends
+-- Head: nothing further.
+-- In:  two items per setting: its name, and its value as MessagePack. nil: capacity and timeout without limit.
+-- Out: [listed]: 0: the partition is not listed. Register the queue once more, and then call `listed`.
+-- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of [base, factor, max, jitter], the others as text.
 
-local QUEUE = KEYS[1]
-local input = cmsgpack.unpack(ARGV[1])
-local bell, settings = input[2], input[3]
-for i = 1, #settings, 2 do
-  local name, value = settings[i], settings[i + 1]
-  if name == 'paused' then
-    redis.call('HSET', QUEUE, name, value and 1 or 0)
-    if not value then ring(bell, 'work') end
-  elseif value then
-    redis.call('HSET', QUEUE, name, value)
-  else
-    redis.call('HDEL', QUEUE, name)
-  end
-  if name == 'capacity' then ring(bell, 'room') end
+local K = keys_of('queue @ends')
+may_write(K)
+-- Whatever is set, the queue is there, and may be idle.
+redis.call('HSET', K.queue, 'set', 1)
+redis.call('PERSIST', K.queue)
+note_end(K, NOW)
+for i = 3, #ARGV, 2 do
+  local name, value = ARGV[i], cmsgpack.unpack(ARGV[i + 1])
+  if name == 'backoff' then
+    local is_default = value[1] == 1000 and value[2] == 2 and value[3] == 3600000 and value[4] == 0.5
+    if is_default then redis.call('HDEL', K.queue, name) else redis.call('HSET', K.queue, name, ARGV[i + 1]) end
+  elseif value == nil then redis.call('HDEL', K.queue, name)
+  elseif type(value) == 'boolean' then redis.call('HSET', K.queue, name, value and 1 or 0)
+  else redis.call('HSET', K.queue, name, text(value)) end
+  if name == 'paused' and not value then ring('work') end
+  if name == 'capacity' then ring('room') end
 end
-redis.call('PERSIST', QUEUE)
-return redis.call('HEXISTS', QUEUE, 'listed') == 1 and '' or NIL
+return { redis.call('HEXISTS', K.queue, 'listed') }

@@ -1,43 +1,34 @@
 -- @include common.lua
 -- extend: a worker is still at its jobs.
 -- KEYS: queue states running progress
--- In:  [now, bell, lease, items], three items per claim: id, fence, progress as MessagePack (or false: nothing new).
--- Out: a list with, per claim, 0: ok, 1: stale, 2: ended by a cancel.
+-- Head: lease (nil: the queue's).
+-- In:  three items per claim: id, fence, progress as an encoded value, or nothing new.
+-- Out: per claim, 0: ok, 1: stale, 2: ended by a cancel.
 -- Invariant: a lease is never shortened.
 
-local QUEUE, STATES, RUNNING, PROGRESS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local input = cmsgpack.unpack(ARGV[1])
-local now, lease, items = clock(input[1]), input[3], input[4]
-local count = #items / 3
-local till = string.format('%.17g', math.min(now + lease, SPAN - 1))
+local K = keys_of('queue states running progress')
+local lease = HEAD[6] or tonumber(redis.call('HGET', K.queue, 'lease')) or 30000
+local till = text(math.min(NOW + lease, SPAN - 1))
 local ids, outcomes, leases, reports = {}, {}, {}, {}
-for i = 1, count do ids[i] = items[i * 3 - 2] end
-local found = hmget(STATES, ids)
+for i = 1, (#ARGV - 2) / 3 do ids[i] = ARGV[i * 3] end
+local found = hmget(K.states, ids)
 
-for i = 1, count do
-  outcomes[i] = '\1'
-  if found[i] then
-    local letter, _, fence = decode(found[i])
-    if fence == items[i * 3 - 1] then
-      if letter == 'c' then outcomes[i] = '\2' end
-      if letter == 'r' then
-        outcomes[i] = '\0'
-        leases[#leases + 1] = till
-        leases[#leases + 1] = ids[i]
-        if items[i * 3] then
-          reports[#reports + 1] = ids[i]
-          reports[#reports + 1] = items[i * 3]
-        end
-      end
+for i = 1, #ids do
+  outcomes[i] = 1
+  local state = found[i] and cmsgpack.unpack(found[i])
+  if state and state[2] == tonumber(ARGV[i * 3 + 1]) then
+    if state[1] == 'cancelled' then outcomes[i] = 2 end
+    if state[1] == 'running' then
+      outcomes[i] = 0
+      leases[#leases + 1], leases[#leases + 2] = till, ids[i]
+      if ARGV[i * 3 + 2] ~= '' then reports[#reports + 1], reports[#reports + 2] = ids[i], ARGV[i * 3 + 2] end
     end
   end
 end
 
 if #leases > 0 then
-  redis.call('HDEL', QUEUE, '')
-  for i = 1, #leases, MANY do
-    redis.call('ZADD', RUNNING, 'XX', 'GT', unpack(leases, i, math.min(i + MANY - 1, #leases)))
-  end
-  call('HSET', PROGRESS, reports)
+  may_write(K)
+  redis.call('ZADD', K.running, 'XX', 'GT', unpack(leases))
+  call('HSET', K.progress, reports)
 end
-return list_of(count) .. table.concat(outcomes)
+return outcomes

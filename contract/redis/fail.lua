@@ -1,61 +1,75 @@
 -- @include common.lua
 -- @include jobs.lua
+-- @include waiting.lua
 -- @include endings.lua
 -- fail: claims' attempts failed.
--- KEYS: queue jobs states keys scheduled running returned dead results progress errors
--- In:  [now, bell, again, items], four items per claim: id, fence, error as MessagePack, delay (ms until the next attempt; false: none).
---      `again`: the same call may have taken effect before; what the job's state then says of this very claim is the answer.
--- Out: a list with, per claim, 0: retry, 1: stale or 2: dead.
+-- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors @due @ends
+-- Head: nothing further.
+-- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a random
+--      number from 0 to below 1: by the queue's policy.
+-- Out: per claim, 0: retry, 1: stale or 2: dead. If the same call may have taken effect before, what the job's state says of this very claim.
 -- Invariant: dead when there is no delay or no attempt left.
 
-local K = {
-  queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], keys = KEYS[4], scheduled = KEYS[5], running = KEYS[6],
-  returned = KEYS[7], dead = KEYS[8], results = KEYS[9], progress = KEYS[10], errors = KEYS[11],
-}
-local input = cmsgpack.unpack(ARGV[1])
-local now, bell, again, items = clock(input[1]), input[2], input[3], input[4]
-local count = #items / 4
-local outcomes, finished, ready = {}, {}, false
+local K = keys_of('queue jobs states keys scheduled running pages waiting dead results progress errors @due @ends')
+local count = (#ARGV - 2) / 4
+local outcomes, finished, scheduled = {}, {}, false
+
+local policy
+local function backoff(attempt, random)
+  if not policy then
+    local set = redis.call('HGET', K.queue, 'backoff')
+    policy = set and cmsgpack.unpack(set) or { 1000, 2, 3600000, 0.5 }
+  end
+  local base, factor, max, jitter = policy[1], policy[2], policy[3], policy[4]
+  -- Zero times a power past all bounds would be no number.
+  local delay = base == 0 and 0 or math.min(max, base * factor ^ (attempt - 1))
+  return math.floor(delay * (1 - jitter * random))
+end
 
 local function settle(id, fence, failure, delay)
-  local state = redis.call('HGET', K.states, id)
-  if not state then return '\1' end
-  local letter, flags, held, attempt, due, started, _, worker = decode(state)
-  if held ~= fence then return '\1' end
-  if letter ~= 'r' then
-    if not again then return '\1' end
-    return letter == 'x' and '\2' or (letter == 'w' or letter == 's') and '\0' or '\1'
+  local state = state_of(K, id)
+  if not state or state[2] ~= fence then return 1 end
+  if state[1] ~= 'running' then
+    if not AGAIN then return 1 end
+    return state[1] == 'dead' and 2 or (state[1] == 'waiting' or state[1] == 'scheduled') and 0 or 1
   end
-  local record = record_of(K, id)
-  local place, _, priority, attempts = facts(record)
+  local list = facts(redis.call('HGET', K.jobs, id))
   redis.call('ZREM', K.running, id)
-  if not delay or attempt >= attempts then
-    unkey(K, id, flags, record)
+  local attempt = state[3]
+  if delay == '' or attempt >= list[4] then
+    unkey(K, id, list)
     finished[#finished + 1] = id
-    if keep(K, 'x') == 0 then
-      forget(K, { id }, { state })
+    local kept = keep(K, false)
+    if kept == 0 then
+      forget(K, { id })
     else
       redis.call('HSET', K.errors, id, failure)
-      redis.call('HSET', K.states, id, encode('x', flags, fence, attempt, due, started, now, worker))
-      redis.call('ZADD', K.dead, now, id)
+      put_state(K, id, 'dead', fence, attempt, state[4], state[5], NOW, state[7])
+      redis.call('ZADD', K.dead, NOW, id)
+      note_end(K, NOW + kept)
     end
-    return '\2'
+    return 2
   end
-  due = math.min(now + delay, SPAN - 1)
+  local ms = string.sub(delay, 1, 1) == 'r' and backoff(attempt, tonumber(string.sub(delay, 2))) or tonumber(delay)
+  local due = math.min(NOW + ms, SPAN - 1)
   redis.call('HSET', K.errors, id, failure)
-  redis.call('HSET', K.states, id, encode(delay > 0 and 's' or 'w', flags, fence, attempt, due, started, 0, worker))
-  if delay > 0 then
-    redis.call('ZADD', K.scheduled, due, id)
+  put_state(K, id, ms > 0 and 'scheduled' or 'waiting', fence, attempt, due, state[5], 0, state[7])
+  if ms > 0 then
+    redis.call('ZADD', K.scheduled, text(due), id)
+    scheduled = true
   else
-    redis.call('ZADD', K.returned, score(priority, place), id)
-    ready = true
+    enter(list[3], list[1], id)
   end
-  return '\0'
+  return 0
 end
 
 for i = 1, count do
-  outcomes[i] = settle(items[i * 4 - 3], items[i * 4 - 2], items[i * 4 - 1], items[i * 4])
+  outcomes[i] = settle(ARGV[i * 4 - 1], tonumber(ARGV[i * 4]), ARGV[i * 4 + 1], ARGV[i * 4 + 2])
 end
-if ready then woken(K, bell, now) end
-finished_bell(K, bell, now, finished)
-return list_of(count) .. table.concat(outcomes)
+if scheduled then note_due(K) end
+if entering_count > 0 then
+  entered(K)
+  wake(K)
+end
+finished_bell(K, finished)
+return outcomes

@@ -1,153 +1,107 @@
 -- @include common.lua
+-- @include waiting.lua
+-- @include run.lua
 -- push: stores jobs.
--- KEYS: queue jobs states keys scheduled returned fresh
--- In:  [now, bell, least, most, items, extras, floor], four items per job: name, start, rest, priority. name: the id's last 6 bytes; start: the
---      first 11 bytes of the job's record, without the flags APART and WIDE; rest: what follows pushedAt. With 16 added to the priority, the
---      job has three extras: key (or false), delay, runAt (or false). least, most: of the times in the ids, so that not each is looked at.
---      floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else false.
--- Out: nothing if all were pushed; else a list with, per job, 0: pushed, 1: full, or the id of the existing job; and then true where the partition is
---      not listed: register the queue once more, before the push is acknowledged, and then call `listed`. Without a floor nil: nothing was
---      stored, since it is not listed: the queue may have been removed. Register it, and push again.
+-- KEYS: queue jobs states keys scheduled pages waiting @due @ends
+-- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else nil.
+--       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace], each nil where absent. which: of each job, which of
+--       them are its own, from 1; nil: those of all are the first.
+-- In:  the ids, one after the other; then the encoded data of each job.
+-- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job. listed: 0 where the partition is not listed: register the queue
+--      once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered then, and nothing was
+--      stored: the queue may have been removed. Register it, and push again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
-local K = { queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], keys = KEYS[4], scheduled = KEYS[5], returned = KEYS[6] }
-local function fresh(priority) return KEYS[7 + priority] end
+local K = keys_of('queue jobs states keys scheduled pages waiting @due @ends')
+local count = #ARGV - 3
+local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'idle')
+local floor, all_values, which = HEAD[6], HEAD[7], HEAD[8]
+if not settings[1] and not floor then return {} end
+local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or 10, tonumber(settings[4]) or false
 
-local input = cmsgpack.unpack(ARGV[1])
-local now, bell, items, extras = clock(input[1]), input[2], input[5], input[6]
-local count = #items / 4
-local names = {}
-for i = 1, count do names[i] = items[i * 4 - 3] end
-
--- The whole id is seldom needed.
-local function id_at(i)
-  return struct.pack('c10c6', items[i * 4 - 2], names[i])
+local ids, values, per_priority = {}, {}, {}
+for i = 1, count do
+  ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16)
+  local value = all_values[which and which[i] or 1]
+  values[i] = value
+  per_priority[value[1]] = (per_priority[value[1]] or 0) + 1
 end
-
-local settings = redis.call('HMGET', K.queue, 'capacity', 'holes', 'asleep', 'asleepBy', 'twins', 'listed')
-local listed, floor = settings[6], input[7]
-if not listed and not floor then return NIL end
-local place = redis.call('HINCRBY', K.queue, 'place', count) - count
-if place == 0 then
-  -- What the queue knows from its first job on, so that a claim that is lost cannot have been the one to note it.
-  redis.call('HSET', K.queue, 'run', server_run() .. (floor and floor > 0 and string.format('%.0f', floor) or ''))
+local places = {}
+for priority, many in pairs(per_priority) do
+  places[priority] = redis.call('HINCRBY', K.queue, 'place:' .. priority, many) - many
+end
+-- Noted with the first job, so that a claim that is lost cannot have been the one to note it.
+if not settings[5] then
+  redis.call('HSET', K.queue, 'run', server_run() .. (floor and floor > 0 and text(floor) or ''))
   redis.call('PERSIST', K.queue)
 end
-local found = hmget(K.jobs, names)
-local twins = false
-if tonumber(settings[5] or 0) > 0 then
-  local ids = {}
-  for i = 1, count do ids[i] = id_at(i) end
-  twins = hmget(K.jobs, ids)
-end
-local holes = tonumber(settings[2] or 0)
-local tombs = holes > 0 and hmget(K.states, names)
+-- The next sweep is to see that it is idle no more.
+if settings[7] then note_end(K, NOW) end
 
+local found = hmget(K.jobs, ids)
 local room = math.huge
-if settings[1] then
-  room = settings[1] + holes - redis.call('ZCARD', K.scheduled) - redis.call('ZCARD', K.returned)
-  for priority = 0, 9 do room = room - redis.call('LLEN', fresh(priority)) end
+if settings[2] then room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) end
+
+local function record_of(place, value, data)
+  local list = { place, NOW, value[1], value[4] or attempts_of_queue }
+  local timeout = value[5] or timeout_of_queue
+  if value[8] then list[8] = value[8] end
+  if value[7] or list[8] then list[7] = value[7] or false end
+  if timeout or list[7] ~= nil then list[6] = timeout or false end
+  if value[6] or list[6] ~= nil then list[5] = value[6] or false end
+  return cmsgpack.pack(list) .. data
 end
 
-local records, lines, states, due_times, returned, keys, absorbed, outcomes = {}, {}, {}, {}, {}, {}, {}, {}
--- Of this call: name → start, id of a twin → true.
-local taken, taken_twins, by_key = {}, {}, {}
-local stored, ready, full, plain, twinned, extra = 0, false, false, true, 0, 1
-
--- Whether one can be told from the last two bytes of the other.
-local function near(now, made)
-  local since = now - made
-  return since >= -32768 and since < 32768
-end
-
-local pack = struct.pack
-local stamp = pack('>I2', now % 65536)
-local usual = place + count < 4294967296 and near(now, input[3]) and near(now, input[4])
-
-local function unusual(start, at, rest)
-  local wide, apart = at >= 4294967296, not near(now, (struct.unpack('>I6', start)))
-  local shape = string.byte(start, 11) + (wide and WIDE or 0) + (apart and APART or 0)
-  return pack('>c10B' .. (wide and 'I6' or 'I4'), start, shape, at) .. (apart and pack('>I6', now) or stamp) .. rest
-end
+local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { settings[1] and 1 or 0 }
+local taken, by_key = {}, {}
+local full = false
 
 for i = 1, count do
-  local at = i * 4 - 2
-  local name, start, rest, priority = names[i], items[at], items[at + 1], items[at + 2]
-  local key, due = false, now
-  if priority >= 16 then
-    priority, key = priority - 16, extras[extra]
-    due = extras[extra + 2] and math.max(now, extras[extra + 2]) or now + extras[extra + 1]
-    extra = extra + 3
-  end
-  local existing, twin = false, false
-  if found[i] or taken[name] or twins and twins[i] then
-    local id = id_at(i)
-    local known = owns(id, found[i] or taken[name] or '') or twins and twins[i] or taken_twins[id]
-    existing, twin = known and id, (found[i] or taken[name]) and true
-  end
+  local id, value = ids[i], values[i]
+  local priority, key = value[1], value[7]
+  local existing = (found[i] or taken[id]) and id
   if not existing and key then existing = by_key[key] or redis.call('HGET', K.keys, key) end
   if existing then
-    outcomes[i] = bin(existing)
-    plain = false
+    outcomes[i + 1] = existing
   elseif room <= 0 then
-    outcomes[i] = '\1'
-    plain, full = false, true
+    outcomes[i + 1] = 1
+    full = true
   else
+    outcomes[i + 1] = 0
     room = room - 1
-    if twin then
-      twinned = twinned + 1
-      taken_twins[id_at(i)] = true
-    else
-      taken[name] = start
-    end
-    records[stored * 2 + 1] = twin and id_at(i) or name
-    records[stored * 2 + 2] = usual and start .. pack('>I4', place + i) .. stamp .. rest or unusual(start, place + i, rest)
-    stored = stored + 1
+    taken[id] = true
+    local place = places[priority]
+    places[priority] = place + 1
+    records[#records + 1] = id
+    records[#records + 1] = record_of(place, value, ARGV[i + 3])
     if key then
-      local id = id_at(i)
       by_key[key] = id
       keys[#keys + 1] = key
       keys[#keys + 1] = id
     end
-    local hole = 0
-    if tombs and tombs[i] and not twin then
-      hole = HOLE
-      absorbed[#absorbed + 1] = name
-    end
-    if due > now then
-      local id = id_at(i)
+    local due = value[3] and math.max(NOW, value[3]) or NOW + (value[2] or 0)
+    if due > NOW then
       due = math.min(due, SPAN - 1)
       states[#states + 1] = id
-      states[#states + 1] = encode('s', hole + (key and KEYED or 0), 0, 0, due, 0, 0, '')
-      due_times[#due_times + 1] = due
+      states[#states + 1] = cmsgpack.pack({ 'scheduled', 0, 0, due, 0, 0, false })
+      due_times[#due_times + 1] = text(due)
       due_times[#due_times + 1] = id
     else
-      ready = true
-      if hole > 0 or twin then
-        -- Its name is in the list already, or may be, so it cannot stand there again.
-        local id = id_at(i)
-        states[#states + 1] = id
-        states[#states + 1] = encode('w', hole + (key and KEYED or 0), 0, 0, 0, 0, 0, '')
-        returned[#returned + 1] = score(priority, place + i)
-        returned[#returned + 1] = id
-      else
-        local line = lines[priority]
-        if line then line[#line + 1] = name else lines[priority] = { name } end
-      end
+      enter(priority, place, id)
     end
   end
 end
 
 call('HSET', K.jobs, records)
-call('HDEL', K.states, absorbed)
-if twinned > 0 then redis.call('HINCRBY', K.queue, 'twins', twinned) end
 call('HSET', K.states, states)
 call('HSET', K.keys, keys)
-call('ZADD', K.scheduled, due_times)
-call('ZADD', K.returned, returned)
-for priority, line in pairs(lines) do call('RPUSH', fresh(priority), line) end
-if ready then wake(K, bell, now, settings[3], settings[4]) end
-if full then redis.call('HSET', K.queue, 'room', now) end
-if plain and listed then return '' end
-for i = 1, count do outcomes[i] = outcomes[i] or '\0' end
-return list_of(count + (listed and 0 or 1)) .. table.concat(outcomes) .. (listed and '' or '\195')
+if #due_times > 0 then
+  call('ZADD', K.scheduled, due_times)
+  note_due(K)
+end
+if entering_count > 0 then
+  entered(K)
+  wake(K)
+end
+if full then redis.call('HSET', K.queue, 'room', NOW) end
+return outcomes

@@ -1,14 +1,14 @@
 -- @include common.lua
 -- record: adds measured times to the current minute's histograms.
 -- KEYS: histograms
--- In:  [now, bell, items], four items per bucket: priority, metric (0 wait, 1 run), bucket, count.
+-- Head: a list of four numbers per bucket: priority, metric (0 wait, 1 run), bucket, count.
+-- In:  nothing.
 -- Out: nothing.
 -- Invariant: at most 60 minutes are kept, each in the field of its number modulo 60: MessagePack of
 --      [minute, priority, metric, bucket, count, priority, …].
 
 local HISTOGRAMS = KEYS[1]
-local input = cmsgpack.unpack(ARGV[1])
-local minute, items = math.floor(clock(input[1]) / 60000), input[3]
+local minute, items = math.floor(NOW / 60000), HEAD[6]
 local kept = redis.call('HGET', HISTOGRAMS, minute % 60)
 local slice = kept and cmsgpack.unpack(kept)
 if not slice or slice[1] ~= minute then slice = { minute } end
@@ -28,4 +28,4 @@ end
 redis.call('HSET', HISTOGRAMS, minute % 60, cmsgpack.pack(slice))
 -- Also of a queue that is not there any more.
 redis.call('PEXPIRE', HISTOGRAMS, 3660000)
-return ''
+return {}

@@ -1,35 +1,31 @@
 -- @include common.lua
 -- @include jobs.lua
+-- @include waiting.lua
 -- release: claims are given back unstarted.
--- KEYS: queue jobs states running returned
--- In:  [now, bell, again, items], two items per claim: id, fence. `again`: the same call may have taken effect before; a job
---      that waits since this very claim is then `ok`.
--- Out: a list with, per claim, 0: ok or 1: stale.
+-- KEYS: queue jobs states running pages waiting
+-- Head: nothing further.
+-- In:  two items per claim: id, fence.
+-- Out: per claim, 0: ok or 1: stale. If the same call may have taken effect before, a job that waits since this very claim is ok.
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised.
 
-local K = { queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], running = KEYS[4], returned = KEYS[5] }
-local input = cmsgpack.unpack(ARGV[1])
-local now, bell, again, items = clock(input[1]), input[2], input[3], input[4]
-local count = #items / 2
-local outcomes, ready = {}, false
-
-for i = 1, count do
-  local id, fence = items[i * 2 - 1], items[i * 2]
-  local state = redis.call('HGET', K.states, id)
-  outcomes[i] = '\1'
-  if state then
-    local letter, flags, held, attempt, due = decode(state)
-    if held == fence and letter == 'r' then
-      local place, _, priority = facts(record_of(K, id))
-      redis.call('ZREM', K.running, id)
-      redis.call('HSET', K.states, id, encode('w', flags, fence, attempt - 1, due, 0, 0, ''))
-      redis.call('ZADD', K.returned, score(priority, place), id)
-      ready = true
-      outcomes[i] = '\0'
-    elseif again and held == fence and letter == 'w' then
-      outcomes[i] = '\0'
-    end
+local K = keys_of('queue jobs states running pages waiting')
+local outcomes = {}
+for i = 1, (#ARGV - 2) / 2 do
+  local id, fence = ARGV[i * 2 + 1], tonumber(ARGV[i * 2 + 2])
+  local state = state_of(K, id)
+  outcomes[i] = 1
+  if state and state[2] == fence and state[1] == 'running' then
+    local list = facts(redis.call('HGET', K.jobs, id))
+    redis.call('ZREM', K.running, id)
+    put_state(K, id, 'waiting', fence, state[3] - 1, state[4], 0, 0, false)
+    enter(list[3], list[1], id)
+    outcomes[i] = 0
+  elseif AGAIN and state and state[2] == fence and state[1] == 'waiting' then
+    outcomes[i] = 0
   end
 end
-if ready then woken(K, bell, now) end
-return list_of(count) .. table.concat(outcomes)
+if entering_count > 0 then
+  entered(K)
+  wake(K)
+end
+return outcomes

@@ -1,13 +1,20 @@
 -- @include common.lua
 -- @include idle.lua
 -- remove: a partition of a queue that nobody uses goes, between the steps of `unregister`.
--- KEYS: queue jobs states keys scheduled running returned done dead cancelled results progress errors histograms fresh
--- In:  [now, bell, floor]. floor: as `unregister` gave it.
--- Out: true: nothing is left of it; false: it has a job or a setting, or has given out fences near the floor, and stays.
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms @due @ends
+-- Head: floor: as `unregister` gave it.
+-- In:  nothing.
+-- Out: [1]: nothing is left of it; [0]: it has a job or a setting, or is not idle for so long, or has given out fences near the floor, and stays.
 
-local K = { queue = KEYS[1], jobs = KEYS[2] }
-local floor = cmsgpack.unpack(ARGV[1])[3]
-local run = redis.call('HGET', K.queue, 'run') or ''
-if not is_idle(K) or (tonumber(string.sub(run, 17)) or 0) + RAISE > floor then return '\194' end
-redis.call('UNLINK', unpack(KEYS))
-return '\195'
+local K = keys_of(
+  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms @due @ends')
+local RAISE = 100000 -- more fences of a job than this are not given out between two raises of the floor
+local kept = redis.call('HMGET', K.queue, 'run', 'idle', 'listed')
+local idle_since = tonumber(kept[2])
+-- One that is not listed never had a job or a setting.
+local used = kept[3] and (not idle_since or NOW - idle_since < IDLE_FOR)
+if not is_idle(K) or used or (tonumber(string.sub(kept[1] or '', 33)) or 0) + RAISE > HEAD[6] then return { 0 } end
+redis.call('UNLINK', unpack(KEYS, 1, #KEYS - 2))
+redis.call('ZREM', K['@due'], PART)
+redis.call('ZREM', K['@ends'], PART)
+return { 1 }

@@ -1,76 +1,55 @@
 -- @include common.lua
 -- @include jobs.lua
+-- @include waiting.lua
 -- @include endings.lua
 -- @include idle.lua
--- sweep: what time alone brings about.
--- KEYS: queue jobs states keys scheduled running returned done dead cancelled results progress errors
--- In:  [now, bell, promote, lose, expire]: at most so many of each; all 0: only look.
--- Out: [due, next, promoted, expired, idle, lost…]. due: whether there is (still) something to do. next: ms until the next scheduled job is due, or
---      nil. idle: no job is left, and each setting is the default; of a queue of which all partitions are that for an hour, see `unregister`.
---      Each lost [id, attempt, dead].
--- Invariant: touches at most that many jobs. Any number of processes may sweep at once.
+-- sweep: what time alone brings about, in one partition.
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims @due @ends
+-- Head: promote, lose, expire: at most so many of each.
+-- In:  nothing.
+-- Out: [promoted, expired, idle, lost…]. idle: 1 if sweeps have found it so for an hour: without a job, and each setting at its default; where that is so
+--      of all partitions, see `unregister`. Three items per lost claim: id, attempt, 1 if it is dead.
+-- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is more to do.
 
-local K = {
-  queue = KEYS[1], jobs = KEYS[2], states = KEYS[3], keys = KEYS[4], scheduled = KEYS[5], running = KEYS[6],
-  returned = KEYS[7], done = KEYS[8], dead = KEYS[9], cancelled = KEYS[10], results = KEYS[11], progress = KEYS[12],
-  errors = KEYS[13],
-}
-local input = cmsgpack.unpack(ARGV[1])
-local now, bell, promote, lose, expire = clock(input[1]), input[2], input[3], input[4], input[5]
-local ready, promoted, expired, lost, finished = false, 0, 0, {}, {}
-local keep_done, keep_dead = keep(K, 'd'), keep(K, 'x')
+local K = keys_of(
+  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims @due @ends')
+local promote, lose, expire = HEAD[6], HEAD[7], HEAD[8]
+local promoted, expired, out, finished = 0, 0, { 0, 0, 0 }, {}
+local keep_done, keep_dead = keep(K, true), keep(K, false)
+may_write(K)
 
 -- Ids up to a time, soonest first.
 local function until_time(key, time, limit)
   if limit <= 0 then return {} end
-  return redis.call('ZRANGEBYSCORE', key, '-inf', time, 'LIMIT', 0, limit)
+  return redis.call('ZRANGEBYSCORE', key, '-inf', text(time), 'LIMIT', 0, limit)
 end
 
-local function wait(id, place, priority, state)
-  redis.call('HSET', K.states, id, state)
-  redis.call('ZADD', K.returned, score(priority, place), id)
-  ready = true
-end
-
-for _, id in ipairs(until_time(K.scheduled, now, promote)) do
+for _, id in ipairs(until_time(K.scheduled, NOW, promote)) do
   redis.call('ZREM', K.scheduled, id)
-  local _, flags, fence, attempt, due, started, _, worker = decode(redis.call('HGET', K.states, id))
-  local place, _, priority = facts(record_of(K, id))
-  wait(id, place, priority, encode('w', flags, fence, attempt, due, started, 0, worker))
+  local state, list = state_of(K, id), facts(redis.call('HGET', K.jobs, id))
+  put_state(K, id, 'waiting', state[2], state[3], state[4], state[5], 0, state[7])
+  enter(list[3], list[1], id)
   promoted = promoted + 1
 end
 
-local function lost_error(worker)
-  local who = ''
-  if string.byte(worker) == 0xc4 then
-    who = string.sub(worker, 3)
-    who = string.gsub(who, '.', function(byte) return string.format('%02x', string.byte(byte)) end)
-    who = string.gsub(who, '^(........)(....)(....)(....)(.*)$', '%1-%2-%3-%4-%5')
-  elseif worker ~= '' then
-    who = cmsgpack.unpack(worker)
-  end
-  return cmsgpack.pack({ 'LeaseLost', 'MillpondError', 'Worker ' .. who .. ' fell silent.' })
-end
-
-for _, id in ipairs(until_time(K.running, now, lose)) do
+for _, id in ipairs(until_time(K.running, NOW, lose)) do
   redis.call('ZREM', K.running, id)
-  local state = redis.call('HGET', K.states, id)
-  local _, flags, fence, attempt, due, started, _, worker = decode(state)
-  local record = record_of(K, id)
-  local place, _, priority, attempts = facts(record)
-  local dead = attempt >= attempts
-  lost[#lost + 1] = '\147' .. bin(id) .. cmsgpack.pack(attempt) .. (dead and '\195' or '\194')
+  local state, list = state_of(K, id), facts(redis.call('HGET', K.jobs, id))
+  local dead = state[3] >= list[4]
+  out[#out + 1], out[#out + 2], out[#out + 3] = id, state[3], dead and 1 or 0
   if not dead then
-    wait(id, place, priority, encode('w', flags, fence, attempt, now, started, 0, worker))
+    put_state(K, id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7])
+    enter(list[3], list[1], id)
   else
-    unkey(K, id, flags, record)
+    unkey(K, id, list)
     finished[#finished + 1] = id
     if keep_dead == 0 then
-      forget(K, { id }, { state })
+      forget(K, { id })
     else
-      redis.call('HSET', K.errors, id, lost_error(worker))
-      redis.call('HSET', K.states, id, encode('x', flags, fence, attempt, due, started, now, worker))
-      redis.call('ZADD', K.dead, now, id)
+      redis.call('HSET', K.errors, id,
+        cmsgpack.pack({ 'LeaseLost', 'MillpondError', 'Worker ' .. state[7] .. ' fell silent.' }))
+      put_state(K, id, 'dead', state[2], state[3], state[4], state[5], NOW, state[7])
+      redis.call('ZADD', K.dead, NOW, id)
     end
   end
 end
@@ -78,38 +57,66 @@ end
 -- The done jobs at the head of the list that were kept long enough.
 local function done_until(time, limit)
   local ids = {}
-  if limit <= 0 then return ids, {} end
+  if limit <= 0 then return ids end
   local head = redis.call('LRANGE', K.done, 0, limit - 1)
   local states = hmget(K.states, head)
   for i = 1, #head do
-    local _, _, _, _, _, _, at = decode(states[i])
-    if at > time then break end
+    if cmsgpack.unpack(states[i])[6] > time then break end
     ids[i] = head[i]
   end
-  return ids, states
+  return ids
 end
 
-local ids, states = done_until(now - keep_done, expire)
+local ids = done_until(NOW - keep_done, expire)
 if #ids > 0 then
   redis.call('LTRIM', K.done, #ids, -1)
-  forget(K, ids, states)
+  forget(K, ids)
   expired = #ids
 end
 for _, key in ipairs({ K.dead, K.cancelled }) do
-  ids = until_time(key, now - keep_dead, expire - expired)
+  ids = until_time(key, NOW - keep_dead, expire - expired)
   if #ids > 0 then
     call('ZREM', key, ids)
-    forget(K, ids, hmget(K.states, ids))
+    forget(K, ids)
     expired = expired + #ids
   end
 end
 
-if ready then woken(K, bell, now) end
-finished_bell(K, bell, now, finished)
+-- What workers last got is asked for within seconds, if ever. Those that ended without a word left theirs behind.
+for _, worker in ipairs(redis.call('HRANDFIELD', K.claims, 8)) do
+  local _, list = cmsgpack.unpack_one(redis.call('HGET', K.claims, worker))
+  if math.abs(NOW - list[2]) > 600000 then redis.call('HDEL', K.claims, worker) end
+end
 
-local soonest = redis.call('ZRANGE', K.scheduled, 0, 0, 'WITHSCORES')
-local nxt = soonest[2] and math.max(0, soonest[2] - now)
-local due = nxt == 0 or #until_time(K.running, now, 1) > 0 or #done_until(now - keep_done, 1) > 0
-  or #until_time(K.dead, now - keep_dead, 1) > 0 or #until_time(K.cancelled, now - keep_dead, 1) > 0
-return list_of(5 + #lost) .. (due and '\195' or '\194') .. (nxt and cmsgpack.pack(nxt) or NIL)
-  .. cmsgpack.pack(promoted) .. cmsgpack.pack(expired) .. (is_idle(K) and '\195' or '\194') .. table.concat(lost)
+if entering_count > 0 then
+  entered(K)
+  wake(K)
+end
+finished_bell(K, finished)
+
+note_due(K)
+local soonest = math.huge
+local function sooner(time, kept)
+  if time then soonest = math.min(soonest, time + kept) end
+end
+local function head_score(key) return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) end
+sooner(head_score(K.running), 0)
+sooner(head_score(K.dead), keep_dead)
+sooner(head_score(K.cancelled), keep_dead)
+local oldest_done = redis.call('LINDEX', K.done, 0)
+sooner(oldest_done and state_of(K, oldest_done)[6], keep_done)
+local idle_since = tonumber(redis.call('HGET', K.queue, 'idle'))
+if is_idle(K) and redis.call('HEXISTS', K.queue, 'listed') == 1 then
+  if not idle_since then
+    idle_since = NOW
+    redis.call('HSET', K.queue, 'idle', NOW)
+  end
+  -- Where it cannot be removed, because another partition is used, it is looked at again in a minute.
+  out[3] = NOW - idle_since >= IDLE_FOR and 1 or 0
+  sooner(out[3] == 1 and NOW + 60000 or idle_since + IDLE_FOR, 0)
+elseif idle_since then
+  redis.call('HDEL', K.queue, 'idle')
+end
+if soonest < math.huge then redis.call('ZADD', K['@ends'], text(soonest), PART) else redis.call('ZREM', K['@ends'], PART) end
+out[1], out[2] = promoted, expired
+return out

@@ -2,7 +2,7 @@
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkOptions, isFunction, isSignal, type Rules } from '../options.ts'
-import type { Client } from '../stores/redis/link.ts'
+import type { Client } from '../stores/redis/settings.ts'
 import { checkTags } from './names.ts'
 import type { Lives } from './stored.ts'
 

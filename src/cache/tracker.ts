@@ -9,7 +9,7 @@
  * trusted up to `drift` after the last beat that was answered, whatever happens to the connection.
  */
 import type { Redis } from 'ioredis'
-import type { Client } from '../stores/redis/link.ts'
+import type { Client } from '../stores/redis/settings.ts'
 import { unheld } from '../stores/redis/unheld.ts'
 
 export interface Heard {

@@ -11,6 +11,7 @@
  * which they are made; only the answer to a push may come a turn of the event loop later (`memory/breath.ts`). The path of a job through the structures is told in `memory/queue.ts`.
  */
 
+import '../runtime.ts'
 import { delayAfter } from '../backoff.ts'
 import { MillpondError } from '../errors.ts'
 import { shownName } from '../options.ts'

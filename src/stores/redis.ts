@@ -7,9 +7,9 @@
  * - `partitions` (1): into how many parts, and so slots of a cluster, a queue that comes into being is split.
  * - `wait` (0): how many replicas must have a push or an ending before it is acknowledged.
  * - `timeout` (5000): ms until a call without an answer is rejected with `StoreUnavailable`.
- * - `client`: a Redis or Cluster of ioredis, which stays the caller's to close. Only as the second argument.
+ * - `client`: a Redis or Cluster of ioredis, of which the store makes connections of its own. Only as the second argument.
  *
- * The path of a call: here → inputs.ts (MessagePack) → link.ts (calls of one turn go together) → contract/redis/*.lua → outputs.ts.
+ * The path of a call: here → one file per operation → link.ts (calls of one turn go together) → contract/redis/*.lua → replies.ts.
  */
 import '../runtime.ts'
 import { randomUUID } from 'node:crypto'
@@ -38,38 +38,33 @@ import type {
   Swept,
 } from '../store.ts'
 import { held } from './held.ts'
-import { IdleQueues } from './idle.ts'
 import { RedisAdmin } from './redis/admin.ts'
 import { Claimer } from './redis/claimer.ts'
-import { checkServer, clientFor, connected, type ServerFacts } from './redis/client.ts'
-import { configure } from './redis/configure.ts'
+import { checkServer, connected, ownClient, ownLike, type ServerFacts } from './redis/client.ts'
+import { Configured } from './redis/configure.ts'
 import { Doorbell } from './redis/doorbell.ts'
 import { Endings } from './redis/endings.ts'
-import { recordInput } from './redis/inputs.ts'
 import { Link } from './redis/link.ts'
 import { Lookup } from './redis/lookup.ts'
-import { push } from './redis/push.ts'
+import { Pusher } from './redis/push.ts'
 import { Queues } from './redis/queues.ts'
-import { ServerRun } from './redis/run.ts'
-import { type Settings, settingsOf } from './redis/settings.ts'
-import type { Shared } from './redis/shared.ts'
+import { type Client, type Settings, settingsOf } from './redis/settings.ts'
+import { Shared } from './redis/shared.ts'
 import { stats } from './redis/stats.ts'
-import { sweep } from './redis/sweep.ts'
+import { Sweeper } from './redis/sweep.ts'
 
 /** @throws InvalidOption, StoreUnavailable, StoreFailed */
 export const open: OpenStore = async (url, options) => {
   const settings = settingsOf(url, options)
-  const client = await clientFor(settings)
+  const client = await ownClient(settings)
+  // While the server waits for replicas it answers nothing else on that connection.
+  const safe = settings.wait > 0 ? ownLike(client) : client
   try {
-    await connected(client, settings)
-    return new RedisStore(
-      new Link(client, settings),
-      settings,
-      await held(checkServer(client, settings.where)),
-      options.clock,
-    )
+    await Promise.all([connected(client, settings), connected(safe, settings)])
+    return new RedisStore(client, safe, settings, await held(checkServer(client, settings.where)), options.clock)
   } catch (error) {
-    if (settings.client === undefined) client.disconnect()
+    client.disconnect()
+    safe.disconnect()
     throw error
   }
 }
@@ -82,33 +77,52 @@ export class RedisStore implements Store {
   /** What the server's persistence settings mean for acknowledged jobs, in words; and its version. */
   readonly server: ServerFacts
   readonly #shared: Shared
-  readonly #own: boolean
+  readonly #configured: Configured
+  readonly #pusher: Pusher
   readonly #claimer: Claimer
   readonly #endings: Endings
   readonly #lookup: Lookup
+  readonly #sweeper: Sweeper
   #closing: Promise<void> | undefined
 
-  constructor(link: Link, settings: Settings, server: ServerFacts, clock: (() => number) | undefined) {
+  constructor(
+    client: Client,
+    safe: Client,
+    settings: Settings,
+    server: ServerFacts,
+    clock: (() => number) | undefined,
+  ) {
+    const { prefix, timeout } = settings
     const origin = randomUUID()
-    const queues = new Queues(link, settings, origin)
-    const doorbell = new Doorbell(link.client, queues.channel, origin)
-    const now = clock === undefined ? () => null : clock
-    this.#own = settings.client === undefined
-    const run = new ServerRun(link.client, this.#own)
-    this.#shared = { link, queues, doorbell, bells: doorbell.local, run, idle: new IdleQueues(), now }
+    const link = new Link(client, { ...settings, wait: 0 })
+    this.#shared = new Shared({
+      link,
+      safe: safe === client ? link : new Link(safe, settings),
+      queues: new Queues(link, settings),
+      doorbell: new Doorbell(client, `{${prefix}}:bells`, origin, timeout),
+      origin,
+      now: clock === undefined ? () => null : clock,
+    })
     this.server = server
-    this.#claimer = new Claimer(this.#shared)
-    this.#endings = new Endings(this.#shared, this.#claimer)
+    this.#configured = new Configured(this.#shared)
     this.#lookup = new Lookup(this.#shared)
+    this.#pusher = new Pusher(this.#shared, this.#configured, this.#lookup)
+    this.#claimer = new Claimer(this.#shared, this.#configured, timeout)
+    this.#endings = new Endings(this.#shared, this.#claimer)
+    this.#sweeper = new Sweeper(this.#shared, prefix)
     this.admin = new RedisAdmin(this.#shared, this.#lookup)
   }
 
   configure(settings: QueueSettings): Promise<void> {
-    return configure(this.#shared, settings)
+    return this.#configured.configure(settings)
   }
 
   push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    return push(this.#shared, jobs)
+    return this.#pusher.push(jobs)
+  }
+
+  lane(job: NewJob): string {
+    return this.#pusher.lane(job)
   }
 
   claim(request: ClaimRequest): Promise<Claimed> {
@@ -127,7 +141,7 @@ export class RedisStore implements Store {
     return this.#endings.release(queue, holds)
   }
 
-  extend(queue: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
+  extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     return this.#endings.extend(queue, lease, extensions)
   }
 
@@ -136,7 +150,7 @@ export class RedisStore implements Store {
   }
 
   sweep(limit: number): Promise<Swept> {
-    return sweep(this.#shared, limit)
+    return this.#sweeper.sweep(limit)
   }
 
   async find(ids: readonly string[]): Promise<(JobRecord | null)[]> {
@@ -149,18 +163,12 @@ export class RedisStore implements Store {
   }
 
   async record(slices: readonly HistogramSlice[]): Promise<void> {
-    const { link, queues, now } = this.#shared
+    const { link, queues } = this.#shared
     link.assertOpen()
     for (const queue of new Set(slices.map((slice) => slice.queue))) {
       // Figures of all partitions go into the first: they are summed anyhow.
       const [partition] = await queues.look(queue)
-      if (partition === undefined) continue
-      const input = recordInput(
-        now(),
-        partition,
-        slices.filter((slice) => slice.queue === queue),
-      )
-      await link.call('record', partition, input.bytes)
+      if (partition !== undefined) await this.#shared.ask('record', partition, [recordItems(slices, queue)])
     }
   }
 
@@ -175,9 +183,25 @@ export class RedisStore implements Store {
   }
 
   async #close(): Promise<void> {
-    const { link, doorbell } = this.#shared
-    await link.close()
+    const { link, safe, doorbell } = this.#shared
+    await this.#claimer.close()
+    await Promise.all([link.close(), safe.close()])
     await doorbell.close()
-    if (this.#own) link.client.disconnect()
+    link.client.disconnect()
+    safe.client.disconnect()
   }
+}
+
+/** As `record.lua` takes them. */
+function recordItems(slices: readonly HistogramSlice[], queue: string): number[] {
+  return slices
+    .filter((slice) => slice.queue === queue)
+    .flatMap(({ priority, metric, buckets }) =>
+      Object.entries(buckets).flatMap(([bucket, count]) => [
+        priority,
+        metric === 'wait' ? 0 : 1,
+        Number(bucket),
+        count,
+      ]),
+    )
 }

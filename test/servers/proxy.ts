@@ -3,7 +3,8 @@
  *
  * It forwards (`allow`, as it begins), refuses new connections (`block`; those that are open go on), or swallows
  * everything (`blackhole`: connections open and stay open, and nothing passes in either direction, not even that the
- * other side is gone; what was swallowed is forwarded after `allow`). `cut` breaks all open connections in any of the three.
+ * other side is gone; what was swallowed is forwarded after `allow`). `mute` swallows answers alone, and `abandon` silences the open connections
+ * for good, while new ones work. `cut` breaks all open connections in any of these.
  */
 
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -13,6 +14,8 @@ interface Link {
   client: Socket
   /** Connected when the first byte may pass. */
   server: Socket | undefined
+  /** Nothing passes any more, whatever the proxy does otherwise. */
+  abandoned?: boolean
 }
 
 export class TcpProxy {
@@ -35,7 +38,7 @@ export class TcpProxy {
   /** Forwards. */
   async allow(): Promise<void> {
     this.#swallows = false
-    for (const link of this.#links) this.#join(link)
+    for (const link of this.#links) if (link.abandoned !== true) this.#join(link)
     await this.#listen()
   }
 
@@ -57,6 +60,26 @@ export class TcpProxy {
       server?.pause()
     }
     await this.#listen()
+  }
+
+  /** Swallows what the server answers; what clients send is forwarded. */
+  mute(): void {
+    this.#swallows = true
+    for (const { server } of this.#links) {
+      server?.unpipe()
+      server?.pause()
+    }
+  }
+
+  /** What is open now stays open, and nothing passes there any more; connections that are made from now on work. */
+  abandon(): void {
+    for (const link of this.#links) {
+      link.client.unpipe()
+      link.server?.unpipe()
+      link.client.pause()
+      link.server?.pause()
+      link.abandoned = true
+    }
   }
 
   /** Breaks all open connections. */
@@ -99,6 +122,8 @@ export class TcpProxy {
       this.#end(link)
       return
     }
+    // What was only muted passes in one direction already.
+    client.unpipe()
     client.pipe(link.server)
     link.server.pipe(client)
   }
@@ -107,7 +132,7 @@ export class TcpProxy {
     // What ended it does not matter: the close that follows is passed on.
     socket.on('error', () => {})
     socket.on('close', () => {
-      if (!this.#swallows) this.#end(link)
+      if (!this.#swallows && link.abandoned !== true) this.#end(link)
     })
   }
 

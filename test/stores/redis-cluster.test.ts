@@ -39,7 +39,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         const client = connect(url)
         const keys = await keysOf(client, prefix)
         client.disconnect()
-        assert.equal(keys.filter((key) => key.endsWith(':fresh:4')).length, PARTITIONS)
+        assert.equal(keys.filter((key) => key.endsWith(':waiting')).length, PARTITIONS)
         const claimed: ClaimedJob[] = []
         for (const limit of [1, 1, 1, 1, 2, 3, 50, 7, 1, 1000]) claimed.push(...(await claim(store, { limit })).jobs)
         assert.deepEqual(idsOf(claimed), idsOf(jobs))

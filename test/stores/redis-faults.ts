@@ -1,5 +1,5 @@
 /** A client of a real server, between which and the store answers get lost, or parts cannot be reached. */
-import { Redis } from 'ioredis'
+import { Redis, type RedisOptions } from 'ioredis'
 import { type ScriptName, scriptOf } from '../../src/stores/redis/scripts.ts'
 
 /** `lost`: the server acts, and its answer is lost. `unreachable`: the server never hears of it. */
@@ -7,8 +7,8 @@ export type Fault = 'lost' | 'unreachable'
 
 export interface FaultyClient {
   client: Redis
-  /** Decides of each call of a script, by its name and the partition that it goes to; undefined: nothing happens to it. */
-  fault: (script: ScriptName, partition: number) => Fault | undefined
+  /** Decides of each call of a script, by its name, the partition that it goes to, and its first key; undefined: nothing happens to it. */
+  fault: (script: ScriptName, partition: number, key: string) => Fault | undefined
   /** Waited for before each call of a script is sent. */
   before: (script: ScriptName) => Promise<void> | void
   /** Bytes of the answers to calls of `claim`. */
@@ -16,40 +16,44 @@ export interface FaultyClient {
   disconnect(): void
 }
 
+/** Those that faults are of. */
 const NAMES = [
-  ...(['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'push', 'release', 'sweep'] as const),
+  ...(['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'locate', 'push', 'release', 'sweep'] as const),
   ...(['listed', 'register', 'remove', 'unregister'] as const),
 ] as const
 
+/** The store makes a connection of its own, which is as faulty. */
 export function faultyClient(url: string): FaultyClient {
-  const real = new Redis(url)
   const names = new Map<string, ScriptName>(NAMES.map((name) => [scriptOf(name).sha, name]))
   const shown = (args: readonly unknown[]): ScriptName | undefined => {
     const [command, script] = args.map(String)
     return command === 'eval' ? NAMES.find((name) => scriptOf(name).text === script) : names.get(script ?? '')
   }
   const claims: number[] = []
-  const client = new Proxy(real, {
-    get(target, name) {
-      // As on a cluster, where each partition's calls go out by themselves.
-      if (name === 'isCluster') return true
-      const value: unknown = Reflect.get(target, name, target)
-      if (name !== 'callBuffer') return typeof value === 'function' ? value.bind(target) : value
-      return async (...args: Parameters<Redis['callBuffer']>) => {
-        const script = shown(args)
-        const partition = Number(/#(\d+)\}/.exec(String(args[3]))?.[1] ?? 0)
-        if (script !== undefined) await faulty.before(script)
-        const fault = script && faulty.fault(script, partition)
-        if (fault === 'unreachable') throw new Error('Connection is closed.')
-        const answer: unknown = await target.callBuffer(...args)
-        if (script === 'claim' && Buffer.isBuffer(answer)) claims.push(answer.length)
-        if (fault === 'lost') throw new Error('Connection is closed.')
-        return answer
-      }
-    },
-  })
+  const wrap = (real: Redis): Redis =>
+    new Proxy(real, {
+      get(target, name) {
+        // As on a cluster, where each partition's calls go out by themselves.
+        if (name === 'isCluster') return true
+        if (name === 'duplicate') return (options: RedisOptions) => wrap(target.duplicate(options))
+        const value: unknown = Reflect.get(target, name, target)
+        if (name !== 'callBuffer') return typeof value === 'function' ? value.bind(target) : value
+        return async (...args: Parameters<Redis['callBuffer']>) => {
+          const script = shown(args)
+          const partition = Number(/#(\d+):/.exec(String(args[3]))?.[1] ?? 0)
+          if (script !== undefined) await faulty.before(script)
+          const fault = script && faulty.fault(script, partition, String(args[3]))
+          if (fault === 'unreachable') throw new Error('Connection is closed.')
+          const answer: unknown = await target.callBuffer(...args)
+          if (script === 'claim' && Array.isArray(answer)) claims.push(bytesOf(answer))
+          if (fault === 'lost') throw new Error('Connection is closed.')
+          return answer
+        }
+      },
+    })
+  const real = new Redis(url, { lazyConnect: true })
   const faulty: FaultyClient = {
-    client,
+    client: wrap(real),
     fault: () => undefined,
     before: () => undefined,
     claims,
@@ -57,3 +61,6 @@ export function faultyClient(url: string): FaultyClient {
   }
   return faulty
 }
+
+const bytesOf = (answer: readonly unknown[]): number =>
+  answer.reduce<number>((sum, item) => sum + (Buffer.isBuffer(item) ? item.length : 8), 0)

@@ -73,6 +73,29 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
     })
   }
 
+  test('two runs from one snapshot give out different fences, however soon after each other', async (t) => {
+    const redis = await started(t, () => startRedis({ appendonly: false }))
+    if (redis === undefined) return
+    const store = await open(redis.url, {})
+    t.after(() => store.close())
+    await store.push([newJob()])
+    await redis.command('save')
+    await rolledBack(redis)
+    const second = await claimed(store)
+    await store.release('q', [second])
+    await redis.command('save')
+    const fences = [second.fence]
+    let late = second
+    for (let run = 0; run < 3; run++) {
+      await rolledBack(redis)
+      const next = await claimed(store)
+      assert.ok(next.fence > Math.max(...fences), `${next.fence} after ${fences}`)
+      assert.deepEqual(await store.complete('q', [{ ...late, result: NULL }]), ['stale'])
+      fences.push(next.fence)
+      late = next
+    }
+  })
+
   test('a claim that was under way when the server crashed, and is sent again, gets another fence', async (t) => {
     const redis = await started(t, () => startRedis({ appendonly: false }))
     if (redis === undefined) return

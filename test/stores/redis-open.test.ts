@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { isMillpondError } from '../../src/errors.ts'
 import type { Bell } from '../../src/store.ts'
+import { Partition } from '../../src/stores/redis/partition.ts'
 import { open } from '../../src/stores/redis.ts'
 import { claim, ERROR, newJob, newJobs } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
@@ -75,7 +76,9 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
       )
       const [stats] = await store.stats({ queue: 'q' })
       assert.equal(stats?.counts.waiting, pushed, 'of a refused push nothing is stored')
-      await assert.rejects(parted.configure({ queue: 'p', paused: true }), code('StoreFull'))
+      await parted.configure({ queue: 'p', paused: true })
+      assert.deepEqual((await claim(parted, { queue: 'p' })).jobs, [])
+      await parted.configure({ queue: 'p', paused: false })
       await store.configure({ queue: 'q', keepDone: 0 }).catch(code('StoreFull'))
       const [held] = (await claim(store, { limit: 1 })).jobs
       assert.ok(held)
@@ -148,7 +151,7 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
     try {
       const jobs = newJobs(3)
       await store.push(jobs)
-      assert.equal(await replica.command('hlen', '{millpond:q}:jobs'), '3')
+      assert.equal(await replica.command('hlen', new Partition('millpond', 'q', 0).key('jobs')), '3')
       await assert.rejects(greedy.push(newJobs(1)), code('StoreUnavailable', /1 of 2 replicas/))
       const [stats] = await store.stats({})
       assert.equal(stats?.counts.waiting, 4, 'it is stored all the same')

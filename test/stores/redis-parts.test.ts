@@ -19,7 +19,7 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
   const onStore = (
     title: string,
     check: (store: Store, faulty: FaultyClient, clock: { now: number }) => Promise<void>,
-    { partitions = PARTITIONS, timeout = 150 } = {},
+    { partitions = PARTITIONS, timeout = 400 } = {},
   ) =>
     test(title, async () => {
       const faulty = faultyClient(url)
@@ -130,23 +130,15 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
       faulty.fault = (script, partition) => (script === 'sweep' && partition === 0 ? 'unreachable' : undefined)
       const { lost, promoted } = await store.sweep(1000)
       assert.ok(lost.length > 0 && lost.length < 40 && promoted > 0 && promoted < 40, `${lost.length} ${promoted}`)
+      // Whoever was handed a partition has a second for it.
+      clock.now += 1000
       await assert.rejects(store.sweep(1000), unavailable)
+      clock.now += 1000
       faulty.fault = () => undefined
       const rest = await store.sweep(1000)
       assert.deepEqual([lost.length + rest.lost.length, promoted + rest.promoted], [40, 40])
     },
   )
-
-  onStore('a sweep whose second half fails tells of what was lost elsewhere', async (store, faulty, clock) => {
-    await store.push(newJobs(40))
-    await claim(store, { lease: 10 })
-    clock.now += 10
-    let looked = 0
-    faulty.fault = (script, partition) =>
-      script === 'sweep' && partition === 1 && looked++ > 0 ? 'unreachable' : undefined
-    const { lost } = await store.sweep(1000)
-    assert.ok(lost.length > 0 && lost.length < 40)
-  })
 
   onStore('find and cancel answer for jobs that are known where they can be reached', async (store, faulty) => {
     const jobs = newJobs(40)

@@ -5,10 +5,13 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Bell, Store } from '../../src/store.ts'
+import { Partition } from '../../src/stores/redis/partition.ts'
+import type { ScriptName } from '../../src/stores/redis/scripts.ts'
 import { open } from '../../src/stores/redis.ts'
 import { claim, ERROR, first, newJob, newJobs, running, until } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { complete, everything } from './redis-everything.ts'
+import { faultyClient } from './redis-faults.ts'
 import { freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
@@ -52,8 +55,9 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     try {
       const keys = await keysOf(client, prefix)
       assert.ok(keys.length > 8, keys.join(' '))
+      const { tag } = new Partition(prefix, 'q', 0)
       assert.deepEqual(
-        keys.filter((key) => !key.startsWith(`{${prefix}:q}:`)),
+        keys.filter((key) => !key.startsWith(`${tag}:`)),
         [`{${prefix}}:queues`],
       )
     } finally {
@@ -73,8 +77,12 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     const strays: string[] = []
     let declared = new Set<string>()
     let seen = 0
+    // What the monitor hears comes on a connection of its own: all was heard when it has heard this.
+    const end = `${prefix}-end`
+    const { promise: ended, resolve: heardEnd } = Promise.withResolvers<void>()
     monitor.on('monitor', (_time: string, args: string[], source: string) => {
       const [command = '', script = '', count, ...rest] = args
+      if (script === end) heardEnd()
       if (!args.some((arg) => arg.includes(prefix))) return
       if (source !== 'lua') {
         if (/^eval(sha)?$/i.test(command) && script !== '') declared = new Set(rest.slice(0, Number(count)))
@@ -88,8 +96,9 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     })
     try {
       await everything(store)
-      await client.set(`${prefix}-end`, '1', 'PX', 1)
-      await until('the monitor has seen it all', () => seen > 100)
+      await client.set(end, '1', 'PX', 1)
+      await ended
+      assert.ok(seen > 100, `${seen}`)
       assert.deepEqual(strays, [])
     } finally {
       monitor.disconnect()
@@ -122,53 +131,6 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     } finally {
       client.disconnect()
       await removePrefix(url, prefix)
-    }
-  })
-
-  onStore('who asks for no bell is not noted as asleep, who asks for one is', async (store, prefix) => {
-    const client = new Redis(url)
-    const asleep = () => client.hexists(`{${prefix}:q}:queue`, 'asleep')
-    try {
-      await store.push(newJobs(2))
-      assert.equal((await claim(store, { quiet: true })).jobs.length, 2)
-      assert.equal(await asleep(), 0)
-      await claim(store)
-      assert.equal(await asleep(), 1)
-    } finally {
-      client.disconnect()
-    }
-  })
-
-  onStore('cancelled jobs at the head of a queue are passed once, however many', async (store, prefix) => {
-    const holes = newJobs(3000)
-    const [last, behind] = [newJob({ id: '019b76da-a800-7000-8000-f00000000001' }), newJob()]
-    await store.push(holes)
-    await store.configure({ queue: 'q', keepDead: 0 })
-    await store.cancel(holes.map(({ id }) => id))
-    // The same ids again: their holes are still in the list, and their places are new ones.
-    const again = holes.slice(0, 2).reverse()
-    await store.push([last, ...again, behind])
-    assert.deepEqual(
-      (await store.admin.list({ queue: 'q', state: 'waiting', limit: 10 })).map(({ id }) => id),
-      [last, ...again, behind].map(({ id }) => id),
-    )
-    const { jobs } = await claim(store, { limit: 2 })
-    assert.deepEqual(
-      jobs.map(({ id }) => id),
-      [last.id, again[0]?.id],
-    )
-    await complete(store, jobs)
-    assert.deepEqual(
-      (await claim(store, { limit: 5 })).jobs.map(({ id }) => id),
-      [again[1]?.id, behind.id],
-    )
-    const client = new Redis(url)
-    try {
-      assert.equal(await client.hget(`{${prefix}:q}:queue`, 'holes'), '0')
-      // Those that run and the one that is done; no tombs.
-      assert.equal(await client.hlen(`{${prefix}:q}:states`), 4)
-    } finally {
-      client.disconnect()
     }
   })
 
@@ -282,28 +244,16 @@ describe('redis store', { skip: missingReason('redis') }, () => {
 
   onStore('an ending that is told again in doubt is told what came of it', async (store, prefix) => {
     // A client that loses every answer to an ending once, after the server has acted.
-    const client = new Redis(url)
-    const lost = new Set<string>()
-    const forgetful = new Proxy(client, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target)
-        if (name !== 'callBuffer') return typeof value === 'function' ? value.bind(target) : value
-        return async (...args: Parameters<Redis['callBuffer']>) => {
-          const answer = await target.callBuffer(...args)
-          if (lost.delete(String(args[1]))) throw new Error('Connection is closed.')
-          return answer
-        }
-      },
-    })
-    const other = await open(url, { client: forgetful, prefix })
-    const loseEach = async (): Promise<void> => {
-      // By their hashes, as `evalsha` names them.
-      const { scriptOf } = await import('../../src/stores/redis/scripts.ts')
-      for (const name of ['complete', 'fail', 'release', 'push', 'claim'] as const) lost.add(scriptOf(name).sha)
+    const forgetful = faultyClient(url)
+    const lost = new Set<ScriptName>()
+    forgetful.fault = (script) => (lost.delete(script) ? 'lost' : undefined)
+    const other = await open(url, { client: forgetful.client, prefix })
+    const loseEach = (): void => {
+      for (const name of ['complete', 'fail', 'release', 'push', 'claim'] as const) lost.add(name)
     }
     try {
       await everything(other)
-      await loseEach()
+      loseEach()
       const twice = newJob({ queue: 'q2' })
       await store.push([newJob({ queue: 'q2' })])
       assert.deepEqual(await other.push([twice]), [{ status: 'pushed', id: twice.id }])
@@ -327,7 +277,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       assert.deepEqual(await other.complete('q', [{ ...a, result: null }]), ['stale'])
     } finally {
       await other.close()
-      client.disconnect()
+      forgetful.disconnect()
     }
   })
 })

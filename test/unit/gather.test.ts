@@ -233,4 +233,17 @@ describe('gather', () => {
       await flushed
     })
   })
+
+  test('with patience, items go although the call before them gets no answer', async () => {
+    const { gather, items, answer } = gathered({ items: 500, bytes: 1_000_000, overlap: true, patience: 5 })
+    const first = gather.add(1, 1)
+    await new Promise<void>((resolve) => atEndOfTurn(resolve))
+    const second = gather.add(2, 1)
+    while (items().length < 2) await setImmediate()
+    const third = gather.add(3, 1)
+    while (items().length < 3) await setImmediate()
+    assert.deepEqual(items(), [[1], [2], [3]])
+    for (const index of [1, 2, 0]) answer(index)
+    assert.deepEqual(await Promise.all([first, second, third]), ['out 1', 'out 2', 'out 3'])
+  })
 })

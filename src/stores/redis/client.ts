@@ -4,8 +4,7 @@ import { safeText } from '../../safe-error.ts'
 import { loadIoredis } from '../driver.ts'
 import { isTlsError } from '../tls.ts'
 import { toMillpondError } from './errors.ts'
-import type { Client } from './link.ts'
-import type { Settings } from './settings.ts'
+import type { Client, Settings } from './settings.ts'
 import { unheld } from './unheld.ts'
 
 /** Soon at first, since workers wait; then at most once a second. */
@@ -17,39 +16,61 @@ function quiet<T extends Client>(client: T): T {
   return unheld(client)
 }
 
+/** What is sent again, and until when, is the link's to decide; the client would do so without telling. */
+const OURS = {
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  // A connection that is given up is gone at once, whatever the other side says.
+  disconnectTimeout: 50,
+  // A master that became a replica answers READONLY on the old connection.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+}
+const OURS_ALONE = { enableOfflineQueue: false, lazyConnect: false, retryStrategy: retryIn }
+const OURS_IN_CLUSTER = {
+  enableOfflineQueue: false,
+  lazyConnect: false,
+  clusterRetryStrategy: retryIn,
+  slotsRefreshTimeout: 1000,
+  retryDelayOnFailover: 50,
+  retryDelayOnClusterDown: 50,
+  retryDelayOnTryAgain: 20,
+  maxRedirections: 16,
+}
+
 /** The caller's own, or a new one. Rejects nothing: whether the server is there is seen by the first call. */
 export async function clientFor(settings: Settings): Promise<Client> {
-  if (settings.client !== undefined) return settings.client
+  return settings.client ?? newClient(settings)
+}
+
+/** One of our own in any case. Where the caller handed one in, it goes where that goes, and behaves as the store needs it. */
+export async function ownClient(settings: Settings): Promise<Client> {
+  return settings.client === undefined ? newClient(settings) : ownLike(settings.client)
+}
+
+/** Another connection to the same server. */
+export function ownLike(client: Client): Client {
+  return quiet(
+    'nodes' in client
+      ? client.duplicate([], { ...OURS_IN_CLUSTER, redisOptions: OURS })
+      : client.duplicate({ ...OURS, ...OURS_ALONE }),
+  )
+}
+
+async function newClient(settings: Settings): Promise<Client> {
   const { Cluster, Redis } = await loadIoredis()
   const { username, password, tls, db } = settings
   const redisOptions = {
+    ...OURS,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
     ...(tls ? { tls: {} } : {}),
     connectionName: 'millpond',
     disableClientInfo: true,
-    // What is sent again, and until when, is the link's to decide.
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
     connectTimeout: settings.timeout,
-    // A master that became a replica answers READONLY on the old connection.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   }
-  if (!settings.cluster) {
-    const [node = { host: 'localhost', port: 6379 }] = settings.nodes
-    return quiet(new Redis({ ...redisOptions, ...node, db, enableOfflineQueue: false, retryStrategy: retryIn }))
-  }
-  const options = {
-    redisOptions,
-    enableOfflineQueue: false,
-    clusterRetryStrategy: retryIn,
-    slotsRefreshTimeout: settings.timeout,
-    retryDelayOnFailover: 50,
-    retryDelayOnClusterDown: 50,
-    retryDelayOnTryAgain: 20,
-    maxRedirections: 16,
-  }
-  return quiet(new Cluster([...settings.nodes], options))
+  if (settings.cluster) return quiet(new Cluster([...settings.nodes], { ...OURS_IN_CLUSTER, redisOptions }))
+  const [node = { host: 'localhost', port: 6379 }] = settings.nodes
+  return quiet(new Redis({ ...redisOptions, ...OURS_ALONE, ...node, db }))
 }
 
 /** Resolves when the client can send; rejects when it has not connected within the time. */

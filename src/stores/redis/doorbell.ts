@@ -8,25 +8,29 @@
 import type { Redis } from 'ioredis'
 import type { Bell } from '../../store.ts'
 import { Bells } from '../bells.ts'
-import { held } from '../held.ts'
-import type { Client } from './link.ts'
-import { Reader } from './reader.ts'
+import { ID_BYTES, idText } from './ids.ts'
+import type { Client } from './settings.ts'
 import { unheld, unholdSubscriber } from './unheld.ts'
+import { listBefore } from './wire.ts'
 
 export class Doorbell {
   readonly local = new Bells()
+  readonly channel: string
   readonly #client: Client
-  readonly #channel: string
   readonly #origin: string
+  readonly #timeout: number
   readonly #listeners = new Set<(bell: Bell) => void>()
   /** A connection that subscribes can do nothing else; a cluster has one for that itself. */
   #subscriber: Redis | undefined
   #subscribed = false
+  #watch: NodeJS.Timeout | undefined
 
-  constructor(client: Client, channel: string, origin: string) {
+  /** @param timeout milliseconds in which the connection must show that it lives */
+  constructor(client: Client, channel: string, origin: string, timeout: number) {
     this.#client = client
-    this.#channel = channel
+    this.channel = channel
     this.#origin = origin
+    this.#timeout = timeout
   }
 
   listen(listener: (bell: Bell) => void): () => void {
@@ -37,13 +41,7 @@ export class Doorbell {
     return () => {
       stop()
       this.#listeners.delete(own)
-      this.#unhold()
     }
-  }
-
-  /** Bells hold no process. */
-  readonly #unhold = (): void => {
-    if (this.#client.isCluster) unholdSubscriber(this.#client)
   }
 
   /** The connection stays for whoever listens next: people come and go, and it costs nothing while no bell rings. */
@@ -55,59 +53,74 @@ export class Doorbell {
     // What is missed until it is back is found by looking once a second.
     const quiet = (): void => undefined
     if (listening !== this.#client) listening.on('error', quiet)
-    listening.subscribe(this.#channel).then(this.#unhold, () => {
+    listening.subscribe(this.channel).then(this.#unhold, () => {
       this.#subscribed = false
       listening.off('messageBuffer', this.#heard)
       if (this.#listeners.size > 0) setTimeout(() => this.#subscribe(), 100).unref()
     })
   }
 
+  /** Bells hold no process. */
+  readonly #unhold = (): void => {
+    if (this.#client.isCluster) unholdSubscriber(this.#client)
+  }
+
   #listening(): Client {
     const client = this.#client
     if ('nodes' in client) return client
-    this.#subscriber ??= unheld(
-      client.duplicate({
-        enableOfflineQueue: true,
-        maxRetriesPerRequest: null,
-        autoResubscribe: true,
-        connectionName: 'millpond-bells',
-      }),
-    )
+    if (this.#subscriber === undefined) {
+      this.#subscriber = unheld(
+        client.duplicate({
+          enableOfflineQueue: true,
+          maxRetriesPerRequest: null,
+          autoResubscribe: true,
+          connectionName: 'millpond-bells',
+        }),
+      )
+      this.#watch = setInterval(() => this.#check(), this.#timeout).unref()
+    }
     return this.#subscriber
   }
 
-  readonly #heard = (_channel: Buffer, message: Buffer): void => {
-    if (this.#listeners.size === 0 || !_channel.equals(Buffer.from(this.#channel))) return
-    const reader = new Reader(message)
-    reader.list()
-    const origin = reader.text()
-    const queue = reader.text()
-    const kind = reader.text()
-    if (origin === this.#origin) return
-    const ids = reader.nil() ? undefined : reader.ids()
+  /** A connection that has fallen silent is as still as one on which no bell rings. */
+  #check(): void {
+    const subscriber = this.#subscriber
+    if (subscriber === undefined || this.#listeners.size === 0) return
+    const timer = setTimeout(() => subscriber.disconnect(true), this.#timeout).unref()
+    const heard = (): void => clearTimeout(timer)
+    subscriber.ping().then(heard, heard)
+  }
+
+  readonly #heard = (channel: Buffer, message: Buffer): void => {
+    this.#unhold()
+    if (this.#listeners.size === 0 || channel.toString() !== this.channel) return
+    const { list, end } = listBefore(message)
+    const [origin, queue, kind] = list
+    if (origin === this.#origin || typeof queue !== 'string') return
+    const ids: string[] = []
+    for (let at = end; at < message.length; at += ID_BYTES) ids.push(idText(message, at))
     const bell = bellOf(kind, queue, ids)
     if (bell !== undefined) for (const listener of [...this.#listeners]) listener(bell)
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#watch)
     this.#listeners.clear()
     this.local.silence()
     this.#client.off('messageBuffer', this.#heard)
-    const subscriber = this.#subscriber
-    if (subscriber !== undefined) subscriber.disconnect()
-    else if (this.#subscribed) await held(this.#client.unsubscribe(this.#channel)).catch(() => undefined)
+    this.#subscriber?.disconnect()
   }
 }
 
 /** undefined: of a kind that a newer version may know. */
-function bellOf(kind: string, queue: string, ids: string[] | undefined): Bell | undefined {
+function bellOf(kind: unknown, queue: string, ids: string[]): Bell | undefined {
   switch (kind) {
     case 'work':
     case 'room':
       return { kind, queue }
     case 'finished':
     case 'cancelled':
-      return ids === undefined ? { kind, queue } : { kind, queue, ids }
+      return ids.length === 0 ? { kind, queue } : { kind, queue, ids }
     default:
       return undefined
   }

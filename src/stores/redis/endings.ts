@@ -10,20 +10,26 @@ import type {
   HoldOutcome,
 } from '../../store.ts'
 import type { Claimer } from './claimer.ts'
-import { completeInput, extendInput, failInput, type Input, releaseInput } from './inputs.ts'
-import { extendOutcomes, failOutcomes, holdOutcomes } from './outputs.ts'
+import { idBytes, idsBytes } from './ids.ts'
+import type { Arg } from './link.ts'
 import type { Partition } from './partition.ts'
 import { indexOf } from './queues.ts'
 import type { ScriptName } from './scripts.ts'
 import { settled } from './settled.ts'
-import type { Shared } from './shared.ts'
+import { pieces, type Shared } from './shared.ts'
+import { encodedOrNothing, errorBytes } from './wire.ts'
 
 interface Operation<Item, Outcome> {
   script: ScriptName
-  /** @param again one of the items may have been told before */
-  input: (partition: Partition, items: readonly Item[], again: boolean) => Input
-  outcomes: (reply: Buffer, count: number) => Outcome[]
+  head?: (items: readonly Item[]) => readonly unknown[]
+  args: (items: readonly Item[]) => readonly Arg[]
+  /** What its answers stand for. */
+  outcomes: readonly Outcome[]
 }
+
+const HOLD_OUTCOMES = ['ok', 'stale'] as const
+const FAIL_OUTCOMES = ['retry', 'stale', 'dead'] as const
+const EXTEND_OUTCOMES = ['ok', 'stale', 'cancelled'] as const
 
 export class Endings {
   readonly #shared: Shared
@@ -40,8 +46,13 @@ export class Endings {
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
     const outcomes = await this.#tell(queue, completions, {
       script: 'complete',
-      input: (partition, items, again) => completeInput(this.#shared.now(), partition, again, items),
-      outcomes: holdOutcomes,
+      head: (items) => [alikeOrAll(items.map(({ fence }) => fence))],
+      args: (items) => {
+        const ids = idsBytes(items)
+        if (items.every(({ result }) => result === null)) return [ids]
+        return [ids, ...items.map(({ result }) => encodedOrNothing(result))]
+      },
+      outcomes: HOLD_OUTCOMES,
     })
     for (const [i, { id }] of completions.entries()) if (outcomes[i] === 'ok') this.#shared.bells.finished(queue, id)
     return outcomes
@@ -50,8 +61,9 @@ export class Endings {
   async fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
     const outcomes = await this.#tell(queue, failures, {
       script: 'fail',
-      input: (partition, items, again) => failInput(this.#shared.now(), partition, again, items),
-      outcomes: failOutcomes,
+      args: (items) =>
+        items.flatMap(({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)]),
+      outcomes: FAIL_OUTCOMES,
     })
     for (const [i, { id, delay }] of failures.entries()) {
       if (outcomes[i] === 'dead') this.#shared.bells.finished(queue, id)
@@ -63,18 +75,19 @@ export class Endings {
   async release(queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {
     const outcomes = await this.#tell(queue, holds, {
       script: 'release',
-      input: (partition, items, again) => releaseInput(this.#shared.now(), partition, again, items),
-      outcomes: holdOutcomes,
+      args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
+      outcomes: HOLD_OUTCOMES,
     })
     if (outcomes.includes('ok')) this.#shared.bells.work(queue)
     return outcomes
   }
 
-  extend(queue: string, lease: number, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
+  extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]> {
     return this.#tell(queue, extensions, {
       script: 'extend',
-      input: (partition, items) => extendInput(this.#shared.now(), partition, lease, items),
-      outcomes: extendOutcomes,
+      head: () => [lease],
+      args: (items) => items.flatMap(({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)]),
+      outcomes: EXTEND_OUTCOMES,
     })
   }
 
@@ -130,13 +143,28 @@ export class Endings {
   async #tellOne<Item extends Hold, Outcome>(
     partition: Partition,
     items: readonly Item[],
-    { script, input, outcomes }: Operation<Item, Outcome>,
-  ): Promise<Outcome[]> {
-    const again = this.#anyDoubt && items.some(({ claim }) => claim !== undefined && this.#doubtful.has(claim))
-    const { bytes, againAt } = input(partition, items, again)
-    const reply = await this.#shared.link.call(script, partition, bytes, { againAt, safe: script !== 'extend' })
-    return outcomes(reply, items.length)
+    { script, head = () => [], args, outcomes }: Operation<Item, Outcome | 'stale'>,
+  ): Promise<(Outcome | 'stale')[]> {
+    const answers = await Promise.all(
+      pieces(items).map((some) => {
+        const again = this.#anyDoubt && some.some(({ claim }) => claim !== undefined && this.#doubtful.has(claim))
+        return this.#shared.ask(script, partition, head(some), args(some), { again, safe: script !== 'extend' })
+      }),
+    )
+    return answers.flat().map((answer) => outcomes[Number(answer)] ?? 'stale')
   }
+}
+
+/** Jobs of one claim mostly have the same fence. */
+function alikeOrAll(fences: readonly number[]): number | readonly number[] {
+  const [first = 0] = fences
+  return fences.every((fence) => fence === first) ? first : fences
+}
+
+/** As `fail.lua` takes it. */
+function delayText(delay: Failure['delay']): string {
+  if (delay === null) return ''
+  return delay === 'backoff' ? `r${Math.random()}` : String(delay)
 }
 
 async function all(calls: readonly Promise<void>[]): Promise<void> {

@@ -5,40 +5,26 @@
  */
 import { MillpondError } from '../../errors.ts'
 import { hash } from './ids.ts'
-import { begun, type Input } from './inputs.ts'
 import type { Link } from './link.ts'
-import { Partition, type Ringer, tagOf } from './partition.ts'
-import { Reader } from './reader.ts'
-import type { ScriptName } from './scripts.ts'
+import { Partition } from './partition.ts'
 import type { Settings } from './settings.ts'
 import { settled, type Trouble } from './settled.ts'
+import { numberIn, textIn } from './wire.ts'
 
 /** Queues that are known at once without having been seen in the list of all: a producer may push to any number, one after the other. */
 const MOST_KNOWN = 10_000
 
-export interface AllQueues {
-  /** The partitions of those in the list. */
-  registered: Partition[]
-  /** Those that this process knows besides: they were removed, or lost with a failover. */
-  others: Partition[]
-}
-
 export class Queues {
-  readonly channel: string
   readonly #settings: Settings
   readonly #link: Link
-  readonly #ringer: Ringer
-  /** The keys of the list itself. */
-  readonly #list: Partition
+  readonly #tag: string
   readonly #known = new Map<string, readonly Partition[]>()
   readonly #creating = new Map<string, Promise<readonly Partition[]>>()
 
-  constructor(link: Link, settings: Settings, origin: string) {
+  constructor(link: Link, settings: Settings) {
     this.#link = link
     this.#settings = settings
-    this.channel = `{${settings.prefix}}:bells`
-    this.#ringer = { channel: this.channel, origin }
-    this.#list = new Partition(`{${settings.prefix}}`, { queue: '', index: 0, count: 1 }, this.#ringer)
+    this.#tag = `{${settings.prefix}}`
   }
 
   /** Of a queue that this process knows to be there, or to have been. */
@@ -61,36 +47,33 @@ export class Queues {
   }
 
   async #create(name: string): Promise<readonly Partition[]> {
-    const known = this.#known.get(name)?.length
-    const { count, floor } = await this.#register(name, known ?? this.#settings.partitions)
+    const { count, floor } = await this.#register(name, this.#known.get(name)?.length ?? this.#settings.partitions)
     if (this.#known.size >= MOST_KNOWN) {
       const [oldest] = this.#known.keys()
       if (oldest !== undefined) this.#known.delete(oldest)
     }
-    return this.#learn(name, count, floor)
+    const partitions = this.#learn(name, count)
+    for (const partition of partitions) partition.registered(floor)
+    return partitions
   }
 
   /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, whoever was about to remove it. */
-  async list(partition: Partition): Promise<void> {
-    const { queue } = partition
-    const { count } = await this.#register(queue, partition.count)
-    if (count !== partition.count) {
-      this.forget(queue)
-      throw new MillpondError('StoreFailed', `the queue ${queue} was split anew meanwhile; repeat the call`, { queue })
-    }
-    await this.#link.call('listed', partition, begun(null, partition, 2, () => undefined).bytes)
-    partition.listed()
+  async register({ queue, count: expected }: Partition): Promise<void> {
+    const { count } = await this.#register(queue, expected)
+    if (count === expected) return
+    this.forget(queue)
+    throw new MillpondError('StoreFailed', `the queue ${queue} was split anew meanwhile; repeat the call`, { queue })
   }
 
   async #register(name: string, partitions: number): Promise<{ count: number; floor: number }> {
-    const reader = new Reader(await this.#ask('register', name, partitions))
-    reader.list()
-    return { count: reader.number(), floor: reader.number() }
+    const [count, floor] = await this.#ask('register', name, partitions)
+    return { count: numberIn(count), floor: Number(textIn(floor)) }
   }
 
   /** The first step of removing a queue. @returns the floor for its partitions; null: leave it */
   async unregister(name: string, partitions: number, token: string): Promise<number | null> {
-    return new Reader(await this.#ask('unregister', name, partitions, token, 0)).numberOrFalse()
+    const [floor] = await this.#ask('unregister', name, partitions, token, 0)
+    return floor === undefined ? null : Number(textIn(floor))
   }
 
   /** The last step. @param removed all its partitions are */
@@ -98,15 +81,13 @@ export class Queues {
     await this.#ask('unregister', name, partitions, token, removed ? 1 : 2)
   }
 
-  #ask(script: ScriptName, name: string, partitions: number, token?: string, step = 0): Promise<Buffer> {
-    const input: Input = begun(null, this.#list, token === undefined ? 4 : 6, (packer) => {
-      packer.text(name)
-      packer.number(partitions)
-      if (token === undefined) return
-      packer.text(token)
-      packer.number(step)
-    })
-    return this.#link.call(script, this.#list, input.bytes)
+  #ask(script: 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
+    const target = { tag: this.#tag, keys: [this.#registry, `${this.#tag}:floor`] }
+    return this.#link.call(script, target, args)
+  }
+
+  get #registry(): string {
+    return `${this.#tag}:queues`
   }
 
   /** Of a queue that may not be there: then where it would be, for whoever waits for its first job. */
@@ -116,41 +97,57 @@ export class Queues {
 
   /** Of a queue if it is in the list. */
   async registered(name: string): Promise<readonly Partition[] | undefined> {
-    const count = await this.#link.command((client) => client.hget(this.#list.keys('register')[0] ?? '', name))
+    const count = await this.#link.command((client) => client.hget(this.#registry, name))
     return count === null ? undefined : this.#learn(name, Number.parseInt(count, 10))
   }
 
-  async all(): Promise<AllQueues> {
-    const registered = await this.#link.command((client) => client.hgetall(this.#list.keys('register')[0] ?? ''))
-    const listed = Object.entries(registered).map(([name, count]) => this.#learn(name, Number.parseInt(count, 10)))
-    const others = [...this.#known].filter(([name]) => !Object.hasOwn(registered, name))
-    return { registered: listed.flat(), others: others.flatMap(([, partitions]) => partitions) }
+  /** How many are in the list. */
+  count(): Promise<number> {
+    return this.#link.command((client) => client.hlen(this.#registry))
+  }
+
+  /** The names of those that this process knows, and that are not in the list: they were removed, or lost with a failover. */
+  async unlisted(): Promise<string[]> {
+    const registered = await this.#link.command((client) => client.hkeys(this.#registry))
+    const listed = new Set(registered)
+    return [...this.#known.keys()].filter((name) => !listed.has(name))
+  }
+
+  get knownCount(): number {
+    return this.#known.size
+  }
+
+  /** The partitions of all that are in the list. */
+  async all(): Promise<Partition[]> {
+    const registered = await this.#link.command((client) => client.hgetall(this.#registry))
+    return Object.entries(registered).flatMap(([name, count]) => this.#learn(name, Number.parseInt(count, 10)))
   }
 
   /** All that there are; where the list itself cannot be reached, those that this process knows, and why there may be more. */
-  async reachable(): Promise<AllQueues & { failure: Trouble | undefined }> {
+  async reachable(): Promise<{ partitions: Partition[]; failure: Trouble | undefined }> {
     const { replies, failure } = await settled([this.all()])
-    return { ...(replies[0] ?? { registered: this.allKnown(), others: [] }), failure }
+    return { partitions: replies[0] ?? this.allKnown(), failure }
   }
 
   allKnown(): Partition[] {
     return [...this.#known.values()].flat()
   }
 
-  #learn(name: string, count: number, floor: number | null = null): readonly Partition[] {
+  /** A part that a sweep found, whether or not this process knows its queue. */
+  partition(queue: string, index: number): Partition {
+    return this.#known.get(queue)?.[index] ?? new Partition(this.#settings.prefix, queue, index)
+  }
+
+  #learn(name: string, count: number): readonly Partition[] {
     const known = this.#known.get(name)
     if (known?.length === count) return known
-    const made = this.#make(name, count, floor)
+    const made = this.#make(name, count)
     this.#known.set(name, made)
     return made
   }
 
-  #make(name: string, count: number, floor: number | null = null): readonly Partition[] {
-    const { prefix } = this.#settings
-    return Array.from(
-      { length: count },
-      (_, index) => new Partition(tagOf(prefix, name, index), { queue: name, index, count }, this.#ringer, floor),
-    )
+  #make(name: string, count: number): readonly Partition[] {
+    return Array.from({ length: count }, (_, index) => new Partition(this.#settings.prefix, name, index, count))
   }
 }
 

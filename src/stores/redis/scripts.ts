@@ -1,35 +1,39 @@
 /**
  * The scripts of `contract/redis/`: read once, known to the server by their SHA-1.
- * A line `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order, `fresh` standing for ten.
+ * A line `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order.
  */
 import { createHash } from 'node:crypto'
 import { CONTRACT } from './contract.ts'
 
-export type ScriptName =
-  | 'cancel'
-  | 'claim'
-  | 'complete'
-  | 'configure'
-  | 'extend'
-  | 'fail'
-  | 'find'
-  | 'list'
-  | 'listed'
-  | 'push'
-  | 'record'
-  | 'register'
-  | 'release'
-  | 'remove'
-  | 'requeue'
-  | 'stats'
-  | 'sweep'
-  | 'unregister'
+export const SCRIPTS = [
+  'cancel',
+  'claim',
+  'complete',
+  'configure',
+  'due',
+  'extend',
+  'fail',
+  'find',
+  'list',
+  'listed',
+  'locate',
+  'push',
+  'record',
+  'register',
+  'release',
+  'remove',
+  'requeue',
+  'stats',
+  'sweep',
+  'unregister',
+] as const
+export type ScriptName = (typeof SCRIPTS)[number]
 
 export interface Script {
   name: ScriptName
   text: string
   sha: string
-  /** By the last part of their names, such as `jobs` or `fresh:4`. */
+  /** The last parts of their names, such as `jobs`; with `@`: of the hash tag, not of the partition. */
   keys: readonly string[]
 }
 
@@ -40,11 +44,9 @@ function read(file: string): string {
 }
 
 function load(name: ScriptName): Script {
-  const text = read(`${name}.lua`).replace(/^-- @include (\S+)$/gm, (_, file: string) => read(file))
-  const named = /^-- KEYS: (?!`)(.*)$/m.exec(read(`${name}.lua`))?.[1] ?? ''
-  const keys = named
-    .split(' ')
-    .flatMap((key) => (key === 'fresh' ? Array.from({ length: 10 }, (_, priority) => `fresh:${priority}`) : [key]))
+  const own = read(`${name}.lua`)
+  const text = own.replace(/^-- @include (\S+)$/gm, (_, file: string) => read(file))
+  const keys = /^-- KEYS: (?!`)(.*)$/m.exec(own)?.[1]?.split(' ') ?? []
   return { name, text, sha: createHash('sha1').update(text).digest('hex'), keys }
 }
 

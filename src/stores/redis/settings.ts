@@ -1,10 +1,12 @@
 /** From the store's URL and options to what the client and the store are made with. */
+import type { Cluster, Redis } from 'ioredis'
 import { shown } from '../../duration.ts'
 import { MillpondError } from '../../errors.ts'
 import { shownName } from '../../options.ts'
 import type { StoreOptions } from '../../store.ts'
 import { credential, serverUrl } from '../url.ts'
-import type { Client } from './link.ts'
+
+export type Client = Redis | Cluster
 
 export interface Settings {
   /** What every key's hash tag begins with. */

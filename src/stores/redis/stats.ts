@@ -1,25 +1,27 @@
 /** Counts and histograms per queue, its partitions summed. */
 import { JOB_STATES, type QueueStats } from '../../store.ts'
-import { statsInput } from './inputs.ts'
-import { addCount, statsReply } from './outputs.ts'
-import type { Shared } from './shared.ts'
+import { addCount, statsReply } from './replies.ts'
+import { cut, type Shared } from './shared.ts'
+
+/** Queues asked at once: others' calls must not wait behind thousands. */
+const AT_ONCE = 50
 
 export async function stats(
-  { link, queues, now }: Shared,
+  shared: Shared,
   { queue, minutes = 0 }: { queue?: string; minutes?: number },
 ): Promise<QueueStats[]> {
-  link.assertOpen()
-  const partitions = queue === undefined ? (await queues.all()).registered : ((await queues.registered(queue)) ?? [])
-  const parts = await Promise.all(
-    partitions.map(async (partition) =>
-      statsReply(await link.call('stats', partition, statsInput(now(), partition, minutes).bytes), partition.queue),
-    ),
-  )
+  shared.link.assertOpen()
+  const { queues } = shared
+  const partitions = queue === undefined ? await queues.all() : ((await queues.registered(queue)) ?? [])
   const merged = new Map<string, QueueStats>()
-  for (const part of parts) {
-    const known = merged.get(part.queue)
-    if (known === undefined) merged.set(part.queue, part)
-    else merge(known, part)
+  for (const some of cut(partitions, AT_ONCE)) {
+    const replies = await Promise.all(some.map((partition) => shared.ask('stats', partition, [minutes])))
+    for (const [i, partition] of some.entries()) {
+      const part = statsReply(replies[i] ?? [], partition.queue)
+      const known = merged.get(partition.queue)
+      if (known === undefined) merged.set(partition.queue, part)
+      else merge(known, part)
+    }
   }
   return [...merged.values()]
 }

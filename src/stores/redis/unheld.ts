@@ -2,7 +2,7 @@
  * Connections that do not hold the process. An open pond or cache alone keeps no process alive; calls that wait for an answer do, by the
  * timers of their deadlines. So sockets, and timers that reconnect, are unref'd for good.
  */
-import type { Client } from './link.ts'
+import type { Client } from './settings.ts'
 
 /** @returns the client, all of whose connections are let go of, those that it makes later, too */
 export function unheld<T extends Client>(client: T): T {

@@ -1,0 +1,76 @@
+/** Thousands of queues: what sweeps and look-ups cost does not grow with them. Counted in calls, and in commands that the scripts make. */
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { BUCKETS } from '../../src/stores/redis/partition.ts'
+import { open } from '../../src/stores/redis.ts'
+import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { started } from '../servers/fixtures.ts'
+import { type RedisServer, startRedis } from '../servers/redis.ts'
+import { missingReason } from '../servers/shared.ts'
+
+const QUEUES = 1000
+
+async function crowded(t: TestContext) {
+  const redis = await started(t, () => startRedis({ appendonly: false }))
+  if (redis === undefined) return undefined
+  const clock = { now: Date.now() }
+  const store = await open(redis.url, { clock: () => clock.now })
+  const other = await open(redis.url, { clock: () => clock.now })
+  t.after(() => Promise.all([store.close(), other.close()]))
+  const jobs = Array.from({ length: QUEUES }, (_, n) => newJob({ queue: `q${n}` }))
+  for (let at = 0; at < QUEUES; at += 100) await store.push(jobs.slice(at, at + 100))
+  // What the new queues bring is done once, and the server learns the scripts.
+  await store.sweep(1000)
+  await other.find([newJob().id])
+  await store.find([jobs[0]?.id ?? ''])
+  return { redis, clock, store, other, jobs }
+}
+
+/** How many scripts the server ran meanwhile, and commands in all. */
+async function calls(
+  redis: RedisServer,
+  doing: () => Promise<unknown>,
+): Promise<{ scripts: number; commands: number }> {
+  await redis.command('config', 'resetstat')
+  await doing()
+  const stats = await redis.command('info', 'commandstats')
+  let [scripts, commands] = [0, 0]
+  for (const [, name, count] of stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)) {
+    if (name?.startsWith('eval')) scripts += Number(count)
+    else commands += Number(count)
+  }
+  return { scripts, commands }
+}
+
+describe('redis store with thousands of queues', { skip: missingReason('redis') }, () => {
+  test('a sweep costs what is due', async (t) => {
+    const crowd = await crowded(t)
+    if (crowd === undefined) return
+    const { redis, store, clock } = crowd
+    const idle = await calls(redis, () => store.sweep(1000))
+    assert.equal(idle.scripts, BUCKETS)
+    assert.ok(idle.commands <= 4 * BUCKETS + 10, `${idle.commands}`)
+    await store.push(newJobs(3, { queue: 'q7', delay: 1000 }))
+    await claim(store, { queue: 'q8', lease: 1000 })
+    clock.now += 1000
+    let swept = { promoted: 0, lost: [] as unknown[] }
+    const due = await calls(redis, async () => {
+      swept = await store.sweep(1000)
+    })
+    assert.deepEqual([swept.promoted, swept.lost.length], [3, 1])
+    assert.ok(due.scripts <= BUCKETS + 6, `${due.scripts}`)
+  })
+
+  test('a job is found by its id without a call to each queue', async (t) => {
+    const crowd = await crowded(t)
+    if (crowd === undefined) return
+    const { redis, store, other, jobs } = crowd
+    const { id = '' } = jobs[500] ?? {}
+    const own = await calls(redis, async () => assert.equal((await store.find([id]))[0]?.queue, 'q500'))
+    assert.equal(own.scripts, 1, 'who pushed it knows where it is')
+    const others = await calls(redis, async () => assert.equal((await other.find([id]))[0]?.queue, 'q500'))
+    assert.ok(others.scripts <= BUCKETS + 1, `${others.scripts}`)
+    const none = await calls(redis, async () => assert.deepEqual(await other.find([newJob().id]), [null]))
+    assert.ok(none.scripts <= 2 * BUCKETS, `${none.scripts}`)
+  })
+})

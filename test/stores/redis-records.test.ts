@@ -1,0 +1,111 @@
+/** What Redis keeps of a job: records that come back as they were, and pages of waiting jobs without gaps. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Redis } from 'ioredis'
+import { newId } from '../../src/ids.ts'
+import type { NewJob, Store } from '../../src/store.ts'
+import { Partition } from '../../src/stores/redis/partition.ts'
+import { claim, first, newJob, newJobs } from '../conformance/suite.ts'
+import { EPOCH } from '../conformance/vectors.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { complete } from './redis-everything.ts'
+import { openRedis } from './redis-fixture.ts'
+
+const url = serverUrl('redis') ?? ''
+const idsOf = (jobs: readonly { id: string }[]): string[] => jobs.map(({ id }) => id)
+
+describe('records and pages in redis', { skip: missingReason('redis') }, () => {
+  const onStore = (
+    title: string,
+    check: (context: {
+      store: Store
+      clock: { now: number }
+      client: Redis
+      key: (name: string) => string
+    }) => Promise<void>,
+  ) =>
+    test(title, async () => {
+      const clock = { now: EPOCH }
+      const { store, prefix, dispose } = await openRedis(url, { clock: () => clock.now })
+      const client = new Redis(url)
+      const partition = new Partition(prefix, 'q', 0)
+      try {
+        await check({ store, clock, client, key: (name) => partition.key(name) })
+      } finally {
+        client.disconnect()
+        await dispose()
+      }
+    })
+
+  onStore('what is pushed comes back, whatever it is', async ({ store }) => {
+    const bodies = ['0', '"ü€😀"', `"${'x'.repeat(300)}"`, `"${'é'.repeat(40_000)}"`]
+    const jobs = [
+      ...bodies.map((body) => newJob({ data: { encoding: 'json', body } })),
+      newJob({ key: `k${'ü'.repeat(100)}`, attempts: 100_000, data: { encoding: 'json', body: '[1]' } }),
+      newJob({ group: 'g', timeout: 5, trace: 't', key: 'l', priority: 4 }),
+      newJob({ group: 'g' }),
+      newJob({ trace: 't' }),
+      newJob({ timeout: 2 ** 40 }),
+      newJob({ data: { encoding: 'bytes', body: new Uint8Array(70_000).fill(0xff) } }),
+      newJob({ data: { encoding: 'bytes', body: new Uint8Array(0) } }),
+      newJob({ data: { encoding: 'msgpack', body: new Uint8Array([0xc4, 1, 2]) } }),
+    ]
+    await store.push(jobs)
+    const claimed = (await claim(store)).jobs
+    for (const [i, { id, key, attempts, group, timeout, trace, data }] of jobs.entries()) {
+      const { [i]: job } = claimed
+      assert.partialDeepStrictEqual(job, { id, key, attempts, group, timeout, trace, data })
+      assert.partialDeepStrictEqual(first(await store.find([id])), { id, key, attempts, group, timeout, trace, data })
+    }
+  })
+
+  onStore('places past four bytes and ids of any kind come back as they were', async ({ store, client, key }) => {
+    await client.hset(key('queue'), 'place:4', 2 ** 32 - 3)
+    const jobs = [
+      ...newJobs(8),
+      newJob({ id: '00000000-0000-1000-8000-000000000000' }),
+      newJob({ id: 'ffffffff-ffff-4fff-bfff-ffffffffffff' }),
+    ]
+    await store.push(jobs)
+    assert.deepEqual(idsOf(await store.admin.list({ queue: 'q', state: 'waiting', limit: 100 })), idsOf(jobs))
+    const held = (await claim(store)).jobs
+    assert.deepEqual(idsOf(held), idsOf(jobs))
+    await store.release('q', held.toReversed())
+    assert.deepEqual(idsOf((await claim(store)).jobs), idsOf(jobs))
+  })
+
+  // Not what the server says that it takes: that depends on how its allocator rounds.
+  onStore('a waiting job takes 17 bytes in a page, and a record 20 bytes longer than its data', async (context) => {
+    const { store, client, key } = context
+    const count = 900
+    const data: NewJob['data'] = { encoding: 'json', body: '{"n":12345}' }
+    const jobs = Array.from({ length: count }, () => newJob({ id: newId(), data }))
+    await store.push(jobs)
+    const pages = await client.hvalsBuffer(key('pages'))
+    assert.equal(
+      pages.reduce((sum, page) => sum + page.length, 0),
+      17 * count,
+    )
+    assert.equal(pages.length, count / 90)
+    const lengths = (await client.hvalsBuffer(key('jobs'))).map(({ length }) => length)
+    assert.ok(Math.max(...lengths) <= data.body.length + 20, `${Math.max(...lengths)}`)
+    assert.equal(await client.exists(key('states'), key('keys'), key('scheduled')), 0)
+  })
+
+  onStore('cancelled jobs leave no gap, wherever they stood', async ({ store, client, key }) => {
+    const jobs = newJobs(1000)
+    await store.push(jobs)
+    await store.configure({ queue: 'q', keepDead: 0 })
+    const live = jobs.filter((_, i) => i % 300 === 7)
+    await store.cancel(idsOf(jobs.filter((job) => !live.includes(job)).toReversed()))
+    assert.equal(await client.hlen(key('pages')), live.length)
+    assert.equal(await client.zcard(key('waiting')), live.length)
+    assert.deepEqual(idsOf(await store.admin.list({ queue: 'q', state: 'waiting', limit: 10 })), idsOf(live))
+    // The same ids again have new places.
+    const again = jobs.slice(0, 2).toReversed()
+    await store.push(again)
+    assert.deepEqual(idsOf((await claim(store, { limit: 5 })).jobs), idsOf([...live, ...again].slice(0, 5)))
+    await complete(store, (await claim(store)).jobs)
+    assert.equal(await client.exists(key('pages'), key('waiting')), 0)
+  })
+})
