@@ -8,6 +8,7 @@ import { safeError, safeText } from './safe-error.ts'
 /** Codes after which the same call may succeed later, unchanged. */
 const RETRYABLE = [
   'QueueFull',
+  'TooManyQueues',
   'LeaseLost',
   'HandlerFailed',
   'TimedOut',

@@ -11,7 +11,7 @@ const EVERY = 1000
 const LIMIT = 1000
 
 export class Keeper {
-  readonly #store: Store
+  readonly #store: Pick<Store, 'sweep'>
   readonly #events: PondEmitter
   #timer: NodeJS.Timeout | undefined
   /** `performance.now()` of the planned sweep; Infinity: none. */
@@ -21,7 +21,7 @@ export class Keeper {
   #again = false
   #open = false
 
-  constructor(store: Store, events: PondEmitter) {
+  constructor(store: Pick<Store, 'sweep'>, events: PondEmitter) {
     this.#store = store
     this.#events = events
   }

@@ -193,6 +193,10 @@ export interface BackoffPolicy {
   jitter: number
 }
 
+/** Settings that name a queue and nothing else: they make none. */
+export const setsNothing = ({ queue: _, ...given }: QueueSettings): boolean =>
+  Object.values(given).every((value) => value === undefined)
+
 export type Metric = 'wait' | 'run'
 /** Counts per bucket of `histogram.ts`, over whatever time they were gathered. */
 export interface HistogramSlice {

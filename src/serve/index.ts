@@ -41,6 +41,8 @@ export interface ServeOptions {
   maxWaitingPerClient?: number
   /** Hears of every request without a right token, which is a 401. The tokens are not in it. */
   onUnauthorized?: (stranger: Stranger) => void
+  /** How many queues there may be for a client to make another one; 10,000 unless given. Beyond, a push to a new one is a 503 with `TooManyQueues`. */
+  maxQueues?: number
   /** Hears of errors that are the service's own. A process warning unless given. */
   onError?: OnError
 }
@@ -56,6 +58,7 @@ const RULES: Rules<ServeOptions> = {
   maxWaiting: isInteger(0, 1_000_000),
   maxWaitingPerClient: isInteger(0, 1_000_000),
   onUnauthorized: isFunction,
+  maxQueues: isInteger(0, 1_000_000),
   onError: isFunction,
 }
 
@@ -94,6 +97,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     maxWait: millisecondsOr(given.maxWait, LIMITS.maxWait),
     maxWaiting,
     maxWaitingPerClient: given.maxWaitingPerClient ?? Math.ceil(maxWaiting / 2),
+    maxQueues: given.maxQueues ?? LIMITS.maxQueues,
   }
   const service = new Service({
     ...opened,

@@ -14,6 +14,8 @@ export interface Limits {
   maxWaiting: number
   /** How many of those one client has, by the address of its connection. */
   maxWaitingPerClient: number
+  /** How many queues there may be for a client to make another one. */
+  maxQueues: number
   /** Milliseconds, for `Retry-After` of a 503. */
   retryAfter: number
 }
@@ -25,6 +27,7 @@ export const LIMITS: Limits = {
   maxWait: 60_000,
   maxWaiting: 1000,
   maxWaitingPerClient: 500,
+  maxQueues: 10_000,
   retryAfter: 2000,
 }
 

@@ -15,6 +15,7 @@ import type { Limits } from './limits.ts'
 import { checkAccept, checkContentType } from './negotiate.ts'
 import { openApi } from './openapi.ts'
 import { parseQuery } from './query.ts'
+import { QueueLimit } from './queue-limit.ts'
 import { invalid } from './refuse.ts'
 import { type Route, Router } from './route.ts'
 import { claimRoutes } from './routes/claims.ts'
@@ -53,7 +54,10 @@ export class Service {
     this.#limits = limits
     this.#onError = onError
     this.#claims = new Claims(store)
-    const parts = { store, pond, sweeper, limits, onError, claims: this.#claims, stopping: this.#stop.signal }
+    const queueLimit = new QueueLimit(store, limits.maxQueues)
+    sweeper.onSwept((queues) => queueLimit.swept(queues))
+    const { signal: stopping } = this.#stop
+    const parts = { store, pond, sweeper, limits, queueLimit, onError, claims: this.#claims, stopping }
     const routes = [...jobRoutes(parts), ...claimRoutes(parts), ...queueRoutes(parts)]
     const described = [...routes, ...serviceRoutes(parts, () => document)]
     const document = openApi(described, tokens.length > 0)

@@ -5,8 +5,6 @@
  * It is only a matter of patience, so each process keeps it for itself: what is removed is looked at once more, and by the store itself.
  */
 
-import type { QueueSettings } from '../store.ts'
-
 /** Milliseconds for which every sweep must have found a queue idle. */
 export const IDLE_FOR = 3_600_000
 /** Queues that one sweep removes. */
@@ -28,7 +26,3 @@ export class IdleQueues {
     return long
   }
 }
-
-/** Settings that name a queue and nothing else: they make none. */
-export const setsNothing = ({ queue: _, ...given }: QueueSettings): boolean =>
-  Object.values(given).every((value) => value === undefined)

@@ -14,32 +14,33 @@
 import { delayAfter } from '../backoff.ts'
 import { MillpondError } from '../errors.ts'
 import { shownName } from '../options.ts'
-import type {
-  Bell,
-  Capabilities,
-  Claimed,
-  ClaimRequest,
-  Completion,
-  ExtendOutcome,
-  Extension,
-  FailOutcome,
-  Failure,
-  FinalState,
-  HistogramSlice,
-  Hold,
-  HoldOutcome,
-  JobRecord,
-  NewJob,
-  OpenStore,
-  PushOutcome,
-  QueueSettings,
-  QueueStats,
-  Store,
-  StoreAdmin,
-  Swept,
+import {
+  type Bell,
+  type Capabilities,
+  type Claimed,
+  type ClaimRequest,
+  type Completion,
+  type ExtendOutcome,
+  type Extension,
+  type FailOutcome,
+  type Failure,
+  type FinalState,
+  type HistogramSlice,
+  type Hold,
+  type HoldOutcome,
+  type JobRecord,
+  type NewJob,
+  type OpenStore,
+  type PushOutcome,
+  type QueueSettings,
+  type QueueStats,
+  type Store,
+  type StoreAdmin,
+  type Swept,
+  setsNothing,
 } from '../store.ts'
 import { Bells } from './bells.ts'
-import { IdleQueues, setsNothing } from './idle.ts'
+import { IdleQueues } from './idle.ts'
 import { MemoryAdmin } from './memory/admin.ts'
 import { Breath } from './memory/breath.ts'
 import { Claim, copyEncoded, copyError, isFinal, Job, ORIGIN } from './memory/job.ts'

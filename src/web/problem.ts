@@ -62,6 +62,7 @@ const CLIENT: Partial<Record<ErrorCode, number>> = {
 /** Errors that pass. Their messages may name paths and hosts, so that others stand in for them. */
 const PASSING: Partial<Record<ErrorCode, string>> = {
   QueueFull: 'The queue is full. Nothing was stored; send the request again later.',
+  TooManyQueues: 'There are too many queues for another one. Nothing was stored.',
   Closed: 'The service is shutting down. Send the request again later.',
   StoreUnavailable: 'The store cannot be reached. Send the request again later.',
   StoreBusy: 'The store is busy. Nothing was stored; send the request again later.',
@@ -88,7 +89,7 @@ export function troubleOf(error: unknown, retryAfter: number): Trouble {
     const detail = PASSING[code]
     if (detail !== undefined) {
       const passing = { status: 503, code, detail, headers: later(retryAfter) }
-      return { problem: passing, ours: code !== 'QueueFull' && code !== 'Closed' }
+      return { problem: passing, ours: code !== 'QueueFull' && code !== 'TooManyQueues' && code !== 'Closed' }
     }
   }
   return { problem: { status: 500, detail: 'The service could not handle the request.' }, ours: true }

@@ -94,7 +94,7 @@ for (const { name, shared, skip, place } of STORES) {
 }
 
 for (const server of ['redis', 'postgres'] as const) {
-  test(`process ends: ${server}, though the server is gone by then`, { skip: missingReason(server) }, async (t) => {
+  test(`a process ends though its server is gone by then (${server})`, { skip: missingReason(server) }, async (t) => {
     const at = new URL(serverUrl(server) ?? '')
     const proxy = await startProxy(Number(at.port))
     t.after(() => proxy.stop())
@@ -117,7 +117,7 @@ for (const server of ['redis', 'postgres'] as const) {
   })
 }
 
-describe('process ends: cache', () => {
+describe('a process with an open cache ends', () => {
   async function ends(t: TestContext, url: string): Promise<void> {
     const child = run(
       url,

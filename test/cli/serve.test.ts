@@ -37,7 +37,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
         body: '{"data":{"x":1}}',
       })
       assert.equal(pushed.status, 202)
-      const claimed = await fetch(`${first.origin}/v1/queues/r/claims`, { method: 'POST' })
+      const claimed = await fetch(`${first.origin}/v1/queues/r/claims`, { method: 'POST', headers: JSON_TYPE })
       const { jobs } = JSON.parse(await claimed.text())
       assert.equal(await first.end(signal), 0)
       assert.deepEqual(await (await waiting).json(), { jobs: [] })

@@ -55,6 +55,9 @@ export class Driver {
         const expected = model.claim(request)
         const actual = await store.claim(request)
         for (const claim of actual.jobs) {
+          model.raised(claim.id, claim.fence)
+          const known = expected.jobs.find(({ id }) => id === claim.id)
+          if (known !== undefined && model.removed) known.fence = Math.max(known.fence, claim.fence)
           this.#claims.unshift({ id: claim.id, fence: claim.fence, claim, queue: operation.queue })
         }
         // A claim may be of a class of the store's own.

@@ -52,6 +52,7 @@ const live = (job: ModelJob) => job.state === 'scheduled' || job.state === 'wait
 export class Model {
   now = 0
   jobs: ModelJob[] = []
+  removed = false
   readonly queues = new Map<string, ModelQueue>()
   #slices: (HistogramSlice & { minute: number })[] = []
 
@@ -89,6 +90,12 @@ export class Model {
       })
       return { status: 'pushed', id: job.id }
     })
+  }
+
+  /** After a queue was removed, the store may give out higher fences than the next ones. */
+  raised(id: string, fence: number): void {
+    const job = this.#job(id)
+    if (this.removed && job !== undefined && fence > job.fence) job.fence = fence
   }
 
   claim({ queue, worker, limit, ...request }: ClaimRequest): Claimed {
@@ -239,6 +246,7 @@ export class Model {
   }
 
   remove(name: string): void {
+    this.removed = true
     this.queues.delete(name)
     this.#slices = this.#slices.filter(({ queue }) => queue !== name)
   }

@@ -46,6 +46,7 @@ export const DIFFERENCES: Readonly<Record<RuntimeName, Differences>> = {
   deno: {
     files: {
       'test/api/process.test.ts': 'it starts its processes with flags of Node’s; user.js ends by itself, too',
+      'test/api/process-ends.test.ts': 'the same',
       'test/web/adapters-examples.test.ts': HOOKS,
       'test/unit/worker-claims.test.ts': 'mocked timers stop those that the test itself waits with, too',
     },

@@ -2,32 +2,23 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { layPackage } from '../house/published.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { dropSchema, newSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
 import type { RuntimeName } from './suites.ts'
 
 const execute = promisify(execFile)
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const RUN: Readonly<Record<RuntimeName, string[]>> = { deno: ['run', '--allow-all'], bun: ['run'] }
 
-/** A project with the package and its dependencies in node_modules, as npm lays them. */
 async function install(project: string): Promise<void> {
-  const own = join(project, 'node_modules/millpond')
-  mkdirSync(own, { recursive: true })
-  // Not by npm pack, which would build in the folder that another test may pack from at the same time.
-  await execute(process.execPath, [join(ROOT, 'build/main.ts'), join(own, 'dist')])
-  copyFileSync(join(ROOT, 'package.json'), join(own, 'package.json'))
-  const dependencies = ['msgpackr', 'ioredis', 'pg']
-  for (const name of dependencies) symlinkSync(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
-  const listed = Object.fromEntries(['millpond', ...dependencies].map((name) => [name, '*']))
-  writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', dependencies: listed }))
+  await layPackage(project, ['ioredis', 'pg'])
   copyFileSync(fileURLToPath(new URL('user.js', import.meta.url)), join(project, 'user.js'))
 }
 

@@ -41,7 +41,7 @@ const TRACE: Parameter = {
   schema: { type: 'string' },
 }
 
-export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: Parts): Route[] {
+export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, stopping }: Parts): Route[] {
   const { maxWait, maxWaiting, maxWaitingPerClient } = limits
   const retryAfter = Math.max(1, limits.retryAfter)
   const waiting = new Slots(maxWaiting, maxWaitingPerClient)
@@ -76,6 +76,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
         const queue = pond.queue(params.queue ?? '')
+        await queueLimit.admit(queue.name)
         // Where too many wait already, the answer comes at once.
         const slot = preferredWait(request) === undefined ? undefined : waiting.take(clientOf(request))
         const pushing = accept(queue, {
@@ -174,6 +175,7 @@ export function jobRoutes({ store, pond, sweeper, limits, onError, stopping }: P
 
   async function pushMany(request: Request, name: string, jobs: readonly NewJobBody[]): Promise<Response> {
     const queue = pond.queue(name)
+    await queueLimit.admit(queue.name)
     const key = keyOf(request)
     const scope = await scopeOf(request, undefined, true)
     const trace = traceParent(request)

@@ -3,6 +3,7 @@ import type { Store } from '../../store.ts'
 import type { OnError } from '../../web/report.ts'
 import type { Claims } from '../claims.ts'
 import type { Limits } from '../limits.ts'
+import type { QueueLimit } from '../queue-limit.ts'
 import type { Parameter } from '../route.ts'
 import type { Sweeper } from '../sweeper.ts'
 
@@ -13,6 +14,7 @@ export interface Parts {
   sweeper: Sweeper
   claims: Claims
   limits: Limits
+  queueLimit: QueueLimit
   onError: OnError
   /** Aborted when the service stops. */
   stopping: AbortSignal

@@ -1,7 +1,7 @@
 /** Queues as those who run them see them. */
 import type { JobInfo } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
-import { JOB_STATES, type JobState, type QueueSettings } from '../../store.ts'
+import { JOB_STATES, type JobState, type QueueSettings, setsNothing } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
 import { type Parameter, type Route, route } from '../route.ts'
 import * as shapes from '../shapes.ts'
@@ -29,7 +29,7 @@ const MINUTES: Parameter = {
 const BITE = 10
 const BYTES = 4 * 1024 * 1024
 
-export function queueRoutes({ store, pond }: Parts): Route[] {
+export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
   return [
     route<undefined, { minutes?: number }>({
       method: 'GET',
@@ -51,7 +51,8 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       id: 'getQueue',
       tag: 'queues',
       summary: 'Counts and percentiles of a queue',
-      description: 'A queue exists once it was pushed to; before, all its counts are 0.',
+      description:
+        'A queue exists once it was pushed to, or set, and is removed when nobody has used it for an hour. Where there is none, all counts are 0.',
       query: { minutes: MINUTES },
       answers: { 200: { description: 'The queue.', schema: shapes.queueReport } },
       problems: [503],
@@ -66,13 +67,18 @@ export function queueRoutes({ store, pond }: Parts): Route[] {
       id: 'changeQueue',
       tag: 'queues',
       summary: 'Pause or resume a queue, change its settings',
-      description: 'What is not given stays. Settings are kept in the store and hold for every process.',
+      description:
+        'What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process.',
       body: { schema: shapes.queueChange, required: true },
       answers: { 200: { description: 'The queue.', schema: shapes.queueReport } },
       problems: [413, 415, 422, 503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
-        await store.configure(settingsOf(queue, body))
+        const settings = settingsOf(queue, body)
+        if (!setsNothing(settings)) {
+          await queueLimit.admit(queue)
+          await store.configure(settings)
+        }
         return answer(request, reportView(await pond.queue(queue).stats()))
       },
     }),

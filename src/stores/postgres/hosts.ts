@@ -31,7 +31,7 @@ export class Hosts {
   }
 
   async openPool(options: pg.PoolConfig): Promise<pg.Pool> {
-    const { default: driver } = await loadPg()
+    const driver = await loadPg()
     const connectionString = () => this.url
     class Client extends driver.Client {
       constructor() {

@@ -1,25 +1,26 @@
 /** The store's operations as calls of the SQL functions in `contract/postgres/`. Rings the bells of this process; see `doorbell.ts`. */
-import type {
-  Claimed,
-  ClaimRequest,
-  Completion,
-  ExtendOutcome,
-  Extension,
-  FailOutcome,
-  Failure,
-  FinalState,
-  HistogramSlice,
-  Hold,
-  HoldOutcome,
-  JobRecord,
-  ListRequest,
-  NewJob,
-  PushOutcome,
-  QueueSettings,
-  QueueStats,
-  Swept,
+import {
+  type Claimed,
+  type ClaimRequest,
+  type Completion,
+  type ExtendOutcome,
+  type Extension,
+  type FailOutcome,
+  type Failure,
+  type FinalState,
+  type HistogramSlice,
+  type Hold,
+  type HoldOutcome,
+  type JobRecord,
+  type ListRequest,
+  type NewJob,
+  type PushOutcome,
+  type QueueSettings,
+  type QueueStats,
+  type Swept,
+  setsNothing,
 } from '../../store.ts'
-import { IdleQueues, setsNothing } from '../idle.ts'
+import { IdleQueues } from '../idle.ts'
 import type { Caller } from './caller.ts'
 import type { Row } from './database.ts'
 import type { Doorbell } from './doorbell.ts'

@@ -1,4 +1,5 @@
 /** What we use of `pg`: a Pool and its clients, as declared by `@types/pg`, which nobody should need for this. */
+import { checkPg } from '../driver.ts'
 import { isRow } from './database.ts'
 
 export interface PgPool {
@@ -28,11 +29,13 @@ export interface PgClient {
   unref?(): void
 }
 
+/** @throws NotSupported for one of a `pg` that is too old */
 export function isPgPool(client: unknown): client is PgPool {
-  return (
+  const is =
     isRow(client) &&
     typeof client.query === 'function' &&
     typeof client.connect === 'function' &&
     'totalCount' in client
-  )
+  if (is) checkPg(client.Client)
+  return is
 }

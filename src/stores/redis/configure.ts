@@ -1,7 +1,6 @@
 /** A queue's settings, on all of its partitions. */
 import { MillpondError } from '../../errors.ts'
-import type { QueueSettings } from '../../store.ts'
-import { setsNothing } from '../idle.ts'
+import { type QueueSettings, setsNothing } from '../../store.ts'
 import { configureInput } from './inputs.ts'
 import type { Shared } from './shared.ts'
 

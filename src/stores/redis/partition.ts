@@ -10,6 +10,9 @@ export function tagOf(prefix: string, queue: string, index: number): string {
 /** Ms for which a queue that was registered is taken to be there: much less than it takes to remove one. */
 const BELIEVED = 10_000
 
+/** One for all. */
+const packer = new Packer()
+
 /** Who rings, and where. */
 export interface Ringer {
   channel: string
@@ -42,7 +45,6 @@ export class Partition {
     this.count = count
     this.tag = tag
     this.#registered = floor === null ? null : { floor, until: performance.now() + BELIEVED }
-    const packer = new Packer()
     packer.list(3)
     packer.text(channel)
     packer.nested(() => {
@@ -50,7 +52,7 @@ export class Partition {
       packer.text(queue)
     })
     packer.text(origin)
-    // A copy, without the room that the packer has.
+    // A copy, since the packer's own buffer would be kept for it.
     this.bell = Buffer.from(packer.take())
   }
 

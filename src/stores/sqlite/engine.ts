@@ -2,21 +2,22 @@
  * The operations on jobs, as contract/sqlite/ has them, on one connection. Everything here runs inside a transaction that
  * someone else begins and ends; `settle` must run before its commit. `now` is the time to act on.
  */
-import type {
-  ClaimRequest,
-  Completion,
-  ExtendOutcome,
-  Extension,
-  FailOutcome,
-  Failure,
-  FinalState,
-  HistogramSlice,
-  HoldOutcome,
-  JobState,
-  PushOutcome,
-  QueueSettings,
+import {
+  type ClaimRequest,
+  type Completion,
+  type ExtendOutcome,
+  type Extension,
+  type FailOutcome,
+  type Failure,
+  type FinalState,
+  type HistogramSlice,
+  type HoldOutcome,
+  type JobState,
+  type PushOutcome,
+  type QueueSettings,
+  setsNothing,
 } from '../../store.ts'
-import { IdleQueues, setsNothing } from '../idle.ts'
+import { IdleQueues } from '../idle.ts'
 import {
   type AlikeJobs,
   COMPLETION_FIELDS,
