@@ -39,7 +39,6 @@ import { ALONE } from './cache/watch.ts'
 import { kindOf, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { safeText } from './safe-error.ts'
-import { held } from './stores/held.ts'
 
 export type { Cached } from './cache/cached.ts'
 export type { Load, LoadContext } from './cache/loader.ts'
@@ -123,7 +122,7 @@ export class Cache {
     const prefixes = [names.values, names.tags]
     const tracker = new Tracker(redis.client, { prefixes, channel: names.channel, drift }, heard)
     const layers = new Layers(redis, tracker, codec, { memory, drift, onTrouble })
-    await held(tracker.start())
+    await tracker.start()
     return new Cache(layers, { layers, counts: noCounts(), hearing: () => tracker.on, onTrouble }, tracker)
   }
 

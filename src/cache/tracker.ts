@@ -9,6 +9,7 @@
  * trusted up to `drift` after the last beat that was answered, whatever happens to the connection.
  */
 import type { Redis } from 'ioredis'
+import { held } from '../stores/held.ts'
 import type { Client } from '../stores/redis/settings.ts'
 import { unheld } from '../stores/redis/unheld.ts'
 
@@ -141,7 +142,7 @@ export class Tracker {
 
   /** Resolves after the first attempt; from then on it goes by itself. */
   start(): Promise<void> {
-    return this.#turn()
+    return held(this.#turn())
   }
 
   close(): void {

@@ -38,11 +38,14 @@ export async function loadPg(): Promise<Pick<typeof import('pg'), 'Client' | 'Po
  */
 export function checkPg(pg: unknown): void {
   const Query: unknown = typeof pg === 'object' || typeof pg === 'function' ? Reflect.get(pg ?? {}, 'Query') : undefined
-  // Another client with the same methods, which must know for itself.
-  if (typeof Query !== 'function') return
+  // Another client with the same methods, or pg-native, which must know for itself.
+  if (typeof Query !== 'function' || !('requiresPreparation' in Query.prototype)) return
   const query: object = Reflect.construct(Query, [{ text: '', queryMode: 'extended' }])
   if ('queryMode' in query && query.queryMode === 'extended') return
-  throw new MillpondError('NotSupported', 'the PostgreSQL store needs pg 8.13 or later: npm install pg@latest')
+  throw new MillpondError(
+    'NotSupported',
+    'the PostgreSQL store needs pg 8.13 or later, as older ones take several statements for one: npm install pg@latest',
+  )
 }
 
 function notLoaded(store: string, name: string, cause: unknown): MillpondError {

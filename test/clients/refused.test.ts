@@ -29,15 +29,19 @@ test('ioredis before 5.3 is refused', async () => {
 })
 
 test('pg before 8.12 is refused, whether it is ours to open or comes as a Pool', async () => {
-  const old = 'class Query { constructor({ text }) { this.text = text } }'
+  const old = 'class Query { constructor({ text }) { this.text = text } requiresPreparation() {} }'
   const said = await refusal('postgres://127.0.0.1:1/x', 'pg', `${old} export default { Pool: class {}, Query }`)
-  assert.equal(said, 'NotSupported: the PostgreSQL store needs pg 8.13 or later: npm install pg@latest\n')
+  assert.equal(
+    said,
+    'NotSupported: the PostgreSQL store needs pg 8.13 or later, as older ones take several statements for one: npm install pg@latest\n',
+  )
 
   class Query {
     readonly text: string
     constructor({ text }: { text: string }) {
       this.text = text
     }
+    requiresPreparation() {}
   }
   const client = { query: () => {}, connect: () => {}, totalCount: 0, Client: { Query } }
   await assert.rejects(Millpond.open('postgres://127.0.0.1:1/x', { client }), { code: 'NotSupported' })
