@@ -50,11 +50,11 @@ export function checkPg(pg: unknown): void {
 
 function notLoaded(store: string, name: string, cause: unknown): MillpondError {
   if (cause instanceof MillpondError) return cause
-  const said = safeText(cause)
+  const said = cause instanceof Error ? cause.message : ''
   // The package itself, not one that it imports.
   const missing = /not find|not resolve|not a dependency/i.test(said) && new RegExp(`["']${name}["']`).test(said)
   const message = missing
     ? `the ${store} store needs the package ${name}: npm install ${name}`
-    : `the package ${name} of the ${store} store cannot be loaded: ${said}. If this is a bundle, leave ${name} out of it (external), and install it beside the bundle`
+    : `the package ${name} of the ${store} store cannot be loaded: ${safeText(cause)}. If this is a bundle, leave ${name} out of it (external), and install it beside the bundle`
   return new MillpondError('DriverMissing', message, { cause })
 }

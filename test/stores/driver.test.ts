@@ -11,7 +11,7 @@ const PROGRAM = `
   registerHooks({
     resolve(specifier, context, next) {
       if (specifier !== missing) return next(specifier, context)
-      throw Object.assign(new Error('Cannot find package ' + missing), { code: 'ERR_MODULE_NOT_FOUND' })
+      throw Object.assign(new Error("Cannot find package '" + missing + "'"), { code: 'ERR_MODULE_NOT_FOUND' })
     },
   })
   const { Millpond } = await import(entry)

@@ -92,7 +92,7 @@ describe('queues that are removed', { skip: missingReason('postgres') }, () => {
     await idle(async (_, schema, __, sweep) => {
       await server(`insert into ${schema}.sleepers values ('emails', 'gone'), ('never', 'gone')`)
       await sweep()
-      const tables = ['queues', 'marks', 'counts', 'histograms', 'sleepers', 'keys']
+      const tables = ['queues', 'lines', 'moves', 'totals', 'histograms', 'sleepers', 'keys']
       const left = await Promise.all(tables.map((table) => server(`select from ${schema}.${table}`)))
       assert.deepEqual(
         left.map(({ length }) => length),

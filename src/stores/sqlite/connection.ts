@@ -8,17 +8,15 @@ import {
   existsSync,
   linkSync,
   openSync,
-  readdirSync,
-  readFileSync,
   statSync,
   unlinkSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../errors.ts'
+import { CONTRACT } from './contract.ts'
 import { toMillpondError } from './errors.ts'
 import type { Settings } from './settings.ts'
-import { CONTRACT } from './statements.ts'
 import { integer } from './values.ts'
 
 const BUSY = 5
@@ -93,12 +91,12 @@ interface Migration {
   sql: string
 }
 
+/** In order. */
 function migrations(): Migration[] {
-  const folder = new URL('migrations/', CONTRACT)
-  const names = readdirSync(folder).filter((name) => /^\d{3}_.*\.sql$/.test(name))
-  return names
-    .sort()
-    .map((name) => ({ version: Number(name.slice(0, 3)), sql: readFileSync(new URL(name, folder), 'utf8') }))
+  return [...CONTRACT].flatMap(([name, sql]) => {
+    const number = /^migrations\/(\d{3})_/.exec(name)?.[1]
+    return number === undefined ? [] : [{ version: Number(number), sql }]
+  })
 }
 
 /** `user_version` is the application's: our version is in a table of ours. */

@@ -2,6 +2,8 @@
  * The operations on jobs, as contract/sqlite/ has them, on one connection. Everything here runs inside a transaction that
  * someone else begins and ends; `settle` must run before its commit. `now` is the time to act on.
  */
+
+import { delayAfter } from '../../backoff.ts'
 import {
   type ClaimRequest,
   type Completion,
@@ -258,8 +260,8 @@ export class Engine {
   /** Null where the claim is stale. */
   #backoff(account: Account | null, claim: { queue: string; id: string; fence: number }): number | null {
     if (account === null) return null
-    const row = this.statements.get('fail/backoff').get({ ...claim, ...account.backoff, random: Math.random() })
-    return row === undefined ? null : integer(row.delay)
+    const row = this.statements.get('fail/attempt').get(claim)
+    return row === undefined ? null : delayAfter(account.backoff, integer(row.attempt), Math.random())
   }
 
   #finish(account: Account, id: string, from: JobState, to: FinalState, remove: Statement): void {

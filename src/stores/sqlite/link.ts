@@ -5,14 +5,12 @@ import type { Bell, Hold } from '../../store.ts'
 import { fromWire } from './errors.ts'
 import type { Input, Operation, Output, RequestOf, ThreadMessage } from './protocol.ts'
 import type { Settings } from './settings.ts'
+import { THREAD } from './thread-code.ts'
 
 interface Pending {
   resolve(output: unknown): void
   reject(error: MillpondError): void
 }
-
-/** Run unbuilt this file is `.ts`, published it is `.js`; so is the thread's. */
-const THREAD = new URL(`./thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
 
 /**
  * Flags of the main thread, such as --input-type, can keep a thread from starting; ours needs none but this, so that Node

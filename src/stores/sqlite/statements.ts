@@ -5,11 +5,8 @@
  * and run), so each name becomes a plain `?` here and the values are put in order from a list of names made once. A name
  * used twice is bound twice: `?1` would do for node:sqlite, but better-sqlite3 takes numbered ones for named ones.
  */
-import { readFileSync } from 'node:fs'
+import { CONTRACT } from './contract.ts'
 import type { Row, Value } from './values.ts'
-
-/** The same relative path from `src/stores/sqlite/` and from `dist/stores/sqlite/`. */
-export const CONTRACT = new URL('../../../contract/sqlite/', import.meta.url)
 
 /** What we need of a connection: node:sqlite's DatabaseSync has it, and better-sqlite3's Database. */
 export interface Connection {
@@ -48,7 +45,7 @@ function load(file: string): Map<string, Source> {
   let statements = files.get(file)
   if (statements === undefined) {
     statements = new Map()
-    const parts = readFileSync(new URL(`${file}.sql`, CONTRACT), 'utf8').split(/^-- @statement ([a-z_]+)$/m)
+    const parts = (CONTRACT.get(`${file}.sql`) ?? '').split(/^-- @statement ([a-z_]+)$/m)
     for (let i = 1; i + 1 < parts.length; i += 2) statements.set(parts[i] ?? '', parse(parts[i + 1] ?? ''))
     files.set(file, statements)
   }
