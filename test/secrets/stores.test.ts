@@ -236,7 +236,7 @@ test('SQLite: a lock, a broken table, triggers and statements of handlers', asyn
   t.after(() => pond.close({ timeout: 10 }).catch(() => {}))
   const queue = pond.queue<unknown>('q')
   const { id } = await queue.push(DATA)
-  const db = new DatabaseSync(path)
+  const db = new DatabaseSync(path, { timeout: 5000 })
   t.after(() => db.close())
 
   db.exec('begin immediate')
