@@ -1,21 +1,23 @@
 /**
- * Bells are handed over in a microtask after the call that rang them, at most one of each kind and queue at a time: a burst
+ * Bells within a process, handed over in a microtask after the call that rang them, at most one of each kind and queue at a time: a burst
  * of pushes wakes a worker once. Ringing costs next to nothing while nobody listens.
  */
-
 import type { Bell } from '../store.ts'
 
 /** Beyond this, naming the jobs costs more than letting whoever waits look for itself. */
 const MOST_IDS = 1_000
 
+type Kind = Bell['kind']
+
 export class Bells {
   readonly #listeners = new Set<(bell: Bell) => void>()
-  /** Rung and not handed over yet. */
-  readonly #work = new Set<string>()
-  readonly #room = new Set<string>()
-  /** The same, with the ids of the jobs, by queue. */
-  readonly #finished = new Map<string, string[]>()
-  readonly #cancelled = new Map<string, string[]>()
+  /** Rung and not handed over yet: the ids of the jobs by queue; undefined: any job of the queue. */
+  readonly #rung: Record<Kind, Map<string, string[] | undefined>> = {
+    work: new Map(),
+    room: new Map(),
+    finished: new Map(),
+    cancelled: new Map(),
+  }
   #due = false
 
   listen(listener: (bell: Bell) => void): () => void {
@@ -29,57 +31,29 @@ export class Bells {
     this.#listeners.clear()
   }
 
-  work(queue: string): void {
-    this.#ring(this.#work, queue)
-  }
-
-  room(queue: string): void {
-    this.#ring(this.#room, queue)
-  }
-
-  finished(queue: string, id: string): void {
-    this.#ringFor(this.#finished, queue, id)
-  }
-
-  cancelled(queue: string, id: string): void {
-    this.#ringFor(this.#cancelled, queue, id)
-  }
-
-  #ring(bells: Set<string>, queue: string): void {
+  /** @param id of the job that it rings for; undefined: any of the queue */
+  ring(kind: Kind, queue: string, id?: string): void {
     if (this.#listeners.size === 0) return
-    bells.add(queue)
-    this.#schedule()
-  }
-
-  #ringFor(bells: Map<string, string[]>, queue: string, id: string): void {
-    if (this.#listeners.size === 0) return
-    const ids = bells.get(queue)
-    if (ids === undefined) bells.set(queue, [id])
-    else if (ids.length <= MOST_IDS) ids.push(id)
-    this.#schedule()
-  }
-
-  #schedule(): void {
+    const rung = this.#rung[kind]
+    const ids = rung.get(queue)
+    if (id === undefined || (ids !== undefined && ids.length >= MOST_IDS)) rung.set(queue, undefined)
+    else if (ids !== undefined) ids.push(id)
+    else if (!rung.has(queue)) rung.set(queue, [id])
     if (this.#due) return
     this.#due = true
     queueMicrotask(() => this.#handOver())
   }
 
   #handOver(): void {
-    const bells: Bell[] = []
-    for (const queue of this.#work) bells.push({ kind: 'work', queue })
-    for (const queue of this.#room) bells.push({ kind: 'room', queue })
-    for (const [queue, ids] of this.#finished) bells.push(withIds('finished', queue, ids))
-    for (const [queue, ids] of this.#cancelled) bells.push(withIds('cancelled', queue, ids))
-    this.#work.clear()
-    this.#room.clear()
-    this.#finished.clear()
-    this.#cancelled.clear()
     this.#due = false
+    const bells: Bell[] = []
+    for (const queue of this.#rung.work.keys()) bells.push({ kind: 'work', queue })
+    for (const queue of this.#rung.room.keys()) bells.push({ kind: 'room', queue })
+    for (const kind of ['finished', 'cancelled'] as const) {
+      for (const [queue, ids] of this.#rung[kind])
+        bells.push(ids === undefined ? { kind, queue } : { kind, queue, ids })
+    }
+    for (const rung of Object.values(this.#rung)) rung.clear()
     for (const listener of [...this.#listeners]) for (const bell of bells) listener(bell)
   }
-}
-
-function withIds(kind: 'finished' | 'cancelled', queue: string, ids: string[]): Bell {
-  return ids.length > MOST_IDS ? { kind, queue } : { kind, queue, ids }
 }

@@ -83,7 +83,7 @@ class MemoryStore implements Store {
       queues: this.#queues,
       now: () => this.#now(),
       assertOpen: () => this.#assertOpen(),
-      woke: (queue) => this.#bells.work(queue.name),
+      woke: (queue) => this.#bells.ring('work', queue.name),
     })
   }
 
@@ -93,8 +93,8 @@ class MemoryStore implements Store {
     const queue = this.#queue(settings.queue)
     queue.configure(settings)
     // Either may be what someone waits for: a raised capacity, or the end of a pause.
-    if (settings.capacity !== undefined) this.#bells.room(queue.name)
-    if (settings.paused === false) this.#bells.work(queue.name)
+    if (settings.capacity !== undefined) this.#bells.ring('room', queue.name)
+    if (settings.paused === false) this.#bells.ring('work', queue.name)
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
@@ -120,7 +120,7 @@ class MemoryStore implements Store {
     const stored = new Job(job, queue, this.#places++, now, dueAt)
     this.#jobs.set(stored.id, stored)
     queue.add(stored)
-    if (stored.state === 'waiting') this.#bells.work(queue.name)
+    if (stored.state === 'waiting') this.#bells.ring('work', queue.name)
     return { status: 'pushed', id: job.id }
   }
 
@@ -137,7 +137,7 @@ class MemoryStore implements Store {
       queue.run(job, worker, now, lease)
       claimed.jobs.push(new Claim(job))
     }
-    if (claimed.jobs.length > 0) this.#bells.room(name)
+    if (claimed.jobs.length > 0) this.#bells.ring('room', name)
     if (claimed.jobs.length < limit) claimed.retryAfter = queue.nextDueIn(now)
     return claimed
   }
@@ -155,7 +155,7 @@ class MemoryStore implements Store {
       }
       job.result = copyEncoded(completion.result)
       queue.finish(job, 'done', now)
-      this.#bells.finished(name, job.id)
+      this.#bells.ring('finished', name, job.id)
       outcomes.push('ok')
     }
     return outcomes
@@ -171,7 +171,7 @@ class MemoryStore implements Store {
       job.error = copyError(failure.error)
       if (failure.delay === null || job.attempt >= job.attempts) {
         queue.finish(job, 'dead', now)
-        this.#bells.finished(name, job.id)
+        this.#bells.ring('finished', name, job.id)
         return 'dead'
       }
       const delay = failure.delay === 'backoff' ? delayAfter(queue.backoff, job.attempt, Math.random()) : failure.delay
@@ -181,7 +181,7 @@ class MemoryStore implements Store {
       }
       job.dueAt = now
       queue.wait(job)
-      this.#bells.work(name)
+      this.#bells.ring('work', name)
       return 'retry'
     })
   }
@@ -194,7 +194,7 @@ class MemoryStore implements Store {
       if (job === undefined || queue === undefined) return 'stale'
       job.forgetClaim()
       queue.wait(job)
-      this.#bells.work(name)
+      this.#bells.ring('work', name)
       return 'ok'
     })
   }
@@ -224,9 +224,9 @@ class MemoryStore implements Store {
       if (isFinal(job.state)) return job.state
       const waited = job.state !== 'running'
       this.#queue(job.queue).finish(job, 'cancelled', now)
-      this.#bells.cancelled(job.queue, id)
-      this.#bells.finished(job.queue, id)
-      if (waited) this.#bells.room(job.queue)
+      this.#bells.ring('cancelled', job.queue, id)
+      this.#bells.ring('finished', job.queue, id)
+      if (waited) this.#bells.ring('room', job.queue)
       return 'cancelled'
     })
   }
@@ -259,7 +259,7 @@ class MemoryStore implements Store {
       const job = queue.scheduled.first
       if (job === undefined || job.dueAt > now) return
       queue.wait(job)
-      this.#bells.work(queue.name)
+      this.#bells.ring('work', queue.name)
     }
   }
 
@@ -272,11 +272,11 @@ class MemoryStore implements Store {
       if (state === 'dead') {
         job.error = { code: 'LeaseLost', name: 'MillpondError', message: `Worker ${job.worker} fell silent.` }
         queue.finish(job, 'dead', now)
-        this.#bells.finished(queue.name, job.id)
+        this.#bells.ring('finished', queue.name, job.id)
       } else {
         job.dueAt = now
         queue.wait(job)
-        this.#bells.work(queue.name)
+        this.#bells.ring('work', queue.name)
       }
     }
   }

@@ -111,7 +111,7 @@ class PostgresStore implements Store {
         for (const queue of queues) this.#doorbell.bells.ring('work', queue)
       },
       completed: (queue, id) => {
-        this.#doorbell.bells.ring('finished', queue, [id])
+        this.#doorbell.bells.ring('finished', queue, id)
         this.#doorbell.tell('finished', queue)
       },
     })

@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto'
 import { storeError } from '../../errors.ts'
 import type { Bell } from '../../store.ts'
-import { Bells } from './bells.ts'
+import { Bells } from '../bells.ts'
 import type { Caller } from './caller.ts'
 import { integer, row, text } from './records.ts'
 

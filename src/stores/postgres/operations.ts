@@ -234,7 +234,7 @@ export class Operations {
       const [queue = '', was = ''] = answer.split(' ')
       if (was === 'done' || was === 'dead' || was === 'cancelled') return was
       const kind = was === 'running' ? 'cancelled' : 'room'
-      this.#doorbell.bells.ring('cancelled', queue, [ids[at] ?? ''])
+      this.#doorbell.bells.ring('cancelled', queue, ids[at])
       this.#finished(queue, [ids[at] ?? ''])
       if (kind === 'room') this.#doorbell.bells.ring('room', queue)
       this.#doorbell.tell(kind, queue)
@@ -306,7 +306,7 @@ export class Operations {
 
   #finished(queue: string, ids: readonly string[]): void {
     if (ids.length === 0) return
-    this.#doorbell.bells.ring('finished', queue, ids)
+    for (const id of ids) this.#doorbell.bells.ring('finished', queue, id)
     this.#doorbell.tell('finished', queue)
   }
 }

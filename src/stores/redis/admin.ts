@@ -103,7 +103,7 @@ export class RedisAdmin implements StoreAdmin {
   async #requeue(partition: Partition, limit: number, from: number, ids: readonly Buffer[]) {
     const answer = await this.#shared.ask('requeue', partition, [limit, from], ids, { safe: true })
     const [back = 0, stayed = 0] = answer.map(numberIn)
-    if (back > 0) this.#shared.bells.work(partition.queue)
+    if (back > 0) this.#shared.bells.ring('work', partition.queue)
     return { back, stayed }
   }
 }

@@ -63,7 +63,7 @@ export class Claimer {
       partitions.length === 1 && only !== undefined
         ? await this.#from(only, request, request.limit)
         : await this.#fromAll(partitions, request)
-    if (jobs.length > 0) bells.room(request.queue)
+    if (jobs.length > 0) bells.ring('room', request.queue)
     return { now, lease, jobs, retryAfter: jobs.length < request.limit ? retryAfter : null }
   }
 
@@ -159,7 +159,7 @@ export class Claimer {
       jobs.flatMap(({ id, fence }) => [idBytes(id), fence]),
       { again: true },
     )
-    this.#shared.bells.work(partition.queue)
+    this.#shared.bells.ring('work', partition.queue)
     return true
   }
 

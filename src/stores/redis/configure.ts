@@ -30,8 +30,8 @@ export class Configured {
     }
     await Promise.all(partitions.map((partition) => this.#send(partition, settings, count)))
     this.#settings.set(queue, { ...this.#settings.get(queue), ...settings })
-    if (capacity !== undefined) bells.room(queue)
-    if (settings.paused === false) bells.work(queue)
+    if (capacity !== undefined) bells.ring('room', queue)
+    if (settings.paused === false) bells.ring('work', queue)
   }
 
   /** The server knows of no settings of this queue: it was emptied, or came back with less. What was set here is set again. */

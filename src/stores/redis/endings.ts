@@ -54,7 +54,8 @@ export class Endings {
       },
       outcomes: HOLD_OUTCOMES,
     })
-    for (const [i, { id }] of completions.entries()) if (outcomes[i] === 'ok') this.#shared.bells.finished(queue, id)
+    for (const [i, { id }] of completions.entries())
+      if (outcomes[i] === 'ok') this.#shared.bells.ring('finished', queue, id)
     return outcomes
   }
 
@@ -66,8 +67,8 @@ export class Endings {
       outcomes: FAIL_OUTCOMES,
     })
     for (const [i, { id, delay }] of failures.entries()) {
-      if (outcomes[i] === 'dead') this.#shared.bells.finished(queue, id)
-      else if (outcomes[i] === 'retry' && delay === 0) this.#shared.bells.work(queue)
+      if (outcomes[i] === 'dead') this.#shared.bells.ring('finished', queue, id)
+      else if (outcomes[i] === 'retry' && delay === 0) this.#shared.bells.ring('work', queue)
     }
     return outcomes
   }
@@ -78,7 +79,7 @@ export class Endings {
       args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
       outcomes: HOLD_OUTCOMES,
     })
-    if (outcomes.includes('ok')) this.#shared.bells.work(queue)
+    if (outcomes.includes('ok')) this.#shared.bells.ring('work', queue)
     return outcomes
   }
 

@@ -67,9 +67,9 @@ export class Lookup {
       for (const [i, answer] of answers.entries()) {
         const id = some[i]
         if (id === undefined || (answer !== 'waited' && answer !== 'ran')) continue
-        bells.cancelled(partition.queue, id)
-        bells.finished(partition.queue, id)
-        if (answer === 'waited') bells.room(partition.queue)
+        bells.ring('cancelled', partition.queue, id)
+        bells.ring('finished', partition.queue, id)
+        if (answer === 'waited') bells.ring('room', partition.queue)
       }
       return answers
     })

@@ -79,7 +79,7 @@ export class Pusher {
     const [listed, ...answers] = await this.#shared.ask('push', partition, head, items, { safe: true, inDoubt })
     if (listed !== 1) this.#configured.lost(queue)
     if (listed === undefined) return null
-    if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) this.#shared.bells.work(queue)
+    if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) this.#shared.bells.ring('work', queue)
     if (listed === 1) partition.listed()
     else await this.#shared.list(partition)
     const outcomes = jobs.map(({ id }, at) => outcomeOf(answers[at], id))

@@ -107,8 +107,8 @@ export class Sweeper {
     swept.expired += expired
     for (const { id, attempt, state } of lost) {
       swept.lost.push({ id, queue, attempt, state })
-      if (state === 'dead') bells.finished(queue, id)
+      if (state === 'dead') bells.ring('finished', queue, id)
     }
-    if (promoted > 0 || lost.some(({ state }) => state === 'waiting')) bells.work(queue)
+    if (promoted > 0 || lost.some(({ state }) => state === 'waiting')) bells.ring('work', queue)
   }
 }
