@@ -22,8 +22,9 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
       const proxy = await startProxy(Number(url.port))
       url.host = `127.0.0.1:${proxy.port}`
       const schema = newSchema()
-      const store = await open(url, { schema, timeout: 300 })
+      // Laid down by the one with time enough for it.
       const other = await open(urlOf('postgres'), { schema })
+      const store = await open(url, { schema, timeout: 300 })
       try {
         const heard: Bell[] = []
         store.listen((bell) => heard.push(bell))
@@ -74,6 +75,7 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
     const proxy = await startProxy(Number(url.port))
     url.host = `127.0.0.1:${proxy.port}`
     const schema = newSchema()
+    await (await open(urlOf('postgres'), { schema })).close()
     const store = await open(url, { schema, timeout: 300 })
     try {
       store.listen(() => {})
