@@ -1,8 +1,8 @@
 /**
- * What servers cost while eight producers and eight workers are connected and nobody has anything to do: CPU of the server with
- * all its processes, in per cent of one core. Linux only.
+ * What servers cost while producers and workers are connected and nobody has anything to do: CPU of the server with all its
+ * processes, in per cent of one core; with one queue, and with thousands that were all used. Beside it, how long a push takes there. Linux only.
  *
- *   node lab/idle/main.ts [--seconds 10] [--each 8]
+ *   node lab/idle/main.ts [--seconds 10] [--each 8] [--queues 5000]
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,20 +10,29 @@ import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { Millpond } from '../../src/index.ts'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { startRedis } from '../../test/servers/redis.ts'
+import { quantile } from '../bench/statistics.ts'
 import { familyCpu } from './cpu.ts'
 
-/** Most that PostgreSQL may use, in per cent of one core. */
-const BAR = 2
+/** Most that PostgreSQL may use with one queue, and either server with many, in per cent of one core. */
+const MAX_CPU_OF_ONE_QUEUE = 2
+const MAX_CPU_OF_MANY_QUEUES = 5
 /** From the last job until the measurement begins: connecting, migrating and compiling are over then, in milliseconds. */
 const SETTLE = 5000
+const TIMED_PUSHES = 2000
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '10' }, each: { type: 'string', default: '8' } },
+  options: {
+    seconds: { type: 'string', default: '10' },
+    each: { type: 'string', default: '8' },
+    queues: { type: 'string', default: '5000' },
+  },
 })
 const seconds = Number(values.seconds)
 const each = Number(values.each)
+const manyQueues = Number(values.queues)
 
 interface Server {
   pid: number
@@ -47,8 +56,40 @@ async function members(url: string): Promise<ChildProcess[]> {
   return children
 }
 
-/** @returns per cent of one core: the server's, and that of all producers and workers */
-async function measure(server: Server, url: string | undefined): Promise<{ server: number; each: number }> {
+/** Each gets a job that stays. */
+async function makeQueues(url: string, count: number): Promise<void> {
+  const pond = await Millpond.open(url)
+  for (let from = 1; from < count; from += 100) {
+    const names = Array.from({ length: Math.min(100, count - from) }, (_, n) => `queue-${from + n}`)
+    await Promise.all(names.map((name) => pond.queue(name).push(name)))
+  }
+  await pond.close()
+}
+
+/** Median ms of a push, one awaited after the other, to a queue that nobody works on. */
+async function timePushes(url: string): Promise<number> {
+  const pond = await Millpond.open(url)
+  const queue = pond.queue('timed')
+  const times: number[] = []
+  for (let n = 0; n < TIMED_PUSHES; n++) {
+    const began = performance.now()
+    await queue.push(n)
+    if (n >= TIMED_PUSHES / 4) times.push(performance.now() - began)
+  }
+  await pond.close()
+  return quantile(times, 0.5)
+}
+
+interface Usage {
+  /** Per cent of one core: the server's, and that of each producer and worker. */
+  server: number
+  each: number
+  /** ms */
+  push: number
+}
+
+async function measure(server: Server, url: string | undefined, queues: number): Promise<Usage> {
+  if (url !== undefined) await makeQueues(url, queues)
   const children = url === undefined ? [] : await members(url)
   await sleep(SETTLE)
   const usage = () => ({
@@ -60,6 +101,7 @@ async function measure(server: Server, url: string | undefined): Promise<{ serve
   await sleep(seconds * 1000)
   const after = usage()
   const percent = (used: number): number => (used / ((after.at - before.at) / 1000)) * 100
+  const push = url === undefined ? Number.NaN : await timePushes(url)
   await Promise.all(
     children.map(async (child) => {
       const gone = once(child, 'exit')
@@ -70,26 +112,34 @@ async function measure(server: Server, url: string | undefined): Promise<{ serve
   return {
     server: percent(after.server - before.server),
     each: children.length === 0 ? 0 : percent(after.each - before.each) / children.length,
+    push,
   }
 }
 
 const [postgres, redis] = await Promise.all([startPostgres(), startRedis()])
 try {
-  const rows: [name: string, server: Server, url: string | undefined, bar: number | undefined][] = [
-    ['PostgreSQL, nobody connected', postgres, undefined, undefined],
-    ['PostgreSQL', postgres, postgres.url, BAR],
-    ['PostgreSQL, without LISTEN (?listen=off)', postgres, `${postgres.url}?listen=off`, undefined],
-    ['Redis, nobody connected', redis, undefined, undefined],
-    ['Redis', redis, redis.url, undefined],
+  const many = `${manyQueues.toLocaleString('en')} queues`
+  const withoutListen = `${postgres.url}?listen=off`
+  // One queue comes first: the others stay.
+  const rows: [name: string, server: Server, url: string | undefined, queues: number, maxCpu: number | undefined][] = [
+    ['PostgreSQL, nobody connected', postgres, undefined, 0, undefined],
+    ['PostgreSQL', postgres, postgres.url, 1, MAX_CPU_OF_ONE_QUEUE],
+    ['PostgreSQL, without LISTEN (?listen=off)', postgres, withoutListen, 1, undefined],
+    [`PostgreSQL, ${many}`, postgres, postgres.url, manyQueues, MAX_CPU_OF_MANY_QUEUES],
+    [`PostgreSQL, without LISTEN, ${many}`, postgres, withoutListen, manyQueues, undefined],
+    ['Redis, nobody connected', redis, undefined, 0, undefined],
+    ['Redis', redis, redis.url, 1, undefined],
+    [`Redis, ${many}`, redis, redis.url, manyQueues, MAX_CPU_OF_MANY_QUEUES],
   ]
   console.log(`${each} producers and ${each} workers with nothing to do, over ${seconds} s; Node ${process.version}, load ${loadavg()[0]?.toFixed(1)} before
 
-| server | its CPU, % of a core | of each producer and worker | bar |
-| --- | ---: | ---: | --- |`)
-  for (const [name, server, url, bar] of rows) {
-    const used = await measure(server, url)
-    const verdict = bar === undefined ? '' : `< ${bar} % ${used.server < bar ? '✓' : '✗'}`
-    console.log(`| ${name} | ${used.server.toFixed(2)} | ${used.each.toFixed(2)} | ${verdict} |`)
+| server | its CPU, % of a core | of each producer and worker | one push, ms | bar |
+| --- | ---: | ---: | ---: | --- |`)
+  for (const [name, server, url, queues, maxCpu] of rows) {
+    const used = await measure(server, url, queues)
+    const verdict = maxCpu === undefined ? '' : `< ${maxCpu} % ${used.server < maxCpu ? '✓' : '✗'}`
+    const push = Number.isNaN(used.push) ? '' : used.push.toFixed(2)
+    console.log(`| ${name} | ${used.server.toFixed(2)} | ${used.each.toFixed(2)} | ${push} | ${verdict} |`)
   }
 } finally {
   await Promise.all([postgres.stop(), redis.stop()])

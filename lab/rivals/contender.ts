@@ -8,6 +8,8 @@ export interface Setting {
   concurrency: number
   /** Finished jobs leave at once; else they stay for an hour. Graphile Worker always removes them. */
   forget: boolean
+  /** How jobs come to be claimable: at once; a tenth of them once more, after their first attempt failed; or all 50 ms after their push. Millpond alone. */
+  path?: 'plain' | 'retried' | 'delayed'
 }
 
 export type Open = (setting: Setting) => Promise<Contender>

@@ -1,6 +1,6 @@
 /** What is measured; each kind is one file in `measures/`, and runs in a fresh process, on a server with nothing in it. */
 import type { PushTask as BenchPush } from '../bench/measure.ts'
-import type { ContenderName } from './contender.ts'
+import type { ContenderName, Setting } from './contender.ts'
 
 export interface PushTask {
   measure: 'push'
@@ -34,6 +34,7 @@ export interface PinnedTask {
   seconds: number
   /** Jobs pushed, then drained, again and again. */
   cycle: number
+  path: NonNullable<Setting['path']>
 }
 /** What to measure, whoever it is measured with. */
 export type Kind = PushTask | DrainTask | WaitTask | BytesTask | BacklogTask | PinnedTask

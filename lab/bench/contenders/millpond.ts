@@ -1,7 +1,7 @@
 /** Millpond through its public API. Nothing is tuned but that the memory queue may hold the whole backlog. */
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Millpond, type Queue, type Worker } from '../../../src/index.ts'
+import { Millpond, type Queue, type QueueOptions, type Worker } from '../../../src/index.ts'
 import type { Contender, Handler, Item, Line, Open, Setting } from '../contender.ts'
 
 export const open: Open = async (setting) => {
@@ -27,10 +27,12 @@ export function line(
   name: string,
   handler: Handler,
   { concurrency, forget, durability }: Setting,
+  { retry = {}, delay = 0 }: { retry?: NonNullable<QueueOptions<Item>['retry']>; delay?: number } = {},
 ): Line {
   const queue: Queue<Item> = pond.queue<Item>(name, {
     ...(durability === 'none' ? { capacity: null } : {}),
     ...(forget ? { keep: { done: 0 } } : {}),
+    retry,
   })
   let worker: Worker | undefined
   let handled = 0
@@ -38,7 +40,7 @@ export function line(
   let reached = () => {}
   return {
     push: (item) => queue.push(item),
-    pushMany: (items) => queue.pushMany(items),
+    pushMany: (items) => (delay === 0 ? queue.pushMany(items) : queue.pushMany(items, { delay })),
     work() {
       worker = queue.work(
         (job) => {

@@ -26,9 +26,9 @@ interface Cycle {
   drain: number
 }
 
-export const pinned: Measure<PinnedTask> = async ({ contender, url, seconds, cycle }) => {
-  const held = await Side.open(contender, url, cycle)
-  const free = await Side.open(contender, await besides(url), cycle)
+export const pinned: Measure<PinnedTask> = async ({ contender, url, seconds, cycle, path }) => {
+  const held = await Side.open(contender, url, cycle, path)
+  const free = await Side.open(contender, await besides(url), cycle, path)
   const old = new pg.Client(url)
   await old.connect()
   await old.query('begin isolation level repeatable read')
@@ -67,15 +67,26 @@ class Side {
   #first = 0
   #last = 0
 
-  static async open(name: ContenderName, url: string, size: number): Promise<Side> {
-    return new Side(await openContender(name, { url, concurrency: SLOTS, forget: false }), url, size)
+  static async open(name: ContenderName, url: string, size: number, path: PinnedTask['path']): Promise<Side> {
+    return new Side(await openContender(name, { url, concurrency: SLOTS, forget: false, path }), url, size, path)
   }
 
-  constructor(contender: Awaited<ReturnType<typeof openContender>>, url: string, size: number) {
+  constructor(
+    contender: Awaited<ReturnType<typeof openContender>>,
+    url: string,
+    size: number,
+    path: PinnedTask['path'],
+  ) {
     this.#url = url
     this.#size = size
     const edge = Math.ceil(size * EDGE)
-    this.#line = contender.line('pinned', async () => {
+    const failed = new Set<number>()
+    this.#line = contender.line('pinned', async ({ n }) => {
+      // Of each cycle every tenth, at its first attempt.
+      if (path === 'retried' && n % 10 === 0 && !failed.delete(n)) {
+        failed.add(n)
+        throw new Error('once more')
+      }
       this.#at++
       if (this.#at === edge) this.#first = performance.now()
       if (this.#at === size - edge) this.#last = performance.now()

@@ -3,6 +3,7 @@ import { MISSING, type Summary } from '../../bench/statistics.ts'
 import type { ContenderName } from '../contender.ts'
 import { type Figures, inTurn } from '../runner.ts'
 import type { Section } from '../section.ts'
+import type { PinnedTask } from '../task.ts'
 
 const OURS = 'Millpond on PostgreSQL'
 /** Jobs of a cycle: about as long for each. */
@@ -12,6 +13,15 @@ const CYCLES = {
   'Graphile Worker': 2000,
   'pg-boss': 10_000,
 } satisfies Partial<Record<ContenderName, number>>
+
+const RUNS: { contender: keyof typeof CYCLES; path: PinnedTask['path']; title: string }[] = [
+  { contender: OURS, path: 'plain', title: OURS },
+  { contender: OURS, path: 'retried', title: `${OURS}, a tenth of the jobs fail once` },
+  { contender: OURS, path: 'delayed', title: `${OURS}, every job is delayed by 50 ms` },
+  { contender: 'Graphile Worker, local queue', path: 'plain', title: 'Graphile Worker, local queue' },
+  { contender: 'Graphile Worker', path: 'plain', title: 'Graphile Worker' },
+  { contender: 'pg-boss', path: 'plain', title: 'pg-boss' },
+]
 
 const FIGURES: { name: string; figure: string; unit: Row['unit']; judged?: true }[] = [
   { name: 'drain in the last fifth', figure: 'drain', unit: 'jobs/s', judged: true },
@@ -26,11 +36,12 @@ const FIGURES: { name: string; figure: string; unit: Row['unit']; judged?: true 
 export const pinned: Section = async function* (stage) {
   const { minutes } = stage.options
   const place = await stage.postgres()
-  for (const [contender, cycle] of Object.entries(CYCLES) as [keyof typeof CYCLES, number][]) {
-    const task = { measure: 'pinned', contender, seconds: minutes * 60, cycle } as const
+  for (const { contender, path, title } of RUNS) {
+    const cycle = CYCLES[contender]
+    const task = { measure: 'pinned', contender, seconds: minutes * 60, cycle, path } as const
     const [figures] = await inTurn([task], 1, place, stage.tell, stage.fail)
     yield {
-      title: `${contender}: ${minutes} min of load while an old transaction is open`,
+      title: `${title}: ${minutes} min of load while an old transaction is open`,
       own: 'with it',
       rows: FIGURES.map((figure) => row(figure, contender === OURS, figures)),
       notes: [
