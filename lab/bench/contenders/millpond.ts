@@ -27,7 +27,7 @@ export function line(
   name: string,
   handler: Handler,
   { concurrency, forget, durability }: Setting,
-  { retry = {}, delay = 0 }: { retry?: NonNullable<QueueOptions<Item>['retry']>; delay?: number } = {},
+  { retry = {}, delay = 0 }: { retry?: NonNullable<QueueOptions['retry']>; delay?: number } = {},
 ): Line {
   const queue: Queue<Item> = pond.queue<Item>(name, {
     ...(durability === 'none' ? { capacity: null } : {}),
