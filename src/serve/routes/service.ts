@@ -1,7 +1,7 @@
 /** What the service tells of itself. */
 import { answer, jsonText } from '../../web/answer.ts'
+import * as schemas from '../api-schemas.ts'
 import { type Route, route } from '../route.ts'
-import * as shapes from '../shapes.ts'
 import type { Parts } from './parts.ts'
 
 /** Milliseconds that a look at the store serves: anybody may ask, and must not keep the store busy with it. */
@@ -21,7 +21,7 @@ export function serviceRoutes({ store }: Parts, document: () => Record<string, u
       tag: 'service',
       summary: 'Whether the service and its store can be reached',
       open: true,
-      answers: { 200: { description: 'They can.', schema: shapes.health } },
+      answers: { 200: { description: 'They can.', schema: schemas.health } },
       problems: [503],
       handle: async ({ request }) => {
         const now = performance.now()
