@@ -3,7 +3,7 @@
  * table, so that the description cannot differ from what is served.
  */
 import { segmentsOf } from '../web/path.ts'
-import type { Members, Properties, Schema } from './schema.ts'
+import type { Properties, Query, Schema } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -25,7 +25,7 @@ export interface Call<Body, Query> {
   body: Body
 }
 
-export interface Route<Body = unknown, Query extends Properties = Properties> {
+export interface Route<Body = unknown, Parameters extends Properties = Properties> {
   method: Method
   /** With `{name}` for what varies. A segment is matched by one segment. */
   path: string
@@ -34,7 +34,7 @@ export interface Route<Body = unknown, Query extends Properties = Properties> {
   tag: 'jobs' | 'claims' | 'queues' | 'service'
   summary: string
   description?: string
-  query?: Query
+  query?: Parameters
   /** Request headers that have a meaning here. */
   headers?: Properties
   /**
@@ -48,11 +48,13 @@ export interface Route<Body = unknown, Query extends Properties = Properties> {
   /** Answered without a token. */
   open?: boolean
   /** May throw Refusals and MillpondErrors. */
-  handle(call: Call<Body, Members<Record<never, Schema>, Query>>): Response | Promise<Response>
+  handle(call: Call<Body, Query<Parameters>>): Response | Promise<Response>
 }
 
 /** Forgets the types of body and query: they have been checked by the route's schemas when `handle` is called. */
-export function route<Body = unknown, Query extends Properties = Properties>(route: Route<Body, Query>): Route {
+export function route<Body = unknown, Parameters extends Properties = Properties>(
+  route: Route<Body, Parameters>,
+): Route {
   return route as Route
 }
 

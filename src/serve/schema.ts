@@ -45,6 +45,9 @@ export type Members<Required, Optional> = { [Name in keyof Required]: Fitting<Re
   [Name in keyof Optional]?: Fitting<Optional[Name]>
 }
 
+/** The type of a query, all of whose parameters may be left out. */
+export type Query<Parameters> = Members<Record<never, Schema>, Parameters>
+
 export function string(rules: Rules = {}): Schema<string> {
   return { ...rules, type: 'string' }
 }

@@ -1,11 +1,12 @@
 /** Queues as those who run them see them. */
 import type { JobInfo } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
+import { defined } from '../../options.ts'
 import { JOB_STATES, setsNothing } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
 import * as schemas from '../api-schemas.ts'
 import { type Route, route } from '../route.ts'
-import { integer, type Members, oneOf, type Schema } from '../schema.ts'
+import { integer, oneOf, type Query } from '../schema.ts'
 import { listView, reportView } from '../views.ts'
 import { type Parts, REQUESTED_WITH } from './parts.ts'
 
@@ -106,10 +107,7 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
     }),
   ]
 
-  async function page(
-    name: string,
-    query: Members<Record<never, Schema>, typeof LIST_QUERY>,
-  ): Promise<{ jobs: JobInfo[]; next?: string }> {
+  async function page(name: string, query: Query<typeof LIST_QUERY>): Promise<{ jobs: JobInfo[]; next?: string }> {
     const { state = 'dead', limit = 20 } = query
     const queue = pond.queue(name)
     const jobs: JobInfo[] = []
@@ -117,11 +115,11 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
     let after = query.after?.toLowerCase()
     for (;;) {
       const asked = Math.min(MAX_JOBS_PER_CALL, limit - jobs.length)
-      const bite = await queue.jobs(state, { limit: asked, ...(after === undefined ? {} : { after }) })
-      jobs.push(...bite)
-      after = bite.at(-1)?.id
-      if (bite.length < asked || after === undefined) return { jobs }
-      bytes += bite.reduce((sum, job) => sum + sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress), 0)
+      const got = await queue.jobs(state, { limit: asked, ...defined({ after }) })
+      jobs.push(...got)
+      after = got.at(-1)?.id
+      if (got.length < asked || after === undefined) return { jobs }
+      bytes += got.reduce((sum, job) => sum + sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress), 0)
       if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }
     }
   }
