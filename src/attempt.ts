@@ -20,11 +20,11 @@ export interface Arrival {
   readonly now: number
   /** `performance.now()` at which it arrived. */
   readonly at: number
-  /** `performance.now()` until which its leases hold for certain; past it, the store decides. */
+  /** `performance.now()` until which its leases hold for certain. */
   readonly heldUntil: number
 }
 
-/** A claimed job while this worker holds it: buffered, then running, then settling, then let go. */
+/** A claimed job while this worker holds it: buffered, then running, then ending, then let go. */
 export class Attempt implements Context, Linked<Attempt> {
   /** Its place among the buffered ones, then among the running ones; null: it is neither. */
   prev: Attempt | null = null
@@ -33,40 +33,34 @@ export class Attempt implements Context, Linked<Attempt> {
   readonly claimed: ClaimedJob
   readonly #arrival: Arrival
   readonly #terms: AttemptTerms
-  /** `performance.now()` until which an extended lease holds; null: it was not extended. */
-  #extendedUntil: number | null = null
+  /** `performance.now()` until which its lease holds for certain; past it, the store decides. */
+  heldUntil: number
   /** `performance.now()` at which the handler was called, and at which it ended. Not a number before: a field that holds a fraction later costs less if it never held an integer. */
   startedAt = Number.NaN
   finishedAt = Number.NaN
   /** Told by the handler, not yet by us. */
   unreported: Encoded | null = null
+  /** Ends it when its handler has run for too long. */
+  timeout: NodeJS.Timeout | undefined
   transaction: StoreTransaction | undefined
   /** It has a slot, but its handler is not called before the replica is ready for it. */
   heldBack = false
   reads: ReplicaQuery | undefined
   /** Its ending is on the way to the store. */
-  settling = false
+  ending = false
   #over: MillpondError | undefined
   #controller: AbortController | undefined
 
   constructor(claimed: ClaimedJob, arrival: Arrival, terms: AttemptTerms) {
     this.claimed = claimed
     this.#arrival = arrival
+    this.heldUntil = arrival.heldUntil
     this.#terms = terms
   }
 
   /** `performance.now()` at which its claim arrived. */
   get arrived(): number {
     return this.#arrival.at
-  }
-
-  /** `performance.now()` until which its lease holds for certain; past it, the store decides. */
-  get heldUntil(): number {
-    return this.#extendedUntil ?? this.#arrival.heldUntil
-  }
-
-  set heldUntil(until: number) {
-    this.#extendedUntil = until
   }
 
   /** Milliseconds from due to started: first by the store's clock, from the arrival on by ours. */
@@ -94,10 +88,8 @@ export class Attempt implements Context, Linked<Attempt> {
 
   // Made when first asked for: most handlers never look, and a controller costs more than the rest of an attempt.
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.#over !== undefined) this.#controller.abort(this.#over)
-    }
+    this.#controller ??= new AbortController()
+    if (this.#over !== undefined) this.#controller.abort(this.#over)
     return this.#controller.signal
   }
 

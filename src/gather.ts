@@ -1,15 +1,16 @@
 /**
- * Group commit. An item that comes while a call may be made goes out at the end of the turn, with whatever else came in
+ * The one batcher (group commit). An item that comes while a call may be made goes out at the end of the turn, with whatever else came in
  * it; items that come while all calls that are allowed at once are under way wait for one to end and go together. So
  * grouping never adds latency, unless `within` asks for it.
  */
+import { type Linked, LinkedList } from './linked-list.ts'
 
-interface Entry<In, Out> {
+/** In the list of those that wait until it is sent or leaves. */
+interface Entry<In, Out> extends Linked<Entry<In, Out>> {
   item: In
   bytes: number
   /** When it came, by `performance.now()`; 0 where nobody asks. */
   at: number
-  state: 'waiting' | 'sent' | 'left'
   resolve: (out: Out) => void
   reject: (error: unknown) => void
 }
@@ -34,7 +35,7 @@ export interface GatherLimits {
 }
 
 /** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
-const OVERLAPPING = 16
+const MIN_OVERLAPPING_ITEMS = 16
 
 export class Gather<In, Out> {
   readonly #send: (items: In[]) => Promise<readonly (Out | Error)[]>
@@ -44,12 +45,7 @@ export class Gather<In, Out> {
   readonly #within: number
   readonly #overlap: boolean
   readonly #patience: number | undefined
-  /** Those that wait, behind some that were sent: to move them up at each call would cost more the more there are. */
-  #waiting: Entry<In, Out>[] = []
-  /** How many were sent. */
-  #gone = 0
-  /** Of those that wait: how many have left, and the bytes of the others. */
-  #left = 0
+  readonly #waiting = new LinkedList<Entry<In, Out>>()
   #waitingBytes = 0
   #underWay = 0
   #planned = false
@@ -70,7 +66,7 @@ export class Gather<In, Out> {
 
   /** How many items wait for their call. */
   get waiting(): number {
-    return this.#waiting.length - this.#gone - this.#left
+    return this.#waiting.size
   }
 
   /** How many calls are under way. */
@@ -85,9 +81,9 @@ export class Gather<In, Out> {
   add(item: In, bytes: number, signal?: AbortSignal): Promise<Out> {
     return new Promise((resolve, reject) => {
       const at = this.#within === 0 ? 0 : performance.now()
-      const entry: Entry<In, Out> = { item, bytes, at, state: 'waiting', resolve, reject }
-      if (signal !== undefined) this.#mayLeave(entry, signal)
-      this.#waiting.push(entry)
+      const entry: Entry<In, Out> = { item, bytes, at, resolve, reject, prev: null, next: null, list: null }
+      if (signal !== undefined) this.#leaveOn(signal, entry)
+      this.#waiting.append(entry)
       this.#waitingBytes += bytes
       if (this.#planned) return
       if (this.#mayCall()) this.#plan()
@@ -103,7 +99,8 @@ export class Gather<In, Out> {
 
   #mayCall(): boolean {
     return (
-      this.#underWay < this.#calls || (this.#overlap && this.#underWay === this.#calls && this.waiting >= OVERLAPPING)
+      this.#underWay < this.#calls ||
+      (this.#overlap && this.#underWay === this.#calls && this.waiting >= MIN_OVERLAPPING_ITEMS)
     )
   }
 
@@ -119,9 +116,7 @@ export class Gather<In, Out> {
   #plan(): void {
     if (this.#within > 0 && !this.#full()) {
       if (this.#timer !== undefined) return
-      this.#forgetGone()
-      const oldest = this.#waiting.find((entry) => entry.state === 'waiting')
-      const rest = oldest === undefined ? 0 : oldest.at + this.#within - performance.now()
+      const rest = (this.#waiting.first?.at ?? 0) + this.#within - performance.now()
       if (rest > 0) {
         this.#timer = setTimeout(() => {
           this.#timer = undefined
@@ -190,37 +185,32 @@ export class Gather<In, Out> {
   }
 
   #take(): Entry<In, Out>[] {
-    this.#forgetLeft()
     const { waiting } = this
-    const inTwo = this.#overlap && this.#underWay === 0 && waiting >= 2 * OVERLAPPING
+    const inTwo = this.#overlap && this.#underWay === 0 && waiting >= 2 * MIN_OVERLAPPING_ITEMS
     const most = Math.min(this.#items, inTwo ? Math.ceil(waiting / 2) : waiting)
     const taken: Entry<In, Out>[] = []
     let bytes = 0
-    for (let at = this.#gone; taken.length < most; at++) {
-      const entry = this.#waiting[at]
-      if (entry === undefined) break
+    for (let entry = this.#waiting.first; entry !== null && taken.length < most; entry = this.#waiting.first) {
       if (taken.length > 0 && bytes + entry.bytes > this.#bytes) break
+      this.#remove(entry)
       bytes += entry.bytes
-      entry.state = 'sent'
       taken.push(entry)
     }
-    this.#waitingBytes -= bytes
-    this.#gone += taken.length
-    if (this.#gone > this.#waiting.length / 2) this.#forgetGone()
     return taken
   }
 
-  #mayLeave(entry: Entry<In, Out>, signal: AbortSignal): void {
+  #remove(entry: Entry<In, Out>): void {
+    this.#waiting.remove(entry)
+    this.#waitingBytes -= entry.bytes
+  }
+
+  #leaveOn(signal: AbortSignal, entry: Entry<In, Out>): void {
     const { resolve, reject } = entry
     const leave = () => {
       reject(signal.reason)
-      if (entry.state !== 'waiting') return
-      entry.state = 'left'
-      this.#left++
-      this.#waitingBytes -= entry.bytes
-      // Once half of them have left they are cleared away, so that a call that hangs does not let them pile up.
-      if (this.#left > (this.#waiting.length - this.#gone) / 2) this.#forgetLeft()
-      // Whoever waits for the rest to be flushed is told at the end of the turn, even if nothing is left to be sent.
+      if (entry.list === null) return
+      this.#remove(entry)
+      // `flushed` is told at the end of the turn, even if nothing is left to be sent.
       if (this.#idle.length > 0 && this.waiting === 0 && !this.#planned && this.#underWay === 0) this.#planNow()
     }
     signal.addEventListener('abort', leave, { once: true })
@@ -232,18 +222,6 @@ export class Gather<In, Out> {
       signal.removeEventListener('abort', leave)
       reject(error)
     }
-  }
-
-  #forgetLeft(): void {
-    if (this.#left === 0) return
-    this.#waiting = this.#waiting.filter((entry) => entry.state === 'waiting')
-    this.#gone = 0
-    this.#left = 0
-  }
-
-  #forgetGone(): void {
-    this.#waiting.splice(0, this.#gone)
-    this.#gone = 0
   }
 }
 

@@ -47,53 +47,43 @@ export function merge(into: Record<number, number>, from: Record<number, number>
 /** Since 1970 no Date is further away than 8.64e15 ms, which is in bucket 504; what is longer counts there, too. */
 const BUCKETS = 505
 
-interface Slice {
-  wait: Uint32Array
-  run: Uint32Array
-  /** Nothing was added since it was taken. */
-  empty: boolean
-}
-
-function sparse(counts: Uint32Array): Record<number, number> {
-  const buckets: Record<number, number> = {}
-  for (const [bucket, count] of counts.entries()) if (count > 0) buckets[bucket] = count
-  return buckets
-}
-
-/** What one queue's worker has seen since it last told the store. */
-export class Recorder {
+/** What one queue's worker has measured since it last told the store. */
+export class HistogramRecorder {
   readonly #queue: string
   /** By priority. */
-  readonly #slices: (Slice | undefined)[] = new Array(10)
+  #wait: (Uint32Array | undefined)[] = []
+  #run: (Uint32Array | undefined)[] = []
 
   constructor(queue: string) {
     this.#queue = queue
   }
 
   add(priority: number, metric: Metric, ms: number): void {
-    let slice = this.#slices[priority]
-    if (slice === undefined) {
-      slice = { wait: new Uint32Array(BUCKETS), run: new Uint32Array(BUCKETS), empty: true }
-      this.#slices[priority] = slice
+    const counts = metric === 'wait' ? this.#wait : this.#run
+    let buckets = counts[priority]
+    if (buckets === undefined) {
+      buckets = new Uint32Array(BUCKETS)
+      counts[priority] = buckets
     }
-    const buckets = metric === 'wait' ? slice.wait : slice.run
     const bucket = Math.min(bucketOf(ms), BUCKETS - 1)
     buckets[bucket] = (buckets[bucket] ?? 0) + 1
-    slice.empty = false
   }
 
   /** Hands over everything and starts anew. */
   take(): HistogramSlice[] {
-    const taken: HistogramSlice[] = []
-    for (const [priority, slice] of this.#slices.entries()) {
-      if (slice === undefined || slice.empty) continue
-      for (const metric of ['wait', 'run'] as const) {
-        const buckets = sparse(slice[metric])
-        if (Object.keys(buckets).length > 0) taken.push({ queue: this.#queue, priority, metric, buckets })
-        slice[metric].fill(0)
-      }
-      slice.empty = true
-    }
+    const taken = [...this.#slices('wait', this.#wait), ...this.#slices('run', this.#run)]
+    this.#wait = []
+    this.#run = []
     return taken
   }
+
+  #slices(metric: Metric, counts: readonly (Uint32Array | undefined)[]): HistogramSlice[] {
+    return [...counts.entries()].flatMap(([priority, buckets]) => {
+      return buckets === undefined ? [] : { queue: this.#queue, priority, metric, buckets: sparse(buckets) }
+    })
+  }
+}
+
+function sparse(counts: Uint32Array): Record<number, number> {
+  return Object.fromEntries([...counts.entries()].filter(([, count]) => count > 0))
 }

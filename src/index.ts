@@ -10,7 +10,7 @@ export {
   type BatchStats,
   batch,
 } from './batch.ts'
-export type { CloseOptions, CloseReport, PondCloseOptions } from './closing.ts'
+export type { CloseOptions, CloseReport, PondCloseOptions } from './close-options.ts'
 export {
   type CoalesceCallOptions,
   type Coalesced,

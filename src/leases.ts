@@ -9,39 +9,36 @@ import type { Store } from './store.ts'
 /** How soon a report goes out, so that a handler that reports in a loop costs few calls. */
 const REPORT_AFTER = 250
 
+/** What lease renewal needs of its worker. */
+export interface LeaseHolder {
+  held(): Attempt[]
+  lost(attempt: Attempt, reason: MillpondError): void
+  trouble(error: MillpondError): void
+}
+
 export class Leases {
   readonly #store: Store
   readonly #queue: string
-  readonly #held: () => Attempt[]
-  readonly #over: (attempt: Attempt, reason: MillpondError) => void
-  readonly #trouble: (error: MillpondError) => void
+  readonly #holder: LeaseHolder
   /** Milliseconds, as the last claim had it; 0: nothing was claimed yet. */
   #lease = 0
   #timer: NodeJS.Timeout | undefined
   #report: NodeJS.Timeout | undefined
 
-  constructor(
-    store: Store,
-    queue: string,
-    held: () => Attempt[],
-    over: (attempt: Attempt, reason: MillpondError) => void,
-    trouble: (error: MillpondError) => void,
-  ) {
+  constructor(store: Store, queue: string, holder: LeaseHolder) {
     this.#store = store
     this.#queue = queue
-    this.#held = held
-    this.#over = over
-    this.#trouble = trouble
+    this.#holder = holder
   }
 
   /** For how long the claims of the last answer hold: the queue's lease, which may have been changed. In milliseconds. */
   lasting(lease: number): void {
     if (lease === this.#lease) return
     // What is held by a shorter lease than the new one must not wait for a third of that.
-    const held = this.#held()
+    const held = this.#holder.held()
     this.#lease = lease
     clearInterval(this.#timer)
-    this.#timer = setInterval(() => void this.extend(this.#held()), Math.max(5, Math.floor(lease / 3)))
+    this.#timer = setInterval(() => void this.extend(this.#holder.held()), Math.max(5, Math.floor(lease / 3)))
     this.#timer.unref()
     void this.extend(held)
   }
@@ -50,7 +47,7 @@ export class Leases {
   reportSoon(): void {
     this.#report ??= setTimeout(() => {
       this.#report = undefined
-      void this.extend(this.#held().filter((attempt) => attempt.unreported !== null))
+      void this.extend(this.#holder.held().filter((attempt) => attempt.unreported !== null))
     }, REPORT_AFTER).unref()
   }
 
@@ -67,15 +64,11 @@ export class Leases {
       for (const [index, attempt] of attempts.entries()) {
         const outcome = outcomes[index]
         if (outcome === 'ok') attempt.heldUntil = heldUntil
-        else
-          this.#over(
-            attempt,
-            outcome === 'cancelled' ? cancelled(attempt, this.#queue) : staleAttempt(attempt, this.#queue),
-          )
+        else this.#holder.lost(attempt, lossOf(attempt, this.#queue, outcome === 'cancelled'))
       }
     } catch (error) {
       for (const [index, attempt] of attempts.entries()) attempt.unreported ??= extensions[index]?.progress ?? null
-      if (error instanceof MillpondError) this.#trouble(error)
+      if (error instanceof MillpondError) this.#holder.trouble(error)
       else throw error
     }
   }
@@ -86,11 +79,8 @@ export class Leases {
   }
 }
 
-function cancelled({ claimed: { id } }: Attempt, queue: string): MillpondError {
-  return new MillpondError('JobCancelled', `job ${id} was cancelled while it ran`, { id, queue })
-}
-
-function staleAttempt({ claimed: { id, attempt } }: Attempt, queue: string): MillpondError {
+function lossOf({ claimed: { id, attempt } }: Attempt, queue: string, cancelled: boolean): MillpondError {
+  if (cancelled) return new MillpondError('JobCancelled', `job ${id} was cancelled while it ran`, { id, queue })
   const message = `attempt ${attempt} of job ${id} is over: its lease was lost or it was finished elsewhere`
   return new MillpondError('StaleAttempt', message, { id, queue })
 }

@@ -1,23 +1,23 @@
-import { type CloseReport, type PondCloseOptions, pondClosing } from './closing.ts'
-import type { PondCore, Push } from './core.ts'
+import { CapacityWaiters } from './capacity-waiters.ts'
+import { type CloseReport, type PondCloseOptions, pondCloseOptions, within } from './close-options.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MAX_PAYLOAD } from './encoding.ts'
 import { MillpondError } from './errors.ts'
 import { PondEmitter, type PondEvents } from './events.ts'
 import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
-import { Keeper } from './keeper.ts'
-import { Lanes } from './lanes.ts'
+import { KeyedBatcher } from './keyed-batcher.ts'
 import { checkObject, checkOptions, isInteger, isSignal } from './options.ts'
-import { GROUP, type Pushed } from './push.ts'
+import type { PondInternals, Push } from './pond-internals.ts'
+import { MAX_PUSH, type Pushed } from './push.ts'
 import { Queue, type QueueOptions } from './queue.ts'
 import { Results } from './results.ts'
-import { Rooms } from './rooms.ts'
 import type { StandardSchema } from './schema.ts'
 import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport } from './stats.ts'
 import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from './store.ts'
 import { openStore } from './stores.ts'
+import { Sweeper } from './sweeper.ts'
 import type { Worker } from './worker.ts'
 
 /** Besides these, whatever the store of the URL takes; each store's page lists its own. */
@@ -42,18 +42,18 @@ type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['t
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
 /** Pushes that wait behind one without an answer go out after so many ms, where the store takes several calls at once. */
-const PATIENCE = 100
+const PUSH_PATIENCE = 100
 /** Milliseconds that pushes and sweeps under way have at least when a pond closes. */
-const LAST_WORDS = 1000
+const MIN_FLUSH_TIME = 1000
 
 /** A store, opened: where queues are made and jobs are followed. */
 export class Millpond implements AsyncDisposable {
   readonly #store: Store
   readonly #events = new PondEmitter()
-  readonly #core: PondCore
-  readonly #keeper: Keeper
+  readonly #internals: PondInternals
+  readonly #sweeper: Sweeper
   readonly #results: Results
-  readonly #rooms: Rooms
+  readonly #capacityWaiters: CapacityWaiters
   readonly #workers = new Set<Worker>()
   /** Those that have yet to get to the pusher: their schema or their queue's settings take time, or there are many. */
   readonly #pushes = new Set<Promise<unknown>>()
@@ -73,33 +73,36 @@ export class Millpond implements AsyncDisposable {
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
     checkObject(options, 'open')
     const { maxPayload, signals, ...rest } = options
-    const own = checkOptions(
-      { ...(maxPayload === undefined ? {} : { maxPayload }), ...(signals === undefined ? {} : { signals }) },
-      { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isSignals },
-      'open',
-    )
-    const pond = new Millpond(await openStore(url, rest), own.maxPayload ?? MAX_PAYLOAD)
-    if (own.signals) pond.#signals = closeOnSignals(pond, own.signals === true ? {} : own.signals)
+    const rules = { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isSignals }
+    checkOptions({ maxPayload, signals }, rules, 'open')
+    const pond = new Millpond(await openStore(url, rest), maxPayload ?? MAX_PAYLOAD)
+    if (signals) pond.#signals = closeOnSignals(pond, signals === true ? {} : signals)
     return pond
   }
 
   /** @internal */
   constructor(store: Store, maxPayload: number) {
     this.#store = store
-    this.#keeper = new Keeper(store, this.#events)
+    this.#sweeper = new Sweeper(
+      store,
+      ({ lost }) => {
+        for (const event of lost) this.#events.emit('lost', event)
+      },
+      (error) => this.#events.trouble(error),
+    )
     this.#results = new Results(store, (waiting) => this.#listen(waiting))
-    this.#rooms = new Rooms(
+    this.#capacityWaiters = new CapacityWaiters(
       store,
       () => this.#listen(true),
       (queue) => this.#events.emit('full', { queue }),
     )
-    const limits = store.pipelined === true ? { ...GROUP, overlap: true, patience: PATIENCE } : GROUP
-    this.#core = {
+    const limits = store.pipelined === true ? { ...MAX_PUSH, overlap: true, patience: PUSH_PATIENCE } : MAX_PUSH
+    this.#internals = {
       pond: this,
       store,
       events: this.#events,
       maxPayload,
-      pusher: new Lanes<Push, Pushed>(
+      pusher: new KeyedBatcher<Push, Pushed>(
         (pushes) => this.#push(pushes),
         limits,
         ({ job }) => store.lane?.(job) ?? '',
@@ -110,18 +113,18 @@ export class Millpond implements AsyncDisposable {
       },
       pending: (push) => this.#pending(push),
       pushed: (job, id, existing) => this.#pushed(job, id, existing),
-      rooms: this.#rooms,
-      due: (ms) => this.#keeper.due(ms),
+      capacityWaiters: this.#capacityWaiters,
+      due: (ms) => this.#sweeper.due(ms),
       completed: (id, result) => this.#results.completed(id, result),
       addWorker: (worker) => {
         this.#workers.add(worker)
         this.#listen(true)
-        this.#keeper.start()
+        this.#sweeper.start()
       },
       removeWorker: (worker) => {
         this.#workers.delete(worker)
         this.#listen(false)
-        if (this.#workers.size === 0) void this.#keeper.stop()
+        if (this.#workers.size === 0) void this.#sweeper.stop()
       },
     }
   }
@@ -142,7 +145,7 @@ export class Millpond implements AsyncDisposable {
   queue<Data = unknown>(name: string, options?: QueueOptions): Queue<Data>
   queue(name: string, options?: QueueOptions): Queue {
     this.#assertOpen()
-    return new Queue(this.#core, name, options)
+    return new Queue(this.#internals, name, options)
   }
 
   /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, `Store…` */
@@ -208,7 +211,7 @@ export class Millpond implements AsyncDisposable {
    * @throws InvalidOption
    */
   close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
-    const { timeout, before } = pondClosing(options, 'close')
+    const { timeout, before } = pondCloseOptions(options, 'close')
     this.#signals?.()
     this.#stopping.abort(closed())
     return before === undefined ? this.#closed(timeout) : this.#closeAfter(before, timeout)
@@ -238,11 +241,11 @@ export class Millpond implements AsyncDisposable {
   async #close(timeout: number): Promise<PondCloseReport> {
     const until = performance.now() + timeout
     this.#sealed = this.#workers.size === 0
-    const left = this.#rooms.close()
+    const left = this.#capacityWaiters.close()
     const reports = await Promise.all([...this.#workers].map((worker) => worker.close({ timeout })))
     this.#sealed = true
     // A store that is gone must not keep a process from ending.
-    await within(Math.max(until - performance.now(), LAST_WORDS), this.#settled(left))
+    await within(Math.max(until - performance.now(), MIN_FLUSH_TIME), this.#flushed(left))
     const dropped = this.#store.capabilities.durable ? 0 : await this.#live()
     await this.#store.close()
     this.#unlisten?.()
@@ -254,12 +257,12 @@ export class Millpond implements AsyncDisposable {
   }
 
   /** @param left settles when nobody waits for room any more */
-  async #settled(left: Promise<void>): Promise<void> {
-    await this.#core.pusher.flushed()
+  async #flushed(left: Promise<void>): Promise<void> {
+    await this.#internals.pusher.flushed()
     await left
     await Promise.allSettled(this.#pushes)
     await this.#results.close()
-    await this.#keeper.stop()
+    await this.#sweeper.stop()
   }
 
   async #live(): Promise<number> {
@@ -288,12 +291,12 @@ export class Millpond implements AsyncDisposable {
         worker.expect()
     }
     const outcomes = await pushed
-    return pushes.map(({ job, told }, index) => told(job, outcomes[index] as PushOutcome))
+    return pushes.map(({ job, outcomeOf }, index) => outcomeOf(job, outcomes[index] as PushOutcome))
   }
 
   #pushed(job: NewJob, id: string, existing: boolean): void {
-    if (job.delay > 0) this.#keeper.due(job.delay)
-    else if (job.runAt !== null) this.#keeper.due(Math.max(0, job.runAt - Date.now()))
+    if (job.delay > 0) this.#sweeper.due(job.delay)
+    else if (job.runAt !== null) this.#sweeper.due(Math.max(0, job.runAt - Date.now()))
     if (this.#events.has('pushed')) this.#events.emit('pushed', { queue: job.queue, id, existing })
   }
 
@@ -309,7 +312,7 @@ export class Millpond implements AsyncDisposable {
   #rung(bell: Bell): void {
     const { queue } = bell
     if (bell.kind === 'finished') this.#results.finished(queue, bell.ids)
-    else if (bell.kind === 'room') this.#rooms.rung(queue)
+    else if (bell.kind === 'room') this.#capacityWaiters.rung(queue)
     else {
       for (const worker of this.#workers) {
         if (worker.queue !== queue) continue
@@ -323,18 +326,9 @@ export class Millpond implements AsyncDisposable {
 function isSignals(value: unknown): boolean | string {
   if (typeof value === 'boolean') return true
   if (typeof value !== 'object' || value === null) return 'true, false, or options of close'
-  return pondClosing(value, 'signals').timeout >= 0
+  return pondCloseOptions(value, 'signals').timeout >= 0
 }
 
 function closed(): MillpondError {
   return new MillpondError('Closed', 'this pond is closed or closing; open a new one to go on')
-}
-
-/** Waits for the promise, but no longer than so many milliseconds. */
-async function within(ms: number, promise: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }

@@ -42,6 +42,12 @@ export function checkObject(given: unknown, where: string): void {
   throw new MillpondError('InvalidOption', `${where} takes an object of options; got ${kindOf(given)}`)
 }
 
+/** The members that are not undefined. */
+export function defined<T extends object>(members: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given) as { [Name in keyof T]?: Exclude<T[Name], undefined> }
+}
+
 /** An unknown option is shown where it looks like one: data may have been passed by mistake, and a URL taken apart at the wrong place. */
 export function shownName(name: string): string {
   return /^[A-Za-z_$][\w$-]{0,40}$/.test(name) ? JSON.stringify(name) : '"…"'

@@ -37,10 +37,10 @@ export interface PushManyOptions<Data> extends Omit<PushOptions, 'id' | 'key'> {
 }
 
 /** A call to the store carries at most this many jobs, and bytes of data, unless one job alone has more. */
-export const GROUP = { items: 500, bytes: 1_048_576 }
+export const MAX_PUSH = { items: 500, bytes: 1_048_576 }
 
 /** Jobs checked without a break, so that a large array does not hold up the event loop. */
-const STRETCH = 200
+const JOBS_PER_TURN = 200
 
 const EACH_RULES: Rules<PushOptions> = {
   id: (value) => checkId(value) !== '',
@@ -80,23 +80,19 @@ export class Preparer {
 
   /** A promise only when the schema is asynchronous. @throws SchemaMismatch, Payload…, InvalidOption, InvalidName */
   prepare(data: unknown, options: PushOptions | undefined): NewJob | Promise<NewJob> {
-    return this.#prepare(data, options === undefined ? NO_OPTIONS : this.#checked(options), undefined)
+    return this.#prepare(data, options === undefined ? NO_OPTIONS : this.#checked(options))
   }
 
   async prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<NewJob[]> {
     const { each, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
     const alike = each === undefined ? this.#checked(common) : NO_OPTIONS
     const jobs: NewJob[] = []
-    let now = Date.now()
-    for (let index = 0; index < items.length; index++) {
-      const item = items[index]
+    for (const [index, item] of items.entries()) {
       const given = each === undefined ? alike : this.#checked({ ...common, ...this.#own(each(item as never, index)) })
-      const job = this.#prepare(item, given, now)
-      const waits = job instanceof Promise
-      jobs.push(waits ? await job : job)
-      const pauses = index % STRETCH === STRETCH - 1
-      if (pauses && items.length > GROUP.items) await new Promise(setImmediate)
-      if (waits || pauses) now = Date.now()
+      const job = this.#prepare(item, given)
+      jobs.push(job instanceof Promise ? await job : job)
+      const turnIsOver = index % JOBS_PER_TURN === JOBS_PER_TURN - 1
+      if (turnIsOver && items.length > MAX_PUSH.items) await new Promise(setImmediate)
     }
     return jobs
   }
@@ -110,14 +106,13 @@ export class Preparer {
     return given
   }
 
-  /** @param now for the id; undefined: the clock is asked */
-  #prepare(data: unknown, given: PushOptions, now: number | undefined): NewJob | Promise<NewJob> {
+  #prepare(data: unknown, given: PushOptions): NewJob | Promise<NewJob> {
     if (this.#schema !== undefined) {
       // What is stored is what was given: the handler's side validates again, and a transformation must happen only once.
       const valid = validate(this.#schema, data, this.#queue)
-      if (valid instanceof Promise) return valid.then(() => this.#job(data, given, now))
+      if (valid instanceof Promise) return valid.then(() => this.#job(data, given))
     }
-    return this.#job(data, given, now)
+    return this.#job(data, given)
   }
 
   /** What `each` gave. @throws InvalidOption where it would be ignored otherwise */
@@ -131,9 +126,9 @@ export class Preparer {
     )
   }
 
-  #job(data: unknown, options: PushOptions, now: number | undefined): NewJob {
+  #job(data: unknown, options: PushOptions): NewJob {
     return {
-      id: options.id === undefined ? newId(now) : options.id.toLowerCase(),
+      id: options.id === undefined ? newId() : options.id.toLowerCase(),
       queue: this.#queue,
       priority: options.priority ?? 4,
       delay: options.delay === undefined ? 0 : milliseconds(options.delay, 'delay'),
@@ -154,13 +149,13 @@ export function bytesOf(job: NewJob): number {
   return job.data.body.length
 }
 
-/** Cuts jobs into groups of a size that one call carries. */
+/** Cuts jobs into batches of a size that one call carries. */
 export function* batches(jobs: readonly NewJob[]): Generator<NewJob[]> {
   let from = 0
   let bytes = 0
   for (const [at, job] of jobs.entries()) {
     const more = bytesOf(job)
-    if (at > from && (at - from === GROUP.items || bytes + more > GROUP.bytes)) {
+    if (at > from && (at - from === MAX_PUSH.items || bytes + more > MAX_PUSH.bytes)) {
       yield jobs.slice(from, at)
       from = at
       bytes = 0

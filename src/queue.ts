@@ -1,17 +1,17 @@
 import { type Backoff, backoffPolicy, computedDelay } from './backoff.ts'
-import type { JobReader, PondCore } from './core.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkId } from './ids.ts'
 import { type JobInfo, jobInfo } from './job.ts'
 import { checkQueueName } from './names.ts'
-import { checkOptions, isBoolean, isFunction, isInteger, type Rules } from './options.ts'
+import { checkOptions, defined, isBoolean, isFunction, isInteger, type Rules } from './options.ts'
+import type { JobReader, PondInternals } from './pond-internals.ts'
 import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import { Replica } from './replica.ts'
 import type { Handler } from './runner.ts'
 import { isStandardSchema, type StandardSchema } from './schema.ts'
 import { type QueueReport, queueReport } from './stats.ts'
-import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings } from './store.ts'
+import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings, setsNothing } from './store.ts'
 import { Worker } from './worker.ts'
 
 export interface QueueOptions {
@@ -79,33 +79,32 @@ const WORK_RULES: Rules<WorkOptions> = {
 /** One queue of a pond. Cheap: make it wherever it is needed. */
 export class Queue<Input = unknown, Output = Input> {
   readonly name: string
-  readonly #core: PondCore
+  readonly #pond: PondInternals
   readonly #options: QueueOptions
   readonly #preparer: Preparer
   /** Where this process computes the delays of its failures itself. */
   readonly #backoff: ((attempt: number, error: unknown) => number) | undefined
   /** What the store does not know of the queue yet. */
   #settings: QueueSettings | undefined
-  #early: { job: NewJob; resolve: (pushed: Pushed) => void; reject: (error: unknown) => void }[] = []
   /** Settles when the store has been told. */
   #configuring: Promise<void> | undefined
 
   /** @internal */
-  constructor(core: PondCore, name: unknown, options: QueueOptions | undefined) {
+  constructor(pond: PondInternals, name: unknown, options: QueueOptions | undefined) {
     this.name = checkQueueName(name)
-    this.#core = core
+    this.#pond = pond
     this.#options = checkOptions(options, QUEUE_RULES, `queue ${this.name}`)
     const { retry, schema } = this.#options
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
-    this.#preparer = new Preparer(this.name, schema, core.maxPayload)
+    this.#preparer = new Preparer(this.name, schema, pond.maxPayload)
     this.#settings = settingsOf(this.name, this.#options)
     this.#ready()
-    if (this.#options.whenFull === 'wait') core.rooms.watch()
+    if (this.#options.whenFull === 'wait') pond.capacityWaiters.listen()
   }
 
   /** Where the queue's jobs and their results are found: the pond that it is of. */
   get pond(): JobReader {
-    return this.#core.pond
+    return this.#pond.pond
   }
 
   /**
@@ -115,9 +114,9 @@ export class Queue<Input = unknown, Output = Input> {
    */
   push(data: Input, options?: PushOptions): Promise<Pushed> {
     try {
-      this.#core.assertOpen()
+      this.#pond.assertOpen()
       const job = this.#preparer.prepare(data, options)
-      if (job instanceof Promise) return this.#core.pending(job.then((checked) => this.#push(checked, options?.tx)))
+      if (job instanceof Promise) return this.#pond.pending(job.then((checked) => this.#push(checked, options?.tx)))
       return this.#push(job, options?.tx)
     } catch (error) {
       return Promise.reject(error)
@@ -130,8 +129,8 @@ export class Queue<Input = unknown, Output = Input> {
    * @throws as `push`
    */
   async pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
-    this.#core.assertOpen()
-    return this.#core.pending(this.#pushMany(items, options))
+    this.#pond.assertOpen()
+    return this.#pond.pending(this.#pushMany(items, options))
   }
 
   async #pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
@@ -156,12 +155,12 @@ export class Queue<Input = unknown, Output = Input> {
    * @throws InvalidOption, NotSupported, Closed
    */
   work(handler: Handler<Output>, options?: WorkOptions): Worker {
-    this.#core.assertClaiming()
+    this.#pond.assertClaiming()
     if (isFunction(handler) !== true) {
       throw new MillpondError('InvalidOption', `work takes a function as handler; got ${kindOf(handler)}`)
     }
     const given = checkOptions(options, WORK_RULES, `work on ${this.name}`)
-    const { store } = this.#core
+    const { store } = this.#pond
     if (given.transaction === true && store.transactions === undefined) {
       throw new MillpondError(
         'NotSupported',
@@ -174,15 +173,15 @@ export class Queue<Input = unknown, Output = Input> {
       window: milliseconds(given.window ?? 50, 'window'),
       transaction: given.transaction ?? false,
       replica: this.#replica(given),
-      maxPayload: this.#core.maxPayload,
+      maxPayload: this.#pond.maxPayload,
       schema: this.#options.schema,
       backoff: this.#backoff,
     }
-    const { events } = this.#core
+    const { events } = this.#pond
     const ready = () => this.#ready()
     // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
-    const worker = new Worker(store, settings, handler as Handler, events, ready, this.#core)
-    this.#core.addWorker(worker)
+    const worker = new Worker(store, settings, handler as Handler, events, ready, this.#pond)
+    this.#pond.addWorker(worker)
     return worker
   }
 
@@ -192,7 +191,7 @@ export class Queue<Input = unknown, Output = Input> {
       if (replicaTimeout === undefined) return undefined
       throw new MillpondError('InvalidOption', `work on ${this.name}: replicaTimeout goes with replica`)
     }
-    const { store, events } = this.#core
+    const { store, events } = this.#pond
     if (store.replicas === undefined) {
       throw new MillpondError('NotSupported', `replica needs a store with read replicas; ${store.name} has none`)
     }
@@ -202,11 +201,11 @@ export class Queue<Input = unknown, Output = Input> {
 
   /** No claims until `resume`, in any process; pushes go on. */
   async pause(): Promise<void> {
-    await this.#core.store.configure({ queue: this.name, paused: true })
+    await this.#pond.store.configure({ queue: this.name, paused: true })
   }
 
   async resume(): Promise<void> {
-    await this.#core.store.configure({ queue: this.name, paused: false })
+    await this.#pond.store.configure({ queue: this.name, paused: false })
   }
 
   /**
@@ -224,8 +223,8 @@ export class Queue<Input = unknown, Output = Input> {
     if (!JOB_STATES.includes(state)) {
       throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
     }
-    const request = { queue: this.name, state, limit, ...(after === undefined ? {} : { after }) }
-    return (await this.#core.store.admin.list(request)).map(jobInfo)
+    const records = await this.#pond.store.admin.list({ queue: this.name, state, limit, ...defined({ after }) })
+    return records.map(jobInfo)
   }
 
   /**
@@ -235,7 +234,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @throws InvalidOption, InvalidName, `Store…`
    */
   async requeue(ids?: readonly string[]): Promise<number> {
-    const { admin } = this.#core.store
+    const { admin } = this.#pond.store
     if (ids !== undefined) {
       if (Array.isArray(ids)) return admin.requeue({ ids: ids.map(checkId) })
       throw new MillpondError(
@@ -255,65 +254,54 @@ export class Queue<Input = unknown, Output = Input> {
   async stats(options: { minutes?: number } = {}): Promise<QueueReport> {
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     await this.#ready()
-    const [stats] = await this.#core.store.stats({ queue: this.name, minutes })
+    const [stats] = await this.#pond.store.stats({ queue: this.name, minutes })
     return queueReport(this.name, stats)
   }
 
-  /** Settles when the store knows the queue's settings, undefined if it does already. A failure is tried anew by the next who asks. */
+  /** Settles when the store knows the queue's settings, undefined if it does already. A failure is tried anew by the next call. */
   #ready(): Promise<void> | undefined {
-    const settings = this.#settings
-    if (settings === undefined) return undefined
-    if (this.#configuring !== undefined) return this.#configuring
-    // The pushes that waited for it go in the very step in which it is known, so that none that comes later overtakes them.
-    const known = () => {
-      this.#configuring = undefined
-      this.#settings = undefined
-      for (const early of this.#early.splice(0)) this.#add(early.job).then(early.resolve, early.reject)
-    }
-    const refused = (error: unknown) => {
-      this.#configuring = undefined
-      for (const early of this.#early.splice(0)) early.reject(error)
-      throw error
-    }
-    this.#configuring = this.#core.store.configure(settings).then(known, refused)
-    // Whoever asked gets the error; if nobody did, it must not count as unhandled.
-    this.#configuring.catch(() => {})
+    if (this.#settings === undefined || this.#configuring !== undefined) return this.#configuring
+    this.#configuring = this.#pond.store.configure(this.#settings)
+    // Pushes that wait for it are the next reactions of this promise, so that none that comes later overtakes them.
+    this.#configuring.then(
+      () => {
+        this.#configuring = undefined
+        this.#settings = undefined
+      },
+      () => {
+        this.#configuring = undefined
+      },
+    )
     return this.#configuring
   }
 
   #push(job: NewJob, tx: unknown): Promise<Pushed> {
     if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
-    return this.#ready() === undefined ? this.#add(job) : this.#addLater(job)
+    const ready = this.#ready()
+    return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
   }
 
   #add(job: NewJob, call?: object): Promise<Pushed> {
-    const { rooms, pusher } = this.#core
-    if (this.#options.whenFull !== 'wait') return pusher.add({ job, told: this.#told }, bytesOf(job))
-    return rooms.push(job, call).then((outcome) => this.#settle(job, outcome))
+    const { capacityWaiters, pusher } = this.#pond
+    if (this.#options.whenFull !== 'wait') return pusher.add({ job, outcomeOf: this.#outcomeOf }, bytesOf(job))
+    return capacityWaiters.push(job, call).then((outcome) => this.#pushed(job, outcome))
   }
 
-  /** With all others that come before the store knows the queue's settings. */
-  #addLater(job: NewJob): Promise<Pushed> {
-    const { promise, resolve, reject } = Promise.withResolvers<Pushed>()
-    this.#early.push({ job, resolve, reject })
-    return this.#core.pending(promise)
-  }
-
-  readonly #told = (job: NewJob, { id, status }: PushOutcome): Pushed | MillpondError => {
+  readonly #outcomeOf = (job: NewJob, { id, status }: PushOutcome): Pushed | MillpondError => {
     if (status === 'full') {
-      this.#core.events.emit('full', { queue: this.name })
+      this.#pond.events.emit('full', { queue: this.name })
       return this.#queueFull()
     }
     const existing = status === 'existing'
-    this.#core.pushed(job, id, existing)
+    this.#pond.pushed(job, id, existing)
     return { id, existing }
   }
 
   /** @throws QueueFull */
-  #settle(job: NewJob, outcome: PushOutcome): Pushed {
-    const told = this.#told(job, outcome)
-    if (told instanceof MillpondError) throw told
-    return told
+  #pushed(job: NewJob, outcome: PushOutcome): Pushed {
+    const pushed = this.#outcomeOf(job, outcome)
+    if (pushed instanceof MillpondError) throw pushed
+    return pushed
   }
 
   /** @param pushed gets what the store has, up to the first job that it has not */
@@ -325,14 +313,14 @@ export class Queue<Input = unknown, Output = Input> {
         pushed.push(each.value)
       }
     } else {
-      const outcomes = await this.#core.store.push(batch)
+      const outcomes = await this.#pond.store.push(batch)
       let index = 0
-      for (const job of batch) pushed.push(this.#settle(job, outcomes[index++] as PushOutcome))
+      for (const job of batch) pushed.push(this.#pushed(job, outcomes[index++] as PushOutcome))
     }
   }
 
   async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
-    const { store } = this.#core
+    const { store } = this.#pond
     if (store.transactions === undefined) {
       throw new MillpondError('NotSupported', `tx needs a store with transactions; ${store.name} has none`)
     }
@@ -343,28 +331,27 @@ export class Queue<Input = unknown, Output = Input> {
   }
 
   #queueFull(): MillpondError {
-    return new MillpondError(
-      'QueueFull',
-      `queue ${this.name} is full; push again later, or open it with whenFull: 'wait'`,
-      {
-        queue: this.name,
-      },
-    )
+    const message = `queue ${this.name} is full; push again later, or open it with whenFull: 'wait'`
+    return new MillpondError('QueueFull', message, { queue: this.name })
   }
 }
 
 /** What is kept in the store; undefined where nothing is set. @throws InvalidOption */
 function settingsOf(queue: string, { capacity, keep, lease, retry, timeout }: QueueOptions): QueueSettings | undefined {
   const backoff = retry?.backoff
+  const ms = (value: Duration | undefined, name: string) =>
+    value === undefined ? undefined : milliseconds(value, name)
   const settings: QueueSettings = {
     queue,
-    ...(capacity === undefined ? {} : { capacity }),
-    ...(keep?.done === undefined ? {} : { keepDone: milliseconds(keep.done, 'keep.done') }),
-    ...(keep?.dead === undefined ? {} : { keepDead: milliseconds(keep.dead, 'keep.dead') }),
-    ...(retry?.attempts === undefined ? {} : { attempts: retry.attempts }),
-    ...(backoff === undefined || typeof backoff === 'function' ? {} : { backoff: backoffPolicy(backoff) }),
-    ...(lease === undefined ? {} : { lease: milliseconds(lease, 'lease', 50) }),
-    ...(timeout === undefined ? {} : { timeout: timeout === null ? null : milliseconds(timeout, 'timeout', 1) }),
+    ...defined({
+      capacity,
+      keepDone: ms(keep?.done, 'keep.done'),
+      keepDead: ms(keep?.dead, 'keep.dead'),
+      attempts: retry?.attempts,
+      backoff: backoff === undefined || typeof backoff === 'function' ? undefined : backoffPolicy(backoff),
+      lease: ms(lease, 'lease'),
+      timeout: timeout === null ? null : ms(timeout, 'timeout'),
+    }),
   }
-  return Object.keys(settings).length === 1 ? undefined : settings
+  return setsNothing(settings) ? undefined : settings
 }

@@ -16,8 +16,7 @@ import type { ReplicaQuery, StoreReplica } from './store.ts'
 /** Milliseconds between two questions about the same attempt, and between any two. */
 const AGAIN = 20
 const APART = 5
-/** Most attempts in a question. */
-const MOST = 500
+const MAX_ATTEMPTS_PER_QUESTION = 500
 /** Milliseconds until a question counts as unanswered, and for which the replica rests after that or an error. */
 const PATIENCE = 2000
 
@@ -87,7 +86,7 @@ export class Replica {
     this.#planned = Number.POSITIVE_INFINITY
     const now = performance.now()
     this.#release((each) => each.attempt.over !== undefined, this.#store.primary)
-    const asked = this.#waiting.filter(({ askFrom }) => askFrom <= now).slice(0, MOST)
+    const asked = this.#waiting.filter(({ askFrom }) => askFrom <= now).slice(0, MAX_ATTEMPTS_PER_QUESTION)
     if (asked.length === 0) {
       this.#next()
       return

@@ -1,16 +1,18 @@
 /**
  * Waits for jobs to finish. Bells make it quick; a look at the store once a second makes it certain, since any bell can be missed.
- * All who wait are looked up in one call.
+ * All awaited jobs are looked up in one call.
  */
 import { decode } from './encoding.ts'
 import { MillpondError } from './errors.ts'
-import { atEndOfTurn } from './gather.ts'
+import { Gather } from './gather.ts'
 import { errorFrom } from './job.ts'
 import type { Encoded, JobError, JobRecord, Store } from './store.ts'
 
 const POLL = 1000
 /** A time-out tells the job's last error: the job is looked at once more so many milliseconds before it, at most. */
 const LAST_LOOK = 100
+/** One call at a time, for whatever was asked for meanwhile. */
+const ALL = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
 interface Waiter {
   resolve: (result: Encoded | null) => void
@@ -20,6 +22,8 @@ interface Waiter {
 /** All who wait for one job. */
 interface Awaited {
   waiters: Set<Waiter>
+  /** The next call to the store asks for it. */
+  asked: boolean
   /** The job's queue, once a look has told. */
   queue: string | undefined
   /** Of the last attempt that failed, as it was seen last. */
@@ -33,8 +37,7 @@ export class Results {
   readonly #onChange: (waiting: boolean) => void
   /** Not unref'd: somebody waits for an answer. */
   #poll: NodeJS.Timeout | undefined
-  #looking = false
-  #rung = new Set<string>()
+  readonly #lookups = new Gather<string, JobRecord | null | undefined>((ids) => this.#find(ids), ALL)
 
   constructor(store: Store, onChange: (waiting: boolean) => void) {
     this.#store = store
@@ -76,7 +79,7 @@ export class Results {
   /** A bell: these jobs, or any of the queue, may have finished. */
   finished(queue: string, ids: readonly string[] | undefined): void {
     if (this.#waiters.size === 0) return
-    if (ids !== undefined) this.#look(ids.filter((id) => this.#waiters.has(id)))
+    if (ids !== undefined) this.#look(ids)
     else {
       const concerned = [...this.#waiters].filter(([, job]) => job.queue === undefined || job.queue === queue)
       this.#look(concerned.map(([id]) => id))
@@ -98,10 +101,11 @@ export class Results {
 
   #add(id: string, waiter: Waiter): void {
     const job = this.#waiters.get(id)
-    if (job === undefined) this.#waiters.set(id, { waiters: new Set([waiter]), queue: undefined, lastError: null })
+    if (job === undefined)
+      this.#waiters.set(id, { waiters: new Set([waiter]), asked: false, queue: undefined, lastError: null })
     else job.waiters.add(waiter)
     if (this.#poll === undefined) {
-      this.#poll = setInterval(() => this.#look([...this.#waiters.keys()]), POLL)
+      this.#poll = setInterval(() => this.#look(this.#waiters.keys()), POLL)
       this.#onChange(true)
     }
   }
@@ -117,36 +121,28 @@ export class Results {
     }
   }
 
-  /** Looks the jobs up, with all that are asked for in the same turn, or while a look is under way. */
-  #look(ids: readonly string[]): void {
-    for (const id of ids) this.#rung.add(id)
-    if (this.#looking || this.#rung.size === 0) return
-    this.#looking = true
-    atEndOfTurn(() => this.#ask())
+  #look(ids: Iterable<string>): void {
+    for (const id of ids) {
+      const job = this.#waiters.get(id)
+      if (job === undefined || job.asked) continue
+      job.asked = true
+      this.#lookups.add(id, 0).then(
+        (record) => this.#found(id, record ?? null),
+        (error: unknown) => {
+          // A store that is only away for now is asked again by the poll; the caller's own timeout bounds the wait.
+          if (error instanceof MillpondError && error.retryable) return
+          for (const waiter of this.#waitersOf(id)) waiter.reject(error)
+        },
+      )
+    }
   }
 
-  #ask(): void {
-    // Some have been told meanwhile, or have left.
-    const asked = [...this.#rung].filter((id) => this.#waiters.has(id))
-    this.#rung = new Set()
-    if (asked.length === 0) {
-      this.#looking = false
-      return
-    }
-    this.#store.find(asked).then(
-      (records) => {
-        this.#looking = false
-        for (const [index, id] of asked.entries()) this.#found(id, records[index] ?? null)
-        this.#look([])
-      },
-      (error: unknown) => {
-        this.#looking = false
-        // A store that is only away for now is asked again by the poll; the caller's own timeout bounds the wait.
-        if (error instanceof MillpondError && error.retryable) return
-        for (const id of asked) for (const waiter of this.#waitersOf(id)) waiter.reject(error)
-        this.#look([])
-      },
-    )
+  async #find(ids: string[]): Promise<(JobRecord | null)[]> {
+    const awaited = ids.flatMap((id) => this.#waiters.get(id) ?? [])
+    // A bell that rings from now on may be news to this call.
+    for (const job of awaited) job.asked = false
+    // All may have been told meanwhile, or have left.
+    return awaited.length === 0 ? [] : this.#store.find(ids)
   }
 
   #found(id: string, record: JobRecord | null): void {

@@ -2,6 +2,7 @@
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
 import { decode, encode } from './encoding.ts'
+import { type Committed, completed, type Ending, failed } from './ending-batches.ts'
 import { MillpondError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
 import { Job, jobError } from './job.ts'
@@ -9,7 +10,6 @@ import { isOutcome, Outcome } from './outcome.ts'
 import type { Replica } from './replica.ts'
 import { sketch } from './safe-error.ts'
 import { type StandardSchema, validate } from './schema.ts'
-import { type Committed, completed, type Ending, failed } from './settler.ts'
 import type { Encoded, HoldOutcome, Store, StoreTransaction } from './store.ts'
 
 /** Runs one job. What it returns is the job's result. */
@@ -70,18 +70,31 @@ export class Runner {
   /** The job's timeout begins here. */
   #start(attempt: Attempt): void {
     const { timeout } = attempt.claimed
-    if (timeout === null) this.#run(attempt, this.#ended)
-    else this.#limited(attempt, timeout)
-  }
-
-  #run(attempt: Attempt, ended: Ended): void {
+    // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
+    if (timeout !== null) attempt.timeout = setTimeout(() => this.#timedOut(attempt, timeout), timeout).unref()
     const { schema, transaction } = this.#settings
     const called = schema === undefined && !transaction ? this.#call(attempt) : this.#prepare(attempt)
     // An async function around this would cost as much as all else that is done here for a handler that does little.
     called.then(
-      (value) => this.#returned(attempt, value, ended),
-      (error: unknown) => this.#threw(attempt, error, ended),
+      (value) => this.#returned(attempt, value),
+      (error: unknown) => this.#threw(attempt, error),
     )
+  }
+
+  #timedOut(attempt: Attempt, timeout: number): void {
+    // A commit under way decides by itself.
+    if (attempt.ending || attempt.over !== undefined) return
+    const { id } = attempt.claimed
+    const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
+    const ending = this.#ending(attempt, error)
+    attempt.end(error)
+    this.#ended(attempt, ending)
+  }
+
+  /** The handler has ended. */
+  #end(attempt: Attempt, ending: Ending | Committed | undefined): void {
+    if (attempt.timeout !== undefined) clearTimeout(attempt.timeout)
+    if (ending !== undefined || attempt.over?.code !== 'TimedOut') this.#ended(attempt, ending)
   }
 
   /** Never throws: whatever the handler throws is in the promise. */
@@ -102,20 +115,20 @@ export class Runner {
     return this.#handler(new Job(queue, attempt.claimed, data), attempt)
   }
 
-  #returned(attempt: Attempt, value: unknown, ended: Ended): void {
+  #returned(attempt: Attempt, value: unknown): void {
     if (attempt.over !== undefined || isOutcome(value)) {
-      this.#threw(attempt, value, ended)
+      this.#threw(attempt, value)
       return
     }
     let result: Encoded | null
     try {
       result = this.#result(value)
     } catch (error) {
-      this.#threw(attempt, error, ended)
+      this.#threw(attempt, error)
       return
     }
-    if (attempt.transaction === undefined) ended(attempt, completed(attempt, result, value))
-    else void this.#commit(attempt, attempt.transaction, result, value, ended)
+    if (attempt.transaction === undefined) this.#end(attempt, completed(attempt, result, value))
+    else void this.#commit(attempt, attempt.transaction, result, value)
   }
 
   async #commit(
@@ -123,52 +136,33 @@ export class Runner {
     transaction: StoreTransaction,
     result: Encoded | null,
     value: unknown,
-    ended: Ended,
   ): Promise<void> {
     const { id, fence } = attempt.claimed
-    attempt.settling = true
+    attempt.ending = true
     let outcome: HoldOutcome
     try {
       outcome = await transaction.complete(this.#settings.queue, { id, fence, result })
     } catch (error) {
-      this.#threw(attempt, error, ended)
+      this.#threw(attempt, error)
       return
     }
-    ended(attempt, { kind: 'committed', attempt, value, outcome })
+    this.#end(attempt, { kind: 'committed', attempt, value, outcome })
   }
 
-  #threw(attempt: Attempt, error: unknown, ended: Ended): void {
-    if (attempt.over !== undefined) ended(attempt, undefined)
-    else if (attempt.transaction === undefined) ended(attempt, this.#ending(attempt, error))
-    else void this.#rollBack(attempt, attempt.transaction, error, ended)
+  #threw(attempt: Attempt, error: unknown): void {
+    if (attempt.over !== undefined) this.#end(attempt, undefined)
+    else if (attempt.transaction === undefined) this.#end(attempt, this.#ending(attempt, error))
+    else void this.#rollBack(attempt, attempt.transaction, error)
   }
 
-  async #rollBack(attempt: Attempt, transaction: StoreTransaction, error: unknown, ended: Ended): Promise<void> {
-    attempt.settling = true
+  async #rollBack(attempt: Attempt, transaction: StoreTransaction, error: unknown): Promise<void> {
+    attempt.ending = true
     try {
       await transaction.rollback()
     } catch (failure) {
       if (failure instanceof MillpondError) this.#told.trouble(failure)
     }
-    ended(attempt, this.#ending(attempt, error))
-  }
-
-  #limited(attempt: Attempt, timeout: number): void {
-    const timer = setTimeout(() => {
-      // A commit under way decides by itself.
-      if (attempt.settling || attempt.over !== undefined) return
-      const { id } = attempt.claimed
-      const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
-      const ending = this.#ending(attempt, error)
-      attempt.end(error)
-      this.#ended(attempt, ending)
-    }, timeout)
-    // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
-    timer.unref()
-    void this.#run(attempt, (_, ending) => {
-      clearTimeout(timer)
-      if (ending !== undefined || attempt.over?.code !== 'TimedOut') this.#ended(attempt, ending)
-    })
+    this.#end(attempt, this.#ending(attempt, error))
   }
 
   /** @throws Outcome: the work is done, and doing it again would only end here again */

@@ -4,7 +4,7 @@
  * The first signal closes them and ends the process: what each was told to do `before` comes first, for all of them, since the servers of one
  * may need the others; then the ponds drain. The exit code is 0, or 1 where something failed. A second signal ends the process at once.
  */
-import type { PondCloseOptions } from './closing.ts'
+import type { PondCloseOptions } from './close-options.ts'
 
 export interface Closable {
   close(options: PondCloseOptions): Promise<unknown>

@@ -3,26 +3,26 @@
  *
  * A claimed job is in one of these states here; in all of them it is held, that is, its lease is extended:
  *
- *   buffered ──slot free──► running ──handler ends──► settling ──store told──► let go
+ *   buffered ──slot free──► running ──handler ends──► ending ──store told──► let go
  *      │                      │
- *      │                      └─ lease lost or cancelled: let go at once, signal aborted; timeout: settling as failed
- *      └─ window over: settling as released
+ *      │                      └─ lease lost or cancelled: let go at once, signal aborted; timeout: ending as failed
+ *      └─ window over: ending as released
  *
  * Claims and endings are planned for the end of the turn, so that they share a round trip. When to claim is for `claim-loop.ts`.
  */
 import { type Arrival, Attempt, type AttemptTerms } from './attempt.ts'
 import { ClaimLoop } from './claim-loop.ts'
-import { type CloseOptions, type CloseReport, closeTimeout } from './closing.ts'
+import { type CloseOptions, type CloseReport, closeTimeout, within } from './close-options.ts'
+import { type Committed, type Ending, EndingBatches, released } from './ending-batches.ts'
 import { MillpondError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
 import { atEndOfTurn } from './gather.ts'
-import { Recorder } from './histogram.ts'
+import { HistogramRecorder } from './histogram.ts'
 import { newId } from './ids.ts'
 import { Leases } from './leases.ts'
 import { LinkedList } from './linked-list.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
-import { type Committed, type Ending, released, Settler } from './settler.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from './store.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */
@@ -34,7 +34,7 @@ export interface WorkerSettings extends RunnerSettings {
 /** A missed bell delays a job by this much at the most, in milliseconds. */
 const POLL = 1000
 /** Handlers are started for this long without a break, in milliseconds, before timers and sockets get their turn. */
-const TURN = 5
+const MAX_TURN = 5
 
 /** Who a worker belongs to. */
 export interface WorkerOwner {
@@ -56,8 +56,8 @@ export class Worker implements AsyncDisposable {
   readonly #claims: ClaimLoop
   readonly #owner: WorkerOwner
   readonly #prefetch: Prefetch
-  readonly #recorder: Recorder
-  readonly #settler: Settler
+  readonly #recorder: HistogramRecorder
+  readonly #endings: EndingBatches
   readonly #leases: Leases
   /** In the order of their start. */
   readonly #running = new LinkedList<Attempt>()
@@ -98,15 +98,18 @@ export class Worker implements AsyncDisposable {
     this.#ready = ready
     this.#owner = owner
     this.#prefetch = new Prefetch(settings.window)
-    this.#recorder = new Recorder(settings.queue)
-    this.#settler = new Settler(store, settings.queue, (ending, outcome) => this.#settled(ending, outcome), trouble)
-    this.#leases = new Leases(
+    this.#recorder = new HistogramRecorder(settings.queue)
+    this.#endings = new EndingBatches(
       store,
       settings.queue,
-      () => [...this.#buffer, ...this.#running, ...this.#settler.attempts],
-      (a, why) => this.#lost(a, why),
+      (ending, outcome) => this.#answered(ending, outcome),
       trouble,
     )
+    this.#leases = new Leases(store, settings.queue, {
+      held: () => [...this.#buffer, ...this.#running, ...this.#endings.attempts],
+      lost: (attempt, reason) => this.#lost(attempt, reason),
+      trouble,
+    })
     this.#terms = { maxPayload: settings.maxPayload, reportSoon: () => this.#leases.reportSoon() }
     this.#claims = new ClaimLoop({
       wanted: () => this.#wanted(),
@@ -193,7 +196,7 @@ export class Worker implements AsyncDisposable {
 
   readonly #go = (): void => {
     this.#planned = false
-    this.#settler.flush()
+    this.#endings.flush()
     this.#claims.claim()
   }
 
@@ -260,7 +263,7 @@ export class Worker implements AsyncDisposable {
   #pump(now: number): void {
     let time = now
     while (this.#startable) {
-      if (time - this.#turnBegan > TURN) {
+      if (time - this.#turnBegan > MAX_TURN) {
         this.#giveWay()
         return
       }
@@ -330,7 +333,7 @@ export class Worker implements AsyncDisposable {
     const now = performance.now()
     if (ending !== undefined) {
       this.#finish(attempt, now)
-      if (ending.kind === 'committed') this.#settled(ending, ending.outcome)
+      if (ending.kind === 'committed') this.#answered(ending, ending.outcome)
       else this.#end(ending)
     }
     this.#pump(now)
@@ -347,13 +350,13 @@ export class Worker implements AsyncDisposable {
   }
 
   #end(ending: Ending): void {
-    ending.attempt.settling = true
-    this.#settler.add(ending)
+    ending.attempt.ending = true
+    this.#endings.add(ending)
     if (ending.kind === 'release' && this.#claims.closed) this.#givenBack.add(ending.id)
     this.#plan()
   }
 
-  #settled(ending: Ending | Committed, outcome: HoldOutcome | FailOutcome): void {
+  #answered(ending: Ending | Committed, outcome: HoldOutcome | FailOutcome): void {
     const { attempt } = ending
     const events = this.#events
     const last = ending.kind !== 'release' && attempt.finishedAt >= this.#closedAt
@@ -373,8 +376,8 @@ export class Worker implements AsyncDisposable {
   }
 
   #lost(attempt: Attempt, reason: MillpondError): void {
-    // What is settling gets its answer from the store; this may be no more than an echo of it.
-    if (attempt.settling || attempt.over !== undefined) return
+    // An ending attempt gets its answer from the store; this may be no more than an echo of it.
+    if (attempt.ending || attempt.over !== undefined) return
     attempt.end(reason)
     const now = performance.now()
     if (attempt.list === this.#running) {
@@ -419,17 +422,12 @@ export class Worker implements AsyncDisposable {
       const quiet = new Promise<void>((resolve) => {
         this.#onQuiet = resolve
       })
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, timeout)
-      })
-      await Promise.race([quiet, late])
-      clearTimeout(timer)
+      await within(timeout, quiet)
     }
     for (const attempt of [...this.#running]) this.#stop(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
-    const told = this.#settler.flushed()
-    const patience = setTimeout(() => this.#settler.abandon(), Math.ceil(Math.max(until - performance.now(), 1000)))
+    const told = this.#endings.flushed()
+    const patience = setTimeout(() => this.#endings.abandon(), Math.ceil(Math.max(until - performance.now(), 1000)))
     await told
     clearTimeout(patience)
     clearInterval(this.#ticker)

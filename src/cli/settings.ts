@@ -5,9 +5,12 @@ import { BlockList, isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import { LONGEST_TIMER, milliseconds, shown } from '../duration.ts'
 import { checkQueueName } from '../names.ts'
+import { defined } from '../options.ts'
 import { safeText } from '../safe-error.ts'
 import type { Delivery } from '../serve/delivery.ts'
 import { tokenFault } from '../serve/guard.ts'
+import type { ServeOptions } from '../serve/index.ts'
+import type { ConnectionLimits } from '../serve/limits.ts'
 import { signingKey } from '../serve/signature.ts'
 import { UsageError } from './usage.ts'
 
@@ -19,14 +22,8 @@ export interface ServeSettings {
   tokens: string[]
   hosts: string[]
   deliveries: Delivery[]
-  limits: {
-    maxBody?: number
-    maxPayload?: number
-    maxWait?: number
-    maxWaiting?: number
-    maxWaitingPerClient?: number
-  }
-  connections: { maxConnections?: number }
+  limits: Pick<ServeOptions, 'maxBody' | 'maxPayload' | 'maxWait' | 'maxWaiting' | 'maxWaitingPerClient'>
+  connections: Partial<Pick<ConnectionLimits, 'maxConnections'>>
   /** Milliseconds. */
   stopTimeout: number
   logRequests: boolean
@@ -71,7 +68,6 @@ export async function serveSettings(args: readonly string[], env: Environment): 
       `${address} can be reached by others: give a token, by --token-file or MILLPOND_TOKEN, or listen on 127.0.0.1`,
     )
   }
-  const maxWait = given['max-wait']
   return {
     store,
     address,
@@ -79,18 +75,15 @@ export async function serveSettings(args: readonly string[], env: Environment): 
     tokens,
     hosts: given['allow-host'] ?? [],
     deliveries: deliveriesOf(given, env),
-    limits: {
-      ...defined('maxBody', whole('--max-body', given['max-body'], 1, 512 * 1024 * 1024)),
-      ...defined('maxPayload', whole('--max-payload', given['max-payload'], 1, 512 * 1024 * 1024)),
-      ...defined('maxWait', maxWait === undefined ? undefined : time('--max-wait', maxWait, 0)),
-      ...defined('maxWaiting', whole('--max-waiting', given['max-waiting'], 0, 1_000_000)),
-      ...defined(
-        'maxWaitingPerClient',
-        whole('--max-waiting-per-client', given['max-waiting-per-client'], 0, 1_000_000),
-      ),
-    },
-    connections: defined('maxConnections', whole('--max-connections', given['max-connections'], 1, 1_000_000)),
-    stopTimeout: time('--stop-timeout', given['stop-timeout'] ?? '30s', 0),
+    limits: defined({
+      maxBody: whole('--max-body', given['max-body'], 1, 512 * 1024 * 1024),
+      maxPayload: whole('--max-payload', given['max-payload'], 1, 512 * 1024 * 1024),
+      maxWait: time('--max-wait', given['max-wait'], 0),
+      maxWaiting: whole('--max-waiting', given['max-waiting'], 0, 1_000_000),
+      maxWaitingPerClient: whole('--max-waiting-per-client', given['max-waiting-per-client'], 0, 1_000_000),
+    }),
+    connections: defined({ maxConnections: whole('--max-connections', given['max-connections'], 1, 1_000_000) }),
+    stopTimeout: time('--stop-timeout', given['stop-timeout'], 0) ?? 30_000,
     logRequests: given['log-requests'] ?? false,
     json: given.json ?? false,
   }
@@ -115,10 +108,6 @@ function parseFault(error: unknown): string {
   return option === '' ? 'there is an option that is not known' : `there is no option ${option}`
 }
 
-function defined<Name extends string>(name: Name, value: number | undefined): { [K in Name]?: number } {
-  return value === undefined ? {} : ({ [name]: value } as { [K in Name]: number })
-}
-
 function whole(option: string, text: string | undefined, least: number, most: number): number | undefined {
   if (text === undefined) return undefined
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
@@ -126,7 +115,8 @@ function whole(option: string, text: string | undefined, least: number, most: nu
   throw new UsageError(`${option} is a whole number from ${least} to ${most}, not ${shown(text)}`)
 }
 
-function time(option: string, text: string, least: number): number {
+function time(option: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined
   try {
     return milliseconds(/^\d+$/.test(text) ? Number(text) : text, option, least, LONGEST_TIMER)
   } catch (error) {
@@ -180,7 +170,7 @@ function deliveriesOf(given: Given, env: Environment): Delivery[] {
   const secrets = file === undefined ? {} : secretsIn(file)
   const common = (env.MILLPOND_WEBHOOK_SECRET ?? '').split(/\s+/).filter((secret) => secret !== '')
   const concurrency = whole('--deliver-concurrency', given['deliver-concurrency'], 1, 10_000) ?? 10
-  const timeout = time('--deliver-timeout', given['deliver-timeout'] ?? '20s', 1)
+  const timeout = time('--deliver-timeout', given['deliver-timeout'], 1) ?? 20_000
   const queues = new Set<string>()
   return targets.map((target) => {
     const { queue, url } = targetOf(target, given['deliver-insecure'] ?? false)

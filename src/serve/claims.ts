@@ -1,36 +1,32 @@
 /**
  * Claims for workers that ask over HTTP, and wait where there is nothing to do.
  *
- * Those who wait for a queue stand in a line. A bell, or the second that may have hidden one, makes the first of the line ask the store; where
- * that got something the next two ask, then four, and so on: a hundred who wait cost one call where one job came. What one asks
- * and finds empty is empty for all, so those who do not wait are sent away then. Nothing here walks the line for each who comes or leaves.
+ * Workers that wait for a queue stand in a line. A bell, or the poll that makes up for a missed one, makes the first of the line ask the store.
+ * If that got something the next two ask, then four, and so on: a hundred who wait cost one call where one job came. What one
+ * finds empty is empty for all, so those who do not wait are answered then.
  */
 import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
 
 /** A missed bell delays a job by this much at the most, in milliseconds. */
 const POLL = 1000
 /** Most claims under way at once for a queue. */
-const WAVE = 16
+const MAX_CLAIMS = 16
 /** Jobs asked for in a call, and bytes after which no more are: the answer is put together in memory. */
-const BITE = 10
-const BYTES = 4 * 1024 * 1024
+const MAX_JOBS_PER_CALL = 10
+const MAX_BYTES = 4 * 1024 * 1024
 
-interface Waiter {
+interface Waiter extends PromiseWithResolvers<Claimed> {
   request: ClaimRequest
-  resolve: (claimed: Claimed) => void
-  reject: (error: unknown) => void
-  /** Greater than that of everyone before it in the line. */
-  number: number
+  /** It is answered as soon as a claim that began after it came found nothing. */
+  impatient: boolean
   asking: boolean
-  gone: boolean
 }
 
+/** Who waits for a queue, in the order in which they came. */
 interface Line {
-  /** In the order in which they came. */
   waiters: Set<Waiter>
-  /** Of these, those who are sent away as soon as there is nothing for them. */
-  impatient: Set<Waiter>
   serving: boolean
+  /** There may be jobs that nobody has asked for. */
   again: boolean
 }
 
@@ -40,7 +36,6 @@ export class Claims {
   readonly #underWay = new Set<Promise<unknown>>()
   #unlisten: (() => void) | undefined
   #poll: NodeJS.Timeout | undefined
-  #numbers = 0
   #stopping = false
 
   constructor(store: Store) {
@@ -59,25 +54,22 @@ export class Claims {
 
   async #claim(request: ClaimRequest, wait: number, signal: AbortSignal): Promise<Claimed> {
     if (signal.aborted) return nothing(request)
-    const { promise, resolve, reject } = Promise.withResolvers<Claimed>()
+    const { queue } = request
     const impatient = wait === 0 || this.#stopping
-    const waiter: Waiter = { request, resolve, reject, number: this.#numbers++, asking: false, gone: false }
-    const line = this.#join(request.queue, waiter)
-    if (impatient) line.impatient.add(waiter)
-    const timer = impatient ? undefined : setTimeout(() => this.#dismiss(request.queue, waiter), wait)
-    const hangUp = () => {
-      waiter.gone = true
-      this.#dismiss(request.queue, waiter)
-    }
-    signal.addEventListener('abort', hangUp)
-    this.#serve(request.queue, line)
+    const waiter: Waiter = { request, impatient, asking: false, ...Promise.withResolvers<Claimed>() }
+    const line = this.#join(queue, waiter)
+    const dismiss = () => this.#dismiss(queue, line, waiter)
+    const timer = impatient ? undefined : setTimeout(dismiss, wait)
+    signal.addEventListener('abort', dismiss)
+    this.#serve(queue, line)
     try {
-      const claimed = await promise
-      if (waiter.gone) await this.giveBack(request.queue, claimed.jobs)
-      return waiter.gone ? { ...claimed, jobs: [] } : claimed
+      const claimed = await waiter.promise
+      if (!signal.aborted) return claimed
+      await this.giveBack(queue, claimed.jobs)
+      return { ...claimed, jobs: [] }
     } finally {
       clearTimeout(timer)
-      signal.removeEventListener('abort', hangUp)
+      signal.removeEventListener('abort', dismiss)
     }
   }
 
@@ -89,7 +81,7 @@ export class Claims {
   }
 
   /** Resolves when the claims that are under way now have their answer, and what is being given back is back. */
-  async settled(): Promise<void> {
+  async drained(): Promise<void> {
     await Promise.allSettled(this.#underWay)
   }
 
@@ -110,11 +102,11 @@ export class Claims {
   /** From now on nobody waits. */
   stop(): void {
     this.#stopping = true
-    for (const [queue, { waiters }] of this.#lines) for (const waiter of waiters) this.#dismiss(queue, waiter)
+    for (const [queue, line] of this.#lines) for (const waiter of line.waiters) this.#dismiss(queue, line, waiter)
   }
 
   #join(queue: string, waiter: Waiter): Line {
-    const line = this.#lines.get(queue) ?? { waiters: new Set(), impatient: new Set(), serving: false, again: false }
+    const line = this.#lines.get(queue) ?? { waiters: new Set(), serving: false, again: false }
     line.waiters.add(waiter)
     this.#lines.set(queue, line)
     if (this.#poll === undefined) {
@@ -129,15 +121,13 @@ export class Claims {
     return line
   }
 
-  #leave(queue: string, waiter: Waiter): void {
-    const line = this.#lines.get(queue)
-    if (!line?.waiters.delete(waiter)) return
-    line.impatient.delete(waiter)
-    this.#tidy(queue, line)
+  #leave(queue: string, line: Line, waiter: Waiter): void {
+    line.waiters.delete(waiter)
+    if (!line.serving) this.#removeIfEmpty(queue, line)
   }
 
-  #tidy(queue: string, line: Line): void {
-    if (line.waiters.size > 0 || line.serving) return
+  #removeIfEmpty(queue: string, line: Line): void {
+    if (line.waiters.size > 0) return
     this.#lines.delete(queue)
     if (this.#lines.size > 0) return
     clearInterval(this.#poll)
@@ -146,13 +136,11 @@ export class Claims {
   }
 
   /** One that is asking gets what it asked for. */
-  #dismiss(queue: string, waiter: Waiter): void {
-    const line = this.#lines.get(queue)
-    if (!line?.waiters.has(waiter)) return
-    line.impatient.add(waiter)
-    if (waiter.asking) return
+  #dismiss(queue: string, line: Line, waiter: Waiter): void {
+    waiter.impatient = true
+    if (waiter.asking || !line.waiters.has(waiter)) return
     waiter.resolve(nothing(waiter.request))
-    this.#leave(queue, waiter)
+    this.#leave(queue, line, waiter)
   }
 
   #serve(queue: string, line: Line): void {
@@ -167,35 +155,35 @@ export class Claims {
     let size = 1
     while (line.again && line.waiters.size > 0) {
       line.again = false
-      const present = this.#numbers
-      const got = await Promise.all(firstOf(line.waiters, size).map((waiter) => this.#ask(queue, waiter)))
+      const present = [...line.waiters]
+      const got = await Promise.all(present.slice(0, size).map((waiter) => this.#ask(queue, line, waiter)))
       if (got.every((one) => one)) {
         line.again = true
-        size = Math.min(size * 2, WAVE)
+        size = Math.min(size * 2, MAX_CLAIMS)
       } else {
         size = 1
         // Not those who came meanwhile: nobody has asked since.
-        for (const waiter of line.impatient) if (waiter.number < present) this.#dismiss(queue, waiter)
+        for (const waiter of present) if (waiter.impatient) this.#dismiss(queue, line, waiter)
       }
     }
     // In the same turn as the last look at the line: whoever joins from now on is served anew.
     line.serving = false
-    this.#tidy(queue, line)
+    this.#removeIfEmpty(queue, line)
   }
 
   /** Whether it got something, be it an error. Never rejects. */
-  async #ask(queue: string, waiter: Waiter): Promise<boolean> {
+  async #ask(queue: string, line: Line, waiter: Waiter): Promise<boolean> {
     waiter.asking = true
     try {
       const claimed = await this.#take(waiter.request)
-      waiter.asking = false
       if (claimed.jobs.length === 0) return false
       waiter.resolve(claimed)
     } catch (error) {
-      waiter.asking = false
       waiter.reject(error)
+    } finally {
+      waiter.asking = false
     }
-    this.#leave(queue, waiter)
+    this.#leave(queue, line, waiter)
     return true
   }
 
@@ -204,7 +192,7 @@ export class Claims {
     let bytes = 0
     let claimed: Claimed | undefined
     for (;;) {
-      const limit = Math.min(BITE, request.limit - jobs.length)
+      const limit = Math.min(MAX_JOBS_PER_CALL, request.limit - jobs.length)
       try {
         claimed = await this.#store.claim({ ...request, limit })
       } catch (error) {
@@ -214,21 +202,12 @@ export class Claims {
       }
       jobs.push(...claimed.jobs)
       bytes += claimed.jobs.reduce((sum, { data }) => sum + data.body.length, 0)
-      if (claimed.jobs.length < limit || jobs.length === request.limit || bytes > BYTES) return { ...claimed, jobs }
+      if (claimed.jobs.length < limit || jobs.length === request.limit || bytes > MAX_BYTES) return { ...claimed, jobs }
     }
   }
 }
 
-/** The answer to one that is sent away; nobody looks at its times. */
+/** The answer to one that gets nothing; nobody looks at its times. */
 function nothing({ lease }: ClaimRequest): Claimed {
   return { now: Date.now(), lease: lease ?? 0, jobs: [], retryAfter: null }
-}
-
-function firstOf(waiters: ReadonlySet<Waiter>, count: number): Waiter[] {
-  const first: Waiter[] = []
-  for (const waiter of waiters) {
-    if (first.length === count) break
-    first.push(waiter)
-  }
-  return first
 }

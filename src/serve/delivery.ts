@@ -12,6 +12,7 @@ import { encode } from '../encoding.ts'
 import { isMillpondError } from '../errors.ts'
 import type { Job } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
+import { defined } from '../options.ts'
 import type { Outcome } from '../outcome.ts'
 import type { BackoffPolicy } from '../store.ts'
 import { jsonText } from '../web/answer.ts'
@@ -93,7 +94,7 @@ function post(receiver: Receiver, keys: readonly Buffer[], job: Job, signal: Abo
     'accept-encoding': 'identity',
     'user-agent': `millpond/${version()}`,
     ...signatureHeaders(keys, id, Math.floor(Date.now() / 1000), body),
-    ...(trace === null ? {} : { traceparent: trace }),
+    ...defined({ traceparent: trace ?? undefined }),
   }
   return receiver.post(headers, body, signal)
 }

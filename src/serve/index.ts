@@ -4,7 +4,7 @@
  */
 
 import '../runtime.ts'
-import { closeTimeout } from '../closing.ts'
+import { closeTimeout } from '../close-options.ts'
 import { type Duration, kindOf } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
@@ -16,7 +16,6 @@ import { LIMITS } from './limits.ts'
 import { openPond } from './open.ts'
 import { Service } from './service.ts'
 import type { Stranger } from './strangers.ts'
-import { Sweeper } from './sweeper.ts'
 
 export type { Delivery } from './delivery.ts'
 export { signingKey } from './signature.ts'
@@ -88,20 +87,12 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   const opened = await openPond(store, maxPayload)
   const { pond } = opened
   pond.on('error', (error) => onError(error, undefined))
-  const sweeper = new Sweeper(opened.store, (error) => onError(error, undefined))
-  const maxWaiting = given.maxWaiting ?? LIMITS.maxWaiting
-  const limits = {
-    ...LIMITS,
-    maxPayload,
-    maxBody: given.maxBody ?? LIMITS.maxBody,
-    maxWait: millisecondsOr(given.maxWait, LIMITS.maxWait),
-    maxWaiting,
-    maxWaitingPerClient: given.maxWaitingPerClient ?? Math.ceil(maxWaiting / 2),
-    maxQueues: given.maxQueues ?? LIMITS.maxQueues,
-  }
+  const { maxBody = LIMITS.maxBody, maxWaiting = LIMITS.maxWaiting, maxQueues = LIMITS.maxQueues } = given
+  const { maxWaitingPerClient = Math.ceil(maxWaiting / 2) } = given
+  const maxWait = millisecondsOr(given.maxWait, LIMITS.maxWait)
+  const limits = { ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues }
   const service = new Service({
     ...opened,
-    sweeper,
     limits,
     tokens: given.tokens ?? [],
     hosts: given.hosts ?? [],
@@ -117,8 +108,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
 
   const receivers: (() => void)[] = []
   const close = async (timeout: number) => {
-    await service.settled()
-    await sweeper.stop()
+    await service.drained()
     await pond.close({ timeout })
     for (const letGo of receivers) letGo()
   }

@@ -1,9 +1,9 @@
 /** The OpenAPI document, made of the table of routes. */
 
-import type { Answer, Parameter, Route } from './route.ts'
-import type { Schema } from './schema.ts'
-import * as shapes from './shapes.ts'
-import { problem } from './shapes.ts'
+import { defined } from '../options.ts'
+import { id, problem, queueName } from './api-schemas.ts'
+import type { Answer, Route } from './route.ts'
+import type { Properties, Schema } from './schema.ts'
 import { version } from './version.ts'
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -19,10 +19,8 @@ const TITLES: Readonly<Record<number, string>> = {
   422: 'The body is not of the shape that is asked for, or an Idempotency-Key was used with another payload.',
   503: 'Come back later: the queue is full, the store is away, or the service is shutting down.',
 }
-const JSON_TYPE = 'application/json'
-const PACK_TYPE = 'application/msgpack'
 
-const PARAMS: Readonly<Record<string, Schema>> = { queue: shapes.queueName, id: shapes.id }
+const PARAMS: Properties = { queue: queueName, id }
 
 export function openApi(routes: readonly Route[], withToken: boolean): Record<string, unknown> {
   const components = new Map<string, unknown>()
@@ -40,19 +38,17 @@ export function openApi(routes: readonly Route[], withToken: boolean): Record<st
     paths,
     components: {
       schemas: Object.fromEntries(components),
-      ...(withToken ? { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } } : {}),
+      ...defined({ securitySchemes: withToken ? { token: { type: 'http', scheme: 'bearer' } } : undefined }),
     },
   }
 }
 
 function operation(route: Route, withToken: boolean, components: Map<string, unknown>): Record<string, unknown> {
-  const { id, tag, summary, description, query, headers, body, answers, open } = route
+  const { tag, summary, description, query, headers, body, answers, open } = route
   const schema = (given: Schema) => referred(given, components)
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '')
   const parameters = [
-    ...names.map((name) =>
-      parameter('path', name, { description: PARAMS[name]?.description ?? '', schema: PARAMS[name] ?? {} }),
-    ),
+    ...names.map((name) => parameter('path', name, PARAMS[name] ?? {})),
     ...Object.entries(query ?? {}).map(([name, given]) => parameter('query', name, given)),
     ...Object.entries(headers ?? {}).map(([name, given]) => parameter('header', name, given)),
   ]
@@ -62,33 +58,28 @@ function operation(route: Route, withToken: boolean, components: Map<string, unk
     ...(withToken && open !== true ? [401] : []),
     403,
     406,
-    ...(body === undefined ? [] : [408]),
+    ...(body === undefined ? [] : [408, 413, 415, 422]),
     ...route.problems,
   ]
   const problems = [...new Set(own)].sort((a, b) => a - b)
   return {
-    operationId: id,
+    operationId: route.id,
     tags: [tag],
     summary,
-    ...(description === undefined ? {} : { description }),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: body.required,
-            content: { [JSON_TYPE]: { schema: schema(body.schema) }, [PACK_TYPE]: {} },
-          },
-        }),
+    ...defined({
+      description,
+      parameters: parameters.length === 0 ? undefined : parameters,
+      requestBody: body && { required: body.required, content: contentOf(schema(body.schema)) },
+      security: withToken ? (open === true ? [] : [{ token: [] }]) : undefined,
+    }),
     responses: {
       ...Object.fromEntries(Object.entries(answers).map(([status, given]) => [status, response(given, schema)])),
       ...Object.fromEntries(problems.map((status) => [status, refusal(status, schema)])),
     },
-    ...(withToken ? { security: open === true ? [] : [{ token: [] }] } : {}),
   }
 }
 
-function parameter(place: string, name: string, { description, schema }: Parameter): Record<string, unknown> {
+function parameter(place: string, name: string, { description, ...schema }: Schema): Record<string, unknown> {
   return { name, in: place, required: place === 'path', description, schema }
 }
 
@@ -97,14 +88,18 @@ function response(
   refer: (schema: Schema) => unknown,
 ): Record<string, unknown> {
   const content = {
-    ...(schema === undefined ? {} : { [JSON_TYPE]: { schema: refer(schema) }, [PACK_TYPE]: {} }),
-    ...(events === true ? { 'text/event-stream': { schema: { type: 'string' } } } : {}),
+    ...(schema && contentOf(refer(schema))),
+    ...(events && { 'text/event-stream': { schema: { type: 'string' } } }),
   }
+  const hasContent = Object.keys(content).length > 0
   return {
     description,
-    ...(Object.keys(content).length === 0 ? {} : { content }),
-    ...(headers === undefined ? {} : { headers: headersOf(headers) }),
+    ...defined({ content: hasContent ? content : undefined, headers: headers && headersOf(headers) }),
   }
+}
+
+function contentOf(schema: unknown): Record<string, unknown> {
+  return { 'application/json': { schema }, 'application/msgpack': {} }
 }
 
 function refusal(status: number, refer: (schema: Schema) => unknown): Record<string, unknown> {
@@ -116,11 +111,8 @@ function refusal(status: number, refer: (schema: Schema) => unknown): Record<str
 }
 
 function headersOf(headers: Readonly<Record<string, string>>): Record<string, unknown> {
-  const entries = Object.entries(headers).map(([name, description]) => [
-    name,
-    { description, schema: { type: 'string' } },
-  ])
-  return Object.fromEntries(entries)
+  const schema = { type: 'string' }
+  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema }]))
 }
 
 /** The schema with those that have a title in their place among the components. */
@@ -137,12 +129,13 @@ function referred(schema: Schema, components: Map<string, unknown>): unknown {
 function inner(schema: Schema, components: Map<string, unknown>): Record<string, unknown> {
   const { properties, items, anyOf, ...rest } = schema
   const refer = (given: Schema) => referred(given, components)
+  const members = properties && Object.entries(properties).map(([name, given]) => [name, refer(given)])
   return {
     ...rest,
-    ...(properties === undefined
-      ? {}
-      : { properties: Object.fromEntries(Object.entries(properties).map(([name, given]) => [name, refer(given)])) }),
-    ...(items === undefined ? {} : { items: refer(items) }),
-    ...(anyOf === undefined ? {} : { anyOf: anyOf.map(refer) }),
+    ...defined({
+      properties: members && Object.fromEntries(members),
+      items: items && refer(items),
+      anyOf: anyOf?.map(refer),
+    }),
   }
 }

@@ -9,7 +9,7 @@ import { MillpondError } from '../errors.ts'
 import type { Store } from '../store.ts'
 
 /** Names that are remembered beyond the limit: of queues that others made. */
-const MORE_KNOWN = 10_000
+const MAX_KNOWN_BEYOND_LIMIT = 10_000
 
 export class QueueLimit {
   readonly #store: Pick<Store, 'stats'>
@@ -41,7 +41,7 @@ export class QueueLimit {
       }
       this.#count++
     }
-    if (this.#known.size >= this.#most + MORE_KNOWN) this.#known.clear()
+    if (this.#known.size >= this.#most + MAX_KNOWN_BEYOND_LIMIT) this.#known.clear()
     this.#known.add(queue)
   }
 }

@@ -18,11 +18,11 @@ export interface Answer {
 }
 
 /** Bytes of a body that are read. */
-const LONGEST_BODY = 64 * 1024
+const MAX_BODY_BYTES = 64 * 1024
 /** Bytes of all headers of an answer together. */
-const HEADER_BYTES = 16 * 1024
+const MAX_HEADER_BYTES = 16 * 1024
 /** Milliseconds that a connection waits for its next request, less than receivers usually give it. */
-const IDLE = 4000
+const IDLE_TIMEOUT = 4000
 
 export class Receiver {
   readonly #url: URL
@@ -41,7 +41,7 @@ export class Receiver {
     this.#url = url
     this.#timeout = timeout
     const Agent = url.protocol === 'https:' ? HttpsAgent : HttpAgent
-    this.#agent = new Agent({ keepAlive: true, maxFreeSockets: connections, timeout: IDLE })
+    this.#agent = new Agent({ keepAlive: true, maxFreeSockets: connections, timeout: IDLE_TIMEOUT })
   }
 
   /** @throws what `signal` was aborted with, a TimeoutError, or an error of the connection, most with a `code` */
@@ -72,7 +72,7 @@ export class Receiver {
       method: 'POST',
       headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
       agent,
-      maxHeaderSize: HEADER_BYTES,
+      maxHeaderSize: MAX_HEADER_BYTES,
     })
     let head: IncomingMessage | undefined
     let over = false
@@ -111,7 +111,7 @@ export class Receiver {
       let size = 0
       response.on('data', (chunk: Buffer) => {
         size += chunk.length
-        if (size > LONGEST_BODY) cut()
+        if (size > MAX_BODY_BYTES) cut()
         else chunks.push(chunk)
       })
       response.on('end', () => {

@@ -3,14 +3,9 @@
  * table, so that the description cannot differ from what is served.
  */
 import { segmentsOf } from '../web/path.ts'
-import type { Schema } from './schema.ts'
+import type { Properties, Query, Schema } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
-
-export interface Parameter {
-  description: string
-  schema: Schema
-}
 
 export interface Answer {
   description: string
@@ -30,7 +25,7 @@ export interface Call<Body, Query> {
   body: Body
 }
 
-export interface Route<Body = unknown, Query = unknown> {
+export interface Route<Body = unknown, Parameters extends Properties = Properties> {
   method: Method
   /** With `{name}` for what varies. A segment is matched by one segment. */
   path: string
@@ -39,25 +34,27 @@ export interface Route<Body = unknown, Query = unknown> {
   tag: 'jobs' | 'claims' | 'queues' | 'service'
   summary: string
   description?: string
-  query?: Readonly<Record<string, Parameter>>
+  query?: Parameters
   /** Request headers that have a meaning here. */
-  headers?: Readonly<Record<string, Parameter>>
+  headers?: Properties
   /**
    * Every POST has one, if only of nothing: its Content-Type, or a header in its place, is what forms of other sites cannot send. Without
    * `required` no body at all stands for an empty object.
    */
-  body?: { schema: Schema; required: boolean }
+  body?: { schema: Schema<Body>; required: boolean }
   answers: Readonly<Record<number, Answer>>
-  /** Statuses of problem documents besides those that any route may answer with. */
+  /** Statuses of problem documents besides those that any route may answer with, and those of a body. */
   problems: readonly number[]
   /** Answered without a token. */
   open?: boolean
   /** May throw Refusals and MillpondErrors. */
-  handle(call: Call<Body, Query>): Response | Promise<Response>
+  handle(call: Call<Body, Query<Parameters>>): Response | Promise<Response>
 }
 
-/** @param route whose `Body` and `Query` are what its schemas let through: those have been checked when `handle` is called */
-export function route<Body = unknown, Query = unknown>(route: Route<Body, Query>): Route {
+/** Forgets the types of body and query: they have been checked by the route's schemas when `handle` is called. */
+export function route<Body = unknown, Parameters extends Properties = Properties>(
+  route: Route<Body, Parameters>,
+): Route {
   return route as Route
 }
 

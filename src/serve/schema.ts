@@ -1,12 +1,12 @@
 /**
- * The part of JSON Schema (2020-12) that the routes need. One object both checks what comes in and stands in the OpenAPI document, so
- * that the document says what is checked.
+ * The part of JSON Schema (2020-12) that the routes need. One object checks what comes in, is its TypeScript type, and stands in the
+ * OpenAPI document, so that the three cannot differ.
  */
 import { LAST_TIME } from '../web/time.ts'
 
 export type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null'
 
-export interface Schema {
+export interface Rules {
   /** Schemas with a title become components of the OpenAPI document. */
   readonly title?: string
   readonly description?: string
@@ -16,7 +16,7 @@ export interface Schema {
   readonly examples?: readonly unknown[]
   readonly anyOf?: readonly Schema[]
   readonly not?: Schema
-  readonly properties?: Readonly<Record<string, Schema>>
+  readonly properties?: Properties
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean
   readonly items?: Schema
@@ -31,14 +31,58 @@ export interface Schema {
   readonly maximum?: number
 }
 
+/** `T` is the type of the values that fit. */
+export interface Schema<T = unknown> extends Rules {
+  /** Only for the type; no schema has it. */
+  readonly fits?: T
+}
+
+export type Properties = Readonly<Record<string, Schema>>
+/** The type of the values that fit a schema. */
+export type Fitting<S> = S extends Schema<infer T> ? T : never
+/** The same of an object, by its required and its optional members. */
+export type Members<Required, Optional> = { [Name in keyof Required]: Fitting<Required[Name]> } & {
+  [Name in keyof Optional]?: Fitting<Optional[Name]>
+}
+
+/** The type of a query, all of whose parameters may be left out. */
+export type Query<Parameters> = Members<Record<never, Schema>, Parameters>
+
+export function string(rules: Rules = {}): Schema<string> {
+  return { ...rules, type: 'string' }
+}
+
+export function integer(minimum: number, maximum: number, rules: Rules = {}): Schema<number> {
+  return { ...rules, type: 'integer', minimum, maximum }
+}
+
+export function oneOf<const T>(values: readonly T[], rules: Rules = {}): Schema<T> {
+  return { ...rules, type: 'string', enum: values }
+}
+
+export function array<T>(items: Schema<T>, rules: Rules = {}): Schema<T[]> {
+  return { ...rules, type: 'array', items }
+}
+
+/** May have other members, too, unless the rules say otherwise. */
+export function object<Required extends Properties, Optional extends Properties = Record<never, Schema>>(
+  required: Required,
+  optional?: Optional,
+  rules: Rules = {},
+): Schema<Members<Required, Optional>> {
+  const names = Object.keys(required)
+  const properties = { ...required, ...optional }
+  return { ...rules, type: 'object', properties, ...(names.length === 0 ? {} : { required: names }) }
+}
+
 export interface Issue {
   /** Names and indices with dots between them; empty for the whole. */
   path: string
   message: string
 }
 
-/** Most issues that are gathered; a batch may have thousands. */
-const MOST = 20
+/** Most issues that are told; a batch may have thousands. */
+const MAX_ISSUES = 20
 
 /** What is wrong with the value; nothing if it fits. */
 export function check(value: unknown, schema: Schema): Issue[] {
@@ -48,7 +92,7 @@ export function check(value: unknown, schema: Schema): Issue[] {
 }
 
 function visit(value: unknown, schema: Schema, path: string, issues: Issue[]): void {
-  if (issues.length >= MOST) return
+  if (issues.length >= MAX_ISSUES) return
   const wrong = (message: string) => {
     issues.push({ path, message })
   }
@@ -66,15 +110,15 @@ function visit(value: unknown, schema: Schema, path: string, issues: Issue[]): v
     return
   }
   if (schema.not !== undefined && check(value, schema.not).length === 0) wrong(schema.not.description ?? 'is excluded')
-  if (typeof value === 'string') text(value, schema, wrong)
-  else if (typeof value === 'number') number(value, schema, wrong)
-  else if (Array.isArray(value)) array(value, schema, path, issues, wrong)
-  else if (isObject(value)) object(value, schema, path, issues, wrong)
+  if (typeof value === 'string') checkString(value, schema, wrong)
+  else if (typeof value === 'number') checkNumber(value, schema, wrong)
+  else if (Array.isArray(value)) checkArray(value, schema, path, issues, wrong)
+  else if (isObject(value)) checkObject(value, schema, path, issues, wrong)
 }
 
 type Wrong = (message: string) => void
 
-function text(value: string, schema: Schema, wrong: Wrong): void {
+function checkString(value: string, schema: Schema, wrong: Wrong): void {
   const { minLength, maxLength, pattern, format } = schema
   if (minLength !== undefined && value.length < minLength) wrong(`must have ${minLength} characters at least`)
   // A code point takes two units at the most, so that short texts need no counting.
@@ -89,12 +133,12 @@ function text(value: string, schema: Schema, wrong: Wrong): void {
   else if (format === 'date-time' && timeOf(value) === undefined) wrong('must be a time such as 2030-01-01T12:00:00Z')
 }
 
-function number(value: number, { minimum, maximum }: Schema, wrong: Wrong): void {
+function checkNumber(value: number, { minimum, maximum }: Schema, wrong: Wrong): void {
   if (minimum !== undefined && value < minimum) wrong(`must be at least ${minimum}`)
   else if (maximum !== undefined && value > maximum) wrong(`must be at most ${maximum}`)
 }
 
-function array(value: unknown[], schema: Schema, path: string, issues: Issue[], wrong: Wrong): void {
+function checkArray(value: unknown[], schema: Schema, path: string, issues: Issue[], wrong: Wrong): void {
   const { items, minItems, maxItems } = schema
   if (minItems !== undefined && value.length < minItems) wrong(`must have ${minItems} items at least`)
   else if (maxItems !== undefined && value.length > maxItems) wrong(`must have ${maxItems} items at most`)
@@ -102,7 +146,7 @@ function array(value: unknown[], schema: Schema, path: string, issues: Issue[], 
     for (const [index, item] of value.entries()) visit(item, items, joined(path, index), issues)
 }
 
-function object(value: object, schema: Schema, path: string, issues: Issue[], wrong: Wrong): void {
+function checkObject(value: object, schema: Schema, path: string, issues: Issue[], wrong: Wrong): void {
   const properties = schema.properties ?? {}
   for (const name of schema.required ?? []) if (!Object.hasOwn(value, name)) wrong(`${name} is missing`)
   for (const [name, item] of Object.entries(value)) {

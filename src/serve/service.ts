@@ -5,6 +5,7 @@
  */
 import type { Millpond } from '../millpond.ts'
 import type { Store } from '../store.ts'
+import { Sweeper } from '../sweeper.ts'
 import { readBody } from '../web/body.ts'
 import { clientOf } from '../web/client.ts'
 import { problem, Refusal, troubleOf } from '../web/problem.ts'
@@ -24,12 +25,10 @@ import { queueRoutes } from './routes/queues.ts'
 import { serviceRoutes } from './routes/service.ts'
 import { check } from './schema.ts'
 import { type Stranger, Strangers } from './strangers.ts'
-import type { Sweeper } from './sweeper.ts'
 
 export interface ServiceParts {
   store: Store
   pond: Millpond
-  sweeper: Sweeper
   limits: Limits
   tokens: readonly string[]
   /** Further names that Host may have where there is no token. */
@@ -45,19 +44,27 @@ export class Service {
   readonly #limits: Limits
   readonly #onError: OnError
   readonly #claims: Claims
+  /** Workers over HTTP have no process of ours that would sweep. */
+  readonly #sweeper: Sweeper
   readonly #strangers: Strangers
   readonly #stop = new AbortController()
 
-  constructor({ store, pond, sweeper, limits, tokens, hosts, onError, onUnauthorized = () => {} }: ServiceParts) {
+  constructor({ store, pond, limits, tokens, hosts, onError, onUnauthorized = () => {} }: ServiceParts) {
     this.#guard = new Guard(tokens, hosts)
     this.#strangers = new Strangers(limits.maxWaiting, this.#stop.signal, onUnauthorized)
     this.#limits = limits
     this.#onError = onError
     this.#claims = new Claims(store)
     const queueLimit = new QueueLimit(store, limits.maxQueues)
-    sweeper.onSwept((queues) => queueLimit.swept(queues))
+    this.#sweeper = new Sweeper(
+      store,
+      ({ queues }) => queueLimit.swept(queues),
+      (error) => onError(error, undefined),
+    )
+    this.#sweeper.start()
     const { signal: stopping } = this.#stop
-    const parts = { store, pond, sweeper, limits, queueLimit, onError, claims: this.#claims, stopping }
+    const [claims, sweeper] = [this.#claims, this.#sweeper]
+    const parts = { store, pond, sweeper, limits, queueLimit, onError, claims, stopping }
     const routes = [...jobRoutes(parts), ...claimRoutes(parts), ...queueRoutes(parts)]
     const described = [...routes, ...serviceRoutes(parts, () => document)]
     const document = openApi(described, tokens.length > 0)
@@ -82,9 +89,10 @@ export class Service {
   }
 
   /** Stops, and resolves when no claim is under way: none is left to its lease because the store closed before it was given back. */
-  async settled(): Promise<void> {
+  async drained(): Promise<void> {
     this.stop()
-    await this.#claims.settled()
+    await this.#claims.drained()
+    await this.#sweeper.stop()
   }
 
   async #handle(request: Request): Promise<Response> {

@@ -19,13 +19,13 @@ export interface Stranger {
 }
 
 /** So many are answered at once: mistakes. After that the delay doubles from the first to the most, in milliseconds. */
-const FREE = 5
+const FREE_ATTEMPTS = 5
 const FIRST_DELAY = 100
-const MOST_DELAY = 2000
+const MAX_DELAY = 2000
 /** Milliseconds without another one, after which a client is forgotten. */
-const FORGET = 60_000
+const FORGET_AFTER = 60_000
 /** Most clients that are remembered, some 100 bytes each; those longest silent are forgotten first. */
-const REMEMBERED = 1000
+const MAX_CLIENTS = 1000
 
 export class Strangers {
   /** By address, the one that came last at the end. */
@@ -58,10 +58,10 @@ export class Strangers {
   #count(address: string): number {
     const now = performance.now()
     const last = this.#seen.get(address)
-    const times = last === undefined || now - last.at > FORGET ? 1 : last.times + 1
+    const times = last === undefined || now - last.at > FORGET_AFTER ? 1 : last.times + 1
     this.#seen.delete(address)
     this.#seen.set(address, { times, at: now })
-    if (this.#seen.size > REMEMBERED) {
+    if (this.#seen.size > MAX_CLIENTS) {
       const [oldest] = this.#seen.keys()
       if (oldest !== undefined) this.#seen.delete(oldest)
     }
@@ -71,5 +71,5 @@ export class Strangers {
 
 /** Milliseconds. @param times how many came, with this one */
 export function delayAfter(times: number): number {
-  return times <= FREE ? 0 : Math.min(MOST_DELAY, FIRST_DELAY * 2 ** (times - FREE - 1))
+  return times <= FREE_ATTEMPTS ? 0 : Math.min(MAX_DELAY, FIRST_DELAY * 2 ** (times - FREE_ATTEMPTS - 1))
 }

@@ -5,7 +5,6 @@ import type { Millpond } from '../../src/millpond.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
 import { openPond } from '../../src/serve/open.ts'
 import { Service } from '../../src/serve/service.ts'
-import { Sweeper } from '../../src/serve/sweeper.ts'
 import type { Encoded, NewJob, Store } from '../../src/store.ts'
 import { answered } from '../serve/client.ts'
 import { onEachStore, type Place, refused } from './suite.ts'
@@ -72,8 +71,7 @@ onEachStore('undecodable', {
     withPond(place, async (pond, store) => {
       const errors: unknown[] = []
       const onError = (error: unknown) => errors.push(error)
-      const sweeper = new Sweeper(store, onError)
-      const service = new Service({ store, pond, sweeper, limits: LIMITS, tokens: [], hosts: [], onError })
+      const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
       try {
         const jobs = [GOOD, ...BAD, GOOD].map(job)
         await store.push(jobs)
@@ -94,8 +92,7 @@ onEachStore('undecodable', {
         await events?.cancel()
         assert.deepEqual(errors, [])
       } finally {
-        await service.settled()
-        await sweeper.stop()
+        await service.drained()
       }
     }),
 })

@@ -138,13 +138,13 @@ claimsTest(
       told++
       return outcomes
     }
-    await claims.settled()
+    await claims.drained()
     await store.push([job(1)])
     const { jobs } = await claims.claim(request(), 0, never())
     const back = claims.giveBack('q', jobs)
     const claiming = claims.claim(request(), 20_000, never())
     let settled = false
-    const settling = claims.settled().then(() => {
+    const settling = claims.drained().then(() => {
       settled = true
     })
     await new Promise((turned) => setImmediate(turned))

@@ -1,12 +1,11 @@
 /** Jobs that are due after the year 9999, which RFC 3339 has no text for. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import * as schemas from '../../src/serve/api-schemas.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
 import { openPond } from '../../src/serve/open.ts'
 import { check } from '../../src/serve/schema.ts'
 import { Service } from '../../src/serve/service.ts'
-import * as shapes from '../../src/serve/shapes.ts'
-import { Sweeper } from '../../src/serve/sweeper.ts'
 import { answered, isProblem, serveTest } from './client.ts'
 
 const LAST = '9999-12-31T23:59:59.999Z'
@@ -14,21 +13,19 @@ const LAST = '9999-12-31T23:59:59.999Z'
 test('a process of the library pushes such a job: its times are told as the schema says', async () => {
   const onError = assert.ifError
   const { store, pond } = await openPond('memory:')
-  const sweeper = new Sweeper(store, onError)
-  const service = new Service({ store, pond, sweeper, limits: LIMITS, tokens: [], hosts: [], onError })
+  const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
   try {
     const { id } = await pond.queue('q').push(1, { runAt: 8.64e15 })
     const get = async (path: string) =>
       (await answered(await service.handle(new Request(`http://localhost${path}`)))).body
     const job = await get(`/v1/jobs/${id}`)
-    assert.deepEqual(check(job, shapes.job), [])
+    assert.deepEqual(check(job, schemas.job), [])
     assert.equal(job.dueAt, LAST)
     const list = await get('/v1/queues/q/jobs?state=scheduled')
-    assert.deepEqual(check(list, shapes.jobList), [])
+    assert.deepEqual(check(list, schemas.jobList), [])
     assert.ok(Array.isArray(list.jobs) && list.jobs[0].dueAt === LAST)
   } finally {
-    await service.settled()
-    await sweeper.stop()
+    await service.drained()
     await pond.close()
   }
 })

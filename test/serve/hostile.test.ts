@@ -3,8 +3,8 @@
  * `MILLPOND_HOSTILE=100000` makes it longer, `MILLPOND_HOSTILE_SEED` another one.
  */
 import assert from 'node:assert/strict'
+import { listedJob } from '../../src/serve/api-schemas.ts'
 import { check } from '../../src/serve/schema.ts'
-import { listedJob } from '../../src/serve/shapes.ts'
 import { until } from '../api/suite.ts'
 import { exchange } from '../web/serving.ts'
 import { type Client, onStores, serveTest } from './client.ts'

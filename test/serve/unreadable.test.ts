@@ -5,7 +5,6 @@ import { newId } from '../../src/ids.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
 import { openPond } from '../../src/serve/open.ts'
 import { Service } from '../../src/serve/service.ts'
-import { Sweeper } from '../../src/serve/sweeper.ts'
 import type { NewJob, Store } from '../../src/store.ts'
 import { answered } from './client.ts'
 
@@ -19,9 +18,8 @@ async function claimed(change: (store: Store) => void): Promise<[unknown[], stri
   const errors: unknown[] = []
   const onError = (error: unknown) => errors.push(error)
   const { store, pond } = await openPond('memory:')
-  const sweeper = new Sweeper(store, onError)
   change(store)
-  const service = new Service({ store, pond, sweeper, limits: LIMITS, tokens: [], hosts: [], onError })
+  const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
   try {
     const jobs = [job('1'), job('{'), job('3')]
     await store.push(jobs)
@@ -35,8 +33,7 @@ async function claimed(change: (store: Store) => void): Promise<[unknown[], stri
     const [record] = await store.find([jobs[1]?.id ?? ''])
     return [body.jobs.map(({ data }) => data), record?.state]
   } finally {
-    await service.settled()
-    await sweeper.stop()
+    await service.drained()
     await pond.close()
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { bucketOf, merge, middleOf, percentile, Recorder } from '../../src/histogram.ts'
+import { bucketOf, HistogramRecorder, merge, middleOf, percentile } from '../../src/histogram.ts'
 import { vectors } from './vectors.ts'
 
 type Buckets = Record<number, number>
@@ -68,7 +68,7 @@ describe('histogram', () => {
   }
 
   test('a recorder keeps priorities and metrics apart, and starts anew when taken from', () => {
-    const recorder = new Recorder('q')
+    const recorder = new HistogramRecorder('q')
     assert.deepEqual(recorder.take(), [])
     recorder.add(4, 'wait', 1)
     recorder.add(4, 'wait', 1)

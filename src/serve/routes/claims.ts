@@ -1,44 +1,32 @@
 /** The worker's side: claim, complete, fail, release, extend. */
 import { encode } from '../../encoding.ts'
 import { isMillpondError } from '../../errors.ts'
-import { Recorder } from '../../histogram.ts'
+import { HistogramRecorder } from '../../histogram.ts'
 import { checkId } from '../../ids.ts'
 import { jobError } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
-import type { Claimed, Failure } from '../../store.ts'
+import { defined } from '../../options.ts'
+import type { Claimed, Encoded, Failure, JobError } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
 import { clientOf } from '../../web/client.ts'
 import { preferredWait } from '../../web/headers.ts'
 import { onUnsent } from '../../web/incoming.ts'
 import { Slots } from '../../web/settings.ts'
+import * as schemas from '../api-schemas.ts'
 import { conflict, unknownJob } from '../refuse.ts'
-import { type Route, route } from '../route.ts'
-import { encodedResult, failuresOf, type ToldFailure } from '../settle.ts'
-import * as shapes from '../shapes.ts'
+import { type Answer, type Route, route } from '../route.ts'
+import type { Fitting, Schema } from '../schema.ts'
 import { claimView } from '../views.ts'
 import { type Parts, PREFER, REQUESTED_WITH } from './parts.ts'
 
-interface Told {
-  id: string
-  fence: number
-}
-interface ClaimBody {
-  worker?: string
-  limit?: number
-  lease?: number
-}
-interface Settlement {
-  complete?: (Told & { result?: unknown })[]
-  fail?: ToldFailure[]
-  release?: Told[]
-}
+type ReportedFailure = Omit<Fitting<typeof schemas.failure>, 'fence'>
 
 export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts): Route[] {
   const { maxPayload, maxWait } = limits
   const waiting = new Slots(limits.maxWaiting, limits.maxWaitingPerClient)
 
   return [
-    route<ClaimBody>({
+    route({
       method: 'POST',
       path: '/v1/queues/{queue}/claims',
       id: 'claimJobs',
@@ -47,18 +35,17 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
       description:
         'Each job comes with a `fence`, which every later word on the claim states. Complete, fail, release or extend it before `leaseUntil`, or another worker gets it. With `Prefer: wait` the answer comes when there is a job.',
       headers: { prefer: PREFER, 'x-requested-with': REQUESTED_WITH },
-      body: { schema: shapes.claimRequest, required: false },
-      answers: { 200: { description: 'The jobs, none if there is nothing to do.', schema: shapes.claims } },
-      problems: [413, 415, 422, 503],
+      body: { schema: schemas.claimRequest, required: false },
+      answers: { 200: { description: 'The jobs, none if there is nothing to do.', schema: schemas.claims } },
+      problems: [503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
-        const lease = body.lease ?? null
         const asked = preferredWait(request)
         const free = asked === undefined ? undefined : waiting.take(clientOf(request))
         const wait = free === undefined ? 0 : Math.min((asked ?? 0) * 1000, maxWait)
         try {
-          const ask = { queue, worker: body.worker ?? 'http', limit: body.limit ?? 1, lease }
-          const claimed = await claims.claim(ask, wait, request.signal)
+          const { worker = 'http', limit = 1, lease = null } = body
+          const claimed = await claims.claim({ queue, worker, limit, lease }, wait, request.signal)
           record(queue, claimed)
           const jobs = await readable(queue, claimed)
           const applied = wait === 0 ? {} : { headers: { 'preference-applied': `wait=${Math.ceil(wait / 1000)}` } }
@@ -72,123 +59,91 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         }
       },
     }),
-    route<Told & { result?: unknown }>({
-      method: 'POST',
-      path: '/v1/queues/{queue}/jobs/{id}/complete',
-      id: 'completeJob',
-      tag: 'claims',
-      summary: 'The job is done',
-      body: { schema: shapes.completion, required: true },
-      answers: { 200: { description: 'The store knows.', schema: shapes.done } },
-      problems: [404, 409, 413, 415, 422, 503],
-      handle: async ({ request, params, body }) => {
-        const { queue, id } = claimOf(params)
-        const result = encodedResult(body.result, 'result', maxPayload)
-        const [outcome] = await store.complete(queue, [{ id, fence: body.fence, result }])
-        if (outcome !== 'ok') throw stale(id)
-        return answer(request, { id, outcome: 'done' })
+    claimRoute('complete', 'completeJob', 'The job is done', {
+      body: schemas.completion,
+      answer: { description: 'The store knows.', schema: schemas.completedJob },
+      handle: async (queue, id, { fence, result }) => {
+        const [outcome] = await store.complete(queue, [{ id, fence, result: encodedResult(result, 'result') }])
+        return outcome === 'ok' ? { id, outcome: 'done' } : undefined
       },
     }),
-    route<ToldFailure>({
-      method: 'POST',
-      path: '/v1/queues/{queue}/jobs/{id}/fail',
-      id: 'failJob',
-      tag: 'claims',
-      summary: 'The attempt failed',
+    claimRoute('fail', 'failJob', 'The attempt failed', {
       description:
         'Another attempt follows after `retry`, or by the retry policy of the queue (unless set: 1 s doubled with each attempt, an hour at most). With `retry: false`, or when all attempts are used up, the job is dead.',
-      body: { schema: shapes.failure, required: true },
-      answers: { 200: { description: 'The store knows.', schema: shapes.failed } },
-      problems: [404, 409, 413, 415, 422, 503],
-      handle: async ({ request, params, body }) => {
-        const { queue, id } = claimOf(params)
-        const failures = failuresOf([{ ...body, id }])
-        const [outcome] = await store.fail(queue, failures)
-        if (outcome === 'stale' || outcome === undefined) throw stale(id)
-        due(failures)
-        return answer(request, { id, outcome })
+      body: schemas.failure,
+      answer: { description: 'The store knows.', schema: schemas.failedJob },
+      handle: async (queue, id, body) => {
+        const [outcome = 'stale'] = await fail(queue, [{ id, fence: body.fence, ...failureOf(body) }])
+        return outcome === 'stale' ? undefined : { id, outcome }
       },
     }),
-    route<Told>({
-      method: 'POST',
-      path: '/v1/queues/{queue}/jobs/{id}/release',
-      id: 'releaseJob',
-      tag: 'claims',
-      summary: 'Give the job back as if it had never been claimed',
-      body: { schema: shapes.release, required: true },
-      answers: { 200: { description: 'It waits again, in its old place.', schema: shapes.released } },
-      problems: [404, 409, 413, 415, 422, 503],
-      handle: async ({ request, params, body }) => {
-        const { queue, id } = claimOf(params)
-        const [outcome] = await store.release(queue, [{ id, fence: body.fence }])
-        if (outcome !== 'ok') throw stale(id)
-        return answer(request, { id, outcome: 'waiting' })
+    claimRoute('release', 'releaseJob', 'Give the job back as if it had never been claimed', {
+      body: schemas.release,
+      answer: { description: 'It waits again, in its old place.', schema: schemas.releasedJob },
+      handle: async (queue, id, { fence }) => {
+        const [outcome] = await store.release(queue, [{ id, fence }])
+        return outcome === 'ok' ? { id, outcome: 'waiting' } : undefined
       },
     }),
-    route<Told & { lease?: number; progress?: unknown }>({
-      method: 'POST',
-      path: '/v1/queues/{queue}/jobs/{id}/extend',
-      id: 'extendClaim',
-      tag: 'claims',
-      summary: 'The worker is still at it',
+    claimRoute('extend', 'extendClaim', 'The worker is still at it', {
       description:
         'The claim holds from now for `lease`, never shorter than before. A 409 says that it is over, with `JobCancelled` if that is why.',
-      body: { schema: shapes.extension, required: true },
-      answers: { 200: { description: 'The claim holds.', schema: shapes.extended } },
-      problems: [404, 409, 413, 415, 422, 503],
-      handle: async ({ request, params, body }) => {
-        const { queue, id } = claimOf(params)
-        const lease = body.lease ?? null
-        const progress = body.progress === undefined ? null : encode(body.progress, 'progress', maxPayload)
-        const [outcome] = await store.extend(queue, lease, [{ id, fence: body.fence, progress }])
+      body: schemas.extension,
+      answer: { description: 'The claim holds.', schema: schemas.extendedClaim },
+      handle: async (queue, id, { fence, lease = null, progress: told }) => {
+        const progress = told === undefined ? null : encode(told, 'progress', maxPayload)
+        const [outcome] = await store.extend(queue, lease, [{ id, fence, progress }])
         if (outcome === 'cancelled')
           throw conflict('JobCancelled', 'The job was cancelled. Stop working on it.', { id })
-        if (outcome !== 'ok') throw stale(id)
-        return answer(request, { id })
+        return outcome === 'ok' ? { id } : undefined
       },
     }),
-    route<Settlement>({
+    route({
       method: 'POST',
       path: '/v1/queues/{queue}/settle',
       id: 'settleJobs',
       tag: 'claims',
       summary: 'Complete, fail and release many jobs',
       description: 'One outcome for each, in order; one that is stale does not spoil the others.',
-      body: { schema: shapes.settlement, required: true },
-      answers: { 200: { description: 'What became of each.', schema: shapes.settlementOutcome } },
-      problems: [413, 415, 422, 503],
+      body: { schema: schemas.settlement, required: true },
+      answers: { 200: { description: 'What became of each.', schema: schemas.settlementOutcome } },
+      problems: [503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         const completions = (body.complete ?? []).map(({ id, fence, result }, index) => {
-          return {
-            id: id.toLowerCase(),
-            fence,
-            result: encodedResult(result, `result of complete.${index}`, maxPayload),
-          }
+          return { id: id.toLowerCase(), fence, result: encodedResult(result, `result of complete.${index}`) }
         })
-        const failures = failuresOf((body.fail ?? []).map(lowered))
-        const releases = (body.release ?? []).map(lowered)
+        const failures = (body.fail ?? []).map((each) => {
+          return { id: each.id.toLowerCase(), fence: each.fence, ...failureOf(each) }
+        })
+        const releases = (body.release ?? []).map(({ id, fence }) => ({ id: id.toLowerCase(), fence }))
         // In one turn, so that stores can do all in one commit.
-        const [complete, fail, release] = await Promise.all([
+        const [completed, failed, released] = await Promise.all([
           completions.length === 0 ? [] : store.complete(queue, completions),
-          failures.length === 0 ? [] : store.fail(queue, failures),
+          failures.length === 0 ? [] : fail(queue, failures),
           releases.length === 0 ? [] : store.release(queue, releases),
         ])
-        due(failures)
-        return answer(request, { complete, fail, release })
+        return answer(request, { complete: completed, fail: failed, release: released })
       },
     }),
   ]
 
+  /** Null and nothing are the same: no result. @throws PayloadTooLarge, PayloadNotEncodable */
+  function encodedResult(value: unknown, what: string): Encoded | null {
+    return value === undefined || value === null ? null : encode(value, what, maxPayload)
+  }
+
   /** The next attempts are swept in time; of those by the queue's policy the next sweep learns by itself. */
-  function due(failures: readonly Failure[]): void {
+  async function fail(queue: string, failures: readonly Failure[]) {
+    const outcomes = await store.fail(queue, failures)
     for (const { delay } of failures) if (typeof delay === 'number') sweeper.due(delay)
+    return outcomes
   }
 
   /** The waits; how long jobs ran is known only to those who ran them. Nobody's answer hangs on it. */
   function record(queue: string, { now, jobs }: Claimed): void {
     if (jobs.length === 0) return
-    const recorder = new Recorder(queue)
+    const recorder = new HistogramRecorder(queue)
     for (const { priority, dueAt } of jobs) recorder.add(priority, 'wait', Math.max(0, now - dueAt))
     store.record(recorder.take()).catch((error: unknown) => onError(error, undefined))
   }
@@ -210,6 +165,47 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
   }
 }
 
+interface ClaimRoute<Body> {
+  description?: string
+  body: Schema<Body>
+  answer: Answer
+  /** Resolves to the answer; undefined: the claim is over. */
+  handle(queue: string, id: string, body: Body): Promise<Record<string, unknown> | undefined>
+}
+
+/** A route for one claim, named by its job's path and the fence in the body. */
+function claimRoute<Body>(verb: string, operation: string, summary: string, given: ClaimRoute<Body>): Route {
+  return route({
+    method: 'POST',
+    path: `/v1/queues/{queue}/jobs/{id}/${verb}`,
+    id: operation,
+    tag: 'claims',
+    summary,
+    ...defined({ description: given.description }),
+    body: { schema: given.body, required: true },
+    answers: { 200: given.answer },
+    problems: [404, 409, 503],
+    handle: async ({ request, params, body }) => {
+      const { queue, id } = claimOf(params)
+      const told = await given.handle(queue, id, body)
+      if (told === undefined) throw stale(id)
+      return answer(request, told)
+    },
+  })
+}
+
+/** As the store takes it. Where no delay is told it is for the queue's policy. */
+function failureOf({ error = {}, retry }: ReportedFailure): { error: JobError; delay: Failure['delay'] } {
+  const gaveUp = retry === false
+  const reported = new Error(error.message ?? (gaveUp ? 'the worker gave up' : 'the worker failed'))
+  reported.name = error.name ?? 'Error'
+  // Ours would tell of this process.
+  if (error.stack === undefined) delete reported.stack
+  else reported.stack = error.stack
+  const delay = gaveUp ? null : (retry ?? 'backoff')
+  return { error: { ...jobError(reported), code: gaveUp ? 'GaveUp' : 'HandlerFailed' }, delay }
+}
+
 /** @throws InvalidName for a queue, Refusal for an id that is none: nothing has it */
 function claimOf(params: Readonly<Record<string, string>>): { queue: string; id: string } {
   const queue = checkQueueName(params.queue)
@@ -218,10 +214,6 @@ function claimOf(params: Readonly<Record<string, string>>): { queue: string; id:
   } catch {
     throw unknownJob()
   }
-}
-
-function lowered<T extends Told>(told: T): T {
-  return { ...told, id: told.id.toLowerCase() }
 }
 
 function stale(id: string): Error {

@@ -1,45 +1,31 @@
 /** Pushing, following and cancelling. */
 import { isMillpondError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
+import { defined } from '../../options.ts'
 import type { PushOptions } from '../../push.ts'
 import { accept } from '../../web/accept.ts'
 import { answer } from '../../web/answer.ts'
-import { clientOf } from '../../web/client.ts'
+import { clientOf, copyClient } from '../../web/client.ts'
 import { follow } from '../../web/follow.ts'
-import { preferredWait, traceParent } from '../../web/headers.ts'
+import { preferredWait, prefersEvents, traceParent } from '../../web/headers.ts'
 import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
 import { problem, troubleOf } from '../../web/problem.ts'
 import { Slots } from '../../web/settings.ts'
+import * as schemas from '../api-schemas.ts'
 import { conflict, unknownJob } from '../refuse.ts'
-import { type Parameter, type Route, route } from '../route.ts'
-import { timeOf } from '../schema.ts'
-import * as shapes from '../shapes.ts'
-import { asksToWait, stoppedBy } from '../waits.ts'
+import { type Route, route } from '../route.ts'
+import { type Fitting, string, timeOf } from '../schema.ts'
 import { type Parts, PREFER, REQUESTED_WITH } from './parts.ts'
 
-/** What `shapes.newJob` lets through. */
-interface NewJobBody {
-  data: unknown
-  id?: string
-  priority?: number
-  /** Milliseconds, and so is the timeout. */
-  delay?: number
-  runAt?: number | string
-  key?: string
-  group?: string
-  attempts?: number
-  timeout?: number
-}
+type NewJobBody = Fitting<typeof schemas.newJob>
 
-const IDEMPOTENCY_KEY: Parameter = {
+const IDEMPOTENCY_KEY = string({
   description:
     'Makes the request, sent again, the same job. 1 to 255 visible ASCII characters. Where a job has an id of its own, that counts instead.',
-  schema: { type: 'string', pattern: '^[!#-+\\-.-~]{1,255}$' },
-}
-const TRACE: Parameter = {
-  description: 'W3C trace context; kept with the job if it is valid.',
-  schema: { type: 'string' },
-}
+  pattern: '^[!#-+\\-.-~]{1,255}$',
+})
+const TRACE = string({ description: 'W3C trace context; kept with the job if it is valid.' })
+const KNOWN_ETAG = string({ description: 'The ETag of what is known already.' })
 
 export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, stopping }: Parts): Route[] {
   const { maxWait, maxWaiting, maxWaitingPerClient } = limits
@@ -54,7 +40,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
   })
 
   return [
-    route<NewJobBody>({
+    route({
       method: 'POST',
       path: '/v1/queues/{queue}/jobs',
       id: 'pushJob',
@@ -63,16 +49,16 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       description:
         'The store has the job when the answer comes. With `Prefer: wait` the answer is 200 with the whole job if it is final in time, else 202.',
       headers: { prefer: PREFER, 'idempotency-key': IDEMPOTENCY_KEY, traceparent: TRACE },
-      body: { schema: shapes.newJob, required: true },
+      body: { schema: schemas.newJob, required: true },
       answers: {
-        200: { description: 'The job is final.', schema: shapes.job },
+        200: { description: 'The job is final.', schema: schemas.job },
         202: {
           description: 'The store has the job.',
-          schema: shapes.pushed,
+          schema: schemas.pushed,
           headers: { location: 'Where it can be followed.' },
         },
       },
-      problems: [413, 415, 422, 503],
+      problems: [503],
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
         const queue = pond.queue(params.queue ?? '')
@@ -96,7 +82,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
         }
       },
     }),
-    route<{ jobs: NewJobBody[] }>({
+    route({
       method: 'POST',
       path: '/v1/queues/{queue}/batches',
       id: 'pushJobs',
@@ -105,9 +91,9 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       description:
         'All are checked before any is stored. If the queue is full or the store fails midway, the problem tells with `pushed` how many, counted from the first, the store has, and with `ids` under which all are to be sent again.',
       headers: { 'idempotency-key': IDEMPOTENCY_KEY, traceparent: TRACE },
-      body: { schema: shapes.newJobs, required: true },
-      answers: { 202: { description: 'The store has all jobs.', schema: shapes.pushedMany } },
-      problems: [413, 415, 422, 503],
+      body: { schema: schemas.newJobs, required: true },
+      answers: { 202: { description: 'The store has all jobs.', schema: schemas.pushedMany } },
+      problems: [503],
       handle: async ({ request, params, body }) => pushMany(request, params.queue ?? '', body.jobs),
     }),
     route({
@@ -118,12 +104,9 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       summary: 'Tell of a job',
       description:
         'At once; when it changes (`Prefer: wait`: its state, or with `If-None-Match` anything); or as server-sent events `state`, `progress`, `done` and `gone`.',
-      headers: {
-        prefer: PREFER,
-        'if-none-match': { description: 'The ETag of what is known already.', schema: { type: 'string' } },
-      },
+      headers: { prefer: PREFER, 'if-none-match': KNOWN_ETAG },
       answers: {
-        200: { description: 'The job.', schema: shapes.job, events: true, headers: { etag: 'Changes with the job.' } },
+        200: { description: 'The job.', schema: schemas.job, events: true, headers: { etag: 'Changes with the job.' } },
         204: { description: 'To `Last-Event-ID: last`: there will be no more events.' },
         304: { description: 'It is what If-None-Match names.' },
       },
@@ -137,7 +120,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       tag: 'jobs',
       summary: 'Cancel a job',
       description: 'Also a running one: its worker is told when it next speaks of its claim.',
-      answers: { 200: { description: 'It is cancelled.', schema: shapes.cancelled } },
+      answers: { 200: { description: 'It is cancelled.', schema: schemas.cancelled } },
       problems: [404, 409, 503],
       handle: ({ request }) => following(request),
     }),
@@ -149,9 +132,9 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       summary: 'Send a dead or cancelled job back to waiting',
       description: 'With all its attempts.',
       headers: { 'x-requested-with': REQUESTED_WITH },
-      body: { schema: shapes.nothing, required: false },
-      answers: { 200: { description: 'It waits.', schema: shapes.requeuedJob } },
-      problems: [404, 409, 413, 415, 422, 503],
+      body: { schema: schemas.nothing, required: false },
+      answers: { 200: { description: 'It waits.', schema: schemas.requeuedJob } },
+      problems: [404, 409, 503],
       handle: async ({ request, params }) => {
         const job = await pond.job(params.id ?? '').catch((error: unknown) => {
           if (!isMillpondError(error, 'InvalidName')) throw error
@@ -187,11 +170,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       const pushed = await queue.pushMany(
         jobs.map(({ data }) => data),
         {
-          each: (_, index) => ({
-            ...pushOptions(jobs[index]),
-            ...(trace === undefined ? {} : { trace }),
-            ...(ids[index] === undefined ? {} : { id: ids[index] }),
-          }),
+          each: (_, index) => ({ ...pushOptions(jobs[index]), ...defined({ trace, id: ids[index] }) }),
         },
       )
       return answer(request, { jobs: pushed }, { status: 202 })
@@ -225,4 +204,17 @@ function msOf(runAt: number | string): number | undefined {
 /** The body has been read; what is handed on must not look as if it could be read again. */
 function bodiless({ url, method, headers, signal }: Request): Request {
   return new Request(url, { method, headers, signal })
+}
+
+/** Whether the request asks to wait, or for a stream. */
+function asksToWait(request: Request): boolean {
+  return preferredWait(request) !== undefined || prefersEvents(request)
+}
+
+/** The same request, without its body, whose signal is also aborted by the other one: an answer that waits then comes at once. */
+function stoppedBy(request: Request, stopping: AbortSignal): Request {
+  const { url, method, headers } = request
+  const made = new Request(url, { method, headers, signal: AbortSignal.any([request.signal, stopping]) })
+  copyClient(request, made)
+  return made
 }

@@ -1,11 +1,11 @@
 import type { Millpond } from '../../millpond.ts'
 import type { Store } from '../../store.ts'
+import type { Sweeper } from '../../sweeper.ts'
 import type { OnError } from '../../web/report.ts'
 import type { Claims } from '../claims.ts'
 import type { Limits } from '../limits.ts'
 import type { QueueLimit } from '../queue-limit.ts'
-import type { Parameter } from '../route.ts'
-import type { Sweeper } from '../sweeper.ts'
+import { string } from '../schema.ts'
 
 /** What handlers work with. */
 export interface Parts {
@@ -20,13 +20,13 @@ export interface Parts {
   stopping: AbortSignal
 }
 
-export const PREFER: Parameter = {
+export const PREFER = string({
   description: '`wait=SECONDS`: how long to wait at the most (RFC 7240).',
-  schema: { type: 'string', examples: ['wait=20'] },
-}
+  examples: ['wait=20'],
+})
 
-export const REQUESTED_WITH: Parameter = {
+export const REQUESTED_WITH = string({
   description:
     'Of any value. Where there is no body, a request needs this, `Prefer`, or the Content-Type of a body: forms of web pages can send none of them.',
-  schema: { type: 'string', examples: ['curl'] },
-}
+  examples: ['curl'],
+})

@@ -1,46 +1,42 @@
 /** Queues as those who run them see them. */
 import type { JobInfo } from '../../job.ts'
 import { checkQueueName } from '../../names.ts'
-import { JOB_STATES, type JobState, type QueueSettings, setsNothing } from '../../store.ts'
+import { defined } from '../../options.ts'
+import { JOB_STATES, setsNothing } from '../../store.ts'
 import { answer } from '../../web/answer.ts'
-import { type Parameter, type Route, route } from '../route.ts'
-import * as shapes from '../shapes.ts'
+import * as schemas from '../api-schemas.ts'
+import { type Route, route } from '../route.ts'
+import { integer, oneOf, type Query } from '../schema.ts'
 import { listView, reportView } from '../views.ts'
 import { type Parts, REQUESTED_WITH } from './parts.ts'
 
-interface ListQuery {
-  state?: JobState
-  limit?: number
-  after?: string
-}
-/** Checked by its shape. */
-type QueueChange = Omit<QueueSettings, 'queue'>
-
-const MINUTES: Parameter = {
-  description: 'How far back the percentiles look.',
-  schema: { type: 'integer', minimum: 1, maximum: 60, default: 5 },
+const MINUTES = integer(1, 60, { description: 'How far back the percentiles look.', default: 5 })
+const LIST_QUERY = {
+  state: oneOf(JOB_STATES, { description: 'Their state.', default: 'dead' }),
+  limit: integer(1, 100, { description: 'Most jobs of a page.', default: 20 }),
+  after: { ...schemas.id, description: '`next` of the page before.' },
 }
 /** Jobs asked for in a call, and bytes after which a page ends: it is put together in memory. */
-const BITE = 10
-const BYTES = 4 * 1024 * 1024
+const MAX_JOBS_PER_CALL = 10
+const MAX_PAGE_BYTES = 4 * 1024 * 1024
 
 export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
   return [
-    route<undefined, { minutes?: number }>({
+    route({
       method: 'GET',
       path: '/v1/queues',
       id: 'listQueues',
       tag: 'queues',
       summary: 'Counts and percentiles of every queue',
       query: { minutes: MINUTES },
-      answers: { 200: { description: 'The queues.', schema: shapes.queueList } },
+      answers: { 200: { description: 'The queues.', schema: schemas.queueList } },
       problems: [503],
       handle: async ({ request, query }) => {
         const queues = (await pond.stats(query)).map(reportView)
         return answer(request, { queues })
       },
     }),
-    route<undefined, { minutes?: number }>({
+    route({
       method: 'GET',
       path: '/v1/queues/{queue}',
       id: 'getQueue',
@@ -49,14 +45,14 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
       description:
         'A queue exists once it was pushed to, or set, and is removed when nobody has used it for an hour. Where there is none, all counts are 0.',
       query: { minutes: MINUTES },
-      answers: { 200: { description: 'The queue.', schema: shapes.queueReport } },
+      answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
       problems: [503],
       handle: async ({ request, params, query }) => {
         const report = await pond.queue(params.queue ?? '').stats(query)
         return answer(request, reportView(report))
       },
     }),
-    route<QueueChange>({
+    route({
       method: 'PATCH',
       path: '/v1/queues/{queue}',
       id: 'changeQueue',
@@ -64,9 +60,9 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
       summary: 'Pause or resume a queue, change its settings',
       description:
         'What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process.',
-      body: { schema: shapes.queueChange, required: true },
-      answers: { 200: { description: 'The queue.', schema: shapes.queueReport } },
-      problems: [413, 415, 422, 503],
+      body: { schema: schemas.queueChange, required: true },
+      answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
+      problems: [503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         const settings = { ...body, queue }
@@ -77,7 +73,7 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
         return answer(request, reportView(await pond.queue(queue).stats()))
       },
     }),
-    route<undefined, ListQuery>({
+    route({
       method: 'GET',
       path: '/v1/queues/{queue}/jobs',
       id: 'listJobs',
@@ -85,15 +81,8 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
       summary: 'Jobs in one state, the dead ones unless another is named',
       description:
         'Waiting ones in the order of claiming, scheduled and running ones soonest first, final ones newest first.',
-      query: {
-        state: { description: 'Their state.', schema: { type: 'string', enum: JOB_STATES, default: 'dead' } },
-        limit: {
-          description: 'Most jobs of a page.',
-          schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
-        },
-        after: { description: '`next` of the page before.', schema: shapes.id },
-      },
-      answers: { 200: { description: 'A page.', schema: shapes.jobList } },
+      query: LIST_QUERY,
+      answers: { 200: { description: 'A page.', schema: schemas.jobList } },
       problems: [503],
       handle: async ({ request, params, query }) => {
         const { jobs, next } = await page(params.queue ?? '', query)
@@ -108,9 +97,9 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
       summary: 'Send all dead jobs of a queue back to waiting',
       description: 'With all their attempts. Those whose key a live job has taken stay.',
       headers: { 'x-requested-with': REQUESTED_WITH },
-      body: { schema: shapes.nothing, required: false },
-      answers: { 200: { description: 'They wait.', schema: shapes.requeued } },
-      problems: [413, 415, 422, 503],
+      body: { schema: schemas.nothing, required: false },
+      answers: { 200: { description: 'They wait.', schema: schemas.requeued } },
+      problems: [503],
       handle: async ({ request, params }) => {
         const requeued = await pond.queue(params.queue ?? '').requeue()
         return answer(request, { requeued })
@@ -118,20 +107,20 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
     }),
   ]
 
-  async function page(name: string, query: ListQuery): Promise<{ jobs: JobInfo[]; next?: string }> {
+  async function page(name: string, query: Query<typeof LIST_QUERY>): Promise<{ jobs: JobInfo[]; next?: string }> {
     const { state = 'dead', limit = 20 } = query
     const queue = pond.queue(name)
     const jobs: JobInfo[] = []
     let bytes = 0
     let after = query.after?.toLowerCase()
     for (;;) {
-      const asked = Math.min(BITE, limit - jobs.length)
-      const bite = await queue.jobs(state, { limit: asked, ...(after === undefined ? {} : { after }) })
-      jobs.push(...bite)
-      after = bite.at(-1)?.id
-      if (bite.length < asked || after === undefined) return { jobs }
-      bytes += bite.reduce((sum, job) => sum + sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress), 0)
-      if (jobs.length >= limit || bytes > BYTES) return { jobs, next: after }
+      const asked = Math.min(MAX_JOBS_PER_CALL, limit - jobs.length)
+      const got = await queue.jobs(state, { limit: asked, ...defined({ after }) })
+      jobs.push(...got)
+      after = got.at(-1)?.id
+      if (got.length < asked || after === undefined) return { jobs }
+      bytes += got.reduce((sum, job) => sum + sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress), 0)
+      if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }
     }
   }
 }

@@ -1,13 +1,13 @@
 /** What the service tells of itself. */
 import { answer, jsonText } from '../../web/answer.ts'
+import * as schemas from '../api-schemas.ts'
 import { type Route, route } from '../route.ts'
-import * as shapes from '../shapes.ts'
 import type { Parts } from './parts.ts'
 
 /** Milliseconds that a look at the store serves: anybody may ask, and must not keep the store busy with it. */
-const FRESH = 1000
+const LOOK_LASTS = 1000
 /** A queue that nobody has; stores answer for it without looking at any job. */
-const NOBODYS = 'healthz'
+const UNUSED_QUEUE = 'healthz'
 
 export function serviceRoutes({ store }: Parts, document: () => Record<string, unknown>): Route[] {
   let looked = Number.NEGATIVE_INFINITY
@@ -21,13 +21,13 @@ export function serviceRoutes({ store }: Parts, document: () => Record<string, u
       tag: 'service',
       summary: 'Whether the service and its store can be reached',
       open: true,
-      answers: { 200: { description: 'They can.', schema: shapes.health } },
+      answers: { 200: { description: 'They can.', schema: schemas.health } },
       problems: [503],
       handle: async ({ request }) => {
         const now = performance.now()
-        if (now - looked > FRESH) {
+        if (now - looked > LOOK_LASTS) {
           looked = now
-          look = store.stats({ queue: NOBODYS, minutes: 0 })
+          look = store.stats({ queue: UNUSED_QUEUE, minutes: 0 })
         }
         await look
         return answer(request, { status: 'ok' })

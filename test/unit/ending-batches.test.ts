@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Attempt } from '../../src/attempt.ts'
+import { completed, type Ending, EndingBatches, failed, released } from '../../src/ending-batches.ts'
 import { MillpondError } from '../../src/errors.ts'
-import { completed, type Ending, failed, released, Settler } from '../../src/settler.ts'
 import type { FailOutcome, HoldOutcome, Store } from '../../src/store.ts'
 import { claimedJob, coded, storeOf, until } from './suite.ts'
 
@@ -25,21 +25,21 @@ const idOf = (ending: Ending) => ending.attempt.claimed.id
 function settling(given: Partial<Store>) {
   const told: [id: string, outcome: HoldOutcome | FailOutcome][] = []
   const troubles: MillpondError[] = []
-  const settler = new Settler(
+  const endings = new EndingBatches(
     storeOf(given),
     'q',
     (ending, outcome) => told.push([idOf(ending), outcome]),
     (error) => troubles.push(error),
   )
-  return { settler, told, troubles }
+  return { endings, told, troubles }
 }
 
-describe('settler', () => {
+describe('ending batches', () => {
   test('each kind of ending goes to its operation, and gets its own outcome', async () => {
     const calls: unknown[] = []
     const a = claimedJob('a', { fence: 7 })
     const claimOf = (id: string) => ({ ...a, id })
-    const { settler, told, troubles } = settling({
+    const { endings, told, troubles } = settling({
       complete: async (queue, completions) => {
         calls.push(['complete', queue, completions])
         return ['ok', 'stale']
@@ -53,10 +53,10 @@ describe('settler', () => {
         return ['ok']
       },
     })
-    for (const ending of [complete('a'), fail('b'), release('c'), complete('d'), fail('e')]) settler.add(ending)
-    assert.equal(settler.pending, true)
+    for (const ending of [complete('a'), fail('b'), release('c'), complete('d'), fail('e')]) endings.add(ending)
+    assert.equal(endings.attempts.length, 5)
     assert.deepEqual(calls, [], 'adding alone tells nothing')
-    await settler.flushed()
+    await endings.flushed()
     assert.equal(calls.length, 3)
     assert.partialDeepStrictEqual(calls, [
       [
@@ -84,49 +84,49 @@ describe('settler', () => {
       ['d', 'stale'],
       ['e', 'dead'],
     ])
-    assert.equal(settler.pending, false)
+    assert.equal(endings.attempts.length, 0)
     assert.deepEqual(troubles, [])
   })
 
   test('what ends during a call goes in one call after it', async () => {
     const calls: string[][] = []
     const going = Promise.withResolvers<void>()
-    const { settler } = settling({
+    const { endings } = settling({
       complete: async (_, completions) => {
         calls.push(completions.map(({ id }) => id))
         if (calls.length === 1) await going.promise
         return completions.map(() => 'ok')
       },
     })
-    settler.add(complete('a'))
-    settler.flush()
-    settler.add(complete('b'))
-    settler.flush()
-    settler.add(complete('c'))
-    settler.flush()
+    endings.add(complete('a'))
+    endings.flush()
+    endings.add(complete('b'))
+    endings.flush()
+    endings.add(complete('c'))
+    endings.flush()
     await setImmediate()
     assert.deepEqual(calls, [['a']])
     going.resolve()
-    await settler.flushed()
+    await endings.flushed()
     assert.deepEqual(calls, [['a'], ['b', 'c']])
   })
 
   test('what the store fails to take is told again until it takes it, once', async () => {
     let failures = 3
     const calls: string[][] = []
-    const { settler, told, troubles } = settling({
+    const { endings, told, troubles } = settling({
       complete: async (_, completions) => {
         calls.push(completions.map(({ id }) => id))
         if (failures-- > 0) throw BUSY
         return completions.map(() => 'ok')
       },
     })
-    settler.add(complete('a'))
-    settler.flush()
+    endings.add(complete('a'))
+    endings.flush()
     await until(() => troubles.length === 1)
-    settler.add(complete('b'))
-    settler.flush()
-    await settler.flushed()
+    endings.add(complete('b'))
+    endings.flush()
+    await endings.flushed()
     assert.deepEqual(calls, [['a'], ['a', 'b'], ['a', 'b'], ['a', 'b']])
     assert.deepEqual(told, [
       ['a', 'ok'],
@@ -138,7 +138,7 @@ describe('settler', () => {
   test('where one of the three calls fails, the others are not repeated', async () => {
     let failures = 1
     let completions = 0
-    const { settler, told } = settling({
+    const { endings, told } = settling({
       complete: async () => {
         completions++
         return ['ok']
@@ -149,8 +149,8 @@ describe('settler', () => {
       },
       release: async () => ['ok'],
     })
-    for (const ending of [complete('a'), fail('b'), release('c')]) settler.add(ending)
-    await settler.flushed()
+    for (const ending of [complete('a'), fail('b'), release('c')]) endings.add(ending)
+    await endings.flushed()
     assert.equal(completions, 1)
     assert.deepEqual(told.sort(), [
       ['a', 'ok'],
@@ -161,14 +161,14 @@ describe('settler', () => {
 
   test('an error of another kind is told as StoreFailed', async () => {
     let failures = 1
-    const { settler, troubles } = settling({
+    const { endings, troubles } = settling({
       release: async () => {
         if (failures-- > 0) throw new TypeError('a bug')
         return ['ok']
       },
     })
-    settler.add(release('a'))
-    await settler.flushed()
+    endings.add(release('a'))
+    await endings.flushed()
     assert.equal(troubles.length, 1)
     assert.throws(
       () => {
@@ -180,46 +180,46 @@ describe('settler', () => {
   })
 
   test('a store that is closed is told nothing more', async () => {
-    const { settler, told, troubles } = settling({
+    const { endings, told, troubles } = settling({
       complete: async () => {
         throw new MillpondError('Closed', 'closed')
       },
     })
-    settler.add(complete('a'))
-    await settler.flushed()
-    assert.deepEqual([told, troubles.length, settler.pending], [[], 1, false])
+    endings.add(complete('a'))
+    await endings.flushed()
+    assert.deepEqual([told, troubles.length, endings.attempts], [[], 1, []])
   })
 
   test('abandoned, it forgets what it could not tell, and lets go of those who wait', async () => {
-    const { settler, told, troubles } = settling({
+    const { endings, told, troubles } = settling({
       complete: async () => {
         throw BUSY
       },
     })
-    settler.add(complete('a'))
-    settler.add(complete('b'))
-    const flushed = settler.flushed()
+    endings.add(complete('a'))
+    endings.add(complete('b'))
+    const flushed = endings.flushed()
     await until(() => troubles.length === 1)
-    assert.equal(settler.abandon(), 2)
+    assert.equal(endings.abandon(), 2)
     await flushed
-    assert.deepEqual([told, settler.pending], [[], false])
+    assert.deepEqual([told, endings.attempts], [[], []])
   })
 
   test('abandoned, it can still be used', async () => {
     let failing = true
-    const { settler, told, troubles } = settling({
+    const { endings, told, troubles } = settling({
       complete: async () => {
         if (failing) throw BUSY
         return ['ok']
       },
     })
-    settler.add(complete('a'))
-    settler.flush()
+    endings.add(complete('a'))
+    endings.flush()
     await until(() => troubles.length === 1)
-    settler.abandon()
+    endings.abandon()
     failing = false
-    settler.add(complete('b'))
-    await settler.flushed()
+    endings.add(complete('b'))
+    await endings.flushed()
     assert.deepEqual(told, [['b', 'ok']])
   })
 })

@@ -1,18 +1,19 @@
 /**
- * Sweeps the store while this process has workers: due jobs become waiting on time, lost claims come back, what was kept
- * long enough goes. Every process may do so; nothing is elected, and nothing hangs on one of them.
+ * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, finished jobs that
+ * were kept long enough go. Every process does so; nothing is elected, and nothing hangs on one of them.
  */
 import { MillpondError } from './errors.ts'
-import type { PondEmitter } from './events.ts'
-import type { Store } from './store.ts'
+import type { Store, Swept } from './store.ts'
 
 /** A lost lease is noticed this late at the most, in milliseconds. */
-const EVERY = 1000
-const LIMIT = 1000
+const INTERVAL = 1000
+/** Jobs of a sweep. */
+const MAX_JOBS_PER_SWEEP = 1000
 
-export class Keeper {
+export class Sweeper {
   readonly #store: Pick<Store, 'sweep'>
-  readonly #events: PondEmitter
+  readonly #onSwept: (swept: Swept) => void
+  readonly #onTrouble: (error: MillpondError) => void
   #timer: NodeJS.Timeout | undefined
   /** `performance.now()` of the planned sweep; Infinity: none. */
   #at = Number.POSITIVE_INFINITY
@@ -21,9 +22,10 @@ export class Keeper {
   #again = false
   #open = false
 
-  constructor(store: Pick<Store, 'sweep'>, events: PondEmitter) {
+  constructor(store: Pick<Store, 'sweep'>, onSwept: (swept: Swept) => void, onTrouble: (error: MillpondError) => void) {
     this.#store = store
-    this.#events = events
+    this.#onSwept = onSwept
+    this.#onTrouble = onTrouble
   }
 
   start(): void {
@@ -39,7 +41,7 @@ export class Keeper {
     if (at >= this.#at) return
     clearTimeout(this.#timer)
     this.#at = at
-    this.#timer = setTimeout(() => this.#run(), Math.min(ms, EVERY)).unref()
+    this.#timer = setTimeout(() => this.#run(), Math.min(ms, INTERVAL)).unref()
   }
 
   /** Resolves when no sweep is under way. */
@@ -67,13 +69,13 @@ export class Keeper {
   /** Milliseconds until the next sweep. */
   async #sweep(): Promise<number> {
     try {
-      const { lost, more, nextDue } = await this.#store.sweep(LIMIT)
-      for (const event of lost) this.#events.emit('lost', event)
-      if (more) return 0
-      return nextDue === null ? EVERY : Math.min(EVERY, Math.max(1, nextDue))
+      const swept = await this.#store.sweep(MAX_JOBS_PER_SWEEP)
+      this.#onSwept(swept)
+      if (swept.more) return 0
+      return swept.nextDue === null ? INTERVAL : Math.min(INTERVAL, Math.max(1, swept.nextDue))
     } catch (error) {
-      if (error instanceof MillpondError && error.code !== 'Closed') this.#events.trouble(error)
-      return EVERY
+      if (error instanceof MillpondError && error.code !== 'Closed') this.#onTrouble(error)
+      return INTERVAL
     }
   }
 }

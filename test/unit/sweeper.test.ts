@@ -2,16 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillpondError } from '../../src/errors.ts'
-import { PondEmitter } from '../../src/events.ts'
-import { Keeper } from '../../src/keeper.ts'
 import type { Swept } from '../../src/store.ts'
+import { Sweeper } from '../../src/sweeper.ts'
 import { storeOf, until } from './suite.ts'
 
 const NOTHING: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
 
 /** Keeps a sweep from ending until it is let go. */
-function keeping(answers: (Partial<Swept> | Error)[]) {
-  const events = new PondEmitter()
+function sweeping(answers: (Partial<Swept> | Error)[]) {
+  const heard: unknown[] = []
   const sweeps: (() => void)[] = []
   const store = storeOf({
     sweep: () =>
@@ -20,10 +19,15 @@ function keeping(answers: (Partial<Swept> | Error)[]) {
         sweeps.push(() => (answer instanceof Error ? reject(answer) : resolve({ ...NOTHING, ...answer })))
       }),
   })
-  return { keeper: new Keeper(store, events), events, sweeps }
+  const sweeper = new Sweeper(
+    store,
+    ({ lost }) => heard.push(...lost),
+    (error) => heard.push(error),
+  )
+  return { sweeper, heard, sweeps }
 }
 
-/** The keeper's own timer holds no process, so the test's must. */
+/** The sweeper's own timer holds no process, so the test's must. */
 async function held(run: () => Promise<void>): Promise<void> {
   const timer = setInterval(() => {}, 1000)
   try {
@@ -33,64 +37,64 @@ async function held(run: () => Promise<void>): Promise<void> {
   }
 }
 
-describe('keeper', () => {
+describe('sweeper', () => {
   test('sweeps at once when it starts, and not before', () =>
     held(async () => {
-      const { keeper, sweeps } = keeping([])
-      keeper.due(0)
+      const { sweeper, sweeps } = sweeping([])
+      sweeper.due(0)
       await sleep(5)
       assert.equal(sweeps.length, 0)
-      keeper.start()
+      sweeper.start()
       await until(() => sweeps.length === 1)
       sweeps[0]?.()
-      await keeper.stop()
+      await sweeper.stop()
     }))
 
   test('sweeps again at once while there may be more', () =>
     held(async () => {
-      const { keeper, sweeps } = keeping([{ more: true }, { more: true }])
-      keeper.start()
+      const { sweeper, sweeps } = sweeping([{ more: true }, { more: true }])
+      sweeper.start()
       for (const index of [0, 1, 2]) {
         await until(() => sweeps.length === index + 1)
         sweeps[index]?.()
       }
-      await keeper.stop()
+      await sweeper.stop()
     }))
 
   test('sweeps when the next job is due', () =>
     held(async () => {
-      const { keeper, sweeps } = keeping([{ nextDue: 3 }])
-      keeper.start()
+      const { sweeper, sweeps } = sweeping([{ nextDue: 3 }])
+      sweeper.start()
       await until(() => sweeps.length === 1)
       sweeps[0]?.()
       await until(() => sweeps.length === 2)
       sweeps[1]?.()
-      await keeper.stop()
+      await sweeper.stop()
     }))
 
   test('is told of a job that is due sooner', () =>
     held(async () => {
-      const { keeper, sweeps } = keeping([])
-      keeper.start()
+      const { sweeper, sweeps } = sweeping([])
+      sweeper.start()
       await until(() => sweeps.length === 1)
       sweeps[0]?.()
       await sleep(1)
       const before = performance.now()
-      keeper.due(500)
-      keeper.due(2)
-      keeper.due(700)
+      sweeper.due(500)
+      sweeper.due(2)
+      sweeper.due(700)
       await until(() => sweeps.length === 2)
       assert.ok(performance.now() - before < 450, 'the soonest counts')
       sweeps[1]?.()
-      await keeper.stop()
+      await sweeper.stop()
     }))
 
   test('a job that falls due while a sweep is under way is not forgotten', () =>
     held(async () => {
-      const { keeper, sweeps } = keeping([])
-      keeper.start()
+      const { sweeper, sweeps } = sweeping([])
+      sweeper.start()
       await until(() => sweeps.length === 1)
-      keeper.due(1)
+      sweeper.due(1)
       await sleep(10)
       assert.equal(sweeps.length, 1, 'one sweep at a time')
       sweeps[0]?.()
@@ -98,45 +102,42 @@ describe('keeper', () => {
       await until(() => sweeps.length === 2)
       assert.ok(performance.now() - before < 900, 'at once, not with the next round')
       sweeps[1]?.()
-      await keeper.stop()
+      await sweeper.stop()
     }))
 
   test('tells of lost claims, and of trouble; and goes on', () =>
     held(async () => {
       const busy = new MillpondError('StoreBusy', 'locked')
       const lost = { id: 'a', queue: 'q', attempt: 2, state: 'waiting' as const }
-      const { keeper, events, sweeps } = keeping([busy, { lost: [lost] }])
-      const heard: unknown[] = []
-      events.on('error', (error) => heard.push(error))
-      events.on('lost', (event) => heard.push(event))
-      keeper.start()
+      const { sweeper, heard, sweeps } = sweeping([busy, { lost: [lost] }])
+      sweeper.start()
       for (const index of [0, 1]) {
         await until(() => sweeps.length === index + 1)
         sweeps[index]?.()
       }
       await until(() => heard.length === 2)
       assert.deepEqual(heard, [busy, lost])
-      await keeper.stop()
+      await sweeper.stop()
     }))
 
   test('stopping waits for a sweep under way; it can be started again', () =>
     held(async () => {
-      const { keeper, sweeps } = keeping([])
-      keeper.start()
+      const { sweeper, sweeps } = sweeping([])
+      sweeper.start()
       await until(() => sweeps.length === 1)
       let stopped = false
-      const stopping = keeper.stop().then(() => {
+      const stopping = sweeper.stop().then(() => {
         stopped = true
       })
       await sleep(2)
       assert.equal(stopped, false)
       // Before the old sweep is over.
-      keeper.start()
+      sweeper.start()
       await sleep(5)
       sweeps[0]?.()
       await stopping
       await until(() => sweeps.length === 2)
-      const again = keeper.stop()
+      const again = sweeper.stop()
       sweeps[1]?.()
       await again
       await sleep(5)

@@ -1,10 +1,10 @@
+import type { CapacityWaiters } from './capacity-waiters.ts'
 import type { Duration } from './duration.ts'
 import type { MillpondError } from './errors.ts'
 import type { PondEmitter } from './events.ts'
 import type { JobInfo } from './job.ts'
-import type { Lanes } from './lanes.ts'
+import type { KeyedBatcher } from './keyed-batcher.ts'
 import type { Pushed } from './push.ts'
-import type { Rooms } from './rooms.ts'
 import type { NewJob, PushOutcome, Store } from './store.ts'
 import type { Worker, WorkerOwner } from './worker.ts'
 
@@ -19,17 +19,17 @@ export interface JobReader {
 /** A job on its way to the store, and what its queue makes of the outcome; an error is its pusher's. */
 export interface Push {
   job: NewJob
-  told: (job: NewJob, outcome: PushOutcome) => Pushed | MillpondError
+  outcomeOf: (job: NewJob, outcome: PushOutcome) => Pushed | MillpondError
 }
 
 /** What queues and workers need of their pond. */
-export interface PondCore extends WorkerOwner {
+export interface PondInternals extends WorkerOwner {
   readonly pond: JobReader
   readonly store: Store
   readonly events: PondEmitter
   readonly maxPayload: number
-  readonly pusher: Lanes<Push, Pushed>
-  readonly rooms: Rooms
+  readonly pusher: KeyedBatcher<Push, Pushed>
+  readonly capacityWaiters: CapacityWaiters
   /** @throws Closed once no handler runs any more */
   assertOpen(): void
   /** @throws Closed as soon as the pond closes */

@@ -1,4 +1,4 @@
-/** What a worker, a pond and an endpoint are told on closing, and what the first two tell afterwards. */
+/** What a worker, a pond and a server take on closing, and what the first two answer. */
 import { type Duration, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { checkOptions, isFunction, type Rules } from './options.ts'
 
@@ -24,7 +24,10 @@ export function closeTimeout(options: CloseOptions): number {
 }
 
 /** The options of a pond's close, checked. @throws InvalidOption */
-export function pondClosing(options: PondCloseOptions, where: string): { timeout: number; before?: () => unknown } {
+export function pondCloseOptions(
+  options: PondCloseOptions,
+  where: string,
+): { timeout: number; before?: () => unknown } {
   const { timeout, before } = checkOptions(options, POND_RULES, where)
   return { timeout: milliseconds(timeout ?? '30s', 'timeout'), ...(before === undefined ? {} : { before }) }
 }
@@ -34,4 +37,13 @@ export interface CloseReport {
   finished: number
   /** Jobs given back, whether started or not; others will run them. */
   givenBack: number
+}
+
+/** Waits for the promise, but no longer than so many milliseconds. */
+export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { CapacityWaiters } from '../../src/capacity-waiters.ts'
 import { MillpondError } from '../../src/errors.ts'
-import { Rooms } from '../../src/rooms.ts'
 import type { NewJob } from '../../src/store.ts'
 import { coded, storeOf } from './suite.ts'
 
@@ -32,16 +32,16 @@ function pushing(room: number) {
       return jobs.map(({ id }) => ({ id, status: state.room-- > 0 ? ('pushed' as const) : ('full' as const) }))
     },
   })
-  const rooms = new Rooms(
+  const waiters = new CapacityWaiters(
     store,
     () => {},
     () => state.full++,
   )
   const make = (count: number) => {
     state.room = count
-    rooms.rung('q')
+    waiters.rung('q')
   }
-  return { rooms, calls, state, make }
+  return { waiters, calls, state, make }
 }
 
 /** Lets what is ready happen. */
@@ -51,10 +51,10 @@ async function settle(): Promise<void> {
 
 const ids = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => String(from + index))
 
-describe('rooms', () => {
+describe('capacity waiters', () => {
   test('while there is room, pushes of a turn go in one call', async () => {
-    const { rooms, calls, state } = pushing(100)
-    const outcomes = await Promise.all([0, 1, 2].map((id) => rooms.push(jobOf(id))))
+    const { waiters, calls, state } = pushing(100)
+    const outcomes = await Promise.all([0, 1, 2].map((id) => waiters.push(jobOf(id))))
     assert.deepEqual(
       outcomes.map(({ id, status }) => [id, status]),
       ids(0, 3).map((id) => [id, 'pushed']),
@@ -65,14 +65,14 @@ describe('rooms', () => {
 
   test('a blocked line tries its head only when a bell rings, and nobody is overtaken', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    const { rooms, calls, state, make } = pushing(2)
+    const { waiters, calls, state, make } = pushing(2)
     const done: string[] = []
     const pushes = Array.from({ length: 100 }, (_, id) =>
-      rooms.push(jobOf(id)).then((outcome) => done.push(outcome.id)),
+      waiters.push(jobOf(id)).then((outcome) => done.push(outcome.id)),
     )
     await settle()
     assert.deepEqual([done, state.full], [ids(0, 2), 98])
-    pushes.push(rooms.push(jobOf(100)).then(({ id }) => done.push(id)))
+    pushes.push(waiters.push(jobOf(100)).then(({ id }) => done.push(id)))
     await settle()
     assert.deepEqual([calls.length, state.full], [1, 99], 'who comes to a blocked line is not tried')
     make(1)
@@ -83,13 +83,13 @@ describe('rooms', () => {
     await Promise.all(pushes)
     assert.deepEqual(done, ids(0, 101))
     assert.equal(state.full, 99, 'each is told of once')
-    await rooms.close()
+    await waiters.close()
   })
 
   test('once a job of a call has failed, none after it is stored; others of the line are', async () => {
-    const { rooms, calls, state, make } = pushing(0)
+    const { waiters, calls, state, make } = pushing(0)
     const call = {}
-    const pushes = Array.from({ length: 40 }, (_, id) => rooms.push(jobOf(id), id % 2 === 0 ? call : undefined))
+    const pushes = Array.from({ length: 40 }, (_, id) => waiters.push(jobOf(id), id % 2 === 0 ? call : undefined))
     const all = Promise.allSettled(pushes)
     await settle()
     const [first, later] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -109,13 +109,13 @@ describe('rooms', () => {
     assert.deepEqual(stored, [17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39])
     assert.deepEqual(calls.slice(2).flat(), stored.map(String))
     assert.equal(state.full, 40, 'each is told of once')
-    await rooms.close()
+    await waiters.close()
   })
 
   test('without any bell, it is tried once a second', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    const { rooms, calls, state } = pushing(0)
-    const push = rooms.push(jobOf(0))
+    const { waiters, calls, state } = pushing(0)
+    const push = waiters.push(jobOf(0))
     await settle()
     t.mock.timers.tick(1000)
     await settle()
@@ -130,13 +130,13 @@ describe('rooms', () => {
 
   test('a bell that rings during a try is not missed', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    const { rooms, calls, state, make } = pushing(0)
+    const { waiters, calls, state, make } = pushing(0)
     const going = Promise.withResolvers<void>()
     state.held = going.promise
-    const push = rooms.push(jobOf(0))
+    const push = waiters.push(jobOf(0))
     await settle()
     state.held = Promise.resolve()
-    rooms.rung('q')
+    waiters.rung('q')
     going.resolve()
     await settle()
     assert.equal(calls.length, 2)
@@ -146,13 +146,13 @@ describe('rooms', () => {
 
   test('an error reaches exactly those of its call', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    const { rooms, state, calls } = pushing(10)
+    const { waiters, state, calls } = pushing(10)
     state.failing = true
     const going = Promise.withResolvers<void>()
     state.held = going.promise
-    const first = assert.rejects(rooms.push(jobOf(0)), coded('StoreBusy'))
+    const first = assert.rejects(waiters.push(jobOf(0)), coded('StoreBusy'))
     await settle()
-    const second = rooms.push(jobOf(1))
+    const second = waiters.push(jobOf(1))
     going.resolve()
     await first
     state.failing = false
@@ -161,26 +161,26 @@ describe('rooms', () => {
   })
 
   test('a call carries a mebibyte at most, unless one job alone has more', async () => {
-    const { rooms, calls } = pushing(100)
+    const { waiters, calls } = pushing(100)
     const sizes = [600_000, 400_000, 100_000, 2_000_000, 1]
-    await Promise.all(sizes.map((bytes, id) => rooms.push(jobOf(id, bytes))))
+    await Promise.all(sizes.map((bytes, id) => waiters.push(jobOf(id, bytes))))
     assert.deepEqual(calls, [['0', '1'], ['2'], ['3'], ['4']])
   })
 
   test('closing: who is blocked gets Closed, what is under way its outcome', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const blocked = pushing(0)
-    const refused = assert.rejects(blocked.rooms.push(jobOf(0)), coded('Closed', /not stored/))
+    const refused = assert.rejects(blocked.waiters.push(jobOf(0)), coded('Closed', /not stored/))
     await settle()
-    await blocked.rooms.close()
+    await blocked.waiters.close()
     await refused
 
-    const { rooms, state } = pushing(1)
+    const { waiters, state } = pushing(1)
     const going = Promise.withResolvers<void>()
     state.held = going.promise
-    const pushes = Promise.allSettled([rooms.push(jobOf(0)), rooms.push(jobOf(1))])
+    const pushes = Promise.allSettled([waiters.push(jobOf(0)), waiters.push(jobOf(1))])
     await settle()
-    const closing = rooms.close()
+    const closing = waiters.close()
     going.resolve()
     await closing
     const [one, two] = await pushes

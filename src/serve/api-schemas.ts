@@ -1,0 +1,318 @@
+/** What requests take and answers hold, as JSON Schema. */
+import { LONGEST_TIMER } from '../duration.ts'
+import { ERROR_CODES } from '../errors.ts'
+import { JOB_STATES } from '../store.ts'
+import { LAST_TIME } from '../web/time.ts'
+import { array, integer, object, oneOf, type Properties, type Rules, type Schema, string } from './schema.ts'
+
+const CENTURY = 36_525 * 86_400_000
+/** A lease shorter than the way to the worker and back is of no use. In milliseconds. */
+const SHORTEST_LEASE = 1000
+/** Most jobs of a request. */
+const MAX_JOBS = 1000
+
+/** Milliseconds. Text such as "30s" has no place here: no schema can say how long is too long. */
+function duration(what: string, least: number, most: number): Schema<number> {
+  return integer(least, most, { description: `${what}, in milliseconds.` })
+}
+
+/** What a request sends: a member that is not known is refused. */
+function request<Required extends Properties, Optional extends Properties>(
+  title: string,
+  required: Required,
+  optional: Optional,
+  rules: Rules = {},
+) {
+  return object(required, optional, { ...rules, title, additionalProperties: false })
+}
+
+const text = string()
+const boolean: Schema<boolean> = { type: 'boolean' }
+const anInteger: Schema<number> = { type: 'integer' }
+const aNumber: Schema<number> = { type: 'number' }
+const count: Schema<number> = { type: 'integer', minimum: 0 }
+const time = string({ format: 'date-time' })
+const state = oneOf(JOB_STATES)
+const anything: Schema = { description: 'Any JSON or MessagePack value. In JSON, byte strings are base64.' }
+const attempts = (description: string) => integer(1, 1_000_000, { description })
+// NUL is what no store keeps in text.
+const name = (description: string) => string({ minLength: 1, maxLength: 255, pattern: '^[^\\u0000]+$', description })
+const printable = (rules: Rules) => string({ pattern: '^[ -~]{1,100}$', ...rules })
+
+export const id = string({ format: 'uuid', description: 'The id of a job.' })
+export const queueName = string({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9_.:/\\-]{0,127}$',
+  description: 'The name of a queue. Percent-encode a slash in it.',
+})
+
+const runAt: Schema<number | string> = {
+  description: 'when it is due: a time in RFC 3339, or milliseconds since 1970; up to the end of the year 9999 in UTC',
+  anyOf: [integer(0, LAST_TIME), time],
+}
+
+export const newJob = request(
+  'NewJob',
+  { data: anything },
+  {
+    id: { ...id, description: 'An id of your own, best a UUIDv7. Pushing it again stores nothing.' },
+    priority: integer(0, 9, { default: 4, description: 'Higher first.' }),
+    delay: duration('Due after this long', 0, CENTURY),
+    runAt,
+    key: name('At most one live job of the queue has this key; another push gets that one. 1 to 255 bytes of UTF-8.'),
+    group: name('Whose work it is; kept with the job. 1 to 255 bytes of UTF-8.'),
+    attempts: attempts('Attempts in all; as the queue says unless given.'),
+    timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
+  },
+  { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },
+)
+
+export const newJobs = request('NewJobs', { jobs: array(newJob, { minItems: 1, maxItems: MAX_JOBS }) }, {})
+
+export const pushed = object(
+  { id },
+  { state },
+  { title: 'Pushed', description: 'A job that the store has. `state` is left out where it is not known.' },
+)
+
+export const pushedMany = object(
+  {
+    jobs: array(object({ id, existing: boolean }), {
+      description: 'In the order of the request. `existing`: nothing was stored, this job was there already.',
+    }),
+  },
+  {},
+  { title: 'PushedMany' },
+)
+
+const always = {
+  id,
+  queue: text,
+  state,
+  priority: anInteger,
+  attempt: { ...anInteger, description: 'How many attempts were started.' },
+  attempts: { ...anInteger, description: 'How many it may take in all.' },
+  pushedAt: time,
+  dueAt: time,
+}
+const sometimes = {
+  startedAt: time,
+  finishedAt: time,
+  expectedStart: { ...time, description: 'An estimate, while it waits.' },
+  progress: anything,
+  result: anything,
+  error: {
+    ...object({ name: text, message: text, code: text }, { stack: text }),
+    description: 'Why the last failed attempt failed.',
+  },
+  undecodable: array(oneOf(['data', 'progress', 'result']), {
+    description: 'What the store has of the job but cannot be decoded, and so is left out. Only where there is such.',
+  }),
+}
+
+export const job = object(always, sometimes, { title: 'Job' })
+
+export const listedJob = object(
+  always,
+  {
+    ...sometimes,
+    data: { ...anything, description: `${anything.description} Left out where it cannot be decoded.` },
+    key: text,
+    group: text,
+    worker: text,
+  },
+  { title: 'ListedJob' },
+)
+
+const next = {
+  ...id,
+  description: 'Give it as `after` for the next page; left out on the last one. A page may be shorter than its limit.',
+}
+export const jobList = object({ jobs: array(listedJob) }, { next }, { title: 'JobList' })
+
+export const cancelled = object({ id, state: oneOf(['cancelled']) }, {}, { title: 'Cancelled' })
+export const requeuedJob = object({ id, state: oneOf(['waiting']) }, {}, { title: 'RequeuedJob' })
+export const requeued = object(
+  { requeued: { ...anInteger, description: 'How many jobs went back to waiting.' } },
+  {},
+  { title: 'Requeued' },
+)
+
+export const nothing: Schema = {
+  title: 'Nothing',
+  description: 'An empty object, or no body.',
+  type: 'object',
+  additionalProperties: false,
+}
+
+export const claimRequest = request(
+  'ClaimRequest',
+  {},
+  {
+    worker: printable({ description: 'A name of the worker, for people to read.', default: 'http' }),
+    limit: integer(1, 100, { default: 1 }),
+    lease: duration(
+      'How long the claim holds unless extended; as the queue says unless given',
+      SHORTEST_LEASE,
+      LONGEST_TIMER,
+    ),
+  },
+)
+
+const fence = integer(1, Number.MAX_SAFE_INTEGER, {
+  description: 'Names the claim; every operation on it states it.',
+})
+
+export const claimedJob = object(
+  {
+    id,
+    queue: text,
+    fence,
+    attempt: { ...anInteger, description: 'Which attempt this is, from 1.' },
+    attempts: anInteger,
+    priority: anInteger,
+    data: anything,
+    pushedAt: time,
+    dueAt: time,
+    leaseUntil: { ...time, description: 'When the claim is lost unless extended, by the clock of the store.' },
+  },
+  {
+    key: text,
+    group: text,
+    timeout: { ...anInteger, description: 'Milliseconds that the attempt may run.' },
+    trace: { ...text, description: 'The `traceparent` of the push.' },
+  },
+  { title: 'ClaimedJob' },
+)
+
+export const claims = object(
+  { jobs: array(claimedJob, { description: 'Highest priority first; none if there is nothing to do.' }) },
+  {},
+  { title: 'Claims' },
+)
+
+const result = { ...anything, description: 'What the job came to; null or left out: nothing.' }
+const retry: Schema<number | false> = {
+  description:
+    'milliseconds until the next attempt; false: no further attempt. By the retry policy of the queue unless given',
+  anyOf: [{ type: 'boolean', enum: [false] }, integer(0, CENTURY)],
+}
+const failed = {
+  error: object(
+    {},
+    {
+      name: printable({ default: 'Error' }),
+      message: string({ maxLength: 100_000, description: 'Kept up to 4,000 characters.' }),
+      stack: string({ maxLength: 100_000, description: 'Kept up to 8,000 characters.' }),
+    },
+    { additionalProperties: false },
+  ),
+  retry,
+}
+
+export const completion = request('Completion', { fence }, { result })
+export const failure = request('Failure', { fence }, failed)
+export const release = request('Release', { fence }, {})
+export const extension = request(
+  'Extension',
+  { fence },
+  {
+    lease: duration('From now; as the queue says unless given', SHORTEST_LEASE, LONGEST_TIMER),
+    progress: { ...anything, description: 'How far the job is; shown to those who follow it.' },
+  },
+)
+
+/** Many endings of one kind. */
+function endings<Optional extends Properties>(optional: Optional) {
+  return array(object({ id, fence }, optional, { additionalProperties: false }), { maxItems: MAX_JOBS })
+}
+
+export const settlement = request(
+  'Settlement',
+  {},
+  { complete: endings({ result }), fail: endings(failed), release: endings({}) },
+)
+
+const outcomes = (values: readonly string[]) => array(oneOf(values), { description: 'In the order of the request.' })
+export const settlementOutcome = object(
+  {
+    complete: outcomes(['ok', 'stale']),
+    fail: outcomes(['retry', 'dead', 'stale']),
+    release: outcomes(['ok', 'stale']),
+  },
+  {},
+  { title: 'SettlementOutcome' },
+)
+
+const outcome = (title: string, values: readonly string[]) => object({ id, outcome: oneOf(values) }, {}, { title })
+export const completedJob = outcome('Done', ['done'])
+export const failedJob = outcome('Failed', ['retry', 'dead'])
+export const releasedJob = outcome('Released', ['waiting'])
+export const extendedClaim = object({ id }, {}, { title: 'Extended' })
+
+const percentiles = (description: string) =>
+  object({ count: anInteger }, { p50: aNumber, p95: aNumber, p99: aNumber }, { description })
+const measured = percentiles('In milliseconds; left out where nothing was measured.')
+
+export const queueReport = object(
+  {
+    queue: text,
+    paused: boolean,
+    capacity: { type: ['integer', 'null'] },
+    counts: object(Object.fromEntries(JOB_STATES.map((one) => [one, count]))),
+    oldestWaiting: { type: ['number', 'null'], description: 'Milliseconds since the oldest waiting job became due.' },
+    wait: percentiles('From due to started, in milliseconds.'),
+    run: percentiles('From started to finished, of jobs that a process of the library or a delivery ran.'),
+    priorities: array(object({ priority: anInteger, wait: measured, run: measured })),
+  },
+  {},
+  { title: 'Queue' },
+)
+
+export const queueList = object({ queues: array(queueReport) }, {}, { title: 'Queues' })
+
+const orNull = (schema: Schema<number>): Schema<number | null> => ({ ...schema, type: ['integer', 'null'] })
+const backoff = object(
+  {
+    base: duration('After the first attempt', 0, CENTURY),
+    factor: { ...aNumber, minimum: 1, maximum: 100 },
+    max: duration('The longest delay', 0, CENTURY),
+    jitter: { ...aNumber, minimum: 0, maximum: 1, description: 'The share that is left to chance.' },
+  },
+  {},
+  {
+    description: 'The delay of failures that name none: min(max, base × factor^(attempt − 1)) × (1 − jitter × random).',
+    additionalProperties: false,
+  },
+)
+
+export const queueChange = request(
+  'QueueChange',
+  {},
+  {
+    paused: { ...boolean, description: 'A paused queue takes pushes and yields no claims.' },
+    capacity: orNull(
+      integer(1, Number.MAX_SAFE_INTEGER, {
+        description: 'Most scheduled and waiting jobs; null: without limit.',
+      }),
+    ),
+    keepDone: duration('How long done jobs are kept', 0, CENTURY),
+    keepDead: duration('How long dead and cancelled jobs are kept', 0, CENTURY),
+    attempts: attempts('Attempts of jobs pushed without a number of their own.'),
+    backoff,
+    lease: duration('Of claims and extensions that name none', SHORTEST_LEASE, LONGEST_TIMER),
+    timeout: orNull(
+      integer(1, LONGEST_TIMER, {
+        description:
+          'Milliseconds that an attempt may run of a job pushed without a limit of its own; null: without limit.',
+      }),
+    ),
+  },
+)
+
+export const health = object({ status: oneOf(['ok']) }, {}, { title: 'Health' })
+
+export const problem = object(
+  { type: text, title: text, status: anInteger, detail: text },
+  { code: oneOf(ERROR_CODES) },
+  { title: 'Problem', description: 'RFC 9457.' },
+)
