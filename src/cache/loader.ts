@@ -128,7 +128,7 @@ export class Loader<In> {
   }
 
   #join(miss: Miss<In>, signal?: AbortSignal): Promise<Entry> {
-    return this.#flights.board(miss.key, (ended) => this.#get(miss, ended), signal)
+    return this.#flights.join(miss.key, (ended) => this.#get(miss, ended), signal)
   }
 
   #report(error: unknown, key: string): void {

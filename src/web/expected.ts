@@ -1,5 +1,5 @@
 /** When a waiting job will start, about: told from the figures of its queue, which are asked for every few seconds at the most. */
-import { Kept } from '../coalesce/kept.ts'
+import { TtlMap } from '../coalesce/ttl-map.ts'
 import { LAST_MOMENT } from '../duration.ts'
 import type { JobInfo } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
@@ -12,7 +12,7 @@ const QUEUES = 1000
 
 export class Expected {
   readonly #pond: Pick<Millpond, 'queue'>
-  readonly #figures = new Kept<Promise<QueueReport | undefined>>({ ttl: FRESH, entries: QUEUES })
+  readonly #figures = new TtlMap<Promise<QueueReport | undefined>>({ ttl: FRESH, entries: QUEUES })
 
   constructor(pond: Pick<Millpond, 'queue'>) {
     this.#pond = pond
