@@ -16,11 +16,11 @@ const REUSABLE_STATUS: ReadonlySet<number> = new Set([200, 203, 204, 300, 301, 3
 /** Most names of a `Vary` that are heeded. */
 const MAX_VARY_NAMES = 16
 
-const STREAMS =
+const STREAMING_TYPES =
   /^\s*(?:text\/event-stream|multipart\/x-mixed-replace|application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|stream\+json|grpc[^;\s]*))\s*(?:;|$)/i
 
 /** What is told to caches. All are heeded, also those that are meant for others than us, and the strictest holds. */
-const CONTROLS = [
+const CACHE_CONTROLS = [
   ...['cache-control', 'cdn-cache-control', 'surrogate-control'],
   ...['akamai-cache-control', 'cloudflare-cdn-cache-control', 'netlify-cdn-cache-control', 'vercel-cdn-cache-control'],
 ]
@@ -34,14 +34,14 @@ const UNSHARED = /(?<![\w-])(?:private|no-store|no-cache)(?![\w-])/i
 export function verdictOf({ status, headers }: Response, crossOrigin: boolean): Verdict {
   // Below 200 no Response can be made anew, and one of 0 is an error.
   if (status < 200 || OWN_STATUS.has(status)) return { share: false, lasting: false }
-  const controls = CONTROLS.map((name) => headers.get(name) ?? '')
+  const controls = CACHE_CONTROLS.map((name) => headers.get(name) ?? '')
   const vary = varyOf(headers, crossOrigin)
   if (
     vary === undefined ||
     headers.has('set-cookie') ||
     controls.some((control) => UNSHARED.test(control)) ||
     headers.get('pragma')?.toLowerCase().includes('no-cache') ||
-    STREAMS.test(headers.get('content-type') ?? '') ||
+    STREAMING_TYPES.test(headers.get('content-type') ?? '') ||
     headers.get('x-accel-buffering')?.toLowerCase() === 'no'
   ) {
     return { share: false, lasting: true }
