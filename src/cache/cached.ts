@@ -5,7 +5,7 @@ import type { Layers, Wanted } from './layers.ts'
 import type { Loader } from './loader.ts'
 import { checkKey } from './names.ts'
 import { type CallOptions, signalOf } from './options.ts'
-import { conditional, type Form, type Rendered, type RequestHeaders, toResponse } from './rendered.ts'
+import { conditional, type Rendered, type RequestHeaders, toResponse } from './rendered.ts'
 
 export interface Cached<In, Out> {
   /**
@@ -36,20 +36,10 @@ export function cached<In, Out>(
   invalidate: (key: string) => Promise<void>,
 ): Cached<In, Out> {
   /** Not async: a hit is answered with the very promise that is kept. */
-  function answer<T>(
-    input: In,
-    wanted: Wanted,
-    options: CallOptions | undefined,
-    make: (entry: Entry) => Promise<T>,
-  ): Promise<T> {
-    try {
-      options?.signal?.throwIfAborted()
-      const key = keyOf(input)
-      const entry = loader.hit(key, input, wanted)
-      return entry === undefined ? miss(key, input, wanted, options).then(make) : make(entry)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  function entryOf(input: In, wanted: Wanted, options: CallOptions | undefined): Entry | Promise<Entry> {
+    options?.signal?.throwIfAborted()
+    const key = keyOf(input)
+    return loader.hit(key, input, wanted) ?? miss(key, input, wanted, options)
   }
 
   async function miss(key: string, input: In, wanted: Wanted, options: CallOptions | undefined): Promise<Entry> {
@@ -61,21 +51,31 @@ export function cached<In, Out>(
   // What Redis has under the key is what a loader of the same key gave: its type is that loader's word, which nothing can check.
   const valueIn = (entry: Entry): Promise<Out> => layers.valueIn(entry) as Promise<Out>
 
-  const rendered = (headers: RequestHeaders, input: In, options?: CallOptions): Promise<Rendered> => {
-    let form: Form
+  const call = (input: In, options?: CallOptions): Promise<Out> => {
     try {
-      form = preferredFormat(headers.accept)
+      const entry = entryOf(input, 'value', options)
+      return entry instanceof Promise ? entry.then(valueIn) : valueIn(entry)
     } catch (error) {
       return Promise.reject(error)
     }
-    const ifNoneMatch = headers['if-none-match']
-    return answer(input, form, options, (entry) => {
-      const ready = layers.renderedIn(entry, form)
-      return ifNoneMatch === undefined ? ready : ready.then((made) => conditional(made, ifNoneMatch))
-    })
   }
 
-  return Object.assign((input: In, options?: CallOptions) => answer(input, 'value', options, valueIn), {
+  const rendered = (headers: RequestHeaders, input: In, options?: CallOptions): Promise<Rendered> => {
+    try {
+      const form = preferredFormat(headers.accept)
+      const ifNoneMatch = headers['if-none-match']
+      const entry = entryOf(input, form, options)
+      const ready =
+        entry instanceof Promise
+          ? entry.then((loaded) => layers.renderedIn(loaded, form))
+          : layers.renderedIn(entry, form)
+      return ifNoneMatch === undefined ? ready : ready.then((made) => conditional(made, ifNoneMatch))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  return Object.assign(call, {
     rendered,
     response: async (request: Request, input: In, options?: CallOptions) => {
       const accept = request.headers.get('accept') ?? undefined

@@ -90,7 +90,7 @@ function bytesOf(given: unknown, name: string, most: number): number {
 }
 
 const MAX_MEMORY = 1024 ** 4
-/** What fits the head of a stored value, its count of pieces and V8's buffers. */
+/** What fits the head of a stored value, its count of chunks and V8's buffers. */
 const MAX_VALUE = 4 * 1024 ** 3 - 1024
 
 const between = (name: string, least: number, most: number) => (value: unknown) =>

@@ -30,7 +30,7 @@ export class PendingLoad {
   readonly #signal: AbortSignal
   readonly #onLast: (() => void) | undefined
   #call = new AbortController()
-  #wake = new AbortController()
+  #wake: AbortController | undefined
   #restarts = 0
 
   /** @param signal ends all of it @param onLast told when later callers should not wait for this load */
@@ -61,13 +61,13 @@ export class PendingLoad {
 
   touch(): void {
     this.touched = true
-    this.#wake.abort()
+    this.#wake?.abort()
     this.checkLock?.()
   }
 
   cancel(): void {
     this.cancelled = true
-    this.#wake.abort()
+    this.#wake?.abort()
     if (this.last) this.#onLast?.()
     else this.#call.abort(INVALIDATED)
   }
@@ -89,8 +89,9 @@ export class PendingLoad {
   /** Until it is touched, cancelled or ended, or the time is over. */
   async wait(ms: number): Promise<void> {
     if (this.touched || this.cancelled) return
-    this.#wake = new AbortController()
-    const signal = AbortSignal.any([this.#signal, this.#wake.signal])
+    const wake = new AbortController()
+    this.#wake = wake
+    const signal = AbortSignal.any([this.#signal, wake.signal])
     await sleep(ms, undefined, { signal }).catch(() => undefined)
   }
 
