@@ -4,6 +4,7 @@
  *
  * In the sources these modules read files; here each is replaced by one that holds the texts:
  *   stores/STORE/contract.js      the SQL or Lua of `contract/STORE/`
+ *   cache/contract.js             the Lua of `contract/cache/`
  *   stores/sqlite/thread-code.js  the thread with all that it imports, as a data: URL
  *   serve/version.js              the package's version
  */
@@ -12,6 +13,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { CONTRACT as cache } from '../src/cache/contract.ts'
 import { CONTRACT as postgres } from '../src/stores/postgres/contract.ts'
 import { CONTRACT as redis } from '../src/stores/redis/contract.ts'
 import { CONTRACT as sqlite } from '../src/stores/sqlite/contract.ts'
@@ -31,9 +33,13 @@ execFileSync(process.execPath, [compiler, '-p', join(ROOT, 'tsconfig.build.json'
   stdio: 'inherit',
 })
 
-for (const [store, texts] of Object.entries({ sqlite, redis, postgres })) {
+for (const [name, texts] of Object.entries({ sqlite, redis, postgres, cache })) {
   const code = `export const CONTRACT = new Map(${JSON.stringify([...texts], null, 1)});`
-  write(`stores/${store}/contract.js`, `The texts of contract/${store}/, by file name.`, code)
+  write(
+    `${name === 'cache' ? '' : 'stores/'}${name}/contract.js`,
+    `The texts of contract/${name}/, by file name.`,
+    code,
+  )
 }
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))

@@ -2,14 +2,13 @@
  * `millpond/cache`: values in the process and, under that, in Redis, where all processes share them.
  *
  * URL: `redis://user:password@host:6379/0` and whatever else the Redis store takes, or `memory:` for the process alone. The path of a call: here →
- * cache/cached.ts → cache/loader.ts (one flight per key) → cache/layers.ts (what is known) → cache/memory.ts and cache/redis.ts.
+ * cache/cached.ts → cache/loader.ts (one load per key) → cache/layers.ts (what is known) → cache/memory.ts and cache/redis-layer.ts.
  */
 import './runtime.ts'
 import { type Cached, cached } from './cache/cached.ts'
 import { Codec } from './cache/codec.ts'
-import { Flying } from './cache/flying.ts'
-import { age, Layers } from './cache/layers.ts'
-import { type Ground, type Load, Loader, type LoaderCounts } from './cache/loader.ts'
+import { Layers } from './cache/layers.ts'
+import { type Load, Loader, type LoaderCounts } from './cache/loader.ts'
 import { checkKey, checkTag } from './cache/names.ts'
 import {
   type CacheOptions,
@@ -17,25 +16,15 @@ import {
   checkCacheOptions,
   checkSetOptions,
   checkWrapOptions,
-  drawn,
   type SetOptions,
   type WrapOptions,
+  withJitter,
 } from './cache/options.ts'
-import {
-  type Encoding,
-  type Leaf,
-  type Nesting,
-  type Plain,
-  plainFlat,
-  plainHash,
-  plainJson,
-  plainString,
-} from './cache/plain.ts'
-import { RedisSide } from './cache/redis.ts'
+import { CODINGS, type Encoding, type Leaf, type Nesting, type Plain, plain } from './cache/plain.ts'
+import { RedisLayer } from './cache/redis-layer.ts'
+import { reporter } from './cache/report.ts'
 import { Structures } from './cache/structures.ts'
-import { Tracker } from './cache/tracker.ts'
-import { trouble } from './cache/trouble.ts'
-import { ALONE } from './cache/watch.ts'
+import { NO_OTHERS, Tracker } from './cache/tracker.ts'
 import { kindOf, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { safeText } from './safe-error.ts'
@@ -60,17 +49,14 @@ export interface CacheStats extends LoaderCounts {
   tracking: boolean
 }
 
-const NEVER = new AbortController().signal
-
 export class Cache {
   readonly #layers: Layers
-  readonly #ground: Ground
   readonly #tracker: Tracker | undefined
+  readonly #counts: LoaderCounts = { hits: 0, stale: 0, loads: 0, failed: 0, joined: 0, waited: 0, cancelled: 0 }
   #closed = false
 
-  private constructor(layers: Layers, ground: Ground, tracker: Tracker | undefined) {
+  private constructor(layers: Layers, tracker?: Tracker) {
     this.#layers = layers
-    this.#ground = ground
     this.#tracker = tracker
   }
 
@@ -94,36 +80,22 @@ export class Cache {
   }
 
   static #inMemory({ memory, drift, maxValue, onError }: CheckedCacheOptions): Cache {
-    const onTrouble = trouble(onError)
     const codec = new Codec(undefined, maxValue, () => undefined)
-    const layers = new Layers(undefined, ALONE, codec, { memory, drift, onTrouble })
-    return new Cache(layers, { layers, counts: noCounts(), hearing: () => true, onTrouble }, undefined)
+    return new Cache(new Layers(undefined, NO_OTHERS, codec, { memory, drift, onError: reporter(onError) }))
   }
 
   static async #onRedis(url: string, { redis: given, memory, drift, maxValue, onError }: CheckedCacheOptions) {
-    const onTrouble = trouble(onError)
-    const redis = await RedisSide.open(url, given)
-    const { names } = redis
+    const report = reporter(onError)
+    const redis = await RedisLayer.open(url, given)
+    const { client, names } = redis
     const codec = new Codec(new Structures(redis), maxValue, (error) => {
       const message = `the shared record structures cannot be used, so values are written without: ${safeText(error)}`
-      onTrouble(new MillpondError('PayloadNotDecodable', message, { cause: error }), names.structures)
+      report(new MillpondError('PayloadNotDecodable', message, { cause: error }), names.structures)
     })
-    const heard = {
-      changed: (name: string) => {
-        const what = names.parse(name)
-        if (what?.key !== undefined) layers.suspect(what.key)
-        else if (what?.tag !== undefined) layers.suspectTag(what.tag)
-      },
-      flushed: () => layers.suspectAll(),
-      landed: (key: string) => {
-        for (const flying of layers.sky.of(key)) flying.touch()
-      },
-    }
-    const prefixes = [names.values, names.tags]
-    const tracker = new Tracker(redis.client, { prefixes, channel: names.channel, drift }, heard)
-    const layers = new Layers(redis, tracker, codec, { memory, drift, onTrouble })
-    await tracker.start()
-    return new Cache(layers, { layers, counts: noCounts(), hearing: () => tracker.on, onTrouble }, tracker)
+    const tracker = new Tracker(client, { prefixes: [names.values, names.tags], channel: names.channel, drift })
+    const layers = new Layers(redis, tracker, codec, { memory, drift, onError: report })
+    await tracker.start(layers)
+    return new Cache(layers, tracker)
   }
 
   /**
@@ -133,7 +105,7 @@ export class Cache {
   wrap<In = void, Out = unknown>(load: Load<In, Out>, options: WrapOptions<In>): Cached<In, Out> {
     this.#assertOpen()
     const checked = checkWrapOptions(load, options)
-    const loader = new Loader(load, checked, this.#ground)
+    const loader = new Loader(load, checked, this.#layers, this.#counts)
     const keyOf = (input: In): string => {
       this.#assertOpen()
       return checked.key(input)
@@ -148,21 +120,20 @@ export class Cache {
   async get(key: string): Promise<unknown> {
     this.#assertOpen()
     const name = checkKey(key)
-    const { memory, redis, sky } = this.#layers
-    const known = memory.get(name)
-    if (known !== undefined && this.#layers.standing(known, performance.now()) === 'fresh') {
-      this.#ground.counts.hits++
-      return this.#layers.valueIn(known)
+    const layers = this.#layers
+    const known = layers.memory.get(name)
+    if (known !== undefined && layers.standing(known, performance.now()) === 'fresh') {
+      this.#counts.hits++
+      return layers.valueIn(known)
     }
-    if (redis === undefined) return undefined
-    const flying = new Flying(name, [], NEVER, () => undefined)
-    sky.add(flying)
+    if (layers.redis === undefined) return undefined
+    const load = layers.track(name)
     try {
-      const { entry } = await this.#layers.look(redis, flying, 'value')
-      if (entry === undefined || flying.cancelled || age(entry, performance.now()) !== 'fresh') return undefined
-      return await this.#layers.valueIn(entry)
+      const { entry } = await layers.look(layers.redis, load, 'value')
+      if (entry === undefined || load.cancelled || entry.age(performance.now()) !== 'fresh') return undefined
+      return await layers.valueIn(entry)
     } finally {
-      sky.remove(flying)
+      layers.untrack(load)
     }
   }
 
@@ -174,24 +145,19 @@ export class Cache {
     this.#assertOpen()
     const name = checkKey(key)
     const { life, tags } = checkSetOptions(options)
-    const lives = drawn(life)
+    const lives = withJitter(life)
     const layers = this.#layers
-    const { redis, sky } = layers
-    const flying = new Flying(name, tags, NEVER, () => undefined)
-    const held = layers.hold(tags)
-    sky.add(flying)
+    const { redis } = layers
+    const load = layers.track(name, tags)
     try {
       const begun = layers.begin()
-      flying.markers =
-        redis === undefined ? layers.assumed(held) : tags.length > 0 ? await layers.learn(redis, tags) : []
-      const stored = redis === undefined ? undefined : await layers.encode(value, lives, flying.markers)
-      if (redis !== undefined && stored !== undefined) await redis.put(name, stored)
-      sky.remove(flying)
-      layers.invalidated(name)
-      layers.keep(flying, value, lives, { version: stored?.version ?? '', encoded: stored, begun, wanted: 'value' })
+      load.markers = redis === undefined ? layers.knownMarkers(load) : await layers.lookUpMarkers(redis, tags)
+      const encoded = redis === undefined ? undefined : await layers.encode(value, lives, load.markers)
+      if (encoded !== undefined) await redis?.put(name, encoded)
+      layers.invalidated(name, load)
+      layers.keep(load, value, lives, { version: encoded?.version ?? '', encoded, begun, wanted: 'value' })
     } finally {
-      sky.remove(flying)
-      layers.letGo(held)
+      layers.untrack(load)
     }
   }
 
@@ -227,7 +193,7 @@ export class Cache {
     const name = checkTag(tag)
     this.#layers.forgetTag(name)
     try {
-      await this.#layers.redis?.remark(name)
+      await this.#layers.redis?.renewMarker(name)
     } finally {
       this.#layers.invalidatedTag(name)
     }
@@ -246,24 +212,17 @@ export class Cache {
     this.#assertOpen()
     const { redis } = this.#layers
     if (redis === undefined) throw new MillpondError('NotSupported', 'plain encodings are of Redis: there is none')
-    switch (encoding) {
-      case 'string':
-        return plainString(redis)
-      case 'json':
-        return plainJson(redis)
-      case 'hash':
-        return plainHash(redis)
-      case 'flat':
-        return plainFlat(redis)
-      default:
-        throw new MillpondError('InvalidOption', `plain takes string, json, hash or flat; got ${shown(encoding)}`)
-    }
+    if (encoding === 'string') return plain(redis, CODINGS.string)
+    if (encoding === 'json') return plain(redis, CODINGS.json)
+    if (encoding === 'hash') return plain(redis, CODINGS.hash)
+    if (encoding === 'flat') return plain(redis, CODINGS.flat)
+    throw new MillpondError('InvalidOption', `plain takes string, json, hash or flat; got ${shown(encoding)}`)
   }
 
   stats(): CacheStats {
     const { memory, counts, redis } = this.#layers
     return {
-      ...this.#ground.counts,
+      ...this.#counts,
       ...counts,
       entries: memory.size,
       bytes: memory.bytes,
@@ -289,13 +248,3 @@ export class Cache {
     if (this.#closed) throw new MillpondError('Closed', 'The cache is closed; open a new one to go on.')
   }
 }
-
-const noCounts = (): LoaderCounts => ({
-  hits: 0,
-  stale: 0,
-  loads: 0,
-  failed: 0,
-  joined: 0,
-  waited: 0,
-  cancelled: 0,
-})

@@ -1,7 +1,7 @@
 /** Many identical calls in flight become one, whose answer everyone gets. The flights are in `coalesce/`. */
 import { type FlightCounts, Flights } from './coalesce/flights.ts'
-import { Kept } from './coalesce/kept.ts'
-import { SharedFlights } from './coalesce/shared.ts'
+import { SharedFlights } from './coalesce/shared-flights.ts'
+import { TtlMap } from './coalesce/ttl-map.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import type { Millpond } from './millpond.ts'
@@ -92,7 +92,7 @@ export function coalesce<In = void, Out = unknown>(
   options: CoalesceOptions<In, Out>,
 ): Coalesced<In, Out> {
   const { key: keyOf, copy, timeout, ttl, maxEntries, shared } = checked(fn, options)
-  const kept = ttl === 0 ? undefined : new Kept<Answer<Out>>({ ttl, entries: maxEntries })
+  const kept = ttl === 0 ? undefined : new TtlMap<Answer<Out>>({ ttl, entries: maxEntries })
   const keep = (key: string, value: Out, took: number): void => {
     const promise = Promise.resolve<Promise<Out> | Out>(value)
     kept?.put(key, { promise, renewAt: performance.now() + Math.max(ttl / 2, ttl - 2 * took) })
@@ -101,16 +101,14 @@ export function coalesce<In = void, Out = unknown>(
   const elsewhere = shared && new SharedFlights<In, Out>(shared.pond, { name: shared.name, timeout, fn })
   let reused = 0
 
-  const board = (key: string, input: In, signal?: AbortSignal): Promise<Out> =>
-    flights.board(
-      key,
-      (aborted) => (elsewhere === undefined ? fn(input, { signal: aborted }) : elsewhere.fly(key, input, aborted)),
-      signal,
-    )
+  const join = (key: string, input: In, signal?: AbortSignal): Promise<Out> => {
+    const run = (aborted: AbortSignal) => elsewhere?.get(key, input, aborted) ?? fn(input, { signal: aborted })
+    return flights.join(key, run, signal)
+  }
   const renew = (key: string, input: In, answer: Answer<Out>): void => {
     // Once: if it fails, the next call is made when the answer is over, as without renewing.
     answer.renewAt = Number.POSITIVE_INFINITY
-    board(key, input).catch(() => {})
+    join(key, input).catch(() => {})
   }
 
   // Not async: callers who cannot leave share the flight's own promise, a thousand as cheaply as one.
@@ -124,7 +122,7 @@ export function coalesce<In = void, Out = unknown>(
         reused++
         if (there.renewAt <= performance.now()) renew(key, input, there)
       }
-      const answer = there?.promise ?? board(key, input, signal)
+      const answer = there?.promise ?? join(key, input, signal)
       return copy === undefined ? answer : answer.then(copy)
     } catch (error) {
       return Promise.reject(error)

@@ -5,7 +5,7 @@ import type { Layers, Wanted } from './layers.ts'
 import type { Loader } from './loader.ts'
 import { checkKey } from './names.ts'
 import { type CallOptions, signalOf } from './options.ts'
-import { conditional, type Form, type Rendered, type RequestHeaders, toResponse } from './rendered.ts'
+import { conditional, type Rendered, type RequestHeaders, toResponse } from './rendered.ts'
 
 export interface Cached<In, Out> {
   /**
@@ -35,45 +35,41 @@ export function cached<In, Out>(
   layers: Layers,
   invalidate: (key: string) => Promise<void>,
 ): Cached<In, Out> {
-  const entryOf = (key: string, input: In, wanted: Wanted, options: CallOptions | undefined): Promise<Entry> => {
+  /** Not async: a hit is answered with the very promise that is kept. */
+  function entryOf(input: In, wanted: Wanted, options: CallOptions | undefined): Entry | Promise<Entry> {
+    options?.signal?.throwIfAborted()
+    const key = keyOf(input)
+    return loader.hit(key, input, wanted) ?? miss(key, input, wanted, options)
+  }
+
+  async function miss(key: string, input: In, wanted: Wanted, options: CallOptions | undefined): Promise<Entry> {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     return loader.get(checkKey(key), input, wanted, signal)
   }
 
-  const slow = async (key: string, input: In, options: CallOptions | undefined): Promise<Out> =>
-    valueIn(await entryOf(key, input, 'value', options))
-
   // What Redis has under the key is what a loader of the same key gave: its type is that loader's word, which nothing can check.
   const valueIn = (entry: Entry): Promise<Out> => layers.valueIn(entry) as Promise<Out>
 
-  // Not async: a hit is answered with the very promise that is kept.
   const call = (input: In, options?: CallOptions): Promise<Out> => {
     try {
-      options?.signal?.throwIfAborted()
-      const key = keyOf(input)
-      const entry = loader.hit(key, input, 'value')
-      return entry === undefined ? slow(key, input, options) : valueIn(entry)
+      const entry = entryOf(input, 'value', options)
+      return entry instanceof Promise ? entry.then(valueIn) : valueIn(entry)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  const answered = async (entry: Entry, form: Form, headers: RequestHeaders): Promise<Rendered> =>
-    conditional(await layers.renderedIn(entry, form), headers['if-none-match'])
-
-  const slowly = async (key: string, input: In, form: Form, headers: RequestHeaders, options?: CallOptions) =>
-    answered(await entryOf(key, input, form, options), form, headers)
-
-  // As above: what is ready is answered with the promise that is kept.
   const rendered = (headers: RequestHeaders, input: In, options?: CallOptions): Promise<Rendered> => {
     try {
-      options?.signal?.throwIfAborted()
       const form = preferredFormat(headers.accept)
-      const key = keyOf(input)
-      const entry = loader.hit(key, input, form)
-      if (entry === undefined) return slowly(key, input, form, headers, options)
-      return headers['if-none-match'] === undefined ? layers.renderedIn(entry, form) : answered(entry, form, headers)
+      const ifNoneMatch = headers['if-none-match']
+      const entry = entryOf(input, form, options)
+      const ready =
+        entry instanceof Promise
+          ? entry.then((loaded) => layers.renderedIn(loaded, form))
+          : layers.renderedIn(entry, form)
+      return ifNoneMatch === undefined ? ready : ready.then((made) => conditional(made, ifNoneMatch))
     } catch (error) {
       return Promise.reject(error)
     }

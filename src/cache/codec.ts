@@ -9,22 +9,22 @@ import type { Structures } from './structures.ts'
 import { weigh } from './weigh.ts'
 
 /** Below it zstd's 25 µs to pack and 20 µs to unpack cost more than the bytes that it saves: see docs/cache.md. */
-const PAYS = 1024
-/** What zstd must leave at most. */
-const WORTH = 0.9
+const MIN_COMPRESSED = 1024
+/** What part of a body zstd must leave at most. */
+const MAX_RATIO = 0.9
 /**
  * How many times its own size a packed body may unpack to. Else a few kilobytes in Redis would take all memory of whoever reads them. Real
- * values stay below; one that zstd makes smaller than this is filled up, so that every reader takes it.
+ * values stay below; one that zstd makes smaller than this is padded, so that every reader takes it.
  */
-const MOST_GROWTH = 64
+const MAX_GROWTH = 64
 /** Begins a frame that zstd steps over: four bytes, then its size, little-endian. */
-const SKIPPED = 0x184d2a50
-const SKIPPED_HEAD = 8
+const SKIPPED_FRAME = 0x184d2a50
+const SKIPPED_FRAME_HEAD = 8
 /** From here on zstd runs in libuv's threads: a hop costs 50 µs, and the event loop would stand still for longer. */
-const ASIDE = 256 * 1024
+const MIN_THREADED = 256 * 1024
 /** A body as large as this is only compressed if its beginning yields. */
-const LARGE = 4 * 1024 * 1024
-const SAMPLE = 256 * 1024
+const MIN_SAMPLED = 4 * 1024 * 1024
+const SAMPLE_BYTES = 256 * 1024
 
 /** Level 1: of records, whose numbers differ, the higher ones make no less for three times the work. */
 const params = { [zlib.constants.ZSTD_c_compressionLevel]: 1 }
@@ -58,24 +58,20 @@ export class Codec {
 
   /** @throws PayloadNotEncodable, PayloadTooLarge, and what the structures' list throws */
   async encode(value: unknown): Promise<Encoded> {
-    const whole = await this.#whole(value)
+    const whole = await this.#serialized(value)
     const { length } = whole.body
     if (length > this.#largest) {
       const message = `the value takes ${length} bytes, over the limit of ${this.#largest}: raise maxValue`
       throw new MillpondError('PayloadTooLarge', message)
     }
-    const body = await squeezed(whole.body)
+    const body = await compressed(whole.body)
     return body === undefined ? { ...whole, packed: false, length } : { ...whole, packed: true, length, body }
   }
 
-  async #whole(value: unknown): Promise<Omit<Encoded, 'packed' | 'length'>> {
+  async #serialized(value: unknown): Promise<Omit<Encoded, 'packed' | 'length'>> {
     if (value instanceof Uint8Array) {
-      return {
-        kind: 'bytes',
-        table: 0,
-        structures: 0,
-        body: Buffer.from(value.buffer, value.byteOffset, value.byteLength),
-      }
+      const body = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+      return { kind: 'bytes', table: 0, structures: 0, body }
     }
     if (this.#structures !== undefined && typeof value === 'object' && value !== null) {
       try {
@@ -85,11 +81,7 @@ export class Codec {
         this.#onTable(error)
       }
     }
-    try {
-      return { kind: 'msgpack', table: 0, structures: 0, body: plain.pack(value) }
-    } catch (error) {
-      throw notEncodable(error)
-    }
+    return { kind: 'msgpack', table: 0, structures: 0, body: toMessagePack(value) }
   }
 
   /** @throws PayloadNotDecodable, and what the structures' list throws */
@@ -114,34 +106,37 @@ export class Codec {
       if (body.length !== length) throw new RangeError(`it takes ${body.length} bytes instead of ${length}`)
       return body
     }
-    if (length > body.length * MOST_GROWTH) {
+    if (length > body.length * MAX_GROWTH) {
       throw new RangeError(`it says that ${body.length} bytes unpack to ${length}`)
     }
     // One more than it says, so that an honest one is never at the limit, and a bomb goes no further.
     const limit = { maxOutputLength: length + 1 }
-    const whole = length < ASIDE ? zlib.zstdDecompressSync(body, limit) : await decompress(body, limit)
+    const whole = length < MIN_THREADED ? zlib.zstdDecompressSync(body, limit) : await decompress(body, limit)
     if (whole.length !== length) throw new RangeError(`it takes ${whole.length} bytes instead of ${length}`)
     return whole
   }
 }
 
 /** undefined where it does not pay. */
-async function squeezed(body: Buffer): Promise<Buffer | undefined> {
+async function compressed(body: Buffer): Promise<Buffer | undefined> {
   const { length } = body
-  if (length < PAYS) return undefined
-  if (length >= LARGE && zlib.zstdCompressSync(body.subarray(0, SAMPLE), { params }).length > SAMPLE * WORTH)
+  if (length < MIN_COMPRESSED) return undefined
+  if (
+    length >= MIN_SAMPLED &&
+    zlib.zstdCompressSync(body.subarray(0, SAMPLE_BYTES), { params }).length > SAMPLE_BYTES * MAX_RATIO
+  )
     return undefined
-  const packed = length < ASIDE ? zlib.zstdCompressSync(body, { params }) : await compress(body, { params })
-  return packed.length <= length * WORTH ? filled(packed, Math.ceil(length / MOST_GROWTH)) : undefined
+  const packed = length < MIN_THREADED ? zlib.zstdCompressSync(body, { params }) : await compress(body, { params })
+  return packed.length <= length * MAX_RATIO ? padded(packed, Math.ceil(length / MAX_GROWTH)) : undefined
 }
 
 /** At least so many bytes. */
-function filled(packed: Buffer, least: number): Buffer {
+function padded(packed: Buffer, least: number): Buffer {
   if (packed.length >= least) return packed
-  const filling = Buffer.alloc(Math.max(SKIPPED_HEAD, least - packed.length))
-  filling.writeUInt32LE(SKIPPED, 0)
-  filling.writeUInt32LE(filling.length - SKIPPED_HEAD, 4)
-  return Buffer.concat([packed, filling])
+  const padding = Buffer.alloc(Math.max(SKIPPED_FRAME_HEAD, least - packed.length))
+  padding.writeUInt32LE(SKIPPED_FRAME, 0)
+  padding.writeUInt32LE(padding.length - SKIPPED_FRAME_HEAD, 4)
+  return Buffer.concat([packed, padding])
 }
 
 function notEncodable(cause: unknown): MillpondError {

@@ -5,10 +5,10 @@
 import type { Rendered } from './rendered.ts'
 import type { Encoded, Lives } from './stored.ts'
 import type { TagUse } from './tags.ts'
-import type { Seen } from './watch.ts'
+import type { Seen } from './tracker.ts'
 
-/** What an entry takes beside what it holds, with its place in the map. */
-const OVERHEAD = 400
+/** Bytes that an entry takes beside what it holds, with its place in the map. */
+const ENTRY_OVERHEAD = 400
 
 /** The forms that are made of a value when they are asked for. */
 export interface Forms {
@@ -17,7 +17,7 @@ export interface Forms {
   msgpack?: Promise<Rendered>
 }
 
-export interface EntryFacts extends Lives {
+export interface EntryFacts extends Lives, Seen {
   key: string
   /** In Redis; empty: it is not there. */
   version: string
@@ -25,9 +25,6 @@ export interface EntryFacts extends Lives {
   age: number
   encoded: Encoded | undefined
   uses: readonly TagUse[]
-  seenAt: number
-  epoch: number
-  suspect: boolean
 }
 
 export class Entry implements Seen {
@@ -40,7 +37,7 @@ export class Entry implements Seen {
   readonly freshUntil: number
   readonly staleUntil: number
   readonly errorUntil: number
-  /** After the loader has failed: not asked again before. */
+  /** The loader has failed and is not called again before. */
   retryAt = 0
   seenAt: number
   epoch: number
@@ -53,22 +50,25 @@ export class Entry implements Seen {
   released = false
   weight: number
 
-  constructor(facts: EntryFacts) {
-    this.key = facts.key
-    this.version = facts.version
-    this.encoded = facts.encoded && compact(facts.encoded)
-    this.uses = facts.uses
-    const written = facts.seenAt - facts.age
-    this.freshUntil = written + facts.fresh
-    this.staleUntil = this.freshUntil + facts.stale
-    this.errorUntil = this.freshUntil + Math.max(facts.stale, facts.error)
-    this.seenAt = facts.seenAt
-    this.epoch = facts.epoch
-    this.suspect = facts.suspect
-    this.weight = OVERHEAD + 2 * facts.key.length + (this.encoded?.body.length ?? 0) + 100 * facts.uses.length
+  constructor({ key, version, encoded, uses, fresh, stale, error, age, seenAt, epoch, suspect }: EntryFacts) {
+    this.key = key
+    this.version = version
+    this.encoded = encoded && compact(encoded)
+    this.uses = uses
+    this.freshUntil = seenAt - age + fresh
+    this.staleUntil = this.freshUntil + stale
+    this.errorUntil = this.freshUntil + Math.max(stale, error)
+    this.seenAt = seenAt
+    this.epoch = epoch
+    this.suspect = suspect
+    this.weight = ENTRY_OVERHEAD + 2 * key.length + (this.encoded?.body.length ?? 0) + 100 * uses.length
   }
 
-  /** Whether its tags' markers are still those that it was stored under; undefined: of one it is not known. */
+  age(now: number): 'fresh' | 'stale' | 'old' {
+    return now < this.freshUntil ? 'fresh' : now < this.staleUntil ? 'stale' : 'old'
+  }
+
+  /** Whether its tags' markers are still those that it was stored under; undefined: one of them is not known. */
   tagged(isKnown: (use: TagUse) => boolean): boolean | undefined {
     let known: boolean | undefined = true
     for (const use of this.uses) {

@@ -1,5 +1,5 @@
 /**
- * Gets what is not in memory: one flight per key in the process, one lock per key among the processes.
+ * Gets what is not in memory: one load per key in the process, one lock per key among the processes.
  *
  *   look ──there, and good──► answered
  *    │ ▲                          ▲
@@ -7,19 +7,20 @@
  *   lock ──ours──► load ──► store ┘
  *    └── Redis gone ──► what is known, else load without
  *
- * The lock is a token with a short life, which its holder renews. If the holder dies, it runs out, and one of those who wait takes over. An invalidation
- * removes it; what was loaded under it is then not stored.
+ * The lock is a token with a short life, which its holder renews. If the holder dies, the lock expires, and one of those who wait takes over. An
+ * invalidation removes it; what was loaded under it is then not stored.
  */
 import { randomUUID } from 'node:crypto'
 import { Flights } from '../coalesce/flights.ts'
 import { isMillpondError, MillpondError, storeError } from '../errors.ts'
 import { sketch } from '../safe-error.ts'
 import type { Entry } from './entry.ts'
-import { Flying } from './flying.ts'
-import { age, type Layers, newVersion, type Wanted } from './layers.ts'
-import { type CheckedWrapOptions, drawn } from './options.ts'
-import type { RedisSide } from './redis.ts'
-import type { Lives, Stored } from './stored.ts'
+import { type Layers, newVersion, type Wanted } from './layers.ts'
+import { Lock } from './lock.ts'
+import { type CheckedWrapOptions, withJitter } from './options.ts'
+import type { PendingLoad } from './pending-load.ts'
+import type { Acquired, RedisLayer } from './redis-layer.ts'
+import type { Lives, TagMarker } from './stored.ts'
 
 export interface LoadContext {
   /** Aborted when everyone who waited has left, the time limit is over, or the value was invalidated meanwhile and is loaded anew. */
@@ -29,12 +30,12 @@ export interface LoadContext {
 
 export type Load<In, Out> = (input: In, context: LoadContext) => Out | PromiseLike<Out>
 
-/** How long the loader is left alone with a key after it has failed, while an older value is there. */
-const RETRY = 1000
-/** How long a lock lives unless it is renewed, in ms; less for short time limits. */
-const LEASE = 3000
-/** How long those who wait for another process do so without looking, in ms: they hear when it is done, if tracking is on. */
-const POLL = { hearing: 500, deaf: 50 }
+/** How many ms the loader is left alone with a key after it has failed, while an older value is there. */
+const RETRY_DELAY = 1000
+/** How many ms a lock lives unless it is renewed; less for short time limits. */
+const MAX_LEASE = 3000
+/** How many ms those who wait for another process do so without looking: they hear when it is done, if tracking is on. */
+const POLL_INTERVAL = { hearing: 500, deaf: 50 }
 
 export interface LoaderCounts {
   hits: number
@@ -46,30 +47,31 @@ export interface LoaderCounts {
   cancelled: number
 }
 
-export interface Ground {
-  layers: Layers
-  counts: LoaderCounts
-  /** Whether what others change is heard. */
-  hearing: () => boolean
-  onTrouble: (error: MillpondError, key: string) => void
+/** A call of the cached function that memory could not answer. */
+interface Miss<In> {
+  key: string
+  input: In
+  wanted: Wanted
+  /** Nobody waits for it: a stale value does not do. */
+  background: boolean
 }
 
 export class Loader<In> {
   readonly #load: Load<In, unknown>
   readonly #options: CheckedWrapOptions<In>
-  readonly #ground: Ground
   readonly #layers: Layers
+  readonly #counts: LoaderCounts
   readonly #flights: Flights<Entry>
   readonly #refreshing = new Set<string>()
   readonly #lease: number
 
-  constructor(load: Load<In, unknown>, options: CheckedWrapOptions<In>, ground: Ground) {
+  constructor(load: Load<In, unknown>, options: CheckedWrapOptions<In>, layers: Layers, counts: LoaderCounts) {
     this.#load = load
     this.#options = options
-    this.#ground = ground
-    this.#layers = ground.layers
+    this.#layers = layers
+    this.#counts = counts
     this.#flights = new Flights(options.timeout)
-    this.#lease = Math.min(LEASE, Math.round(options.timeout / 2))
+    this.#lease = Math.min(MAX_LEASE, Math.round(options.timeout / 2))
   }
 
   /** What is in memory and need not be waited for. */
@@ -79,31 +81,30 @@ export class Loader<In> {
     const now = performance.now()
     const standing = this.#layers.standing(entry, now)
     if (standing === 'fresh') {
-      this.#ground.counts.hits++
+      this.#counts.hits++
       return entry
     }
     const due = now >= entry.retryAt
     if (standing !== 'stale' && (standing !== 'old' || due || now >= entry.errorUntil)) return undefined
     if (due) this.#refresh(key, input, wanted)
-    this.#ground.counts.stale++
+    this.#counts.stale++
     return entry
   }
 
   /** @throws TimedOut, what the loader throws, PayloadNotEncodable, PayloadTooLarge, Closed, and the reason of `signal` */
   async get(key: string, input: In, wanted: Wanted, signal: AbortSignal | undefined): Promise<Entry> {
-    const { counts } = this.#ground
     const { joined } = this.#flights.counts
     try {
-      const run = (ended: AbortSignal) => this.#fly(key, input, wanted, false, ended)
-      const flight = this.#flights.board(key, run, signal)
-      counts.joined += this.#flights.counts.joined - joined
-      const entry = await flight
+      const loading = this.#join({ key, input, wanted, background: false }, signal)
+      this.#counts.joined += this.#flights.counts.joined - joined
+      const entry = await loading
       const now = performance.now()
-      const fresh = age(entry, now) === 'fresh'
-      if (!fresh && now < entry.errorUntil) counts.stale++
+      if (now >= entry.errorUntil) return entry
+      const fresh = entry.age(now) === 'fresh'
+      if (!fresh) this.#counts.stale++
       // Without Redis nobody else has changed it.
       const late = this.#layers.redis !== undefined && now - entry.seenAt >= this.#layers.drift
-      if ((!fresh || late) && now < entry.errorUntil && now >= entry.retryAt) this.#refresh(key, input, wanted)
+      if ((!fresh || late) && now >= entry.retryAt) this.#refresh(key, input, wanted)
       return entry
     } catch (error) {
       signal?.throwIfAborted()
@@ -117,53 +118,49 @@ export class Loader<In> {
   #refresh(key: string, input: In, wanted: Wanted): void {
     if (this.#refreshing.has(key)) return
     this.#refreshing.add(key)
-    const failed = (error: unknown) => {
-      const entry = this.#layers.memory.peek(key)
-      if (entry !== undefined) entry.retryAt = performance.now() + RETRY
-      this.#trouble(error, key)
-    }
-    this.#flights
-      .board(key, (ended) => this.#fly(key, input, wanted, true, ended))
-      .catch(failed)
+    this.#join({ key, input, wanted, background: true })
+      .catch((error: unknown) => {
+        const entry = this.#layers.memory.peek(key)
+        if (entry !== undefined) entry.retryAt = performance.now() + RETRY_DELAY
+        this.#report(error, key)
+      })
       .finally(() => this.#refreshing.delete(key))
   }
 
-  #trouble(error: unknown, key: string): void {
-    if (isMillpondError(error, 'Closed')) return
-    const told = error instanceof MillpondError ? error : undefined
-    const message = `the loader failed: ${sketch(error)}`
-    this.#ground.onTrouble(told ?? new MillpondError('HandlerFailed', message, { thrown: error }), key)
+  #join(miss: Miss<In>, signal?: AbortSignal): Promise<Entry> {
+    return this.#flights.join(miss.key, (ended) => this.#get(miss, ended), signal)
   }
 
-  /** @param background whoever asked has an answer already: a stale one does not do */
-  async #fly(key: string, input: In, wanted: Wanted, background: boolean, ended: AbortSignal): Promise<Entry> {
+  #report(error: unknown, key: string): void {
+    if (isMillpondError(error, 'Closed')) return
+    const known = error instanceof MillpondError ? error : undefined
+    const message = `the loader failed: ${sketch(error)}`
+    this.#layers.onError(known ?? new MillpondError('HandlerFailed', message, { thrown: error }), key)
+  }
+
+  async #get(miss: Miss<In>, ended: AbortSignal): Promise<Entry> {
+    const { key } = miss
     const layers = this.#layers
-    const flying = new Flying(key, this.#options.tags(input), ended, () => this.#flights.clear(key))
-    const held = layers.hold(flying.tags)
-    layers.sky.add(flying)
-    let known: Entry | undefined
+    const load = layers.track(key, this.#options.tags(miss.input), ended, () => this.#flights.clear(key))
     try {
       for (;;) {
-        flying.begin()
+        load.begin()
         try {
-          const entry = await this.#attempt(flying, input, wanted, background, (seen) => {
-            known = seen
-          })
-          if (entry !== undefined && (!flying.cancelled || flying.last)) return entry
+          const entry = await this.#attempt(load, miss)
+          if (entry !== undefined && (!load.cancelled || load.last)) return entry
         } catch (error) {
-          if (!flying.cancelled || ended.aborted || flying.last) throw error
+          if (!load.cancelled || ended.aborted || load.last) throw error
         }
-        if (flying.cancelled) this.#ground.counts.cancelled++
-        flying.throwIfEnded()
+        if (load.cancelled) this.#counts.cancelled++
+        load.throwIfEnded()
       }
     } catch (error) {
-      const fallback = ended.aborted ? undefined : this.#fallback(known ?? layers.memory.peek(key))
+      const fallback = ended.aborted ? undefined : this.#fallback(load.found ?? layers.memory.peek(key))
       if (fallback === undefined) throw error
-      this.#trouble(error, key)
+      this.#report(error, key)
       return fallback
     } finally {
-      layers.sky.remove(flying)
-      layers.letGo(held)
+      layers.untrack(load)
     }
   }
 
@@ -171,54 +168,54 @@ export class Loader<In> {
   #fallback(entry: Entry | undefined): Entry | undefined {
     const now = performance.now()
     if (entry === undefined || !this.#layers.servable(entry, now)) return undefined
-    entry.retryAt = now + RETRY
+    entry.retryAt = now + RETRY_DELAY
     return entry
   }
 
   /** @returns undefined: to be tried again */
-  async #attempt(
-    flying: Flying,
-    input: In,
-    wanted: Wanted,
-    background: boolean,
-    onKnown: (entry: Entry) => void,
-  ): Promise<Entry | undefined> {
+  async #attempt(load: PendingLoad, miss: Miss<In>): Promise<Entry | undefined> {
     const layers = this.#layers
+    const { key, background } = miss
     const { redis } = layers
     if (redis === undefined) {
-      const known = layers.memory.peek(flying.key)
+      const known = layers.memory.peek(key)
       // One that was set while this was being loaded.
       if (known !== undefined && layers.standing(known, performance.now()) === 'fresh') return known
-      return this.#loadAlone(flying, input, wanted)
+      return this.#loadValue(load, miss)
     }
     const token = randomUUID()
-    let acquired: 'ours' | 'changed' | number
+    let acquired: Acquired | 'unreachable'
     let isThere = true
     try {
-      const { entry, seen } = await layers.look(redis, flying, wanted)
+      const { entry, seen } = await layers.look(redis, load, miss.wanted)
       isThere = seen !== undefined
-      if (flying.cancelled) return undefined
+      if (load.cancelled) return undefined
       if (entry !== undefined) {
-        onKnown(entry)
-        const standing = age(entry, performance.now())
-        if (standing === 'fresh' || (standing === 'stale' && !background)) return entry
+        load.found = entry
+        const age = entry.age(performance.now())
+        if (age === 'fresh' || (age === 'stale' && !background)) return entry
       }
-      acquired = await redis.acquire(flying.key, token, this.#lease, seen)
+      acquired = await redis.acquire(key, token, this.#lease, seen)
     } catch (error) {
       if (!isStoreError(error)) throw error
-      const known = this.#knownWithoutRedis(flying.key, background)
+      const known = this.#knownWithoutRedis(key, background)
       if (known !== undefined) return known
-      if (!isThere) layers.forgetUntaken(flying.key)
-      return this.#loadAlone(flying, input, wanted)
+      acquired = 'unreachable'
     }
     if (acquired === 'changed') return undefined
-    if (acquired === 'ours') {
-      if (!isThere) layers.forgetUntaken(flying.key)
-      return this.#loadHeld(redis, flying, input, wanted, token)
+    if (typeof acquired === 'number') {
+      this.#counts.waited++
+      await load.wait(Math.min(acquired + 5, POLL_INTERVAL[layers.hearing ? 'hearing' : 'deaf']))
+      return undefined
     }
-    this.#ground.counts.waited++
-    await flying.wait(Math.min(acquired + 5, this.#ground.hearing() ? POLL.hearing : POLL.deaf))
-    return undefined
+    if (!isThere) layers.forgetUntaken(key)
+    if (acquired === 'unreachable') return this.#loadValue(load, miss)
+    const lock = new Lock(redis, load, token, this.#lease)
+    try {
+      return await this.#loadValue(load, miss, lock)
+    } finally {
+      lock.end()
+    }
   }
 
   #knownWithoutRedis(key: string, background: boolean): Entry | undefined {
@@ -230,128 +227,65 @@ export class Loader<In> {
     return !background && known.errorUntil > known.freshUntil ? known : undefined
   }
 
-  /** Nobody else is told, and nobody else is kept from doing the same. */
-  async #loadAlone(flying: Flying, input: In, wanted: Wanted): Promise<Entry | undefined> {
-    const held = this.#layers.hold(flying.tags)
-    try {
-      flying.markers = this.#layers.assumed(held)
-      const begun = this.#layers.begin()
-      const value = await this.#called(flying, input)
-      return this.#layers.keep(flying, value, this.#livesOf(value), { version: '', encoded: undefined, begun, wanted })
-    } finally {
-      this.#layers.letGo(held)
-    }
+  /**
+   * @param lock without it nobody else is told, and nobody else is kept from doing the same
+   * @returns undefined: to be tried again
+   */
+  async #loadValue(load: PendingLoad, { input, wanted }: Miss<In>, lock?: Lock): Promise<Entry | undefined> {
+    const layers = this.#layers
+    const begun = layers.begin()
+    load.markers = lock === undefined ? layers.knownMarkers(load) : await this.#markers(lock.redis, load)
+    const value = await this.#call(load, input)
+    const lives = this.#livesOf(value)
+    if (lock === undefined) return layers.keep(load, value, lives, { version: '', encoded: undefined, begun, wanted })
+    const encoded = lives.fresh > 0 ? await unlessStoreError(layers.encode(value, lives, load.markers)) : undefined
+    if (load.cancelled && !load.last) return undefined
+    const stored = await lock.write(async () => {
+      // What is there would come back, though the loader says that there is nothing.
+      if (lives.fresh === 0) return lock.redis.clear(load.key, lock.token).catch(() => undefined)
+      if (encoded === undefined) return undefined
+      return unlessStoreError(lock.redis.commit(load.key, lock.token, encoded), (error) =>
+        layers.onError(storeError(error, 'storing the value'), load.key),
+      )
+    })
+    if (stored === false) load.cancelled = true
+    if (stored === false && !load.last) return undefined
+    const version = stored === true && encoded !== undefined ? encoded.version : ''
+    return layers.keep(load, value, lives, { version, encoded, begun, wanted })
   }
 
-  async #loadHeld(
-    redis: RedisSide,
-    flying: Flying,
-    input: In,
-    wanted: Wanted,
-    token: string,
-  ): Promise<Entry | undefined> {
-    const { key } = flying
-    /** Whether the lock has to be released. */
-    let held = true
-    /** Whether news that the lock is another's ends the load. */
-    let loading = true
-    let lost = false
-    const renew = () => {
-      const heard = (ours: boolean) => {
-        if (ours) return
-        lost = true
-        if (loading) flying.cancel()
-      }
-      // If it cannot be asked, storing will tell.
-      redis.renew(key, token, this.#lease).then(heard, () => undefined)
-    }
-    const timer = setInterval(renew, this.#lease / 3)
-    flying.confirm = renew
-    try {
-      const begun = this.#layers.begin()
-      flying.markers = await this.#markers(redis, flying)
-      const value = await this.#called(flying, input)
-      const lives = this.#livesOf(value)
-      const stored = lives.fresh > 0 ? await this.#stored(value, lives, flying) : undefined
-      if (flying.cancelled && !flying.last) return undefined
-      // The lock goes with what is written now, and that is heard of before it is answered: from here on it is no news.
-      flying.confirm = undefined
-      loading = false
-      const written = await this.#written(redis, key, token, stored, lives)
-      held = written === undefined
-      // Where nobody knows, one who was told that the lock is another's had better believe it.
-      const done = written === undefined && lost ? false : written
-      if (done === false) flying.cancelled = true
-      if (done === false && !flying.last) return undefined
-      const version = done === true && stored !== undefined ? stored.version : ''
-      return this.#layers.keep(flying, value, lives, { version, encoded: stored, begun, wanted })
-    } finally {
-      clearInterval(timer)
-      flying.confirm = undefined
-      loading = false
-      // Those who wait should not have to wait for it to run out; if it must, they can.
-      if (held) redis.release(key, token).catch(() => undefined)
-    }
+  async #markers(redis: RedisLayer, { tagNames }: PendingLoad): Promise<TagMarker[]> {
+    const markers = await unlessStoreError(this.#layers.lookUpMarkers(redis, tagNames))
+    return markers ?? tagNames.map((name) => ({ name, marker: newVersion() }))
   }
 
-  async #markers(redis: RedisSide, flying: Flying) {
-    if (flying.tags.length === 0) return []
+  async #call(load: PendingLoad, input: In): Promise<unknown> {
+    this.#counts.loads++
     try {
-      return await this.#layers.learn(redis, flying.tags)
+      return await load.run((signal) => this.#load(input, { signal, key: load.key }))
     } catch (error) {
-      if (!isStoreError(error)) throw error
-      return flying.tags.map((name) => ({ name, marker: newVersion() }))
-    }
-  }
-
-  /** undefined where Redis is needed for it and gone. */
-  async #stored(value: unknown, lives: Lives, flying: Flying): Promise<Stored | undefined> {
-    try {
-      return await this.#layers.encode(value, lives, flying.markers)
-    } catch (error) {
-      if (!isStoreError(error)) throw error
-      return undefined
-    }
-  }
-
-  /** Whether it was written under the lock; undefined: it cannot be said, or there was nothing to write. */
-  async #written(
-    redis: RedisSide,
-    key: string,
-    token: string,
-    stored: Stored | undefined,
-    lives: Lives,
-  ): Promise<boolean | undefined> {
-    // What is there would come back, though the loader says that there is nothing.
-    if (lives.fresh === 0) return redis.clear(key, token).catch(() => undefined)
-    if (stored === undefined) return undefined
-    try {
-      return await redis.commit(key, token, stored)
-    } catch (error) {
-      if (!isStoreError(error)) throw error
-      this.#ground.onTrouble(storeError(error, 'storing the value'), key)
-      return undefined
-    }
-  }
-
-  async #called(flying: Flying, input: In): Promise<unknown> {
-    const { counts } = this.#ground
-    counts.loads++
-    try {
-      return await flying.heeding((signal) => this.#load(input, { signal, key: flying.key }))
-    } catch (error) {
-      if (!flying.cancelled) counts.failed++
+      if (!load.cancelled) this.#counts.failed++
       throw error
     }
   }
 
   #livesOf(value: unknown): Lives {
-    if (value !== null && value !== undefined) return drawn(this.#options.life)
+    if (value !== null && value !== undefined) return withJitter(this.#options.life)
     return { fresh: this.#options.negative, stale: 0, error: 0 }
   }
 }
 
-const STORE = ['StoreUnavailable', 'StoreBusy', 'StoreFull', 'StoreFailed'] as const
+const STORE_ERRORS = ['StoreUnavailable', 'StoreBusy', 'StoreFull', 'StoreFailed'] as const
 
-/** Redis is gone or does not take it: the cache goes on without. */
-const isStoreError = (error: unknown): boolean => STORE.some((code) => isMillpondError(error, code))
+const isStoreError = (error: unknown): boolean => STORE_ERRORS.some((code) => isMillpondError(error, code))
+
+/** undefined where Redis is gone or refuses: the cache goes on without. */
+async function unlessStoreError<T>(promise: Promise<T>, onError?: (error: unknown) => void): Promise<T | undefined> {
+  try {
+    return await promise
+  } catch (error) {
+    if (!isStoreError(error)) throw error
+    onError?.(error)
+    return undefined
+  }
+}

@@ -7,8 +7,8 @@
  */
 import type { Entry } from './entry.ts'
 
-/** Most that are passed over for one that goes: all at once would take tens of milliseconds. */
-const MOST_PASSED = 64
+/** Most entries that are passed over for one that goes: all at once would take tens of milliseconds. */
+const MAX_SKIPPED = 64
 
 export class Memory {
   /** In the order in which they came or were passed over. */
@@ -83,7 +83,7 @@ export class Memory {
     for (const [key, entry] of this.#entries) {
       if (this.#bytes <= this.#limit) return
       if (entry === grown) continue
-      if (entry.used && passed < MOST_PASSED) {
+      if (entry.used && passed < MAX_SKIPPED) {
         passed++
         entry.used = false
         this.#entries.delete(key)

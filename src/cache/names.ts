@@ -2,43 +2,33 @@
 import { shown } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 
-const LONGEST_KEY = 1024
-const LONGEST_TAG = 255
+const MAX_KEY_BYTES = 1024
+const MAX_TAG_BYTES = 255
 /** Most tags of a value: each is looked at with every read. */
-const MOST_TAGS = 32
+const MAX_TAGS = 32
 
-function isText(value: unknown, most: number): value is string {
-  return (
+function checkText(value: unknown, what: string, most: number): string {
+  const fits =
     typeof value === 'string' &&
     value.length > 0 &&
     value.length <= most &&
     value.isWellFormed() &&
     (value.length * 3 <= most || Buffer.byteLength(value) <= most)
-  )
+  if (fits) return value
+  const message = `${what} is a text of 1 to ${most} bytes in UTF-8, without lone surrogates; got ${shown(value)}`
+  throw new MillpondError('InvalidName', message)
 }
 
 /** @throws InvalidName */
-export function checkKey(key: unknown): string {
-  if (isText(key, LONGEST_KEY)) return key
-  throw new MillpondError(
-    'InvalidName',
-    `a cache's key is a text of 1 to ${LONGEST_KEY} bytes in UTF-8, without lone surrogates; got ${shown(key)}`,
-  )
-}
+export const checkKey = (key: unknown): string => checkText(key, "a cache's key", MAX_KEY_BYTES)
 
 /** @throws InvalidName */
-export function checkTag(tag: unknown): string {
-  if (isText(tag, LONGEST_TAG)) return tag
-  throw new MillpondError(
-    'InvalidName',
-    `a tag is a text of 1 to ${LONGEST_TAG} bytes in UTF-8, without lone surrogates; got ${shown(tag)}`,
-  )
-}
+export const checkTag = (tag: unknown): string => checkText(tag, 'a tag', MAX_TAG_BYTES)
 
 /** @throws InvalidName, InvalidOption */
 export function checkTags(tags: unknown): readonly string[] {
-  if (!Array.isArray(tags) || tags.length > MOST_TAGS) {
-    throw new MillpondError('InvalidOption', `tags must be an array of at most ${MOST_TAGS} texts; got ${shown(tags)}`)
+  if (!Array.isArray(tags) || tags.length > MAX_TAGS) {
+    throw new MillpondError('InvalidOption', `tags must be an array of at most ${MAX_TAGS} texts; got ${shown(tags)}`)
   }
   return [...new Set(tags.map(checkTag))]
 }
@@ -47,11 +37,11 @@ export function checkTags(tags: unknown): readonly string[] {
  * Where things are in Redis. All keys of one value have the same hash tag, and so the same slot of a cluster.
  *
  *   PREFIX:v:{KEY}            the value: a head and a body (`stored.ts`)
- *   PREFIX:l:{KEY}            the lock of the flight that loads it: its token
- *   PREFIX:c:{KEY}:VERSION:N  pieces of a body that is too large for one string
+ *   PREFIX:l:{KEY}            the lock of the load: its token
+ *   PREFIX:c:{KEY}:VERSION:N  chunks of a body that is too large for one string
  *   PREFIX:t:TAG              the tag's marker: eight random bytes, others after each invalidation
  *   PREFIX:s                  the shared record structures: a list, the table's id first
- *   PREFIX:f                  the channel on which flights hear that they are over
+ *   PREFIX:f                  the channel on which those who wait hear that a lock was released
  */
 export class Names {
   readonly values: string
@@ -76,8 +66,8 @@ export class Names {
     return `${this.#prefix}:l:{${escaped(key)}}`
   }
 
-  /** To be followed by the version in hexadecimal, a colon and the number of the piece. */
-  pieces(key: string): string {
+  /** To be followed by the version in hexadecimal, a colon and the number of the chunk. */
+  chunks(key: string): string {
     return `${this.#prefix}:c:{${escaped(key)}}:`
   }
 
@@ -85,8 +75,8 @@ export class Names {
     return this.tags + tag
   }
 
-  /** Whose name that is, undefined for any other. */
-  parse(name: string): { key: string; tag?: undefined } | { tag: string; key?: undefined } | undefined {
+  /** The key of a value's name, or the tag of a tag's; undefined for any other name. */
+  parse(name: string): { key?: string; tag?: string } | undefined {
     if (name.startsWith(this.tags)) return { tag: name.slice(this.tags.length) }
     if (!name.startsWith(this.values) || !name.endsWith('}')) return undefined
     return { key: name.slice(this.values.length, -1).replaceAll('%7D', '}').replaceAll('%25', '%') }

@@ -89,9 +89,9 @@ function bytesOf(given: unknown, name: string, most: number): number {
   )
 }
 
-const MOST_MEMORY = 1024 ** 4
-/** What fits the head of a stored value, its count of pieces and V8's buffers. */
-const MOST_VALUE = 4 * 1024 ** 3 - 1024
+const MAX_MEMORY = 1024 ** 4
+/** What fits the head of a stored value, its count of chunks and V8's buffers. */
+const MAX_VALUE = 4 * 1024 ** 3 - 1024
 
 const between = (name: string, least: number, most: number) => (value: unknown) =>
   milliseconds(value, name, least, most) >= 0
@@ -101,10 +101,10 @@ export function checkCacheOptions(options: CacheOptions): CheckedCacheOptions {
     options,
     {
       prefix: (value) => typeof value === 'string' || 'a text',
-      memory: (value) => bytesOf(value, 'memory', MOST_MEMORY) >= 0,
+      memory: (value) => bytesOf(value, 'memory', MAX_MEMORY) >= 0,
       drift: between('drift', 100, 3_600_000),
       timeout: between('timeout', 100, 600_000),
-      maxValue: (value) => bytesOf(value, 'maxValue', MOST_VALUE) >= 0,
+      maxValue: (value) => bytesOf(value, 'maxValue', MAX_VALUE) >= 0,
       cluster: (value) => typeof value === 'boolean' || 'true or false',
       client: (value) => typeof value === 'object' || 'a Redis or Cluster of ioredis',
       onError: isFunction,
@@ -118,9 +118,9 @@ export function checkCacheOptions(options: CacheOptions): CheckedCacheOptions {
       ...(given.cluster === undefined ? {} : { cluster: given.cluster }),
       ...(given.client === undefined ? {} : { client: given.client }),
     },
-    memory: bytesOf(given.memory ?? '64mb', 'memory', MOST_MEMORY),
+    memory: bytesOf(given.memory ?? '64mb', 'memory', MAX_MEMORY),
     drift: milliseconds(given.drift ?? '5s', 'drift'),
-    maxValue: bytesOf(given.maxValue ?? '1gb', 'maxValue', MOST_VALUE),
+    maxValue: bytesOf(given.maxValue ?? '1gb', 'maxValue', MAX_VALUE),
     onError: given.onError,
   }
 }
@@ -139,8 +139,8 @@ const lifeOf = ({ ttl, stale, staleIfError, jitter }: LifeOptions): Life => ({
   jitter: jitter ?? 0.1,
 })
 
-/** This value's own. */
-export function drawn({ fresh, stale, error, jitter }: Life): Lives {
+/** Of one value: its `fresh` is shorter at random. */
+export function withJitter({ fresh, stale, error, jitter }: Life): Lives {
   return { fresh: Math.max(1, Math.round(fresh * (1 - Math.random() * jitter))), stale, error }
 }
 

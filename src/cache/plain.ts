@@ -6,12 +6,13 @@ import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../duration.
 import { MillpondError } from '../errors.ts'
 import { checkOptions } from '../options.ts'
 import { safeText, sketch } from '../safe-error.ts'
+import type { Client } from '../stores/redis/settings.ts'
 import { checkKey } from './names.ts'
-import type { RedisSide } from './redis.ts'
+import type { RedisLayer } from './redis-layer.ts'
 
-/** Of nested names in a flattened hash. */
-const DOT = '.'
-const DEEPEST = 50
+/** Between nested names in a flattened hash. */
+const SEPARATOR = '.'
+const MAX_LEVELS = 50
 
 export type Encoding = 'string' | 'json' | 'hash' | 'flat'
 
@@ -45,12 +46,13 @@ function refuse(reason: string): never {
   throw new MillpondError('PayloadNotEncodable', `the value cannot be laid down as a hash: it holds ${reason}`)
 }
 
+function undecodable(reason: string, cause?: unknown): MillpondError {
+  return new MillpondError('PayloadNotDecodable', `the value cannot be read: ${reason}`, { cause })
+}
+
 function isNesting(value: unknown): value is Nesting {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    (Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]')
-  )
+  if (typeof value !== 'object' || value === null) return false
+  return Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]'
 }
 
 /** Names and texts in turn. @throws PayloadNotEncodable */
@@ -58,14 +60,14 @@ export function flattened(value: unknown, nested: boolean): string[] {
   if (!isNesting(value)) return refuse(`${kindOf(value)} and no names`)
   const words: string[] = []
   const walk = (at: Nesting, prefix: string, depth: number): void => {
-    if (depth > DEEPEST) refuse(`more than ${DEEPEST} levels, or refers to itself`)
+    if (depth > MAX_LEVELS) refuse(`more than ${MAX_LEVELS} levels, or refers to itself`)
     for (const [name, item] of Object.entries(at)) {
       if (item === undefined) continue
-      if (nested && (name.includes(DOT) || name === ''))
+      if (nested && (name.includes(SEPARATOR) || name === ''))
         refuse('a name that is empty or has a dot, which would be taken apart')
       if (typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean' || item === null) {
         words.push(prefix + name, String(item))
-      } else if (nested && isNesting(item)) walk(item, `${prefix}${name}${DOT}`, depth + 1)
+      } else if (nested && isNesting(item)) walk(item, `${prefix}${name}${SEPARATOR}`, depth + 1)
       else refuse(kindOf(item))
     }
   }
@@ -78,7 +80,7 @@ export function flattened(value: unknown, nested: boolean): string[] {
 export function unflattened(fields: Fields): Nested {
   const root: Nested = Object.create(null)
   for (const [path, text] of Object.entries(fields)) {
-    const names = path.split(DOT)
+    const names = path.split(SEPARATOR)
     const last = names.pop() ?? ''
     let at = root
     for (const name of names) {
@@ -93,103 +95,88 @@ export function unflattened(fields: Fields): Nested {
   return root
 }
 
-function undecodable(reason: string, cause?: unknown): MillpondError {
-  return new MillpondError('PayloadNotDecodable', `the value cannot be read: ${reason}`, { cause })
+/** How one encoding reads and writes. */
+interface Coding<Value> {
+  read(client: Client, name: string): Promise<Value | undefined>
+  /** Checks the value before anything is sent. @returns what sends it; without a time it does not expire */
+  writer(value: unknown): (client: Client, name: string, ttl: number | undefined) => Promise<unknown>
 }
 
-export function plainString(redis: RedisSide): Plain<string> {
-  return texts(redis, {
-    write: (value) => (typeof value === 'string' ? value : refuse(`${kindOf(value)} instead of a text`)),
-    read: (text) => text,
-  })
+function texts<Value>(write: (value: unknown) => string, read: (text: string) => Value): Coding<Value> {
+  return {
+    read: async (client, name) => {
+      const text = await client.get(name)
+      return text === null ? undefined : read(text)
+    },
+    writer: (value) => {
+      const text = write(value)
+      return (client, name, ttl) => (ttl === undefined ? client.set(name, text) : client.set(name, text, 'PX', ttl))
+    },
+  }
 }
 
-export function plainJson(redis: RedisSide): Plain<unknown> {
-  return texts(redis, {
-    write: (value) => {
-      try {
-        return JSON.stringify(value) ?? 'null'
-      } catch (error) {
-        throw new MillpondError('PayloadNotEncodable', `the value is none for JSON: ${sketch(error)}`)
+function hashes<Value>(nested: boolean, read: (fields: Fields) => Value): Coding<Value> {
+  return {
+    read: async (client, name) => {
+      const fields = await client.hgetall(name)
+      return Object.keys(fields).length === 0 ? undefined : read(fields)
+    },
+    writer: (value) => {
+      const words = flattened(value, nested)
+      // In one transaction, so that no reader sees a mixture of the old and the new.
+      return async (client, name, ttl) => {
+        const transaction = client.multi()
+        transaction.del(name).hset(name, ...words)
+        if (ttl !== undefined) transaction.pexpire(name, ttl)
+        const replies = await transaction.exec()
+        for (const [error] of replies ?? [[new Error('Connection is closed.')]]) if (error) throw error
       }
     },
-    read: (text): unknown => {
-      try {
-        return JSON.parse(text)
-      } catch (cause) {
-        throw undecodable(safeText(cause), cause)
-      }
-    },
-  })
+  }
 }
 
-function texts<Value>(
-  redis: RedisSide,
-  { write, read }: { write: (value: Value) => string; read: (text: string) => Value },
-): Plain<Value> {
+function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? 'null'
+  } catch (error) {
+    throw new MillpondError('PayloadNotEncodable', `the value is none for JSON: ${sketch(error)}`)
+  }
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw undecodable(safeText(cause), cause)
+  }
+}
+
+export const CODINGS = {
+  string: texts(
+    (value) => (typeof value === 'string' ? value : refuse(`${kindOf(value)} instead of a text`)),
+    (text) => text,
+  ),
+  json: texts(toJson, fromJson),
+  hash: hashes(false, (fields) => fields),
+  flat: hashes(true, unflattened),
+}
+
+export function plain<Value>(redis: RedisLayer, { read, writer }: Coding<Value>): Plain<Value> {
+  const rules = { ttl: (value: unknown) => milliseconds(value, 'ttl', 1, LONGEST_TIMER) > 0 }
   return {
     get: async (key) => {
       const name = checkKey(key)
-      const text = await redis.call((client) => client.get(name))
-      return text === null ? undefined : read(text)
+      return redis.call((client) => read(client, name))
     },
     set: async (key, value, options) => {
       const name = checkKey(key)
-      const ttl = ttlOf(options)
-      const text = write(value)
-      await redis.call((client) => (ttl === undefined ? client.set(name, text) : client.set(name, text, 'PX', ttl)))
+      const { ttl } = checkOptions<PlainOptions>(options, rules, 'set')
+      const write = writer(value)
+      await redis.call((client) => write(client, name, ttl === undefined ? undefined : milliseconds(ttl, 'ttl')))
     },
-    delete: (key) => removed(redis, key),
-  }
-}
-
-export function plainHash(redis: RedisSide): Plain<Readonly<Record<string, Leaf>>> {
-  return {
-    get: (key) => fieldsOf(redis, key),
-    set: (key, value, options) => written(redis, key, flattened(value, false), options),
-    delete: (key) => removed(redis, key),
-  }
-}
-
-export function plainFlat(redis: RedisSide): Plain<Nesting> {
-  return {
-    get: async (key) => {
-      const fields = await fieldsOf(redis, key)
-      return fields && unflattened(fields)
+    delete: async (key) => {
+      const name = checkKey(key)
+      return (await redis.call((client) => client.unlink(name))) === 1
     },
-    set: (key, value, options) => written(redis, key, flattened(value, true), options),
-    delete: (key) => removed(redis, key),
   }
-}
-
-async function fieldsOf(redis: RedisSide, key: string): Promise<Fields | undefined> {
-  const name = checkKey(key)
-  const fields = await redis.call((client) => client.hgetall(name))
-  return Object.keys(fields).length === 0 ? undefined : fields
-}
-
-/** In one transaction, so that no reader sees a mixture of the old and the new. */
-async function written(redis: RedisSide, key: string, words: string[], options?: PlainOptions): Promise<void> {
-  const name = checkKey(key)
-  const ttl = ttlOf(options)
-  await redis.call(async (client) => {
-    const transaction = client
-      .multi()
-      .del(name)
-      .hset(name, ...words)
-    if (ttl !== undefined) transaction.pexpire(name, ttl)
-    const replies = await transaction.exec()
-    for (const [error] of replies ?? [[new Error('Connection is closed.')]]) if (error) throw error
-  })
-}
-
-async function removed(redis: RedisSide, key: string): Promise<boolean> {
-  const name = checkKey(key)
-  return (await redis.call((client) => client.unlink(name))) === 1
-}
-
-function ttlOf(options: PlainOptions | undefined): number | undefined {
-  const rules = { ttl: (value: unknown) => milliseconds(value, 'ttl', 1, LONGEST_TIMER) > 0 }
-  const { ttl } = checkOptions<PlainOptions>(options, rules, 'set')
-  return ttl === undefined ? undefined : milliseconds(ttl, 'ttl')
 }

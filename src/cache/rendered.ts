@@ -46,15 +46,11 @@ function rendered(type: string, body: Buffer): Rendered {
 const notModified = new WeakMap<Rendered, Rendered>()
 
 /** As the request's `If-None-Match` has it. */
-export function conditional(answer: Rendered, ifNoneMatch: string | null | undefined): Rendered {
+export function conditional(answer: Rendered, ifNoneMatch: string): Rendered {
   const { etag } = answer.headers
-  if (ifNoneMatch === undefined || ifNoneMatch === null || etag === undefined) return answer
-  if (
-    ifNoneMatch.trim() !== '*' &&
-    !ifNoneMatch.split(',').some((given) => given.trim().replace(/^W\//, '') === etag)
-  ) {
-    return answer
-  }
+  if (etag === undefined) return answer
+  const known = ifNoneMatch.split(',').map((given) => given.trim().replace(/^W\//, ''))
+  if (ifNoneMatch.trim() !== '*' && !known.includes(etag)) return answer
   let unchanged = notModified.get(answer)
   if (unchanged === undefined) {
     unchanged = { status: 304, headers: { etag, vary: 'accept' }, body: null }

@@ -19,9 +19,9 @@ export interface StructureList {
 }
 
 /** Objects that are used as maps have names of their own each; they stay out, and so do all beyond the most. */
-const MOST = 512
-const MOST_NAMES = 64
-const ATTEMPTS = 32
+const MAX_STRUCTURES = 512
+const MAX_NAMES = 64
+const PACK_ATTEMPTS = 32
 
 export interface PackedRecords {
   table: number
@@ -31,7 +31,7 @@ export interface PackedRecords {
 
 /** Without references: a few bytes of them stand for a value that takes years to walk. */
 const OPTIONS = {
-  maxSharedStructures: MOST,
+  maxSharedStructures: MAX_STRUCTURES,
   int64AsType: 'bigint',
   variableMapSize: true,
   structuredClone: false,
@@ -53,7 +53,7 @@ class Table {
     this.packr = new Packr({
       ...OPTIONS,
       structures: this.known,
-      shouldShareStructure: (names) => names.length <= MOST_NAMES,
+      shouldShareStructure: (names) => names.length <= MAX_NAMES,
     })
   }
 
@@ -85,7 +85,7 @@ export class Structures {
 
   /** @throws TypeError where the list is no table, and what the list throws */
   async pack(value: unknown): Promise<PackedRecords> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < PACK_ATTEMPTS; attempt++) {
       const table = this.#table ?? (await this.#load())
       const body = table.packr.pack(value)
       const structures = table.known.length
@@ -112,7 +112,7 @@ export class Structures {
 
   async #loaded(): Promise<Table> {
     const [id, ...texts] = await this.#list.load(randomBytes(4).toString('hex'))
-    if (id === undefined || !/^[0-9a-f]{8}$/.test(id) || texts.length > MOST) {
+    if (id === undefined || !/^[0-9a-f]{8}$/.test(id) || texts.length > MAX_STRUCTURES) {
       throw new TypeError('the list of structures is not one')
     }
     this.#table = new Table(id, texts.map(parse))

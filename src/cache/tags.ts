@@ -1,5 +1,5 @@
-/** The tags of what is in the process, with the marker that each had when it was last looked at. A tag that nothing here has is forgotten. */
-import type { Seen } from './watch.ts'
+/** The tags of what is in the process, with the marker that each had when it was last looked up. A tag that nothing here has is forgotten. */
+import type { Seen } from './tracker.ts'
 
 export interface Tag extends Seen {
   readonly name: string
@@ -8,7 +8,7 @@ export interface Tag extends Seen {
   uses: number
 }
 
-/** That a value has the tag, and was stored under this marker. It is over when the tag has another one. */
+/** A value has the tag, and was stored under this marker. It is invalid when the tag has another one. */
 export interface TagUse {
   readonly tag: Tag
   readonly marker: string
@@ -41,7 +41,7 @@ export class Tags {
     return this.#tags.get(name)
   }
 
-  suspectAll(): void {
-    for (const tag of this.#tags.values()) tag.suspect = true
+  values(): Iterable<Tag> {
+    return this.#tags.values()
   }
 }

@@ -13,13 +13,39 @@ import { held } from '../stores/held.ts'
 import type { Client } from '../stores/redis/settings.ts'
 import { unheld } from '../stores/redis/unheld.ts'
 
+/** How far what others change has been heard. */
+export interface Changes {
+  /** Whether it is heard at once. */
+  readonly on: boolean
+  /** Another one each time that something may have been missed. */
+  readonly epoch: number
+  /** Everything that changed before this has been heard, by `performance.now()`, as long as the epoch is the same. */
+  readonly aliveAt: number
+}
+
+/** When a look into Redis, or a load, was begun: what it brings is at least as new as that. */
+export interface Begun {
+  /** By `performance.now()`. */
+  seenAt: number
+  epoch: number
+}
+
+/** What was read from Redis, or stored there. */
+export interface Seen extends Begun {
+  /** A message about it came since: it may have changed. */
+  suspect: boolean
+}
+
+/** Without Redis nobody else changes anything. */
+export const NO_OTHERS: Changes = { on: true, epoch: 0, aliveAt: Number.POSITIVE_INFINITY }
+
 export interface Heard {
-  /** Of a key under one of the prefixes. */
+  /** Of a name under one of the prefixes. */
   changed(name: string): void
   /** Every key may have changed. */
   flushed(): void
-  /** A flight is over. */
-  landed(message: string): void
+  /** The lock of a key was released. */
+  released(key: string): void
 }
 
 export interface TrackerSettings {
@@ -31,7 +57,17 @@ export interface TrackerSettings {
 
 const INVALIDATE = '__redis__:invalidate'
 /** Milliseconds after which a pair that was lost is made again. */
-const AGAIN = 200
+const RETRY_DELAY = 200
+
+const OPTIONS = {
+  protocol: 2,
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  retryStrategy: null,
+  autoResubscribe: false,
+  maxRetriesPerRequest: 0,
+  readOnly: false,
+} as const
 
 class Pair {
   readonly #listening: Redis
@@ -47,37 +83,33 @@ class Pair {
   clusterEpoch: string | undefined
 
   constructor(node: Redis, inCluster: boolean, settings: TrackerSettings, heard: Heard) {
-    const options = {
-      protocol: 2,
-      lazyConnect: true,
-      enableOfflineQueue: false,
-      retryStrategy: null,
-      autoResubscribe: false,
-      maxRetriesPerRequest: 0,
-      connectTimeout: settings.drift,
-      readOnly: false,
-    } as const
-    this.#listening = unheld(node.duplicate({ ...options, connectionName: 'millpond-cache-heard' }))
-    this.#tracking = unheld(node.duplicate({ ...options, connectionName: 'millpond-cache-tracking' }))
+    const connection = (name: string) =>
+      unheld(node.duplicate({ ...OPTIONS, connectTimeout: settings.drift, connectionName: `millpond-cache-${name}` }))
+    this.#listening = connection('heard')
+    this.#tracking = connection('tracking')
     this.#inCluster = inCluster
     this.#settings = settings
     this.#heard = heard
   }
 
-  /** Rejects where it cannot be had. */
+  /** Resolves in any case; a pair that cannot be had is lost. */
   async open(): Promise<void> {
-    for (const connection of [this.#listening, this.#tracking]) {
-      connection.on('error', () => undefined)
-      connection.once('close', () => this.close())
+    try {
+      for (const connection of [this.#listening, this.#tracking]) {
+        connection.on('error', () => undefined)
+        connection.once('close', () => this.close())
+      }
+      await Promise.all([this.#listening.connect(), this.#tracking.connect()])
+      const id = await this.#listening.client('ID')
+      this.#listening.on('messageBuffer', this.#message)
+      await this.#listening.subscribe(INVALIDATE, this.#settings.channel)
+      const prefixes = this.#settings.prefixes.flatMap((prefix) => ['PREFIX', prefix])
+      await this.#tracking.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', ...prefixes)
+      await this.beat()
+      this.ready = !this.lost
+    } catch {
+      this.close()
     }
-    await Promise.all([this.#listening.connect(), this.#tracking.connect()])
-    const id = await this.#listening.client('ID')
-    this.#listening.on('messageBuffer', this.#message)
-    await this.#listening.subscribe(INVALIDATE, this.#settings.channel)
-    const prefixes = this.#settings.prefixes.flatMap((prefix) => ['PREFIX', prefix])
-    await this.#tracking.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', ...prefixes)
-    await this.beat()
-    this.ready = !this.lost
   }
 
   /** Resolves in any case; a pair that does not answer within half the drift is lost. */
@@ -110,50 +142,43 @@ class Pair {
 
   // An invalidation brings an array of names, or null where all was flushed; the types know only of a message.
   readonly #message = (channel: Buffer, message: unknown): void => {
-    if (channel.toString() !== INVALIDATE) this.#heard.landed(String(message))
+    if (channel.toString() !== INVALIDATE) this.#heard.released(String(message))
     else if (Array.isArray(message)) for (const name of message) this.#heard.changed(String(name))
     else this.#heard.flushed()
   }
 }
 
-export class Tracker {
+export class Tracker implements Changes {
   readonly #client: Client
   readonly #settings: TrackerSettings
-  readonly #heard: Heard
   readonly #pairs = new Map<string, Pair>()
   #timer: NodeJS.Timeout | undefined
   #closed = false
-  #on = false
   #clusterEpoch: string | undefined
-  /** Another one each time that something may have been missed. */
+  on = false
   epoch = 0
-  /** Everything that changed before this has been heard, by `performance.now()`, as long as the epoch is the same. */
   aliveAt = Number.NEGATIVE_INFINITY
 
-  constructor(client: Client, settings: TrackerSettings, heard: Heard) {
+  constructor(client: Client, settings: TrackerSettings) {
     this.#client = client
     this.#settings = settings
-    this.#heard = heard
-  }
-
-  get on(): boolean {
-    return this.#on
   }
 
   /** Resolves after the first attempt; from then on it goes by itself. */
-  start(): Promise<void> {
-    return held(this.#turn())
+  start(heard: Heard): Promise<void> {
+    return held(this.#check(heard))
   }
 
   close(): void {
     this.#closed = true
-    this.#on = false
+    this.on = false
     clearTimeout(this.#timer)
     for (const pair of this.#pairs.values()) pair.close()
     this.#pairs.clear()
   }
 
-  async #turn(): Promise<void> {
+  /** Asks every pair for a sign of life, and replaces those that are lost. */
+  async #check(heard: Heard): Promise<void> {
     const masters = this.#masters()
     await Promise.all([...this.#pairs.values()].map((pair) => pair.beat()))
     if (this.#closed) return
@@ -164,15 +189,15 @@ export class Tracker {
       this.#pairs.delete(name)
       changed = true
     }
-    await Promise.all(
-      [...masters].map(async ([name, node]) => {
-        if (this.#pairs.has(name)) return
-        const pair = new Pair(node, 'nodes' in this.#client, this.#settings, this.#heard)
-        this.#pairs.set(name, pair)
-        changed = true
-        await pair.open().catch(() => pair.close())
-      }),
-    )
+    const opening: Promise<void>[] = []
+    for (const [name, node] of masters) {
+      if (this.#pairs.has(name)) continue
+      const pair = new Pair(node, 'nodes' in this.#client, this.#settings, heard)
+      this.#pairs.set(name, pair)
+      changed = true
+      opening.push(pair.open())
+    }
+    await Promise.all(opening)
     if (this.#closed) {
       this.close()
       return
@@ -180,13 +205,11 @@ export class Tracker {
     this.#noteCluster()
     const pairs = [...this.#pairs.values()]
     const on = pairs.length > 0 && pairs.every((pair) => pair.ready)
-    if (on && (changed || !this.#on)) this.epoch++
-    this.#on = on
+    if (on && (changed || !this.on)) this.epoch++
+    this.on = on
     if (on) this.aliveAt = Math.min(...pairs.map((pair) => pair.aliveAt))
-    this.#timer = setTimeout(
-      () => void this.#turn(),
-      on ? this.#settings.drift / 4 : Math.min(AGAIN, this.#settings.drift / 4),
-    ).unref()
+    const beat = this.#settings.drift / 4
+    this.#timer = setTimeout(() => void this.#check(heard), on ? beat : Math.min(RETRY_DELAY, beat)).unref()
   }
 
   #masters(): Map<string, Redis> {

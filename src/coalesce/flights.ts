@@ -1,10 +1,21 @@
-/** One flight per key. Knows nothing of what is kept after landing; `onAnswer` is where that hooks in. */
-import { Flight, type Landing } from './flight.ts'
+/**
+ * One call per key on behalf of many (single flight). Knows nothing of answers that are kept after it; `onAnswer` is where that hooks in.
+ *
+ *   under way ──answer or error───► ended   all who wait are told
+ *       │ ├──── time limit ───────► ended   they get TimedOut, the call is aborted
+ *       │ └──── the last has left ► ended   nobody is left to be told, the call is aborted
+ *
+ * What the call does after that is ignored. Many who wait are told in batches, a turn of the event loop apart:
+ * what a thousand of them do with the answer would else hold up everything else, and above all those who ask anew.
+ */
+import { MillpondError } from '../errors.ts'
+
+const MAX_CALLERS_PER_TURN = 50
 
 export interface FlightCounts {
   /** Calls that were made. */
   flights: number
-  /** Callers who came aboard one that was under way. */
+  /** Callers who joined one that was under way. */
   joined: number
   /** Calls that rejected. */
   failed: number
@@ -12,6 +23,98 @@ export interface FlightCounts {
   timedOut: number
   /** Calls aborted since everyone who waited had left. */
   aborted: number
+}
+
+type Run<Out> = (signal: AbortSignal) => Out | PromiseLike<Out>
+
+type Outcome<Out> = { end: 'answered'; value: Out } | { end: 'failed' | 'timedOut' | 'aborted'; error: unknown }
+
+/** One caller who can leave, or up to as many as are told in a turn who cannot, and share a promise. */
+interface Waiter<Out> extends PromiseWithResolvers<Out> {
+  callers: number
+  signal: AbortSignal | undefined
+  leave: () => void
+}
+
+class Flight<Out> {
+  readonly #call = new AbortController()
+  readonly #onEnd: (outcome: Outcome<Out>) => void
+  readonly #waiters = new Set<Waiter<Out>>()
+  /** The last one of callers who cannot leave. */
+  #shared: Waiter<Out> | undefined
+  #ended = false
+  readonly #timer: NodeJS.Timeout
+
+  /** @param onEnd told once, before anyone who waits */
+  constructor(timeout: number, onEnd: (outcome: Outcome<Out>) => void) {
+    this.#onEnd = onEnd
+    // Not unref'd: somebody waits for an answer.
+    this.#timer = setTimeout(() => {
+      const message = `the call that was shared took longer than its timeout of ${timeout} ms`
+      this.#abort('timedOut', new MillpondError('TimedOut', message))
+    }, timeout)
+  }
+
+  /** Makes the call. To be called once, with somebody waiting. */
+  start(run: Run<Out>): void {
+    const fail = (error: unknown) => this.#end({ end: 'failed', error })
+    try {
+      Promise.resolve(run(this.#call.signal)).then((value) => this.#end({ end: 'answered', value }), fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  /** @param signal lets this caller leave; it must not be aborted yet */
+  join(signal: AbortSignal | undefined): Promise<Out> {
+    const shared = signal === undefined ? this.#shared : undefined
+    if (shared !== undefined && shared.callers < MAX_CALLERS_PER_TURN) {
+      shared.callers++
+      return shared.promise
+    }
+    const leave = () => this.#leave(waiter)
+    const waiter: Waiter<Out> = { ...Promise.withResolvers<Out>(), callers: 1, signal, leave }
+    if (signal === undefined) this.#shared = waiter
+    else signal.addEventListener('abort', leave, { once: true })
+    this.#waiters.add(waiter)
+    return waiter.promise
+  }
+
+  #leave(waiter: Waiter<Out>): void {
+    this.#waiters.delete(waiter)
+    waiter.reject(waiter.signal?.reason)
+    // Some are told turns after the end: leaving does not abort the call then.
+    if (this.#ended || this.#waiters.size > 0) return
+    this.#abort('aborted', new DOMException('Everyone who waited for this call has left', 'AbortError'))
+  }
+
+  #abort(end: 'timedOut' | 'aborted', error: Error): void {
+    this.#end({ end, error })
+    this.#call.abort(error)
+  }
+
+  #end(outcome: Outcome<Out>): void {
+    if (this.#ended) return
+    this.#ended = true
+    clearTimeout(this.#timer)
+    this.#onEnd(outcome)
+    this.#tell(outcome)
+  }
+
+  /** The next of those who wait; the others in the turns that follow. */
+  #tell(outcome: Outcome<Out>): void {
+    let told = 0
+    for (const waiter of this.#waiters) {
+      // A shared promise takes a turn of its own.
+      told += waiter.signal === undefined ? MAX_CALLERS_PER_TURN : 1
+      if (told > MAX_CALLERS_PER_TURN) break
+      this.#waiters.delete(waiter)
+      waiter.signal?.removeEventListener('abort', waiter.leave)
+      if (outcome.end === 'answered') waiter.resolve(outcome.value)
+      else waiter.reject(outcome.error)
+    }
+    if (this.#waiters.size > 0) setImmediate(() => this.#tell(outcome))
+  }
 }
 
 export class Flights<Out> {
@@ -40,12 +143,12 @@ export class Flights<Out> {
   }
 
   /**
-   * Comes aboard the key's flight, or makes one.
+   * Joins the key's flight, or makes one.
    * @param run called at once, and only if there is none under way; its signal is aborted by the time limit, or when the last has left
-   * @param signal lets this one leave; it must not be aborted yet
+   * @param signal lets this caller leave; it must not be aborted yet
    * @throws TimedOut, what `run` throws, and the reason of `signal`
    */
-  board(key: string, run: (signal: AbortSignal) => Out | PromiseLike<Out>, signal?: AbortSignal): Promise<Out> {
+  join(key: string, run: Run<Out>, signal?: AbortSignal): Promise<Out> {
     const underWay = this.#flights.get(key)
     if (underWay !== undefined) {
       this.counts.joined++
@@ -53,7 +156,7 @@ export class Flights<Out> {
     }
     this.counts.flights++
     const began = performance.now()
-    const flight: Flight<Out> = new Flight(this.#timeout, (landing) => this.#landed(key, flight, landing, began))
+    const flight: Flight<Out> = new Flight(this.#timeout, (outcome) => this.#ended(key, flight, outcome, began))
     // In the map before the call is made, so that a call that asks for its own key waits for itself and does not recur.
     this.#flights.set(key, flight)
     const answer = flight.join(signal)
@@ -61,7 +164,7 @@ export class Flights<Out> {
     return answer
   }
 
-  /** Whoever comes from now on does not come aboard a flight that is under way. Those in it still get its answer. */
+  /** Later callers do not join a flight that is under way. Those in it still get its answer. */
   clear(key: string): void {
     this.#flights.delete(key)
   }
@@ -70,13 +173,11 @@ export class Flights<Out> {
     this.#flights.clear()
   }
 
-  #landed(key: string, flight: Flight<Out>, landing: Landing<Out>, began: number): void {
-    if (landing.end === 'failed') this.counts.failed++
-    else if (landing.end === 'timedOut') this.counts.timedOut++
-    else if (landing.end === 'abandoned') this.counts.aborted++
+  #ended(key: string, flight: Flight<Out>, outcome: Outcome<Out>, began: number): void {
+    if (outcome.end !== 'answered') this.counts[outcome.end]++
     // Another flight may have the key by now, if it was cleared.
     if (this.#flights.get(key) !== flight) return
     this.#flights.delete(key)
-    if (landing.end === 'answered') this.#onAnswer?.(key, landing.value, performance.now() - began)
+    if (outcome.end === 'answered') this.#onAnswer?.(key, outcome.value, performance.now() - began)
   }
 }

@@ -4,21 +4,21 @@
  *
  * Clears are counted. Who comes after `n` clears may have the answer of any job that was not known yet at the last of them.
  */
-import { Kept } from './kept.ts'
+import { TtlMap } from './ttl-map.ts'
 
 /** Most jobs that are remembered as outdated. Beyond it the oldest goes: with a thousand clears of flights under way a second, one of 10 s ago. */
-const MOST = 10_000
+const MAX_OUTDATED = 10_000
 
 export class KnownJobs {
   /** By job key. An id is a promise while the push that tells it is under way; undefined if that failed. */
   readonly #underWay = new Map<string, Set<Promise<string | undefined>>>()
   /** By id: the first clear after which the job was outdated. */
-  readonly #outdated: Kept<number>
+  readonly #outdated: TtlMap<number>
   #clears = 0
 
   /** @param longest that a job lasts, in ms */
   constructor(longest: number) {
-    this.#outdated = new Kept({ ttl: longest, entries: MOST })
+    this.#outdated = new TtlMap({ ttl: longest, entries: MAX_OUTDATED })
   }
 
   /** How many clears there were. */

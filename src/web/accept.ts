@@ -16,9 +16,9 @@ import { answer } from './answer.ts'
 import { readBody } from './body.ts'
 import type { BodyLimits } from './bounded-body.ts'
 import { type Bounds, boundBody } from './bounded-request.ts'
-import { preferredWait, traceParent } from './headers.ts'
+import { boundedWait, traceParent } from './headers.ts'
 import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, keyOf, sameData, scopeOf } from './idempotency.ts'
-import { problem, Refusal, troubleOf } from './problem.ts'
+import { problem, problemOf, Refusal } from './problem.ts'
 import { type OnError, reporter } from './report.ts'
 import { isDuration, isResponse, millisecondsOr, Slots, stoppedBy } from './settings.ts'
 import { isFinal, jobView } from './view.ts'
@@ -106,9 +106,7 @@ export function accept<Input>(
       if (hooked) bounds = boundBody(request, limits)
       return await handle(request, bounds)
     } catch (error) {
-      const trouble = troubleOf(bounds?.refusal ?? error, retryAfter)
-      if (trouble.ours) report(error, request)
-      return problem(trouble.problem)
+      return problemOf(bounds?.refusal ?? error, request, retryAfter, report)
     }
   }
 
@@ -135,7 +133,8 @@ export function accept<Input>(
     const job = pushed.existing ? await pond.job(pushed.id) : undefined
     if (pushed.existing) {
       const isOwn = pushed.id === id
-      if (!(await mayHave(request, job, isOwn))) throw isTaken()
+      if (!(await mayHave(request, job, isOwn)))
+        throw new Refusal({ status: 409, detail: 'There is a job with this key or id already. Nothing was stored.' })
       if (job && isOwn && idempotency?.compare !== false && !sameData(job.data, made)) {
         const detail = 'This Idempotency-Key was used with another payload. Nothing was stored.'
         throw new Refusal({ status: 422, code: 'InvalidOption', detail })
@@ -155,7 +154,7 @@ export function accept<Input>(
   async function payload(request: Request): Promise<Input | Response> {
     if (data) return data(request, () => readBody(request, limits))
     const body = await readBody(request, limits)
-    if (body === undefined) throw noBody()
+    if (body === undefined) throw new Refusal({ status: 415, detail: 'The request has no Content-Type and no body.' })
     // The queue's schema checks it, or else its type is what the caller said it is.
     return body as Input
   }
@@ -187,14 +186,13 @@ export function accept<Input>(
     request: Request,
     id: string,
   ): Promise<{ seconds: number; job: JobInfo | undefined } | undefined> {
-    const asked = preferredWait(request)
-    if (asked === undefined || maxWait === 0) return undefined
-    const free = waiting.take()
-    if (free === undefined) return undefined
-    const seconds = Math.min(asked, Math.ceil(maxWait / 1000))
+    const asked = boundedWait(request, maxWait)
+    const free = asked && waiting.take()
+    if (asked === undefined || free === undefined) return undefined
+    const { seconds, ms } = asked
     try {
       await pond
-        .result(id, { timeout: Math.min(seconds * 1000, maxWait), signal: stoppedBy(request.signal, pond.stopping) })
+        .result(id, { timeout: ms, signal: stoppedBy(request.signal, pond.stopping) })
         .catch((error: unknown) => {
           // What the job came to is told by a look at it; that the client has left, or the pond is closing, ends the wait.
           if (!isMillpondError(error) && !request.signal.aborted) report(error, request)
@@ -207,12 +205,4 @@ export function accept<Input>(
       free()
     }
   }
-}
-
-function isTaken(): Refusal {
-  return new Refusal({ status: 409, detail: 'There is a job with this key or id already. Nothing was stored.' })
-}
-
-function noBody(): Refusal {
-  return new Refusal({ status: 415, detail: 'The request has no Content-Type and no body.' })
 }

@@ -7,7 +7,7 @@ import { checkPlain, malformed } from './plain.ts'
 import { Refusal } from './problem.ts'
 
 /** Most fields of a form. */
-const FIELDS = 1000
+const MAX_FIELDS = 1000
 const SUPPORTED =
   'application/json, application/x-www-form-urlencoded, multipart/form-data, application/msgpack, application/vnd.msgpack, application/x-msgpack'
 
@@ -85,7 +85,7 @@ function fields(entries: Iterable<[string, string | File]>): Record<string, stri
   const form: Record<string, string | string[]> = {}
   let count = 0
   for (const [name, value] of entries) {
-    if (++count > FIELDS) throw malformed(`it has more than ${FIELDS} fields`)
+    if (++count > MAX_FIELDS) throw malformed(`it has more than ${MAX_FIELDS} fields`)
     if (typeof value !== 'string') throw unsupported('Files in forms are not taken')
     // Assigned like any other it would vanish in the prototype, and escape the check for it.
     if (name === '__proto__') throw malformed('it has a field named __proto__')

@@ -2,7 +2,7 @@
  * Closes a server of node:http and cuts no request.
  *
  * 1. It stops to listen. Connections stay: a client may be about to use one.
- * 2. Every further answer says `Connection: close`, so that clients leave by themselves.
+ * 2. Every further answer says `Connection: close`, so that clients askToLeave by themselves.
  * 3. Connections on which nothing happens are closed after a while in which no answer ended.
  * 4. What is left after the time limit is cut.
  *
@@ -33,39 +33,39 @@ export interface ClosableServer {
 
 const RULES: Rules<CloseServerOptions> = { timeout: isDuration('timeout', 0) }
 /** Milliseconds, more than a request takes on its way: one that was sent before the client could know still gets its answer. */
-const LULL = 500
+const IDLE_CHECK_INTERVAL = 500
 
 /** Resolves when no connection is left, or the time is over. @throws InvalidOption */
 export async function closeServer(server: ClosableServer, options?: CloseServerOptions): Promise<void> {
   const timeout = millisecondsOr(checkOptions(options, RULES, 'closeServer').timeout, '20s')
   if (!server.listening) return
   const { promise, resolve } = Promise.withResolvers<void>()
-  const leave = (_: IncomingMessage, outgoing: ServerResponse) => outgoing.setHeader('connection', 'close')
-  server.prependListener('request', leave)
-  const lull = setInterval(() => server.closeIdleConnections?.(), LULL)
+  const askToLeave = (_: IncomingMessage, outgoing: ServerResponse) => outgoing.setHeader('connection', 'close')
+  server.prependListener('request', askToLeave)
+  const idle = setInterval(() => server.closeIdleConnections?.(), IDLE_CHECK_INTERVAL)
   const late = setTimeout(() => {
     server.closeAllConnections?.()
     resolve()
   }, timeout)
   const answered = (message: unknown) => {
     if (typeof message === 'object' && message !== null && 'server' in message && message.server === server) {
-      lull.refresh()
+      idle.refresh()
     }
   }
-  subscribe(ANSWERED, answered)
+  subscribe(RESPONSE_FINISHED, answered)
   stopListening(server, resolve)
   try {
     await promise
   } finally {
     clearTimeout(late)
-    clearInterval(lull)
-    unsubscribe(ANSWERED, answered)
-    server.off('request', leave)
+    clearInterval(idle)
+    unsubscribe(RESPONSE_FINISHED, answered)
+    server.off('request', askToLeave)
   }
 }
 
 /** Node's own news of answers that are sent. Elsewhere it is silent, and then a connection may be closed soon after an answer. */
-const ANSWERED = 'http.server.response.finish'
+const RESPONSE_FINISHED = 'http.server.response.finish'
 
 function stopListening(server: ClosableServer, closed: () => void): void {
   if (!(server instanceof NetServer)) {

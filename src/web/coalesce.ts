@@ -1,13 +1,10 @@
-/** Identical GET and HEAD requests share one run of the handler and one rendered answer. The rules are in `shared-requests.ts` and `sharing.ts`. */
-import { type Duration, milliseconds, shown } from '../duration.ts'
+/** Identical GET and HEAD requests share one run of the handler and one rendered answer. The rules are in `request-rules.ts` and `shareable.ts`. */
+import { type Duration, shown } from '../duration.ts'
 import { MillpondError } from '../errors.ts'
 import { checkOptions, isFunction, isInteger } from '../options.ts'
-import { later, problem } from './problem.ts'
-import { render, toResponse } from './rendered.ts'
-import { isDuration } from './settings.ts'
-import { type Ran, SharedAnswers, type SharingCounts } from './shared-answers.ts'
-import { RequestRules } from './shared-requests.ts'
-import { verdictOf } from './sharing.ts'
+import { RequestRules } from './request-rules.ts'
+import { isDuration, millisecondsOr } from './settings.ts'
+import { SharedAnswers, type SharingCounts } from './shared-answers.ts'
 
 /**
  * What makes requests identical, beside their method, what `Vary` names and the headers that divide. A text is for requests that name no
@@ -62,21 +59,12 @@ export interface CoalescedResponses {
  * const handle = (request: Request) => share(request, () => render(request))
  */
 export function coalesceResponses(options: CoalesceResponsesOptions = {}): CoalescedResponses {
-  const { key: keyOf, rules, maxBody, limits } = checked(options)
+  const { key: keyOf, rules, limits } = checked(options)
   const answers = new SharedAnswers(limits)
 
   const share = async (request: Request, next: () => Response | Promise<Response>): Promise<Response> => {
-    const run = async () => next()
     const key = sharedKey(request, keyOf, rules)
-    if (key === undefined) return answers.alone(run)
-    const { headers } = request
-    const asker = { key, header: (name: string) => headers.get(name), gone: () => request.signal.aborted }
-    const crossOrigin = headers.has('origin')
-    const answer = await answers.answer(asker, run, (response) => examined(response, crossOrigin, maxBody))
-    if ('own' in answer) return answer.own
-    if ('rendered' in answer) return toResponse(answer.rendered, answer.age)
-    const detail = 'Others asked for the same before, and their answer takes too long. Send the request again later.'
-    return problem({ status: 503, code: answer.late.code, detail, headers: later(1) })
+    return key === undefined ? answers.alone(next) : answers.answer(request, key, next)
   }
   return Object.assign(share, {
     clear: (key: string) => {
@@ -108,15 +96,6 @@ function sharedKey(
   return prefix === undefined ? undefined : `${prefix}${method} ${key}`
 }
 
-async function examined(response: Response, crossOrigin: boolean, maxBody: number): Promise<Ran<Response>> {
-  const { headers, status } = response
-  const verdict = verdictOf(status, (name) => headers.get(name), crossOrigin)
-  const failed = status >= 400
-  if (!verdict.share) return { own: response, rendered: undefined, verdict, failed }
-  const { rendered, streamed } = await render(response, maxBody)
-  return { own: rendered === undefined ? streamed : toResponse(rendered), rendered, verdict, failed }
-}
-
 function checked(options: CoalesceResponsesOptions) {
   const given = checkOptions(
     options,
@@ -124,9 +103,9 @@ function checked(options: CoalesceResponsesOptions) {
       key: isFunction,
       ttl: isDuration('ttl', 0),
       timeout: isDuration('timeout'),
-      vary: (value) => isNames(value) || 'an array of header names',
-      ignore: (value) => isNames(value) || 'an array of header names',
-      personal: (value) => isNames(value) || 'an array of header names',
+      vary: areNames,
+      ignore: areNames,
+      personal: areNames,
       maxBody: isInteger(0, 1_073_741_824),
       maxEntries: isInteger(1, 10_000_000),
       maxBytes: isInteger(1, Number.MAX_SAFE_INTEGER),
@@ -136,15 +115,17 @@ function checked(options: CoalesceResponsesOptions) {
   return {
     key: given.key ?? ((request: Request) => request.url),
     rules: new RequestRules(given),
-    maxBody: given.maxBody ?? 1_048_576,
     limits: {
-      timeout: milliseconds(given.timeout ?? '30s', 'timeout'),
-      ttl: milliseconds(given.ttl ?? 0, 'ttl'),
+      timeout: millisecondsOr(given.timeout, '30s'),
+      ttl: millisecondsOr(given.ttl, 0),
       entries: given.maxEntries ?? 1000,
       bytes: given.maxBytes ?? 67_108_864,
+      maxBody: given.maxBody ?? 1_048_576,
     },
   }
 }
 
 const isNames = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((name) => typeof name === 'string' && /^[!#$%&'*+\-.^_`|~a-z0-9]+$/i.test(name))
+
+const areNames = (value: unknown) => isNames(value) || 'an array of header names'

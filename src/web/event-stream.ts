@@ -11,7 +11,7 @@ import { isFinal, type JobView, jobView } from './view.ts'
 import type { Watcher } from './watcher.ts'
 
 /** The id of a last event. A browser that comes back for more says that it had this one. */
-export const LAST = 'last'
+export const LAST_EVENT_ID = 'last'
 
 export interface EventStreamOptions {
   watcher: Watcher
@@ -55,11 +55,11 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
   const next = async (): Promise<{ text: string; last: boolean } | undefined> => {
     fresh = false
     const job = seen
-    if (job === undefined) return { text: event('gone', { id: first.id }, LAST), last: true }
+    if (job === undefined) return { text: event('gone', { id: first.id }, LAST_EVENT_ID), last: true }
     const name = sent === undefined ? 'state' : changed(sent, job)
     if (name === undefined) return undefined
     sent = job
-    if (isFinal(job)) return { text: event('done', await view(job), LAST), last: true }
+    if (isFinal(job)) return { text: event('done', await view(job), LAST_EVENT_ID), last: true }
     return { text: event(name, await view(job)), last: false }
   }
 

@@ -1,18 +1,18 @@
 /** When a waiting job will start, about: told from the figures of its queue, which are asked for every few seconds at the most. */
-import { Kept } from '../coalesce/kept.ts'
+import { TtlMap } from '../coalesce/ttl-map.ts'
 import { LAST_MOMENT } from '../duration.ts'
 import type { JobInfo } from '../job.ts'
 import type { Millpond } from '../millpond.ts'
 import type { QueueReport } from '../stats.ts'
 
 /** Milliseconds that figures serve, however many follow jobs of the queue. */
-const FRESH = 5000
+const FIGURES_TTL = 5000
 /** Most queues whose figures are kept: where clients name queues, there may be any number. */
-const QUEUES = 1000
+const MAX_QUEUES = 1000
 
 export class Expected {
   readonly #pond: Pick<Millpond, 'queue'>
-  readonly #figures = new Kept<Promise<QueueReport | undefined>>({ ttl: FRESH, entries: QUEUES })
+  readonly #figures = new TtlMap<Promise<QueueReport | undefined>>({ ttl: FIGURES_TTL, entries: MAX_QUEUES })
 
   constructor(pond: Pick<Millpond, 'queue'>) {
     this.#pond = pond

@@ -9,10 +9,10 @@ import type { Millpond } from '../millpond.ts'
 import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
 import { answer } from './answer.ts'
 import { clientOf } from './client.ts'
-import { eventStream, LAST } from './event-stream.ts'
+import { eventStream, LAST_EVENT_ID } from './event-stream.ts'
 import { Expected } from './expected.ts'
-import { header, preferredWait, prefersEvents } from './headers.ts'
-import { later, problem, Refusal, troubleOf } from './problem.ts'
+import { boundedWait, header, prefersEvents } from './headers.ts'
+import { later, problem, problemOf, Refusal } from './problem.ts'
 import { type OnError, reporter } from './report.ts'
 import { isDuration, millisecondsOr, Slots, stoppedBy } from './settings.ts'
 import { entityTag, isFinal, type JobView, jobView } from './view.ts'
@@ -84,9 +84,7 @@ export function follow(
       const headers = { allow: 'GET, HEAD, DELETE' }
       return problem({ status: 405, detail: 'A job can be read with GET and cancelled with DELETE.', headers })
     } catch (error) {
-      const trouble = troubleOf(error, retryAfter)
-      if (trouble.ours) report(error, request)
-      return problem(trouble.problem)
+      return problemOf(error, request, retryAfter, report)
     }
   }
 
@@ -123,9 +121,9 @@ export function follow(
     first: JobInfo,
     known: string | undefined,
   ): Promise<{ seconds: number; job: JobInfo } | undefined> {
-    const asked = preferredWait(request)
-    if (asked === undefined || maxWait === 0 || request.method === 'HEAD') return undefined
-    const seconds = Math.min(asked, Math.ceil(maxWait / 1000))
+    const asked = boundedWait(request, maxWait)
+    if (asked === undefined || request.method === 'HEAD') return undefined
+    const { seconds, ms } = asked
     const isNews = (job: JobInfo) =>
       isFinal(job) || (known === undefined ? job.state !== first.state : !matches(known, entityTag(job)))
     if (isNews(first)) return { seconds, job: first }
@@ -134,7 +132,7 @@ export function follow(
     const { promise, resolve, reject } = Promise.withResolvers<JobInfo>()
     let last = first
     const enough = () => resolve(last)
-    const timer = setTimeout(enough, Math.min(seconds * 1000, maxWait))
+    const timer = setTimeout(enough, ms)
     const signal = stoppedBy(request.signal, pond.stopping)
     signal.addEventListener('abort', enough)
     const unfollow = watcher.follow(first.id, {
@@ -160,7 +158,7 @@ export function follow(
 
   function stream(request: Request, job: JobInfo): Response {
     // To a browser that comes back after the last event, this is how to say that there will be no more.
-    if (header(request, 'last-event-id') === LAST) return new Response(null, { status: 204 })
+    if (header(request, 'last-event-id') === LAST_EVENT_ID) return new Response(null, { status: 204 })
     const free = slots.take(clientOf(request))
     if (free === undefined) {
       const detail = 'Too many follow jobs at present. Come back later, or ask without waiting.'

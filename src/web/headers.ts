@@ -1,12 +1,12 @@
 /** The request headers that are read here. Each is bounded, and what does not parse is as good as absent unless it says otherwise. */
 
 /** Longest header value that is looked at, in UTF-16 units. Servers cap all of them together, at 16 KiB in Node. */
-const LONGEST = 4096
+const MAX_HEADER_LENGTH = 4096
 
 /** Undefined where it is absent or too long to be worth a look. */
 export function header(request: Request, name: string): string | undefined {
   const value = request.headers.get(name)
-  return value === null || value.length > LONGEST ? undefined : value
+  return value === null || value.length > MAX_HEADER_LENGTH ? undefined : value
 }
 
 export interface ContentType {
@@ -22,7 +22,7 @@ const MEDIA = /^\s*([!#$%&'*+\-.^_`|~a-z0-9]+\/[!#$%&'*+\-.^_`|~a-z0-9]+)\s*(?:;
 export function contentType(request: Request): ContentType | null | undefined {
   const value = request.headers.get('content-type')
   if (value === null) return undefined
-  const lower = value.length > LONGEST ? '' : value.toLowerCase()
+  const lower = value.length > MAX_HEADER_LENGTH ? '' : value.toLowerCase()
   const media = MEDIA.exec(lower)?.[1]
   if (media === undefined) return null
   return { media, charset: /;\s*charset\s*=\s*"?([^\s";]+)/.exec(lower)?.[1] }
@@ -48,7 +48,7 @@ export function prefersEvents(request: Request): boolean {
 }
 
 function preferred(accept: string | null | undefined, events: boolean): Format | 'events' {
-  if (accept === null || accept === undefined || accept.length > LONGEST) return 'json'
+  if (accept === null || accept === undefined || accept.length > MAX_HEADER_LENGTH) return 'json'
   const text = accept.toLowerCase()
   // Most ask for nothing in particular, and a cache's hit has no time to lose.
   if (!text.includes('msgpack') && !(events && text.includes('event-stream'))) return 'json'
@@ -83,6 +83,14 @@ export function preferredWait(request: Request): number | undefined {
     if (seconds) return Number(seconds[1] ?? seconds[2])
   }
   return undefined
+}
+
+/** The same, no longer than `maxWait`, in ms: as it is told to the client, and as it is waited. */
+export function boundedWait(request: Request, maxWait: number): { seconds: number; ms: number } | undefined {
+  const asked = preferredWait(request)
+  if (asked === undefined || maxWait === 0) return undefined
+  const seconds = Math.min(asked, Math.ceil(maxWait / 1000))
+  return { seconds, ms: Math.min(seconds * 1000, maxWait) }
 }
 
 /**

@@ -61,10 +61,10 @@ export function derivedId(queue: string, scope: string, key: string): string {
 
 /** Whether the data given now would be stored as what is stored; the order of an object's keys does not matter. */
 export function sameData(stored: unknown, given: unknown): boolean {
-  return isDeepStrictEqual(laidDown(stored), laidDown(given))
+  return isDeepStrictEqual(asStored(stored), asStored(given))
 }
 
 /** As it comes out of the store: a Date as text, what is undefined left out, bytes of one class. */
-function laidDown(value: unknown): unknown {
+function asStored(value: unknown): unknown {
   return decode(encode(value, 'data', Number.POSITIVE_INFINITY), 'data')
 }

@@ -6,7 +6,7 @@ import { finite } from './plain.ts'
 import { Refusal } from './problem.ts'
 
 /** Milliseconds that a client may go on sending a body which nobody wants, so that it gets to read the answer; then it is cut off. */
-const LINGER = 2000
+const MAX_LINGER = 2000
 
 /**
  * Those that no Request can have. Such a request gets one that no handler knows, `X-TRACE`, and so the very answer that is right: 405 with
@@ -148,6 +148,6 @@ function letGo(incoming: IncomingMessage): void {
   if (incoming.destroyed) return
   incoming.on('error', () => {})
   incoming.resume()
-  const timer = setTimeout(() => incoming.destroy(), LINGER)
+  const timer = setTimeout(() => incoming.destroy(), MAX_LINGER)
   incoming.once('close', () => clearTimeout(timer))
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
 /** Bytes that a connection is given at once. A client has `stall` for each, so this is also how much it must read in that time. */
-const PIECE = 64 * 1024
+const CHUNK_BYTES = 64 * 1024
 
 /**
  * Resolves when the system has all of it to send, or the client is gone. A body that fails midway cuts the connection, so that nobody takes a
@@ -24,7 +24,7 @@ export async function send(response: Response, outgoing: ServerResponse, stall: 
     await body?.cancel()
   } else await sendBody(body, response.headers.get('content-length'), outgoing, stall)
   // Also what was written last must be read, or the connection would be held, with the answer, for as long as the client likes.
-  if (outgoing.writableLength > 0) await heeded(outgoing, 'finish', stall)
+  if (outgoing.writableLength > 0) await clientReads(outgoing, 'finish', stall)
 }
 
 async function sendBody(
@@ -42,13 +42,13 @@ async function sendBody(
     for (;;) {
       const { done, value } = await reader.read()
       if (done) break
-      if (value.byteLength <= PIECE && String(value.byteLength) === length) {
+      if (value.byteLength <= CHUNK_BYTES && String(value.byteLength) === length) {
         // All of it at once: head and body go out in one write.
         outgoing.end(value)
         return
       }
-      for (let from = 0; from < value.byteLength; from += PIECE) {
-        if (!outgoing.write(value.subarray(from, from + PIECE))) await heeded(outgoing, 'drain', stall)
+      for (let from = 0; from < value.byteLength; from += CHUNK_BYTES) {
+        if (!outgoing.write(value.subarray(from, from + CHUNK_BYTES))) await clientReads(outgoing, 'drain', stall)
         if (outgoing.destroyed) return
       }
     }
@@ -62,7 +62,7 @@ async function sendBody(
 }
 
 /** Resolves when the client has read enough for the event to come, or its connection is cut. */
-async function heeded(outgoing: ServerResponse, event: 'drain' | 'finish', stall: number): Promise<void> {
+async function clientReads(outgoing: ServerResponse, event: 'drain' | 'finish', stall: number): Promise<void> {
   const over = new AbortController()
   const timer = setTimeout(() => outgoing.destroy(), stall)
   const { signal } = over

@@ -1,6 +1,7 @@
 /** Problem documents (RFC 9457), and how an error becomes one. What is the server's own affair stays out of them. */
 import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, isMillpondError } from '../errors.ts'
+import type { OnError } from './report.ts'
 
 export interface Problem {
   status: number
@@ -47,10 +48,10 @@ export class Refusal extends Error {
 }
 
 /** Most issues of a schema that a document lists. */
-const ISSUES = 100
+const MAX_ISSUES = 100
 
 /** Errors that the sender of a request can mend. Their messages speak of what was sent. A body that cannot be decoded is a Refusal; stored data is not theirs. */
-const CLIENT: Partial<Record<ErrorCode, number>> = {
+const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   InvalidOption: 400,
   InvalidName: 400,
   JobUnknown: 404,
@@ -60,7 +61,7 @@ const CLIENT: Partial<Record<ErrorCode, number>> = {
 }
 
 /** Errors that pass. Their messages may name paths and hosts, so that others stand in for them. */
-const PASSING: Partial<Record<ErrorCode, string>> = {
+const PASSING_ERRORS: Partial<Record<ErrorCode, string>> = {
   QueueFull: 'The queue is full. Nothing was stored; send the request again later.',
   TooManyQueues: 'There are too many queues for another one. Nothing was stored.',
   Closed: 'The service is shutting down. Send the request again later.',
@@ -81,18 +82,25 @@ export function troubleOf(error: unknown, retryAfter: number): Trouble {
   if (error instanceof Refusal) return { problem: error.problem, ours: false }
   if (isMillpondError(error)) {
     const { code, message, issues } = error
-    const status = CLIENT[code]
+    const status = CLIENT_ERRORS[code]
     if (status !== undefined) {
-      const members = issues === undefined ? undefined : { issues: issues.slice(0, ISSUES) }
+      const members = issues === undefined ? undefined : { issues: issues.slice(0, MAX_ISSUES) }
       return { problem: { status, code, detail: message, ...(members ? { members } : {}) }, ours: false }
     }
-    const detail = PASSING[code]
+    const detail = PASSING_ERRORS[code]
     if (detail !== undefined) {
       const passing = { status: 503, code, detail, headers: later(retryAfter) }
       return { problem: passing, ours: code !== 'QueueFull' && code !== 'TooManyQueues' && code !== 'Closed' }
     }
   }
   return { problem: { status: 500, detail: 'The service could not handle the request.' }, ours: true }
+}
+
+/** The answer to an error, which `report` hears of where it is the service's own. @param retryAfter as of `troubleOf` */
+export function problemOf(error: unknown, request: Request, retryAfter: number, report: OnError): Response {
+  const { problem: told, ours } = troubleOf(error, retryAfter)
+  if (ours) report(error, request)
+  return problem(told)
 }
 
 /** `Retry-After`, spread over one to two times the seconds. */

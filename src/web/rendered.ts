@@ -12,12 +12,10 @@ export interface Rendered {
   readonly bytes: number
 }
 
-type Reading = { rendered: Rendered; streamed?: undefined } | { rendered?: undefined; streamed: Response }
+/** What was read; or, of a body that is too large, a response that streams it: the beginning that was read, then the rest. */
+export type Reading = { rendered: Rendered; streamed?: undefined } | { rendered?: undefined; streamed: Response }
 
-/**
- * Reads a response to its end.
- * @returns what was read; or, if the body is larger than `most`, a response that streams it: the beginning that was read, then the rest
- */
+/** Reads a response to its end. @param most bytes of its body */
 export async function render(response: Response, most: number): Promise<Reading> {
   if (Number(response.headers.get('content-length') ?? 0) > most) return { streamed: response }
   if (response.body === null) return { rendered: rendered(response, null, 0) }

@@ -1,75 +1,52 @@
 /**
- * Identical requests share one run of the handler. Knows neither `Request` nor `Response`, so that every kind of server can use it.
+ * Identical requests share one run of the handler.
  *
  * A request's key is what makes it identical to others, until an answer says by `Vary` which headers it depends on as well.
- * From then on their values are a part of the key; and since nobody knew before, whoever waited for that answer
- * compares its own values with those it was made for, and starts over if they differ.
+ * From then on their values are a part of the key; and since nobody knew before, those who waited for that answer
+ * compare their own values with those it was made for, and start over if they differ.
  *
- *   come ──kept──► reused
+ *   request ──kept──► reused
  *     │ ──none under way──► run it ──► shared: kept for `ttl`; or its own: the key is remembered as one that cannot be shared
- *     │ ──under way──► wait ──► shared and made for such as me ──► answered
+ *     │ ──under way──► wait ──► shared and made for such a request ──► answered
  *     │                  └────► otherwise start over, and at last run it alone
  *     └ ──remembered as not shareable──► run it alone
  */
 import { Flights } from '../coalesce/flights.ts'
-import { Kept } from '../coalesce/kept.ts'
-import { isMillpondError, type MillpondError } from '../errors.ts'
-import type { Rendered } from './rendered.ts'
-import type { HeaderOf, Verdict } from './sharing.ts'
+import { TtlMap } from '../coalesce/ttl-map.ts'
+import { isMillpondError } from '../errors.ts'
+import { later, problem } from './problem.ts'
+import { type Reading, type Rendered, render, toResponse } from './rendered.ts'
+import { verdictOf } from './shareable.ts'
 
-/** A request, as far as sharing goes. */
-export interface Asker {
-  /** What makes it identical to others: lines of headers that are part of it, if any, and an empty one; then its method and key. */
-  key: string
-  header: HeaderOf
-  /** Whether its client has hung up. */
-  gone: () => boolean
+type Next = () => Response | Promise<Response>
+
+interface SharedAnswer {
+  rendered: Rendered
+  since: number
+  vary: readonly string[]
+  /** Of the headers that it varies by, in the request that it was made for. */
+  values: readonly string[]
+  /** The key with all that is known of what it varies by. */
+  variant: string
+  ttl: number
 }
 
-/** An answer that came of running the handler. */
-export interface Ran<Own> {
-  /** For the one who ran it. */
-  own: Own
-  /** For the others, if the verdict lets them have it. */
-  rendered: Rendered | undefined
-  verdict: Verdict
-  /** Whether it is an error, which may have come about by the client's hanging up. */
-  failed: boolean
-}
-
-export type Answer<Own> =
-  | { own: Own }
-  /** `age`: in ms. */
-  | { rendered: Rendered; age: number }
-  /** The one who runs the handler took too long. */
-  | { late: MillpondError }
-
+/** What a run came to, for those who wait for it. */
 type Outcome =
-  /** `variant`: the key with all that is known of what it varies by. */
-  | {
-      kind: 'shared'
-      kept: KeptAnswer
-      vary: readonly string[]
-      values: readonly string[]
-      variant: string
-      ttl: number
-    }
+  | { kind: 'shared'; answer: SharedAnswer }
   /** Not for others. */
   | { kind: 'own' }
   | { kind: 'threw'; error: unknown }
-  /** The one who ran it hung up, and it came to nothing by that. */
+  /** The client hung up, and it came to nothing by that. */
   | { kind: 'left' }
-
-interface KeptAnswer {
-  rendered: Rendered
-  since: number
-}
 
 export interface SharingLimits {
   timeout: number
   ttl: number
   entries: number
   bytes: number
+  /** Of a body that is shared, in bytes. */
+  maxBody: number
 }
 
 export interface SharingCounts {
@@ -91,136 +68,131 @@ export interface SharingCounts {
 }
 
 /** How often a request waits for others' runs, at the most, before it runs alone. */
-const ROUNDS = 3
+const MAX_WAITS = 3
 /** How long, in ms, a key counts as one whose answers cannot be shared, so that its requests need not wait to find out. */
-const PASS = 10_000
+const UNSHARED_TTL = 10_000
 /** How long, in ms, it is remembered what an answer varies by. It is learned anew with each answer. */
-const VARY = 600_000
+const VARY_TTL = 600_000
 /** Most text, in UTF-16 units, that either memory's keys may hold. */
-const MEMORY = 4_194_304
+const MAX_KEY_TEXT = 4_194_304
 
 export class SharedAnswers {
   readonly #flights: Flights<Outcome>
-  readonly #kept: Kept<KeptAnswer> | undefined
-  readonly #ttl: number
-  readonly #varies: Kept<readonly string[]>
-  readonly #passes: Kept<true>
-  readonly #steps = new Steps()
+  readonly #kept: TtlMap<SharedAnswer> | undefined
+  readonly #limits: SharingLimits
+  readonly #varies: TtlMap<readonly string[]>
+  readonly #unshared: TtlMap<true>
   #reused = 0
   #alone = 0
 
-  constructor({ timeout, ttl, entries, bytes }: SharingLimits) {
-    this.#ttl = ttl
-    this.#kept = ttl === 0 ? undefined : new Kept({ ttl, entries, weight: bytes })
-    this.#varies = new Kept({ ttl: VARY, entries, weight: MEMORY })
-    this.#passes = new Kept({ ttl: PASS, entries, weight: MEMORY })
-    this.#flights = new Flights(timeout, (_key, outcome) => this.#landed(outcome))
+  constructor(limits: SharingLimits) {
+    const { timeout, ttl, entries, bytes } = limits
+    this.#limits = limits
+    this.#kept = ttl === 0 ? undefined : new TtlMap({ ttl, entries, weight: bytes })
+    this.#varies = new TtlMap({ ttl: VARY_TTL, entries, weight: MAX_KEY_TEXT })
+    this.#unshared = new TtlMap({ ttl: UNSHARED_TTL, entries, weight: MAX_KEY_TEXT })
+    this.#flights = new Flights(timeout, (_key, outcome) => this.#keep(outcome))
   }
 
-  /** @throws what `run` throws, to all of its flight, and AbortError to one who is gone */
-  async answer<Own>(
-    asker: Asker,
-    run: () => Promise<Own>,
-    examine: (own: Own) => Promise<Ran<Own>>,
-  ): Promise<Answer<Own>> {
-    for (let round = 0; round < ROUNDS; round++) {
-      const variant = this.#variantOf(asker)
+  /**
+   * @param key lines of headers that are part of it, if any, and an empty one; then method and key
+   * @throws what `next` throws, to all who wait for it, and AbortError to a request whose client is gone
+   */
+  async answer(request: Request, key: string, next: Next): Promise<Response> {
+    for (let waits = 0; waits < MAX_WAITS; waits++) {
+      const variant = this.#variantOf(request, key)
       const kept = this.#kept?.get(variant)
       if (kept !== undefined) {
         this.#reused++
-        return { rendered: kept.rendered, age: performance.now() - kept.since }
+        return toResponse(kept.rendered, performance.now() - kept.since)
       }
-      if (this.#passes.get(variant)) break
-      const mine: { ran?: Promise<Own> } = {}
-      const flight = this.#flights.board(variant, () => {
-        const { own, outcome } = this.#run(asker, run, examine)
-        mine.ran = own
+      if (this.#unshared.get(variant)) break
+      const mine: { response?: Promise<Response> } = {}
+      const flight = this.#flights.join(variant, () => {
+        const { response, outcome } = this.#run(request, key, next)
+        mine.response = response
         return outcome
       })
-      if (mine.ran !== undefined) {
-        // The one who runs it is held to no time limit.
+      if (mine.response !== undefined) {
+        // The request that runs it is held to no time limit.
         flight.catch(() => {})
-        return { own: await mine.ran }
+        return mine.response
       }
       const outcome = await flight.catch(late)
-      if (outcome.kind === 'late') return { late: outcome.error }
+      if (!('kind' in outcome)) return outcome
       if (outcome.kind === 'threw') throw outcome.error
-      if (outcome.kind === 'shared' && suits(outcome, asker)) return { rendered: outcome.kept.rendered, age: 0 }
-      if (asker.gone()) throw new DOMException('The client has hung up', 'AbortError')
-      // Those who must run alone were all woken in this one turn.
-      if (outcome.kind === 'own') await this.#steps.next()
+      if (outcome.kind === 'shared' && suits(outcome.answer, request)) return toResponse(outcome.answer.rendered)
+      if (request.signal.aborted) throw new DOMException('The client has hung up', 'AbortError')
     }
-    return { own: await this.alone(run) }
+    return this.alone(next)
   }
 
   /** For a request that can share nothing. */
-  alone<Own>(run: () => Promise<Own>): Promise<Own> {
+  async alone(next: Next): Promise<Response> {
     this.#alone++
-    return run()
+    return next()
   }
 
-  /** Forgets what is kept for the method and key, in all its variants; nobody who comes from now on gets the answer of a run under way. */
+  /** Forgets what is kept for the method and key, in all its variants; later requests do not get the answer of a run under way. */
   clear(key: string): void {
-    const suffix = `\n\n${key}`
-    for (const memory of [this.#kept, this.#passes]) {
-      for (const variant of memory?.keys() ?? []) {
-        if (variant === key || variant.endsWith(suffix)) memory?.delete(variant)
-      }
+    for (const memory of [this.#kept, this.#unshared]) {
+      for (const variant of memory?.keys() ?? []) if (isVariantOf(key, variant)) memory?.delete(variant)
     }
-    for (const variant of this.#flights.keys()) {
-      if (variant === key || variant.endsWith(suffix)) this.#flights.clear(variant)
-    }
+    for (const variant of this.#flights.keys()) if (isVariantOf(key, variant)) this.#flights.clear(variant)
   }
 
   clearAll(): void {
     this.#kept?.clear()
     this.#varies.clear()
-    this.#passes.clear()
+    this.#unshared.clear()
     this.#flights.clearAll()
   }
 
   counts(): SharingCounts {
     const { flights, joined, timedOut } = this.#flights.counts
     return {
-      flights,
-      joined,
+      ...{ flights, joined, timedOut },
       reused: this.#reused,
       alone: this.#alone,
-      timedOut,
       underWay: this.#flights.size,
       kept: this.#kept?.size ?? 0,
       keptBytes: this.#kept?.weight ?? 0,
     }
   }
 
-  #run<Own>(asker: Asker, run: () => Promise<Own>, examine: (own: Own) => Promise<Ran<Own>>) {
-    const ran = run().then(examine)
+  /** @returns the response for the request itself, and for those who wait what it came to, which never rejects */
+  #run(request: Request, key: string, next: Next) {
+    const ran = (async () => this.#examine(request, key, await next()))()
     const outcome = ran.then(
-      (result) => this.#outcomeOf(asker, result),
-      (error: unknown): Outcome => (asker.gone() ? { kind: 'left' } : { kind: 'threw', error }),
+      (result) => result.outcome,
+      (error: unknown): Outcome => (request.signal.aborted ? { kind: 'left' } : { kind: 'threw', error }),
     )
-    return { own: ran.then(({ own }) => own), outcome }
+    return { response: ran.then(({ response }) => response), outcome }
   }
 
-  #outcomeOf<Own>(asker: Asker, { rendered, verdict, failed }: Ran<Own>): Outcome {
-    if (failed && asker.gone()) return { kind: 'left' }
-    if (verdict.share) this.#learn(asker.key, verdict.vary)
-    const variant = this.#variantOf(asker)
-    if (!verdict.share || rendered === undefined) {
+  async #examine(request: Request, key: string, own: Response): Promise<{ response: Response; outcome: Outcome }> {
+    const verdict = verdictOf(own, request.headers.has('origin'))
+    const read: Reading = verdict.share ? await render(own, this.#limits.maxBody) : { streamed: own }
+    const response = read.rendered === undefined ? read.streamed : toResponse(read.rendered)
+    // The client's hanging up may be why it is an error.
+    if (own.status >= 400 && request.signal.aborted) return { response, outcome: { kind: 'left' } }
+    if (verdict.share) this.#learn(key, verdict.vary)
+    const variant = this.#variantOf(request, key)
+    if (!verdict.share || read.rendered === undefined) {
       // Too large counts as lasting.
-      if (verdict.share || verdict.lasting) this.#passes.put(variant, true, variant.length)
-      return { kind: 'own' }
+      if (verdict.share || verdict.lasting) this.#unshared.put(variant, true, variant.length)
+      return { response, outcome: { kind: 'own' } }
     }
-    const { vary } = verdict
-    const values = vary.map((name) => valueIn(name, asker))
-    const ttl = Math.min(this.#ttl, verdict.fresh)
-    return { kind: 'shared', kept: { rendered, since: performance.now() }, vary, values, variant, ttl }
+    const { vary, fresh } = verdict
+    const values = vary.map((name) => valueIn(name, request))
+    const shared = { rendered: read.rendered, since: performance.now(), vary, values, variant }
+    return { response, outcome: { kind: 'shared', answer: { ...shared, ttl: Math.min(this.#limits.ttl, fresh) } } }
   }
 
-  #landed(outcome: Outcome): void {
-    if (outcome.kind !== 'shared' || outcome.ttl === 0) return
-    const { variant, kept, ttl } = outcome
-    this.#kept?.put(variant, kept, kept.rendered.bytes + variant.length, ttl)
+  #keep(outcome: Outcome): void {
+    if (outcome.kind !== 'shared' || outcome.answer.ttl === 0) return
+    const { variant, rendered, ttl } = outcome.answer
+    this.#kept?.put(variant, outcome.answer, rendered.bytes + variant.length, ttl)
   }
 
   /** A key only ever gains names while it is remembered: too fine a distinction costs a run, too coarse a one would show an answer to the wrong one. */
@@ -232,41 +204,27 @@ export class SharedAnswers {
   }
 
   /** In front of the key, each on its line: no value holds a line break, and no key begins like a header. */
-  #variantOf(asker: Asker): string {
-    const names = this.#varies.get(asker.key)
-    if (names === undefined) return asker.key
-    return `${names.map((name) => name + valueIn(name, asker)).join('\n')}\n\n${asker.key}`
+  #variantOf(request: Request, key: string): string {
+    const names = this.#varies.get(key)
+    if (names === undefined) return key
+    return `${names.map((name) => name + valueIn(name, request)).join('\n')}\n\n${key}`
   }
 }
 
+const isVariantOf = (key: string, variant: string): boolean => variant === key || variant.endsWith(`\n\n${key}`)
+
 /** A flight itself rejects by its time limit alone; what the handler throws is an outcome. */
-function late(error: unknown): { kind: 'late'; error: MillpondError } {
-  if (isMillpondError(error, 'TimedOut')) return { kind: 'late', error }
-  throw error
+function late(error: unknown): Response {
+  if (!isMillpondError(error, 'TimedOut')) throw error
+  const detail = 'Others asked for the same before, and their answer takes too long. Send the request again later.'
+  return problem({ status: 503, code: error.code, detail, headers: later(1) })
 }
 
 /** A header that is empty is not one that is absent. */
-function valueIn(name: string, asker: Asker): string {
-  const value = asker.header(name)
-  return value == null ? '' : `:${value}`
+function valueIn(name: string, { headers }: Request): string {
+  const value = headers.get(name)
+  return value === null ? '' : `:${value}`
 }
 
-function suits({ vary, values }: { vary: readonly string[]; values: readonly string[] }, asker: Asker): boolean {
-  return vary.every((name, index) => valueIn(name, asker) === values[index])
-}
-
-/** Lets those who were woken together go on in steps, so that a thousand handlers do not begin in one turn of the event loop. */
-class Steps {
-  #waiting: (() => void)[] = []
-
-  next(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#waiting.push(resolve) === 1) setImmediate(() => this.#step())
-    })
-  }
-
-  #step(): void {
-    for (const resolve of this.#waiting.splice(0, 32)) resolve()
-    if (this.#waiting.length > 0) setImmediate(() => this.#step())
-  }
-}
+const suits = ({ vary, values }: SharedAnswer, request: Request): boolean =>
+  vary.every((name, index) => valueIn(name, request) === values[index])

@@ -15,7 +15,7 @@ import { jsonText } from './answer.ts'
 import { isFinal, jobView } from './view.ts'
 
 /** Milliseconds between two rounds, from the end of one to the next. */
-const EVERY = 500
+const LOOK_INTERVAL = 500
 const EVENTS = ['started', 'failed', 'completed', 'dead', 'cancelled', 'lost'] as const
 
 export interface Follower {
@@ -90,7 +90,7 @@ export class Watcher {
       void Promise.all(looks).then(() => {
         if (this.#watches.size > 0) this.#plan()
       })
-    }, EVERY)
+    }, LOOK_INTERVAL)
   }
 
   #happened(id: string): void {

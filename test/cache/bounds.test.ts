@@ -150,7 +150,7 @@ test('names in Redis lead back to their keys', () => {
     assert.deepEqual(names.parse(names.value(key)), { key })
     const tag = (name: string) => /\{([^}]+)\}/.exec(name)?.[1]
     assert.equal(tag(names.value(key)), tag(names.lock(key)), 'one slot')
-    assert.equal(tag(names.value(key)), tag(names.pieces(key)), 'one slot')
+    assert.equal(tag(names.value(key)), tag(names.chunks(key)), 'one slot')
   }
   assert.deepEqual(names.parse(names.tag('t')), { tag: 't' })
   assert.equal(names.parse('q:v:{a}'), undefined)

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Codec } from '../../src/cache/codec.ts'
-import { Flying } from '../../src/cache/flying.ts'
 import { Layers } from '../../src/cache/layers.ts'
-import { RedisSide } from '../../src/cache/redis.ts'
-import { ALONE, type Watch } from '../../src/cache/watch.ts'
+import { RedisLayer } from '../../src/cache/redis-layer.ts'
+import { type Changes, NO_OTHERS } from '../../src/cache/tracker.ts'
 import { MillpondError } from '../../src/errors.ts'
 import { coded, until } from '../unit/suite.ts'
 import { freshPrefix, gated, onServers, openCache, quiet } from './fixture.ts'
@@ -13,20 +12,23 @@ import { freshPrefix, gated, onServers, openCache, quiet } from './fixture.ts'
 const HOUR = 3_600_000
 const lives = { fresh: HOUR, stale: 0, error: 0 }
 
-function layersOn(redis: RedisSide | undefined, watch: Watch): Layers {
-  return new Layers(redis, watch, new Codec(undefined, 1e6, quiet), { memory: 1e6, drift: 1000, onTrouble: quiet })
+function layersOn(redis: RedisLayer | undefined, changes: Changes): Layers {
+  return new Layers(redis, changes, new Codec(undefined, 1e6, quiet), { memory: 1e6, drift: 1000, onError: quiet })
 }
 
-const flyingOf = (...tags: string[]) => new Flying('k', tags, new AbortController().signal, quiet)
-
 test('what was missed while a value was loaded may concern it', () => {
-  const watch = { epoch: 1, aliveAt: Number.POSITIVE_INFINITY }
-  const layers = layersOn(undefined, watch)
+  const changes = { on: true, epoch: 1, aliveAt: Number.POSITIVE_INFINITY }
+  const layers = layersOn(undefined, changes)
   const standing = () => {
     const begun = layers.begin()
     return (missed: number) => {
-      watch.epoch += missed
-      const entry = layers.keep(flyingOf(), 'v', lives, { version: '', encoded: undefined, begun, wanted: 'value' })
+      changes.epoch += missed
+      const entry = layers.keep(layers.track('k'), 'v', lives, {
+        version: '',
+        encoded: undefined,
+        begun,
+        wanted: 'value',
+      })
       return layers.standing(entry, performance.now() + 5000)
     }
   }
@@ -48,15 +50,14 @@ test('a load that is begun anew does not find what was set and ended at once', a
 })
 
 test('tags of a value that cannot be kept are forgotten', () => {
-  const layers = layersOn(undefined, ALONE)
-  const flying = flyingOf('t')
-  const held = layers.hold(flying.tags)
-  flying.markers = layers.assumed(held)
+  const layers = layersOn(undefined, NO_OTHERS)
+  const load = layers.track('k', ['t'])
+  load.markers = layers.knownMarkers(load)
   const keep = (value: unknown) =>
-    layers.keep(flying, value, lives, { version: '', encoded: undefined, begun: layers.begin(), wanted: 'value' })
+    layers.keep(load, value, lives, { version: '', encoded: undefined, begun: layers.begin(), wanted: 'value' })
   assert.throws(() => keep(() => 1), coded('PayloadNotEncodable'))
   keep('v')
-  layers.letGo(held)
+  layers.untrack(load)
   assert.equal(layers.tags.size, 1)
   layers.forget('k')
   assert.equal(layers.tags.size, 0)
@@ -67,15 +68,15 @@ for (const place of onServers) {
     const prefix = freshPrefix()
     const cache = await openCache(t, place, { prefix })
     await cache.set('k', 'v', { ttl: '1m', tags: ['t', 'u'] })
-    const redis = await RedisSide.open(place.url, { prefix })
+    const redis = await RedisLayer.open(place.url, { prefix })
     t.after(() => redis.close())
-    const layers = layersOn(redis, ALONE)
+    const layers = layersOn(redis, NO_OTHERS)
     const { markers } = redis
     redis.markers = () => Promise.reject(new MillpondError('StoreUnavailable', 'cut off between two calls'))
-    await assert.rejects(layers.look(redis, flyingOf(), 'value'), coded('StoreUnavailable'))
+    await assert.rejects(layers.look(redis, layers.track('k'), 'value'), coded('StoreUnavailable'))
     assert.equal(layers.tags.size, 0)
     redis.markers = markers
-    const { entry } = await layers.look(redis, flyingOf(), 'value')
+    const { entry } = await layers.look(redis, layers.track('k'), 'value')
     assert.ok(entry)
     assert.equal(layers.tags.size, 2)
     layers.forget('k')

@@ -1,4 +1,4 @@
-/** What lies in Redis: structures that many processes add to, readers of another age, bytes that are not ours, pieces. */
+/** What lies in Redis: structures that many processes add to, readers of another age, bytes that are not ours, chunks. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
@@ -106,12 +106,12 @@ describe('bytes', () => {
     const own = codec()
     const encoded = await own.encode(value)
     const lives = { fresh: 1, stale: 2, error: 3 }
-    const stored = { ...encoded, ...lives, version: '12345678', tags, pieces: 0, size: encoded.body.length }
+    const stored = { ...encoded, ...lives, version: '12345678', tags, chunks: 0, size: encoded.body.length }
     return [own, Buffer.concat([headOf(stored), stored.body])]
   }
 
   test('come back from their head', async () => {
-    const tags = [{ name: 'ä', version: '\xff\x00345678' }]
+    const tags = [{ name: 'ä', marker: '\xff\x00345678' }]
     for (const value of [1, 'text', { a: 1 }, Uint8Array.of(1), 'x'.repeat(5000)]) {
       const [own, bytes] = await laid(value, tags)
       const stored = parseStored(bytes)
@@ -127,7 +127,7 @@ describe('bytes', () => {
   test('that are not ours, cut short or changed throw nothing but a coded error, and take no memory', async () => {
     let undecodable = 0
     for (const value of [{ a: [1, { b: 2 }] }, Array.from({ length: 500 }, (_, i) => ({ i })), 'y'.repeat(3000)]) {
-      const [own, good] = await laid(value, [{ name: 't', version: 'abcdefgh' }])
+      const [own, good] = await laid(value, [{ name: 't', marker: 'abcdefgh' }])
       const hostile: Buffer[] = [Buffer.alloc(0), Buffer.from('{"json":1}'), randomBytes(200)]
       for (let at = 0; at < Math.min(good.length, 120); at++) {
         hostile.push(good.subarray(0, at))
@@ -271,24 +271,24 @@ for (const place of onServers) {
       }
     })
 
-    test('a large value goes in pieces, which go with it', async (t) => {
+    test('a large value goes in chunks, which go with it', async (t) => {
       const prefix = freshPrefix()
       const [one, two] = [await openCache(t, place, { prefix }), await openCache(t, place, { prefix })]
       const value = randomBytes(40_000_000)
       await one.set('k', value, { ttl: '1m' })
       const back = await two.get('k')
       assert.ok(back instanceof Uint8Array && Buffer.compare(back, value) === 0)
-      const pieces = async () =>
+      const chunks = async () =>
         (await keysOf(client(), prefix)).filter((name) => name.startsWith(`${prefix}:c:`)).length
-      assert.equal(await pieces(), 3)
+      assert.equal(await chunks(), 3)
       await one.set('k', { small: Buffer.concat([value.subarray(0, 20_000_000)]) }, { ttl: '1m' })
-      assert.equal(await pieces(), 2)
+      assert.equal(await chunks(), 2)
       assert.deepEqual(Object.keys((await two.get('k')) as object), ['small'])
       await client().unlink((await keysOf(client(), prefix)).find((name) => name.endsWith(':1')) ?? '')
       const three = await openCache(t, place, { prefix })
       assert.equal(await three.get('k'), undefined)
       await one.invalidate('k')
-      assert.equal(await pieces(), 0)
+      assert.equal(await chunks(), 0)
       // A load that has lost its lock leaves none behind.
       const { load, calls, call } = gated<string, Uint8Array>()
       const first = one.wrap(load, { key: (text) => text, ttl: '1m' })('k')
@@ -296,7 +296,7 @@ for (const place of onServers) {
       await client().unlink(`${prefix}:l:{k}`)
       call(0).resolve(value)
       await until(() => calls.length === 2)
-      assert.equal(await pieces(), 0)
+      assert.equal(await chunks(), 0)
       call(1).resolve(Uint8Array.of(1))
       await first
     })

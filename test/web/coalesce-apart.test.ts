@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { CoalesceResponsesOptions } from '../../src/web/coalesce.ts'
-import { DIVIDING, UNKEYED, UNKEYED_PREFIXES } from '../../src/web/shared-requests.ts'
+import { DIVIDING, UNKEYED, UNKEYED_PREFIXES } from '../../src/web/request-rules.ts'
 import { type Headers, served, settle, texts } from './coalesce-fixture.ts'
 
 describe('requests that share nothing', () => {

@@ -16,17 +16,17 @@ import { Flights } from './flights.ts'
 import { KnownJobs } from './known-jobs.ts'
 
 /** How often a call is begun: again only after the death of whoever made it. */
-const ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 /** Calls that one process makes at once. */
-const CONCURRENCY = 1000
+const MAX_CALLS = 1000
 /** How long answers stay in the store, for those who have yet to look. */
 const KEEP = '10s'
 /** A dead holder is noticed within a third of the time limit, so that there is time for another call; ms. */
-const LEASE = { least: 500, most: 10_000 }
-const LONGEST_KEY = 255
+const LEASE = { min: 500, max: 10_000 }
+const MAX_KEY_BYTES = 255
 
 /** The input as it travels; `undefined` by being absent. */
-interface Boarding<In> {
+interface JobData<In> {
   input?: In
 }
 
@@ -40,34 +40,34 @@ export interface SharedFlightsOptions<In, Out> {
 
 export class SharedFlights<In, Out> {
   readonly #pond: Millpond
-  readonly #queue: Queue<Boarding<In>>
+  readonly #queue: Queue<JobData<In>>
   /** The calls that this process makes, by job; their time limit is here, since a job that is late would be tried again. */
   readonly #calls: Flights<Out>
   readonly #known: KnownJobs
 
   constructor(pond: Millpond, { name, timeout, fn }: SharedFlightsOptions<In, Out>) {
     this.#pond = pond
-    const lease = Math.min(LEASE.most, Math.max(LEASE.least, Math.ceil(timeout / 3)))
-    this.#queue = pond.queue<Boarding<In>>(`coalesce/${name}`, {
+    const lease = Math.min(LEASE.max, Math.max(LEASE.min, Math.ceil(timeout / 3)))
+    this.#queue = pond.queue<JobData<In>>(`coalesce/${name}`, {
       lease,
       keep: { done: KEEP, dead: KEEP },
-      retry: { attempts: ATTEMPTS },
+      retry: { attempts: MAX_ATTEMPTS },
     })
     this.#calls = new Flights(timeout)
     // Twice what all attempts of a job take: they also wait for a worker.
-    this.#known = new KnownJobs(Math.min(LONGEST_TIMER, 2 * ATTEMPTS * (timeout + lease)))
+    this.#known = new KnownJobs(Math.min(LONGEST_TIMER, 2 * MAX_ATTEMPTS * (timeout + lease)))
     this.#queue.work(
       async ({ id, key, data }, { signal, giveUp }) => {
         const leave = this.#known.enter(key ?? '', Promise.resolve(id))
         try {
-          return await this.#calls.board(id, (aborted) => fn(data.input as In, { signal: aborted }), signal)
+          return await this.#calls.join(id, (aborted) => fn(data.input as In, { signal: aborted }), signal)
         } catch (error) {
           return giveUp(error)
         } finally {
           leave()
         }
       },
-      { concurrency: CONCURRENCY, window: 0 },
+      { concurrency: MAX_CALLS, window: 0 },
     )
   }
 
@@ -82,13 +82,13 @@ export class SharedFlights<In, Out> {
    * waits for it elsewhere begins another
    * @throws what the function threw, as a copy; TimedOut; and what `push` and `result` of a pond throw
    */
-  async fly(flightKey: string, input: In, signal: AbortSignal): Promise<Out> {
+  async get(flightKey: string, input: In, signal: AbortSignal): Promise<Out> {
     const key = jobKey(flightKey)
     const { clears } = this.#known
-    const boarding = input === undefined ? {} : { input }
+    const data = input === undefined ? {} : { input }
     for (;;) {
       signal.throwIfAborted()
-      const pushed = this.#queue.push(boarding, { key })
+      const pushed = this.#queue.push(data, { key })
       const leave = this.#known.enter(
         key,
         pushed.then(idOf, () => undefined),
@@ -99,7 +99,7 @@ export class SharedFlights<In, Out> {
           return await this.#answer(id, signal, existing)
         await this.#ended(id, signal)
       } catch (error) {
-        if (signal.aborted || !isOver(error)) throw thrown(error)
+        if (signal.aborted || !isGone(error)) throw thrown(error)
       } finally {
         leave()
       }
@@ -131,7 +131,7 @@ export class SharedFlights<In, Out> {
       await this.#pond.result(id, { signal })
     } catch (error) {
       const ended = isMillpondError(error, 'JobFailed') || isMillpondError(error, 'PayloadNotDecodable')
-      if (signal.aborted || !(ended || isOver(error))) throw error
+      if (signal.aborted || !(ended || isGone(error))) throw error
     }
   }
 }
@@ -139,7 +139,7 @@ export class SharedFlights<In, Out> {
 const idOf = ({ id }: { id: string }): string => id
 
 /** The flight has gone without an answer: whoever began it has left, or its answer was kept no longer. */
-function isOver(error: unknown): boolean {
+function isGone(error: unknown): boolean {
   return error instanceof MillpondError && (error.code === 'JobCancelled' || error.code === 'JobUnknown')
 }
 
@@ -152,6 +152,6 @@ function thrown(error: unknown): unknown {
 
 /** Keys of flights may be of any length and hold anything. */
 function jobKey(key: string): string {
-  const plain = key.length > 0 && Buffer.byteLength(key) < LONGEST_KEY && key.isWellFormed() && !key.includes('\0')
+  const plain = key.length > 0 && Buffer.byteLength(key) < MAX_KEY_BYTES && key.isWellFormed() && !key.includes('\0')
   return plain ? `=${key}` : createHash('sha256').update(key, 'utf16le').digest('hex')
 }

@@ -7,7 +7,7 @@ interface Entry<Value> {
   expires: number
 }
 
-export interface KeptLimits {
+export interface TtlMapLimits {
   /** In ms; at least 1. */
   ttl: number
   entries: number
@@ -15,14 +15,14 @@ export interface KeptLimits {
   weight?: number
 }
 
-export class Kept<Value> {
+export class TtlMap<Value> {
   /** In the order in which they came. All live equally long, so that is also the order in which they expire. */
   readonly #entries = new Map<string, Entry<Value>>()
-  readonly #limits: KeptLimits
+  readonly #limits: TtlMapLimits
   #weight = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(limits: KeptLimits) {
+  constructor(limits: TtlMapLimits) {
     this.#limits = limits
   }
 

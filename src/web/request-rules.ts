@@ -65,7 +65,7 @@ const PARTICULAR: ReadonlySet<string> = new Set([
 ])
 
 /** Most names of headers that are remembered for having made a request personal. */
-const MOST_NAMES = 20
+const MAX_SEEN_NAMES = 20
 
 export interface HeaderNames {
   /** Names in any case: whose values are part of the key; that no answer depends on; that make a request personal after all. */
@@ -104,7 +104,7 @@ export class RequestRules {
       if (names.includes(name)) continue
       if (this.#personal.has(name)) return this.#refuse(name)
       if (this.#dividing.has(name)) lines.push(`${name}:${name === 'forwarded' ? withoutNodes(value) : value}\n`)
-      // Its value divides where the answer is not for every origin (`sharing.ts`).
+      // Its value divides where the answer is not for every origin (`shareable.ts`).
       else if (name === 'origin') lines.push('origin\n')
       else if (!this.#unkeyed.has(name) && !UNKEYED_PREFIXES.some((start) => name.startsWith(start))) {
         return this.#refuse(name)
@@ -114,7 +114,7 @@ export class RequestRules {
   }
 
   #refuse(name: string): undefined {
-    if (this.#seen.size < MOST_NAMES) this.#seen.add(name.slice(0, 100))
+    if (this.#seen.size < MAX_SEEN_NAMES) this.#seen.add(name.slice(0, 100))
   }
 }
 

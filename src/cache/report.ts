@@ -2,17 +2,17 @@
 import type { MillpondError } from '../errors.ts'
 import { sketch } from '../safe-error.ts'
 
-export type OnTrouble = (error: MillpondError, key: string) => void
+export type OnError = (error: MillpondError, key: string) => void
 
-/** Between warnings of the process, in ms: a server that is gone fails every call. */
-const QUIET = 60_000
+/** Milliseconds between warnings of the process: a server that is gone fails every call. */
+const WARNING_INTERVAL = 60_000
 
 /** @param onError unless given, a warning of the process, at most once a minute */
-export function trouble(onError: OnTrouble | undefined): OnTrouble {
+export function reporter(onError: OnError | undefined): OnError {
   let warnedAt = Number.NEGATIVE_INFINITY
   const warn = (text: string) => {
     const now = performance.now()
-    if (now - warnedAt < QUIET) return
+    if (now - warnedAt < WARNING_INTERVAL) return
     warnedAt = now
     process.emitWarning(`${text} (give onError to see all)`, { type: 'MillpondWarning' })
   }

@@ -1,0 +1,54 @@
+/** Bodies that are too large for one string: Redis' end at 512 MB, and long before that one command holds up all others. */
+import type { Client } from '../stores/redis/settings.ts'
+import type { Stored } from './stored.ts'
+
+/** What goes into one command. Redis copies it twice within a script, and does nothing else meanwhile. */
+export const CHUNK_BYTES = 16 * 1024 * 1024
+/** How many ms the chunks outlive their value, so that a reader that has begun can end. */
+const EXTRA_LIFE = 60_000
+
+interface Caller {
+  call<T>(send: (client: Client) => Promise<T>): Promise<T>
+}
+
+const nameOf = (prefix: string, { version }: Stored, chunk: number): string =>
+  `${prefix}${Buffer.from(version, 'latin1').toString('hex')}:${chunk}`
+
+/** One after the other, so that no more than one is in the client's buffers. @returns how many there are */
+export async function storeChunks(redis: Caller, prefix: string, stored: Stored, life: number): Promise<number> {
+  const { body } = stored
+  let chunk = 0
+  for (let at = 0; at < body.length; at += CHUNK_BYTES) {
+    const name = nameOf(prefix, stored, chunk++)
+    await redis.call((client) => client.set(name, body.subarray(at, at + CHUNK_BYTES), 'PX', life + EXTRA_LIFE))
+  }
+  return chunk
+}
+
+/** Of a value that was not stored after all. */
+export async function removeChunks(redis: Caller, prefix: string, stored: Stored, chunks: number): Promise<void> {
+  const names = Array.from({ length: chunks }, (_, chunk) => nameOf(prefix, stored, chunk))
+  await Promise.all(names.map((name) => redis.call((client) => client.unlink(name))))
+}
+
+/**
+ * @returns undefined where a chunk is missing
+ * @throws RangeError where the head does not fit the chunks
+ */
+export async function fetchChunks(redis: Caller, prefix: string, stored: Stored): Promise<Buffer | undefined> {
+  const { chunks, size } = stored
+  if (size > chunks * CHUNK_BYTES || size <= (chunks - 1) * CHUNK_BYTES) {
+    throw new RangeError(`${size} bytes in ${chunks} chunks`)
+  }
+  let body: Buffer | undefined
+  for (let chunk = 0; chunk < chunks; chunk++) {
+    const at = chunk * CHUNK_BYTES
+    const next = await redis.call((client) => client.getBuffer(nameOf(prefix, stored, chunk)))
+    if (next === null) return undefined
+    if (next.length !== Math.min(size - at, CHUNK_BYTES)) throw new RangeError(`a chunk of ${next.length} bytes`)
+    // Not before the first is there: the head is believed for no more than what it has shown.
+    body ??= Buffer.allocUnsafe(size)
+    next.copy(body, at)
+  }
+  return body
+}

@@ -1,0 +1,263 @@
+/** The cache's commands to Redis. Every call is answered within the time limit, and fails at once while Redis is known to be gone. */
+import { randomBytes } from 'node:crypto'
+import { MillpondError } from '../errors.ts'
+import { clientFor, connected } from '../stores/redis/client.ts'
+import { closed, isNoScript, isPassing, toMillpondError } from '../stores/redis/errors.ts'
+import { type Client, type Kind, type Settings, settingsOf } from '../stores/redis/settings.ts'
+import { CHUNK_BYTES, fetchChunks, removeChunks, storeChunks } from './chunks.ts'
+import { Names } from './names.ts'
+import type { CheckedCacheOptions } from './options.ts'
+import { ACQUIRE, APPEND, COMMIT, DROP, MARKER, PUT, RELEASE, RENEW, type Script, TABLE } from './scripts.ts'
+import { headOf, lifeOf, parseStored, START_BYTES, type Stored, VERSION_BYTES, versionOf } from './stored.ts'
+import type { StructureList } from './structures.ts'
+
+/** Milliseconds. A marker outlives every value that was stored under it: those live for 24 days at most. */
+const MARKER_LIFE = 50 * 24 * 3_600_000
+/** What its URL may hold; the other options of a cache are no options of Redis. */
+const CACHE: Kind = {
+  name: 'the URL of a cache',
+  known: ['prefix', 'timeout', 'cluster', 'client', 'db'],
+  prefix: 'cache',
+  timeout: 2000,
+}
+/** Milliseconds for which calls fail at once after one that was not answered in time. */
+const PAUSE = 1000
+/** Least milliseconds between two questions to a cluster about who has which slots. */
+const SLOTS_REFRESH_INTERVAL = 200
+/** A chunked value may be replaced while its chunks are fetched. */
+const READ_ATTEMPTS = 3
+
+export interface Found {
+  stored: Stored
+  /** Milliseconds since it was written. */
+  age: number
+}
+
+/** What is there is no value of ours, or damaged. */
+export interface Corrupt {
+  reason: string
+}
+
+/** A number: for how many ms another has the lock. */
+export type Acquired = 'ours' | 'changed' | number
+
+type Argument = string | number | Buffer
+
+export class RedisLayer implements StructureList {
+  readonly client: Client
+  readonly names: Names
+  readonly #settings: Settings
+  /** By `performance.now()`; calls before it are refused. */
+  #pausedUntil = 0
+  #slotsAskedAt = Number.NEGATIVE_INFINITY
+  #closed = false
+
+  private constructor(client: Client, names: Names, settings: Settings) {
+    this.client = client
+    this.names = names
+    this.#settings = settings
+  }
+
+  /** @throws InvalidOption, StoreUnavailable */
+  static async open(url: string, options: CheckedCacheOptions['redis']): Promise<RedisLayer> {
+    const settings = settingsOf(url, options, CACHE)
+    const client = await clientFor(settings)
+    try {
+      await connected(client, settings)
+      return new RedisLayer(client, new Names(settings.prefix), settings)
+    } catch (error) {
+      if (settings.client === undefined) client.disconnect()
+      throw error
+    }
+  }
+
+  /** Whether the last that was heard of it is good. */
+  get available(): boolean {
+    return !this.#closed && this.client.status === 'ready' && performance.now() >= this.#pausedUntil
+  }
+
+  /** @throws StoreUnavailable */
+  async read(key: string): Promise<Found | Corrupt | undefined> {
+    const name = this.names.value(key)
+    for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+      const replies = await this.call((client) => client.pipeline().getBuffer(name).pttl(name).exec())
+      const [error, bytes] = replies?.[0] ?? [new Error('Connection is closed.'), null]
+      if (isWrongType(error)) return { reason: 'it is no string' }
+      if (error !== null) throw this.#coded(error)
+      if (!Buffer.isBuffer(bytes)) return undefined
+      const left = Number(replies?.[1]?.[1])
+      try {
+        const stored = parseStored(bytes)
+        const life = lifeOf(stored)
+        if (!(left >= 0 && left <= life)) return { reason: `it has ${left} ms of ${life} left` }
+        const body = stored.chunks === 0 ? stored.body : await fetchChunks(this, this.names.chunks(key), stored)
+        if (body !== undefined) return { stored: { ...stored, body }, age: life - left }
+      } catch (error) {
+        if (error instanceof RangeError || error instanceof TypeError) return { reason: error.message }
+        throw error
+      }
+    }
+    return { reason: 'its chunks are not there' }
+  }
+
+  /** The version of what is there, without fetching all of it; undefined where nothing of ours is. @throws StoreUnavailable */
+  async check(key: string): Promise<string | undefined> {
+    const name = this.names.value(key)
+    try {
+      const start = await this.call((client) => client.getrangeBuffer(name, 0, START_BYTES - 1))
+      return start.length < START_BYTES ? undefined : versionOf(start)
+    } catch (error) {
+      if (isWrongType(error)) return undefined
+      throw error
+    }
+  }
+
+  /** @param seen the version that was read; null: something that is not ours */
+  async acquire(key: string, token: string, lease: number, seen: string | undefined | null): Promise<Acquired> {
+    const known = seen === null ? '*' : Buffer.from(seen ?? '', 'latin1')
+    const left = Number(await this.#run(ACQUIRE, ...this.#valueAndLock(key), token, lease, known))
+    return left === 0 ? 'ours' : left < 0 ? 'changed' : left
+  }
+
+  /** @returns whether the lock is still the token's */
+  async renew(key: string, token: string, lease: number): Promise<boolean> {
+    return Number(await this.#run(RENEW, this.names.lock(key), token, lease)) === 1
+  }
+
+  async release(key: string, token: string): Promise<void> {
+    await this.#run(RELEASE, this.names.lock(key), token, this.names.channel, key)
+  }
+
+  /** @returns whether it is stored; not if the lock is no longer the token's */
+  async commit(key: string, token: string, stored: Stored): Promise<boolean> {
+    const prefix = this.names.chunks(key)
+    const { life, value, chunks } = await this.#prepare(prefix, stored)
+    const done = Number(await this.#run(COMMIT, ...this.#valueAndLock(key), token, value, life, prefix)) === 1
+    // If they stay they expire; that the lock was lost has to be told in any case.
+    if (!done && chunks > 0) await removeChunks(this, prefix, stored, chunks).catch(() => undefined)
+    return done
+  }
+
+  async put(key: string, stored: Stored): Promise<void> {
+    const prefix = this.names.chunks(key)
+    const { life, value } = await this.#prepare(prefix, stored)
+    await this.#run(PUT, ...this.#valueAndLock(key), value, life, prefix, this.names.channel, key)
+  }
+
+  /** @returns whether there was a value */
+  async drop(key: string): Promise<boolean> {
+    return (await this.#drop(key, '')) === 1
+  }
+
+  /** For the lock's holder whose loader found that there is no value. @returns whether it is gone; not if the lock is no longer the token's */
+  async clear(key: string, token: string): Promise<boolean> {
+    return (await this.#drop(key, token)) >= 0
+  }
+
+  async #drop(key: string, token: string): Promise<number> {
+    const { names } = this
+    return Number(await this.#run(DROP, ...this.#valueAndLock(key), names.chunks(key), names.channel, key, token))
+  }
+
+  /** The tags' markers, made where there are none. */
+  markers(tags: readonly string[]): Promise<string[]> {
+    return Promise.all(
+      tags.map(async (tag) => {
+        const marker = await this.#run(MARKER, this.names.tag(tag), randomBytes(VERSION_BYTES), MARKER_LIFE)
+        return Buffer.isBuffer(marker) ? marker.toString('latin1') : ''
+      }),
+    )
+  }
+
+  /** Gives the tag another marker: every value that was stored under the old one is invalid. */
+  async renewMarker(tag: string): Promise<void> {
+    const marker = randomBytes(VERSION_BYTES)
+    await this.call((client) => client.set(this.names.tag(tag), marker, 'PX', MARKER_LIFE))
+  }
+
+  async load(freshId: string): Promise<readonly string[]> {
+    let list: unknown
+    try {
+      list = await this.#run(TABLE, this.names.structures, freshId)
+    } catch (error) {
+      if (isWrongType(error)) throw new TypeError('the list of structures is of another type')
+      throw error
+    }
+    if (!Array.isArray(list)) throw new TypeError('the list of structures is none')
+    return list.map(String)
+  }
+
+  async append(id: string, length: number, structures: readonly string[]): Promise<boolean> {
+    return Number(await this.#run(APPEND, this.names.structures, id, length, ...structures)) === 1
+  }
+
+  close(): void {
+    this.#closed = true
+    if (this.#settings.client === undefined) this.client.disconnect()
+  }
+
+  #valueAndLock(key: string): [string, string] {
+    return [this.names.value(key), this.names.lock(key)]
+  }
+
+  /** What is to be stored at the key itself, once the chunks are where they belong. */
+  async #prepare(prefix: string, stored: Stored): Promise<{ life: number; value: Buffer; chunks: number }> {
+    const life = lifeOf(stored)
+    if (stored.body.length <= CHUNK_BYTES) {
+      return { life, value: Buffer.concat([headOf(stored), stored.body]), chunks: 0 }
+    }
+    const chunks = await storeChunks(this, prefix, stored, life)
+    return { life, value: headOf({ ...stored, chunks }), chunks }
+  }
+
+  async #run({ sha, text, keys }: Script, ...values: Argument[]): Promise<unknown> {
+    try {
+      return await this.call((client) => client.callBuffer('evalsha', sha, keys, ...values))
+    } catch (error) {
+      if (!isNoScript(error instanceof MillpondError ? error.cause : error)) throw error
+      return this.call((client) => client.callBuffer('eval', text, keys, ...values))
+    }
+  }
+
+  /** Any command. @throws StoreUnavailable, StoreFull, StoreFailed, Closed */
+  async call<T>(send: (client: Client) => Promise<T>): Promise<T> {
+    const { timeout } = this.#settings
+    const now = performance.now()
+    if (this.#closed) throw closed()
+    if (now < this.#pausedUntil) throw this.#coded(new Error('Connection is closed. (it did not answer a moment ago)'))
+    // Only one call at a time finds out whether it is back; calls that come meanwhile do not wait for that.
+    if (this.#pausedUntil > 0) this.#pausedUntil = now + timeout
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      // Of a cluster the other nodes answer.
+      if (!('nodes' in this.client)) this.#pausedUntil = performance.now() + PAUSE
+      late.reject(new Error(`Command timed out after ${timeout} ms`))
+    }, timeout)
+    try {
+      const answer = await Promise.race([send(this.client), late.promise])
+      this.#pausedUntil = 0
+      return answer
+    } catch (error) {
+      if (isPassing(error)) this.#refreshSlots()
+      throw this.#coded(error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** A node that does not answer may have lost its slots to another, which nobody tells the client. */
+  #refreshSlots(): void {
+    const now = performance.now()
+    if (!('refreshSlotsCache' in this.client) || this.#closed) return
+    if (now < this.#slotsAskedAt + SLOTS_REFRESH_INTERVAL) return
+    this.#slotsAskedAt = now
+    this.client.refreshSlotsCache()
+  }
+
+  #coded(error: unknown): MillpondError {
+    if (this.#closed && isPassing(error)) return closed()
+    return toMillpondError(error, this.#settings.where)
+  }
+}
+
+const isWrongType = (error: unknown): boolean => /WRONGTYPE/.test(String(error))
