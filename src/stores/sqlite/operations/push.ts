@@ -1,0 +1,74 @@
+import type { NewJob, PushOutcome } from '../../../store.ts'
+import { text, type Value } from '../connection/values.ts'
+import { type JobList, jobsIn, type NotPushed } from '../wire.ts'
+import type { Context } from './context.ts'
+
+export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
+  if (!('ids' in jobs)) return pushEach(context, jobs)
+  return pushList(context, jobs) ? [] : pushEach(context, jobsIn(jobs))
+}
+
+/** False, and nothing is done, if not all can be stored. */
+function pushList({ statements, queues, now }: Context, { count, job, ids, bodies }: JobList): boolean {
+  const queue = queues.findOrCreate(job.queue)
+  if (queue.room < count) return false
+  const row = { ...columnsOf(job, queue, now), ids, bodies }
+  if (!statements.inSavepoint(() => statements.get('push/insert_list').run(row) === count)) return false
+  queue.move(null, row.state, count)
+  return true
+}
+
+function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[]): NotPushed {
+  const others: NotPushed = []
+  for (const [at, job] of jobs.entries()) {
+    const { id, queue: name, key, data } = job
+    const existing = (): PushOutcome | null => {
+      const row = statements.get('push/existing').get({ id, queue: name, key })
+      return row === undefined ? null : { status: 'existing', id: text(row.id) }
+    }
+    const queue = queues.findOrCreate(name)
+    if (queue.room <= 0) {
+      // A repeated push must not be refused for want of room: its job is in already.
+      others.push({ at, outcome: existing() ?? { status: 'full', id } })
+      continue
+    }
+    const row = { ...columnsOf(job, queue, now), id, key, encoding: data.encoding, data: data.body }
+    if (statements.get('push/insert').run(row) === 1) {
+      queue.move(null, row.state)
+      continue
+    }
+    const outcome = existing()
+    if (outcome === null) throw new Error(`millpond: job ${id} was not stored, and nothing stands in its way`)
+    others.push({ at, outcome })
+  }
+  return others
+}
+
+function columnsOf(job: NewJob, defaults: { attempts: number; timeout: number | null }, now: number) {
+  const due = Math.max(now, job.runAt ?? now + job.delay)
+  const { queue, priority, group, trace } = job
+  return {
+    ...{ queue, priority, group, trace, now },
+    state: due <= now ? ('waiting' as const) : ('scheduled' as const),
+    due_at: due,
+    attempts: job.attempts ?? defaults.attempts,
+    timeout: job.timeout ?? defaults.timeout,
+  } satisfies Record<string, Value>
+}
+
+/** Inside a transaction that others write in, too: an error leaves nothing of the push behind, and theirs as it was. */
+export function pushWithin(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
+  const { statements, queues } = context
+  let others: NotPushed = []
+  queues.write()
+  try {
+    statements.inSavepoint(() => {
+      others = push(context, jobs)
+      queues.write()
+      return true
+    })
+  } finally {
+    queues.forget()
+  }
+  return others
+}
