@@ -3,9 +3,9 @@
  * `node build/main.ts [FOLDER]`; the folder is `dist` unless given.
  *
  * In the sources these modules read files; here each is replaced by one that holds the texts:
- *   stores/STORE/contract.js      the SQL or Lua of `contract/STORE/`
+ *   stores/STORE/contract.js                 the SQL or Lua of `contract/STORE/`
  *   stores/sqlite/connection/thread-code.js  the thread with all that it imports, as a data: URL
- *   serve/version.js              the package's version
+ *   serve/version.js                         the package's version
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'

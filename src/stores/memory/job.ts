@@ -99,9 +99,8 @@ export class Job implements Linked<Job> {
   }
 }
 
-export function isFinal(state: JobState): state is FinalState {
-  return state === 'done' || state === 'dead' || state === 'cancelled'
-}
+export const isFinal = (state: JobState): state is FinalState =>
+  state === 'done' || state === 'dead' || state === 'cancelled'
 
 /** A claim as it is handed out: a copy, which alone knows the job that it is of. */
 export class Claim implements ClaimedJob {
@@ -141,17 +140,10 @@ export class Claim implements ClaimedJob {
 }
 
 /** Text cannot change under us; bytes can, so that they are copied on the way in and on the way out. */
-function copyBody(body: string | Uint8Array): string | Uint8Array {
-  return typeof body === 'string' ? body : new Uint8Array(body)
-}
+const copyBody = (body: string | Uint8Array): string | Uint8Array =>
+  typeof body === 'string' ? body : new Uint8Array(body)
 
-export function copyEncoded(encoded: Encoded | null): Encoded | null {
-  return encoded === null ? null : { encoding: encoded.encoding, body: copyBody(encoded.body) }
-}
+export const copyEncoded = (encoded: Encoded | null): Encoded | null =>
+  encoded === null ? null : { encoding: encoded.encoding, body: copyBody(encoded.body) }
 
-export function copyError(error: JobError | null): JobError | null {
-  if (error === null) return null
-  const copy: JobError = { code: error.code, name: error.name, message: error.message }
-  if (error.stack !== undefined) copy.stack = error.stack
-  return copy
-}
+export const copyError = (error: JobError | null): JobError | null => (error === null ? null : { ...error })

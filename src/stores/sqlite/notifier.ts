@@ -10,43 +10,33 @@ import type { QueueChanges } from './queues.ts'
 
 const POLL_INTERVAL = 10
 
-/** What is known of a queue. Our own commits do not change `data_version`, and are added to it. */
-interface Seen {
-  capacity: number | null
-  paused: boolean
-  /** Scheduled and waiting jobs. */
-  held: number
-  waiting: number
-  ready: number
-  finished: number
-  cancelled: number
+/** Of a queue that was not there before. Null of `capacity` is no limit. */
+const NOTHING: Row = {
+  capacity: null,
+  paused: 0,
+  scheduled: 0,
+  waiting: 0,
+  ready_total: 0,
+  finished_total: 0,
+  cancelled_total: 0,
 }
 
-const NOTHING: Seen = { capacity: null, paused: false, held: 0, waiting: 0, ready: 0, finished: 0, cancelled: 0 }
-
-const seenIn = (row: Row): Seen => ({
-  capacity: integerOrNull(row.capacity),
-  paused: integer(row.paused) !== 0,
-  held: integer(row.scheduled) + integer(row.waiting),
-  waiting: integer(row.waiting),
-  ready: integer(row.ready_total),
-  finished: integer(row.finished_total),
-  cancelled: integer(row.cancelled_total),
-})
+const held = (row: Row): number => integer(row.scheduled) + integer(row.waiting)
 
 /** What another connection did to a queue between two looks. */
-function bellsBetween(queue: string, before: Seen, after: Seen): Bell[] {
+function bellsBetween(queue: string, before: Row, after: Row): Bell[] {
   const bells: Bell[] = []
-  const resumed = before.paused && !after.paused
-  if (after.waiting > 0 && (after.ready !== before.ready || resumed)) bells.push({ kind: 'work', queue })
-  if (after.finished !== before.finished) bells.push({ kind: 'finished', queue })
-  if (after.cancelled !== before.cancelled) bells.push({ kind: 'cancelled', queue })
-  const isLimited = before.capacity !== null || after.capacity !== null
-  const hasRoom = after.capacity === null || after.held < after.capacity
-  // A job that was pushed and claimed between two looks leaves no trace but in `ready`.
-  const hasMoved = before.capacity !== after.capacity || before.ready !== after.ready || before.held !== after.held
+  const hasChanged = (column: string): boolean => before[column] !== after[column]
+  const isResumed = hasChanged('paused') && after.paused === 0
+  if (integer(after.waiting) > 0 && (hasChanged('ready_total') || isResumed)) bells.push({ kind: 'work', queue })
+  if (hasChanged('finished_total')) bells.push({ kind: 'finished', queue })
+  if (hasChanged('cancelled_total')) bells.push({ kind: 'cancelled', queue })
+  const capacity = integerOrNull(after.capacity)
+  const isLimited = before.capacity !== null || capacity !== null
+  // A job that was pushed and claimed between two looks leaves no trace but in `ready_total`.
+  const hasMoved = hasChanged('capacity') || hasChanged('ready_total') || held(before) !== held(after)
   // Also where the queue was not full before: pushes of this process may have met the limit since the last look.
-  if (isLimited && hasMoved && hasRoom) bells.push({ kind: 'room', queue })
+  if (isLimited && hasMoved && (capacity === null || held(after) < capacity)) bells.push({ kind: 'room', queue })
   return bells
 }
 
@@ -61,7 +51,8 @@ export class Notifier {
   readonly #statements: Statements
   readonly #version: () => unknown
   readonly #ring: (bells: Bell[]) => void
-  #seen = new Map<string, Seen>()
+  /** The queues' rows. Our own commits do not change `data_version`, and are added here. */
+  #seen = new Map<string, Row>()
   #lastVersion: unknown
   #timer: NodeJS.Timeout | null = null
 
@@ -86,14 +77,13 @@ export class Notifier {
     if (this.#timer === null) return []
     for (const { name, counts, totals } of queues) {
       const seen = this.#seen.get(name) ?? NOTHING
-      const waiting = counts.get('waiting') ?? 0
       this.#seen.set(name, {
         ...seen,
-        held: seen.held + waiting + (counts.get('scheduled') ?? 0),
-        waiting: seen.waiting + waiting,
-        ready: seen.ready + totals.ready,
-        finished: seen.finished + totals.finished,
-        cancelled: seen.cancelled + totals.cancelled,
+        scheduled: integer(seen.scheduled) + (counts.get('scheduled') ?? 0),
+        waiting: integer(seen.waiting) + (counts.get('waiting') ?? 0),
+        ready_total: integer(seen.ready_total) + totals.ready,
+        finished_total: integer(seen.finished_total) + totals.finished,
+        cancelled_total: integer(seen.cancelled_total) + totals.cancelled,
       })
     }
     return queues.flatMap(bellsOf)
@@ -114,7 +104,7 @@ export class Notifier {
   #look(): Bell[] {
     const before = this.#seen
     const rows = this.#statements.get('counts/watch').all()
-    this.#seen = new Map(rows.map((row) => [text(row.name), seenIn(row)]))
+    this.#seen = new Map(rows.map((row) => [text(row.name), row]))
     return [...this.#seen].flatMap(([name, after]) => bellsBetween(name, before.get(name) ?? NOTHING, after))
   }
 }

@@ -11,15 +11,19 @@ export const DEFAULT_LEASE = 30_000
 
 const isHeld = (state: JobState | null): boolean => state === 'scheduled' || state === 'waiting'
 
+const settingsFrom = (row: Row) => ({
+  capacity: integerOrNull(row.capacity),
+  keepDone: integer(row.keep_done),
+  keepDead: integer(row.keep_dead),
+  paused: integer(row.paused) !== 0,
+  attempts: integer(row.attempts),
+  timeout: integerOrNull(row.timeout),
+  lease: integer(row.lease),
+})
+
 export class QueueChanges {
   readonly name: string
-  readonly capacity: number | null
-  readonly keepDone: number
-  readonly keepDead: number
-  readonly paused: boolean
-  readonly attempts: number
-  readonly timeout: number | null
-  readonly lease: number
+  readonly settings: ReturnType<typeof settingsFrom>
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
   /** To be rung after the commit, beside those for `finished` and `cancelled`. */
@@ -34,18 +38,13 @@ export class QueueChanges {
 
   constructor(name: string, row: Row) {
     this.name = name
-    this.capacity = integerOrNull(row.capacity)
-    this.keepDone = integer(row.keep_done)
-    this.keepDead = integer(row.keep_dead)
-    this.paused = integer(row.paused) !== 0
-    this.attempts = integer(row.attempts)
-    this.timeout = integerOrNull(row.timeout)
-    this.lease = integer(row.lease)
-    this.room = this.capacity === null ? Number.POSITIVE_INFINITY : this.capacity - integer(row.held)
+    this.settings = settingsFrom(row)
+    const { capacity } = this.settings
+    this.room = capacity === null ? Number.POSITIVE_INFINITY : capacity - integer(row.held)
   }
 
   keeps(state: FinalState): boolean {
-    return (state === 'done' ? this.keepDone : this.keepDead) > 0
+    return (state === 'done' ? this.settings.keepDone : this.settings.keepDead) > 0
   }
 
   /** `count` jobs went from one state to another; null: from, or to, not being there. */
@@ -53,7 +52,7 @@ export class QueueChanges {
     if (from !== null) this.#change(from, -count)
     if (to !== null) this.#change(to, count)
     // Another job may have taken the place that one left, but a push between the two met a full queue.
-    if (this.capacity !== null && isHeld(from) && !isHeld(to) && count > 0) this.bells.add('room')
+    if (this.settings.capacity !== null && isHeld(from) && !isHeld(to) && count > 0) this.bells.add('room')
     if (to !== 'waiting' || count === 0) return
     this.totals.ready += count
     this.bells.add('work')

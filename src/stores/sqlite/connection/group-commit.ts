@@ -20,10 +20,9 @@ import { OPERATIONS, READING, REPEATABLE } from '../operations/index.ts'
 import { pushWithin } from '../operations/push.ts'
 import { type QueueChanges, Queues } from '../queues.ts'
 import type { Settings } from '../settings.ts'
-import { HandlerQueries } from './query.ts'
+import { query } from './query.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
-import type { Row } from './values.ts'
 import { whileBusy } from './while-busy.ts'
 import type { WriteAheadLog } from './write-ahead-log.ts'
 
@@ -66,7 +65,6 @@ export class GroupCommit {
   readonly #log: Pick<WriteAheadLog, 'sync'> | null
   readonly #reports: Reports
   readonly #context: Omit<Context, 'now'>
-  readonly #queries: HandlerQueries
   readonly #begin
   readonly #commit
   #waiting: Request[] = []
@@ -84,7 +82,6 @@ export class GroupCommit {
   ) {
     const statements = new Statements(db)
     this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor }
-    this.#queries = new HandlerQueries(db)
     this.#db = db
     this.#settings = settings
     this.#log = log
@@ -160,16 +157,16 @@ export class GroupCommit {
 
   #commitAll(group: readonly OperationRequest[], answers: Answer[]): void {
     let done: Answer[]
-    let performing = false
+    let executing = false
     try {
       this.#beginNow()
-      performing = true
-      done = group.map((request) => ({ seq: request.seq, output: this.#perform(request) }))
-      performing = false
+      executing = true
+      done = group.map((request) => ({ seq: request.seq, output: this.#execute(request) }))
+      executing = false
       this.#commitNow()
     } catch (error) {
       this.#undo()
-      if (performing && group.length > 1) for (const request of group) this.#commitAll([request], answers)
+      if (executing && group.length > 1) for (const request of group) this.#commitAll([request], answers)
       else answers.push(...group.map(({ seq }) => this.#rejected(seq, error)))
       return
     }
@@ -202,7 +199,7 @@ export class GroupCommit {
     return { ...this.#context, now: now ?? Date.now() }
   }
 
-  #perform<O extends Operation>(request: RequestOf<O>): unknown {
+  #execute<O extends Operation>(request: RequestOf<O>): unknown {
     return HANDLERS[request.op](this.#contextOf(request), request.input)
   }
 
@@ -289,7 +286,10 @@ export class GroupCommit {
     const { seq } = request
     if (isEnd(request)) this.#leave(open)
     try {
-      if (request.op === 'query') return { seq, output: this.#query(request.input) }
+      if (request.op === 'query') {
+        const { text, params } = request.input
+        return { seq, output: query(this.#db, text, params) }
+      }
       if (request.op === 'push') return { seq, output: pushWithin(this.#contextOf(request), request.input) }
       if (request.op !== 'complete') {
         this.#undo()
@@ -307,10 +307,6 @@ export class GroupCommit {
       else if (!this.#db.isTransaction) this.#breakOff(open, `SQLite rolled it back: ${safeText(error)}`)
       return this.#rejected(seq, error)
     }
-  }
-
-  #query({ text, params }: Inputs['query']): Row[] {
-    return this.#queries.run(text, params)
   }
 
   #leave(open: OpenTransaction): void {

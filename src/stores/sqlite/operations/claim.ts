@@ -10,8 +10,8 @@ type ClaimedRows = Omit<Claimed, 'jobs'> & { jobs: ClaimedRow[] }
 export function claim(context: Context, { queue: name, worker, limit, lease: asked }: ClaimRequest): ClaimedRows {
   const { statements, queues, fenceFloor, now } = context
   const queue = queues.find(name)
-  const lease = asked ?? queue?.lease ?? DEFAULT_LEASE
-  if (queue === null || queue.paused) return { now, lease, jobs: [], retryAfter: null }
+  const lease = asked ?? queue?.settings.lease ?? DEFAULT_LEASE
+  if (queue === null || queue.settings.paused) return { now, lease, jobs: [], retryAfter: null }
   const parameters = { queue: name, worker, limit, now, lease_until: now + lease, floor: fenceFloor }
   const rows = statements.get('claim/claim').all(parameters)
   queue.move('waiting', 'running', rows.length)

@@ -12,7 +12,7 @@ export function extend(
   { statements, queues, now }: Context,
   { queue, lease: asked, extensions }: Extensions,
 ): ExtendOutcome[] {
-  const lease = asked ?? queues.find(queue)?.lease ?? DEFAULT_LEASE
+  const lease = asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE
   return extensions.map(({ id, fence, progress }) => {
     const hold = { queue, id, fence }
     const changed = statements.get('extend/extend').run({

@@ -12,7 +12,7 @@ export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPu
 function pushList({ statements, queues, now }: Context, { count, job, ids, bodies }: JobList): boolean {
   const queue = queues.findOrCreate(job.queue)
   if (queue.room < count) return false
-  const row = { ...columnsOf(job, queue, now), ids, bodies }
+  const row = { ...columnsOf(job, queue.settings, now), ids, bodies }
   if (!statements.inSavepoint(() => statements.get('push/insert_list').run(row) === count)) return false
   queue.move(null, row.state, count)
   return true
@@ -32,7 +32,7 @@ function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[])
       others.push({ at, outcome: existing() ?? { status: 'full', id } })
       continue
     }
-    const row = { ...columnsOf(job, queue, now), id, key, encoding: data.encoding, data: data.body }
+    const row = { ...columnsOf(job, queue.settings, now), id, key, encoding: data.encoding, data: data.body }
     if (statements.get('push/insert').run(row) === 1) {
       queue.move(null, row.state)
       continue
