@@ -47,9 +47,9 @@ export class Statement {
   }
 
   #bind(parameters: Parameters): Value[] {
-    for (const [at, name] of this.#names.entries()) {
-      const value = parameters[name]
-      if (value === undefined) throw new TypeError(`millpond: no value for :${name}`)
+    for (let at = 0; at < this.#names.length; at++) {
+      const value = parameters[this.#names[at] ?? '']
+      if (value === undefined) throw new TypeError(`millpond: no value for :${this.#names[at]}`)
       this.#values[at] = value
     }
     return this.#values

@@ -5,17 +5,25 @@ import type { Context } from './context.ts'
 
 export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
   if (!('ids' in jobs)) return pushEach(context, jobs)
-  return pushList(context, jobs) ? [] : pushEach(context, jobsIn(jobs))
+  const hasRoom = context.queues.findOrCreate(jobs.job.queue).room >= jobs.count
+  return hasRoom ? pushList(context, jobs) : pushEach(context, jobsIn(jobs))
 }
 
-/** False, and nothing is done, if not all can be stored. */
-function pushList({ statements, queues, now }: Context, { count, job, ids, bodies }: JobList): boolean {
+function pushList({ statements, queues, now }: Context, list: JobList): NotPushed {
+  const { count, job, ids, bodies } = list
   const queue = queues.findOrCreate(job.queue)
-  if (queue.room < count) return false
   const row = { ...columnsOf(job, queue.settings, now), ids, bodies }
-  if (!statements.inSavepoint(() => statements.get('push/insert_list').run(row) === count)) return false
-  queue.move(null, row.state, count)
-  return true
+  const stored = statements.get('push/insert_list').run(row)
+  queue.move(null, row.state, stored)
+  if (stored === count) return []
+  const pushed = jobsIn(list).map(({ id }) => id)
+  const known = statements.get('push/known').all({ ids: JSON.stringify(pushed), stored })
+  const seen = new Set(known.map(({ id }) => text(id)))
+  return pushed.flatMap((id, at) => {
+    const isKnown = seen.has(id)
+    seen.add(id)
+    return isKnown ? [{ at, outcome: { status: 'existing', id } }] : []
+  })
 }
 
 function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[]): NotPushed {

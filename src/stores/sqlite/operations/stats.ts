@@ -27,17 +27,11 @@ export function stats(context: Context, request: { queue?: string; minutes?: num
     const one = byName.get(text(row.queue))
     if (one !== undefined) one.counts[stateFrom(row.state)] = integer(row.count)
   }
-  for (const one of all) if (one.counts.waiting > 0) one.oldestWaiting = oldest(context, one.queue)
+  for (const one of all) {
+    if (one.counts.waiting > 0)
+      one.oldestWaiting = now - integer(statements.get('stats/oldest').get({ queue: one.queue })?.due_at)
+  }
   return all
-}
-
-const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-
-function oldest({ statements, now }: Context, queue: string): number | null {
-  const due = PRIORITIES.flatMap(
-    (priority) => integerOrNull(statements.get('stats/oldest').get({ queue, priority })?.due_at) ?? [],
-  )
-  return due.length === 0 ? null : now - Math.min(...due)
 }
 
 function metricFrom(value: unknown): Metric {

@@ -6,21 +6,11 @@ import type { Context } from './context.ts'
 const MINUTES_KEPT = 60
 const oldestKept = (now: number): number => Math.floor(now / 60_000) - MINUTES_KEPT + 1
 
-/** What a queue has for a sweep to do: `look` tells when the earliest job of each kind was due, or finished. */
-function dueIn(row: Row, now: number) {
-  const isPast = (column: string, keep = 0): boolean =>
-    (integerOrNull(row[column]) ?? Number.POSITIVE_INFINITY) + keep <= now
-  const keep = { done: integer(row.keep_done), dead: integer(row.keep_dead), cancelled: integer(row.keep_dead) }
-  return {
-    promote: isPast('due_at'),
-    lost: isPast('lease_until'),
-    expire: (['done', 'dead', 'cancelled'] as const)
-      .filter((state) => isPast(`${state}_at`, keep[state]))
-      .map((state) => ({ state, until: now - keep[state] })),
-  }
-}
+const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 
-const hasWork = ({ promote, lost, expire }: ReturnType<typeof dueIn>) => promote || lost || expire.length > 0
+/** Columns of `look` that tell what there is to do. */
+const KINDS = ['promote', 'lost', ...FINAL_STATES]
+const hasWork = (row: Row): boolean => KINDS.some((kind) => row[kind] === 1)
 
 const idleIn = (rows: readonly Row[]): string[] => rows.flatMap((row) => (row.idle === 1 ? [text(row.name)] : []))
 
@@ -39,30 +29,30 @@ function sweptNothing(rows: readonly Row[], now: number): Swept {
 /** The answer of a sweep that finds nothing to do; undefined: there is something. Only reads. */
 export function sweepNothing(context: Context, _limit: number): Swept | undefined {
   const { statements, idle, now } = context
-  const rows = statements.get('sweep/look').all()
-  if (rows.some((row) => hasWork(dueIn(row, now)))) return undefined
+  const rows = statements.get('sweep/look').all({ now })
+  if (rows.some(hasWork)) return undefined
   if (hasOldMinutes(context) || idle.found(idleIn(rows), now).length > 0) return undefined
   return sweptNothing(rows, now)
 }
 
 export function sweep(context: Context, limit: number): Swept {
   const { statements, queues, idle, now } = context
-  const rows = statements.get('sweep/look').all()
+  const rows = statements.get('sweep/look').all({ now })
   let promoted = 0
   let expired = 0
   const lost: Swept['lost'] = []
   for (const row of rows) {
-    const due = dueIn(row, now)
-    if (!hasWork(due)) continue
+    if (!hasWork(row)) continue
     const queue = text(row.name)
     const changes = queues.findOrCreate(queue)
-    if (due.promote) {
+    if (row.promote === 1) {
       const count = statements.get('sweep/promote').run({ queue, now, limit: limit - promoted })
       changes.move('scheduled', 'waiting', count)
       promoted += count
     }
-    if (due.lost) lost.push(...takeBack(context, changes, limit - lost.length))
-    for (const { state, until } of due.expire) {
+    if (row.lost === 1) lost.push(...takeBack(context, changes, limit - lost.length))
+    for (const state of FINAL_STATES.filter((one) => row[one] === 1)) {
+      const until = now - integer(state === 'done' ? row.keep_done : row.keep_dead)
       const count = statements.get('sweep/expire').run({ queue, state, until, limit: limit - expired })
       changes.move(state, null, count)
       expired += count
@@ -71,7 +61,7 @@ export function sweep(context: Context, limit: number): Swept {
   removeQueues(context, idle.found(idleIn(rows), now))
   if (hasOldMinutes(context)) statements.get('sweep/forget_minutes').run({ minute: oldestKept(now) })
   const more = promoted >= limit || lost.length >= limit || expired >= limit
-  return { ...sweptNothing(statements.get('sweep/look').all(), now), lost, promoted, expired, more }
+  return { ...sweptNothing(statements.get('sweep/look').all({ now }), now), lost, promoted, expired, more }
 }
 
 function takeBack({ statements, now }: Context, queue: QueueChanges, limit: number): Swept['lost'] {
