@@ -100,11 +100,11 @@ function encodingFrom(value: unknown): Encoding {
   throw new TypeError(`millpond: ${String(value)} is no encoding`)
 }
 
-/** What `claim.sql` tells of a job, as JSON, and the job's data. */
-export type ClaimedRow = [facts: Value, data: Value]
-
-/** In the order in which they are to run. */
-export function claimedJobs(claimed: readonly ClaimedRow[]): ClaimedJob[] {
+/**
+ * In the order in which they are to run.
+ * @param claimed per job what `claim.sql` tells of it, as JSON, and its data
+ */
+export function claimedJobs(claimed: readonly Value[][]): ClaimedJob[] {
   const rows = claimed.map(([json, data]) => ({ facts: factsFrom(json), data }))
   rows.sort((a, b) => integer(b.facts[0]) - integer(a.facts[0]) || integer(a.facts[1]) - integer(b.facts[1]))
   return rows.map(({ facts, data }) => ({
@@ -123,7 +123,7 @@ export function claimedJobs(claimed: readonly ClaimedRow[]): ClaimedJob[] {
   }))
 }
 
-function factsFrom(json: Value): unknown[] {
+function factsFrom(json: unknown): unknown[] {
   const facts: unknown = JSON.parse(text(json))
   if (!Array.isArray(facts)) throw new TypeError('millpond: a claimed job is no list')
   return facts

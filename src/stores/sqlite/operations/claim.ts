@@ -1,11 +1,10 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
-import { integer, integerOrNull, text, type Value } from '../connection/values.ts'
+import { integer, integerOrNull, type Value } from '../connection/values.ts'
 import { DEFAULT_LEASE } from '../queues.ts'
-import type { ClaimedRow } from '../wire.ts'
 import type { Context } from './context.ts'
 
-/** The jobs are in no order. */
-type ClaimedRows = Omit<Claimed, 'jobs'> & { jobs: ClaimedRow[] }
+/** Per job the two columns of `claim.sql`, in no order. */
+type ClaimedRows = Omit<Claimed, 'jobs'> & { jobs: Value[][] }
 
 export function claim(context: Context, { queue: name, worker, limit, lease: asked }: ClaimRequest): ClaimedRows {
   const { statements, queues, fenceFloor, now } = context
@@ -13,13 +12,10 @@ export function claim(context: Context, { queue: name, worker, limit, lease: ask
   const lease = asked ?? queue?.settings.lease ?? DEFAULT_LEASE
   if (queue === null || queue.settings.paused) return { now, lease, jobs: [], retryAfter: null }
   const parameters = { queue: name, worker, limit, now, lease_until: now + lease, floor: fenceFloor }
-  const rows = statements.get('claim/claim').all(parameters)
-  queue.move('waiting', 'running', rows.length)
-  const jobs = rows.map((row): ClaimedRow => [text(row.job), dataFrom(row.data)])
+  const jobs = statements.get('claim/claim').lists(parameters)
+  queue.move('waiting', 'running', jobs.length)
   return { now, lease, jobs, retryAfter: jobs.length < limit ? nextDue(context, name) : null }
 }
-
-const dataFrom = (value: unknown): Value => (value instanceof Uint8Array ? value : text(value))
 
 /** The answer to a claim that finds nothing; undefined: it might find something. Only reads. */
 export function claimNothing(context: Context, { queue, lease }: ClaimRequest): ClaimedRows | undefined {

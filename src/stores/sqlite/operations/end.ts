@@ -36,18 +36,17 @@ function completeEach(
   completions: readonly Completion[],
 ): number[] {
   const queue = queues.find(name)
-  const keeps = queue?.keeps('done') === true
-  return completions.flatMap(({ id, fence, result }, at) => {
+  const keep = queue?.keeps('done') === true ? statements.get('complete/keep') : null
+  const remove = statements.get('complete/remove')
+  const stale: number[] = []
+  for (const [at, { id, fence, result }] of completions.entries()) {
     const hold = { queue: name, id, fence }
-    const changed = keeps
-      ? statements
-          .get('complete/keep')
-          .run({ ...hold, now, encoding: result?.encoding ?? null, result: result?.body ?? null })
-      : statements.get('complete/remove').run(hold)
-    if (changed !== 1) return [at]
-    queue?.finish('running', 'done', [id])
-    return []
-  })
+    const kept = { ...hold, now, encoding: result?.encoding ?? null, result: result?.body ?? null }
+    const changed = keep?.run(kept) ?? remove.run(hold)
+    if (changed === 1) queue?.finish('running', 'done', [id])
+    else stale.push(at)
+  }
+  return stale
 }
 
 export function fail(

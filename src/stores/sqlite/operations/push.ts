@@ -27,25 +27,26 @@ function pushList({ statements, queues, now }: Context, list: JobList): NotPushe
 }
 
 function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[]): NotPushed {
+  const insert = statements.get('push/insert')
   const others: NotPushed = []
+  const existing = ({ id, queue, key }: NewJob): PushOutcome | null => {
+    const row = statements.get('push/existing').get({ id, queue, key })
+    return row === undefined ? null : { status: 'existing', id: text(row.id) }
+  }
   for (const [at, job] of jobs.entries()) {
-    const { id, queue: name, key, data } = job
-    const existing = (): PushOutcome | null => {
-      const row = statements.get('push/existing').get({ id, queue: name, key })
-      return row === undefined ? null : { status: 'existing', id: text(row.id) }
-    }
-    const queue = queues.findOrCreate(name)
+    const { id, key, data } = job
+    const queue = queues.findOrCreate(job.queue)
     if (queue.room <= 0) {
       // A repeated push must not be refused for want of room: its job is in already.
-      others.push({ at, outcome: existing() ?? { status: 'full', id } })
+      others.push({ at, outcome: existing(job) ?? { status: 'full', id } })
       continue
     }
-    const row = { ...columnsOf(job, queue.settings, now), id, key, encoding: data.encoding, data: data.body }
-    if (statements.get('push/insert').run(row) === 1) {
+    const row = columnsOf(job, queue.settings, now)
+    if (insert.run({ ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
       queue.move(null, row.state)
       continue
     }
-    const outcome = existing()
+    const outcome = existing(job)
     if (outcome === null) throw new Error(`millpond: job ${id} was not stored, and nothing stands in its way`)
     others.push({ at, outcome })
   }
@@ -54,9 +55,12 @@ function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[])
 
 function columnsOf(job: NewJob, defaults: { attempts: number; timeout: number | null }, now: number) {
   const due = Math.max(now, job.runAt ?? now + job.delay)
-  const { queue, priority, group, trace } = job
   return {
-    ...{ queue, priority, group, trace, now },
+    queue: job.queue,
+    priority: job.priority,
+    group: job.group,
+    trace: job.trace,
+    now,
     state: due <= now ? ('waiting' as const) : ('scheduled' as const),
     due_at: due,
     attempts: job.attempts ?? defaults.attempts,
