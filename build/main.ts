@@ -3,10 +3,10 @@
  * `node build/main.ts [FOLDER]`; the folder is `dist` unless given.
  *
  * In the sources these modules read files; here each is replaced by one that holds the texts:
- *   stores/STORE/contract.js      the SQL or Lua of `contract/STORE/`
- *   cache/contract.js             the Lua of `contract/cache/`
- *   stores/sqlite/thread-code.js  the thread with all that it imports, as a data: URL
- *   serve/version.js              the package's version
+ *   stores/STORE/contract.js                 the SQL or Lua of `contract/STORE/`
+ *   cache/contract.js                        the Lua of `contract/cache/`
+ *   stores/sqlite/connection/thread-code.js  the thread with all that it imports, as a data: URL
+ *   serve/version.js                         the package's version
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -46,7 +46,7 @@ const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 write('serve/version.js', 'Of this package.', `export const version = () => ${JSON.stringify(version)};`)
 
 const thread = await build({
-  entryPoints: [inFolder('stores/sqlite/thread.js')],
+  entryPoints: [inFolder('stores/sqlite/connection/thread.js')],
   bundle: true,
   format: 'esm',
   platform: 'node',
@@ -55,15 +55,15 @@ const thread = await build({
   write: false,
   logLevel: 'error',
   // In stack traces this name stands for the whole URL.
-  footer: { js: '//# sourceURL=millpond/stores/sqlite/thread.js' },
+  footer: { js: '//# sourceURL=millpond/stores/sqlite/connection/thread.js' },
 })
 const code = JSON.stringify(thread.outputFiles[0]?.text)
 write(
-  'stores/sqlite/thread-code.js',
+  'stores/sqlite/connection/thread-code.js',
   'The thread with all that it imports.',
   `const CODE = ${code};\nexport const THREAD = new URL(\`data:text/javascript;base64,\${Buffer.from(CODE).toString('base64')}\`);`,
 )
 // They are in thread-code.js, and nothing else imports them; the readers of files are of no use.
-for (const name of ['stores/sqlite/thread', 'stores/texts']) {
+for (const name of ['stores/sqlite/connection/thread', 'stores/texts']) {
   for (const ending of ['.js', '.d.ts']) rmSync(inFolder(name + ending))
 }

@@ -4,8 +4,8 @@ import { MillpondError } from './errors.ts'
 import type { OpenStore, Store, StoreOptions } from './store.ts'
 
 const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
-  memory: () => import('./stores/memory.ts'),
-  sqlite: () => import('./stores/sqlite.ts'),
+  memory: () => import('./stores/memory/index.ts'),
+  sqlite: () => import('./stores/sqlite/index.ts'),
   redis: () => import('./stores/redis.ts'),
   rediss: () => import('./stores/redis.ts'),
   postgres: () => import('./stores/postgres.ts'),

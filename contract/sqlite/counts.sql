@@ -6,7 +6,6 @@
 -- @statement queue
 -- held: scheduled and waiting jobs, which the capacity bounds; 0 where there is none.
 select name, capacity, keep_done, keep_dead, paused, attempts, timeout, lease,
-  backoff_base, backoff_factor, backoff_max, backoff_jitter,
   case when capacity is null then 0 else (
     select coalesce(sum(count), 0) from millpond_counts where queue = name and state in ('scheduled', 'waiting')
   ) end as held

@@ -14,8 +14,10 @@ where id = :id and fence = :fence and state = 'running' and queue = :queue
 returning state
 
 -- @statement attempt
--- Which attempt failed, for a delay by the queue's policy; no row: stale. Run before `fail`.
-select attempt from millpond_jobs where id = :id and fence = :fence and state = 'running' and queue = :queue
+-- Which attempt failed, and the queue's policy, for the delay `backoff`; no row: stale. Run before `fail`.
+select attempt, backoff_base, backoff_factor, backoff_max, backoff_jitter
+from millpond_jobs join millpond_queues on name = queue
+where id = :id and fence = :fence and state = 'running' and queue = :queue
 
 -- @statement remove
 delete from millpond_jobs where id = :id

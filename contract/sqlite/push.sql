@@ -12,10 +12,11 @@ values
   (:id, :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :key, :group, :trace, :encoding, coalesce(:data, x''))
 on conflict do nothing
 
--- @statement insert_alike
+-- @statement insert_list
 -- In:  jobs that differ in id and data alone, without keys: `bodies`, a JSON list of their data, which is JSON as text itself; `ids`, the
 --      ids one after the other, 36 characters each. (A list of pairs takes a quarter more: each pair would be written out and read again.)
 -- Out: changes = how many were stored. If fewer than there are, `known` tells which ids were there before.
+-- Only where the queue has room for all.
 insert into millpond_jobs
   (id, queue, state, priority, attempts, pushed_at, due_at, timeout, "group", trace, encoding, data)
 select
@@ -36,13 +37,3 @@ union all
 select id from millpond_jobs
 where queue = :queue and key = :key and key is not null and state in ('scheduled', 'waiting', 'running')
 limit 1
-
--- @statement savepoint
--- Around the push where the transaction is the caller's: an error then leaves nothing of the push behind.
-savepoint millpond_push
-
--- @statement release
-release millpond_push
-
--- @statement undo
-rollback to millpond_push

@@ -4,7 +4,7 @@
 -- Invariant: place, fence and last error are kept; the attempts begin anew.
 
 -- @statement look
-select queue, state from millpond_jobs where id = :id and state in ('dead', 'cancelled')
+select id, queue, state from millpond_jobs where id = :id and state in ('dead', 'cancelled')
 
 -- @statement dead
 -- Those whose key a live job has are left out here, so that they cannot fill the limit and hide others for ever.

@@ -12,14 +12,16 @@ order by name
 select queue, state, count from millpond_counts where :queue is null or queue = :queue
 
 -- @statement oldest
--- The earliest time due among the first 64 by place of one priority (0 to 9). Jobs come due nearly in the order of
--- their places, so this is exact for short queues and close for long ones; an index of its own would tax every claim.
-select min(due_at) as due_at from (
-  select due_at from millpond_jobs indexed by millpond_waiting
-  where queue = :queue and state = 'waiting' and priority = :priority
-  order by seq
-  limit 64
-)
+-- The earliest time due among the first 64 by place of each priority. Jobs come due nearly in the order of their places, so
+-- this is exact for short queues and close for long ones; an index of its own would tax every claim.
+select min((
+  select min(due_at) from (
+    select due_at from millpond_jobs indexed by millpond_waiting
+    where queue = :queue and state = 'waiting' and priority = each.value
+    order by seq
+    limit 64
+  )
+)) as due_at from json_each('[0,1,2,3,4,5,6,7,8,9]') as each
 
 -- @statement histograms
 select queue, priority, metric, bucket, sum(count) as count

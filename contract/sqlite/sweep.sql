@@ -1,21 +1,32 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
--- Out: `look`: per queue the earliest of each kind, so that only queues with something to do are written to, and whether it is idle: without
---      a job, and with each setting at its default;
+-- Out: `look`: per queue what there is to do, so that only queues with something to do are written to (1 or 0 each: due jobs to promote, leases
+--      that ended, and done, dead, cancelled jobs that were kept long enough); when its next scheduled job is due; whether it is idle: without a
+--      job, and with each setting at its default;
 --      changes of `promote` and `expire`: how many; rows of `lost`.
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
 -- @statement look
-select name, keep_done, keep_dead,
-  capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
-    and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
-    and not exists (select 1 from millpond_counts where queue = name and count <> 0) as idle,
-  (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
-  (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
-  (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'done'      and finished_at is not null) as done_at,
-  (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'dead'      and finished_at is not null) as dead_at,
-  (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'cancelled' and finished_at is not null) as cancelled_at
-from millpond_queues
+-- Materialized, as SQLite would look up each time twice.
+with queue as materialized (
+  select name, keep_done, keep_dead,
+    capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
+      and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+      and not exists (select 1 from millpond_counts where queue = name and count <> 0) as idle,
+    (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
+    (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
+    (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'done'      and finished_at is not null) as done_at,
+    (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'dead'      and finished_at is not null) as dead_at,
+    (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'cancelled' and finished_at is not null) as cancelled_at
+  from millpond_queues
+)
+select *,
+  ifnull(due_at <= :now, 0) as promote,
+  ifnull(lease_until <= :now, 0) as lost,
+  ifnull(done_at + keep_done <= :now, 0) as done,
+  ifnull(dead_at + keep_dead <= :now, 0) as dead,
+  ifnull(cancelled_at + keep_dead <= :now, 0) as cancelled
+from queue
 
 -- @statement promote
 update millpond_jobs set state = 'waiting'

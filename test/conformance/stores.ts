@@ -39,8 +39,8 @@ async function load(module: string): Promise<OpenStore> {
 const missing = (module: string): string | false =>
   existsSync(new URL(module, import.meta.url)) ? false : `${module} is not there`
 
-const MEMORY = '../../src/stores/memory.ts'
-const SQLITE = '../../src/stores/sqlite.ts'
+const MEMORY = '../../src/stores/memory/index.ts'
+const SQLITE = '../../src/stores/sqlite/index.ts'
 
 function redis(name: 'redis' | 'redis-cluster', modelRuns: number): StoreUnderTest {
   return {

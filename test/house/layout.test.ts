@@ -42,6 +42,41 @@ test('each operation of the contract has its file of SQL', () => {
   }
 })
 
+/** Which file of `operations/` has which operations, in every store. */
+const OPERATIONS: Record<string, string[]> = {
+  push: ['push'],
+  claim: ['claim'],
+  end: ['complete', 'fail', 'release'],
+  extend: ['extend'],
+  cancel: ['cancel'],
+  find: ['find', 'list'],
+  requeue: ['requeue'],
+  stats: ['stats', 'record'],
+  sweep: ['sweep'],
+  configure: ['configure'],
+}
+
+test('the SQLite and memory stores keep each operation where every store does', () => {
+  for (const store of ['sqlite', 'memory']) {
+    for (const [file, operations] of Object.entries(OPERATIONS)) {
+      const source = read(`src/stores/${store}/operations/${file}.ts`)
+      for (const name of operations)
+        assert.match(source, new RegExp(`^export function ${name}\\(`, 'm'), `${store} ${name}`)
+    }
+    assert.match(read(`src/stores/${store}/index.ts`), /^export const open: OpenStore/m)
+  }
+  for (const room of ['connection/client', 'connection/thread', 'notifier', 'wire', 'settings', 'errors']) {
+    assert.ok(tracked.includes(`src/stores/sqlite/${room}.ts`), room)
+  }
+})
+
+test('every statement of the SQLite store is in the contract', () => {
+  const files = tracked.filter((file) =>
+    /^src\/stores\/sqlite\/operations\/.*\.ts$|sqlite\/(queues|notifier)\.ts$/.test(file),
+  )
+  for (const file of files) assert.doesNotMatch(read(file), /\b(from|update|into|delete from) millpond_/, file)
+})
+
 test("the README's example is examples/first.ts", () => {
   const blocks = [...read('README.md').matchAll(/```ts\n(.*?)```/gs)].map((match) => match[1])
   assert.ok(blocks.includes(read('examples/first.ts')))

@@ -48,7 +48,9 @@ const run = (code: string) => {
 
 test('it holds the library, its documentation and the contract, and nothing of the lab, the tests or the examples', () => {
   assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'))
-  assert.ok(files.includes('dist/stores/sqlite/thread-code.js') && files.includes('contract/sqlite/push.sql'))
+  assert.ok(
+    files.includes('dist/stores/sqlite/connection/thread-code.js') && files.includes('contract/sqlite/push.sql'),
+  )
   const allowed = /^(dist|contract|docs)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
   assert.deepEqual(
     files.filter((file) => !allowed.test(file)),

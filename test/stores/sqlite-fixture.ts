@@ -7,9 +7,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { after } from 'node:test'
 import { promisify } from 'node:util'
 import type { Bell, Store, StoreOptions } from '../../src/store.ts'
-import { open } from '../../src/stores/sqlite.ts'
+import { open } from '../../src/stores/sqlite/index.ts'
 
-const MODULE = new URL('../../src/stores/sqlite.ts', import.meta.url).href
+const MODULE = new URL('../../src/stores/sqlite/index.ts', import.meta.url).href
 const folder = mkdtempSync(join(tmpdir(), 'millpond-sqlite-'))
 const stores: Store[] = []
 let count = 0

@@ -3,11 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { Committer } from '../../src/stores/sqlite/committer.ts'
-import { connect } from '../../src/stores/sqlite/connection.ts'
-import { Engine } from '../../src/stores/sqlite/engine.ts'
-import { flattenJobs } from '../../src/stores/sqlite/flat.ts'
-import type { Answer, Request } from '../../src/stores/sqlite/protocol.ts'
+import { connect } from '../../src/stores/sqlite/connection/database.ts'
+import { GroupCommit } from '../../src/stores/sqlite/connection/group-commit.ts'
+import type { Answer, Request } from '../../src/stores/sqlite/connection/requests.ts'
 import { settingsOf } from '../../src/stores/sqlite/settings.ts'
 import { job, newPath } from './sqlite-fixture.ts'
 
@@ -23,18 +21,18 @@ function happened(requests: Request[], sync = (): void => {}): string[] {
       sync()
     },
   }
-  const committer = new Committer(db, new Engine(db), settings, log, {
+  const commits = new GroupCommit(db, 0, settings, log, {
     answer: (answers) => events.push(...answers.map(told)),
     committed: () => events.push('committed'),
   })
-  for (const request of requests) committer.add(request)
-  committer.run()
-  committer.finish()
+  for (const request of requests) commits.add(request)
+  commits.run()
+  commits.finish()
   db.close()
   return events
 }
 
-const push = (seq: number): Request => ({ seq, op: 'push', input: flattenJobs([job()]), now: null })
+const push = (seq: number): Request => ({ seq, op: 'push', input: [job()], now: null })
 const claim = (seq: number): Request => ({
   seq,
   op: 'claim',
@@ -76,7 +74,12 @@ describe('sqlite: the disk', () => {
 
   test('if a commit fails, each request is run by itself in the order in which they came', () => {
     // The table takes whole numbers only.
-    const bad = (seq: number): Request => ({ ...push(seq), input: flattenJobs([job({ priority: 1.5 })]) }) as Request
+    const bad = (seq: number): Request => ({
+      seq,
+      op: 'push',
+      input: [job({ priority: 1.5 })],
+      now: null,
+    })
     assert.deepEqual(happened([push(1), bad(2), push(3)]), [
       ...['committed', 'sync', 'committed', 'sync'],
       ...['1', '2 StoreFailed', '3'],
@@ -95,16 +98,18 @@ describe('sqlite: the disk', () => {
     const query = (seq: number, text: string): Request => ({
       seq,
       op: 'query',
-      input: { transaction: 1, text, params: [] },
+      transaction: 1,
+      input: { text, params: [] },
       now: null,
     })
     const completed: Request = {
       seq: 4,
-      op: 'commitWith',
-      input: { transaction: 1, queue: 'emails', completion: { id: 'a', fence: 1, result: null } },
+      op: 'complete',
+      transaction: 1,
+      input: { queue: 'emails', completions: [{ id: 'a', fence: 1, result: null }] },
       now: null,
     }
-    const pushed: Request = { seq: 1, op: 'push', input: flattenJobs([job({ id: 'a' })]), now: null }
+    const pushed: Request = { seq: 1, op: 'push', input: [job({ id: 'a' })], now: null }
     assert.deepEqual(happened([pushed, claim(2), query(3, 'create table t (n)'), completed]), [
       ...['committed', '2', 'sync', '1'],
       ...['3', 'committed', 'sync', '4'],

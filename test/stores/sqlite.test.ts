@@ -15,8 +15,8 @@ import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { NewJob } from '../../src/store.ts'
+import { open } from '../../src/stores/sqlite/index.ts'
 import { settingsOf } from '../../src/stores/sqlite/settings.ts'
-import { open } from '../../src/stores/sqlite.ts'
 import { connectTo, job, newPath, openAt, program } from './sqlite-fixture.ts'
 
 const CONTRACT = new URL('../../contract/sqlite/', import.meta.url)

@@ -1,8 +1,8 @@
 /**
  * A job as the memory store holds it, and its copies for the world outside.
  *
- * At any time a job is in exactly one container, which its state names: the waiting line, the due heap, a lease list or a
- * list of finished jobs. So one pair of links (`prev`, `next`, `list`) and one heap position (`slot`) serve for all of
+ * At any time a job is in exactly one container, which its state names: the waiting jobs, the scheduled heap, the
+ * running list or a list of finished jobs. So one pair of links (`prev`, `next`, `list`) and one heap position (`slot`) serve for all of
  * them, and whatever happens to a job, it leaves where it is at once: nothing stale is ever left behind to be skipped.
  */
 
@@ -15,19 +15,12 @@ import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, Jo
  */
 export const ORIGIN = Date.now()
 
-/** What a queue says of jobs that are pushed without limits of their own. */
-export interface QueueLimits {
-  readonly attempts: number
-  readonly timeout: number | null
-}
-
 export class Job implements Linked<Job> {
   prev: Job | null = null
   next: Job | null = null
   list: LinkedList<Job> | null = null
   /** Position in a heap; -1: in none. */
   slot = -1
-  /** Where it stands among all jobs of the store; null: not on a shelf. */
 
   readonly id: string
   readonly queue: string
@@ -57,28 +50,28 @@ export class Job implements Linked<Job> {
   result: Encoded | null = null
   error: JobError | null = null
 
-  /** @param queue for what the push leaves to it */
-  constructor(job: NewJob, queue: QueueLimits, place: number, now: number, dueAt: number) {
+  /** @param defaults the queue's, for jobs without limits of their own */
+  constructor(
+    job: NewJob,
+    defaults: { attempts: number; timeout: number | null },
+    place: number,
+    now: number,
+    dueAt: number,
+  ) {
     this.id = job.id
     this.queue = job.queue
     this.place = place
     this.priority = job.priority
-    this.attempts = job.attempts ?? queue.attempts
+    this.attempts = job.attempts ?? defaults.attempts
     this.key = job.key
     this.group = job.group
-    this.timeout = job.timeout ?? queue.timeout
+    this.timeout = job.timeout ?? defaults.timeout
     this.trace = job.trace
     this.pushedAt = now
     this.dueAt = dueAt
     this.state = dueAt > now ? 'scheduled' : 'waiting'
     this.encoding = job.data.encoding
     this.body = copyBody(job.data.body)
-  }
-
-  /** As if the last claim had never been; its fence alone stays used up. */
-  forgetClaim(): void {
-    this.worker = null
-    this.attempt--
   }
 
   toRecord(): JobRecord {
@@ -104,18 +97,10 @@ export class Job implements Linked<Job> {
       error: copyError(this.error),
     }
   }
-
-  /** All attempts again, as if newly pushed; the fence alone goes on. */
-  renew(now: number): void {
-    this.worker = null
-    this.attempt = 0
-    this.dueAt = now
-  }
 }
 
-export function isFinal(state: JobState): state is FinalState {
-  return state === 'done' || state === 'dead' || state === 'cancelled'
-}
+export const isFinal = (state: JobState): state is FinalState =>
+  state === 'done' || state === 'dead' || state === 'cancelled'
 
 /** A claim as it is handed out: a copy, which alone knows the job that it is of. */
 export class Claim implements ClaimedJob {
@@ -155,17 +140,10 @@ export class Claim implements ClaimedJob {
 }
 
 /** Text cannot change under us; bytes can, so that they are copied on the way in and on the way out. */
-function copyBody(body: string | Uint8Array): string | Uint8Array {
-  return typeof body === 'string' ? body : new Uint8Array(body)
-}
+const copyBody = (body: string | Uint8Array): string | Uint8Array =>
+  typeof body === 'string' ? body : new Uint8Array(body)
 
-export function copyEncoded(encoded: Encoded | null): Encoded | null {
-  return encoded === null ? null : { encoding: encoded.encoding, body: copyBody(encoded.body) }
-}
+export const copyEncoded = (encoded: Encoded | null): Encoded | null =>
+  encoded === null ? null : { encoding: encoded.encoding, body: copyBody(encoded.body) }
 
-export function copyError(error: JobError | null): JobError | null {
-  if (error === null) return null
-  const copy: JobError = { code: error.code, name: error.name, message: error.message }
-  if (error.stack !== undefined) copy.stack = error.stack
-  return copy
-}
+export const copyError = (error: JobError | null): JobError | null => (error === null ? null : { ...error })

@@ -4,42 +4,45 @@
  * A transition takes the job out of the container of its present state and puts it into that of the next; counts are the
  * sizes of the containers. `finish` is the only way into a final state, `#forget` the only way out of the store.
  */
-
+import { isDeepStrictEqual } from 'node:util'
 import { DEFAULT_BACKOFF } from '../../backoff.ts'
 import { LinkedList } from '../../linked-list.ts'
-import type { BackoffPolicy, FinalState, JobState, QueueSettings } from '../../store.ts'
+import type { FinalState, JobState, QueueSettings } from '../../store.ts'
 import { JobHeap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { Job } from './job.ts'
-import { Leases } from './leases.ts'
-import { byPlace, WaitingLine } from './waiting.ts'
+import { byPlace, WaitingJobs } from './waiting.ts'
 
-export const DEFAULT_CAPACITY = 100_000
 /** Most finished jobs of one state that a queue keeps. Time alone would let a fast queue fill the memory within the hour. */
-export const MOST_FINISHED = 10_000
-
-/** Also of claims in queues that do not exist. In milliseconds. */
-export const DEFAULT_LEASE = 30_000
+const MAX_FINISHED = 10_000
 
 const HOUR = 3_600_000
-const DAY = 24 * HOUR
+
+type Settings = Required<Omit<QueueSettings, 'queue'>>
+
+/** Also of claims in queues that do not exist. */
+export const DEFAULTS: Readonly<Settings> = {
+  capacity: 100_000,
+  keepDone: HOUR,
+  keepDead: 7 * 24 * HOUR,
+  paused: false,
+  attempts: 10,
+  backoff: DEFAULT_BACKOFF,
+  lease: 30_000,
+  timeout: null,
+}
 
 export const byDue = (a: Job, b: Job): boolean => a.dueAt < b.dueAt || (a.dueAt === b.dueAt && byPlace(a, b))
+export const byLease = (a: Job, b: Job): boolean =>
+  a.leaseUntil < b.leaseUntil || (a.leaseUntil === b.leaseUntil && byPlace(a, b))
 
 export class MemoryQueue {
   readonly name: string
-  capacity: number | null = DEFAULT_CAPACITY
-  keepDone = HOUR
-  keepDead = 7 * DAY
-  paused = false
-  attempts = 10
-  timeout: number | null = null
-  lease = DEFAULT_LEASE
-  backoff: BackoffPolicy = DEFAULT_BACKOFF
-
-  readonly waiting = new WaitingLine()
+  readonly settings = { ...DEFAULTS }
+  readonly waiting = new WaitingJobs()
   readonly scheduled = new JobHeap(byDue)
-  readonly running = new Leases()
+  /** In the order of claiming. */
+  readonly running = new LinkedList<Job>()
   /** Each in the order of finishing. */
   readonly finished: Readonly<Record<FinalState, LinkedList<Job>>> = {
     done: new LinkedList<Job>(),
@@ -57,19 +60,15 @@ export class MemoryQueue {
     this.#jobs = jobs
   }
 
-  configure(settings: QueueSettings): void {
-    if (settings.capacity !== undefined) this.capacity = settings.capacity
-    if (settings.keepDone !== undefined) this.keepDone = settings.keepDone
-    if (settings.keepDead !== undefined) this.keepDead = settings.keepDead
-    if (settings.paused !== undefined) this.paused = settings.paused
-    if (settings.attempts !== undefined) this.attempts = settings.attempts
-    if (settings.timeout !== undefined) this.timeout = settings.timeout
-    if (settings.lease !== undefined) this.lease = settings.lease
-    if (settings.backoff !== undefined) this.backoff = { ...settings.backoff }
+  configure(settings: Partial<Settings>): void {
+    for (const [name, value] of Object.entries(structuredClone(settings))) {
+      if (value !== undefined) Object.assign(this.settings, { [name]: value })
+    }
   }
 
-  get full(): boolean {
-    return this.capacity !== null && this.waiting.size + this.scheduled.size >= this.capacity
+  get isFull(): boolean {
+    const { capacity } = this.settings
+    return capacity !== null && this.waiting.size + this.scheduled.size >= capacity
   }
 
   /** Milliseconds until the next scheduled job is due; null: there is none. */
@@ -78,18 +77,9 @@ export class MemoryQueue {
     return next === undefined ? null : Math.max(0, next.dueAt - now)
   }
 
-  /** Nobody has set anything, and there is no job. */
-  get idle(): boolean {
-    const isDefault =
-      this.capacity === DEFAULT_CAPACITY &&
-      this.keepDone === HOUR &&
-      this.keepDead === 7 * DAY &&
-      !this.paused &&
-      this.attempts === 10 &&
-      this.timeout === null &&
-      this.lease === DEFAULT_LEASE &&
-      sameBackoff(this.backoff, DEFAULT_BACKOFF)
-    return isDefault && Object.values(this.counts()).every((count) => count === 0)
+  /** There is no job, and every setting is the default. */
+  get isIdle(): boolean {
+    return Object.values(this.counts()).every((count) => count === 0) && isDeepStrictEqual(this.settings, DEFAULTS)
   }
 
   counts(): Record<JobState, number> {
@@ -110,22 +100,23 @@ export class MemoryQueue {
     else this.waiting.append(job)
   }
 
-  run(job: Job, worker: string, now: number, lease: number): void {
+  /** A waiting job is claimed. */
+  run(job: Job, worker: string, now: number, leaseUntil: number): void {
     this.waiting.remove(job)
     job.state = 'running'
     job.fence++
     job.attempt++
     job.startedAt = now
     job.worker = worker
-    job.leaseUntil = now + lease
-    this.running.add(job, lease)
+    job.leaseUntil = leaseUntil
+    this.running.append(job)
   }
 
-  extend(job: Job, now: number, lease: number): void {
-    if (now + lease <= job.leaseUntil) return
-    this.running.remove(job)
-    job.leaseUntil = now + lease
-    this.running.add(job, lease)
+  /** Up to `limit` running jobs whose lease ended at or before `now`, by when it did. */
+  endedLeases(now: number, limit: number): Job[] {
+    const ended: Job[] = []
+    for (let job = this.running.first; job !== null; job = job.next) if (job.leaseUntil <= now) ended.push(job)
+    return ended.sort((a, b) => (byLease(a, b) ? -1 : 1)).slice(0, limit)
   }
 
   /** From any state. */
@@ -135,11 +126,10 @@ export class MemoryQueue {
     this.waiting.putBack(job)
   }
 
-  /** A running job, to be tried again at `dueAt`. */
-  schedule(job: Job, dueAt: number): void {
+  /** A running job is to be tried again at its `dueAt`. */
+  schedule(job: Job): void {
     this.#leave(job)
     job.state = 'scheduled'
-    job.dueAt = dueAt
     this.scheduled.add(job)
   }
 
@@ -155,17 +145,19 @@ export class MemoryQueue {
     }
     const list = this.finished[state]
     list.append(job)
-    if (list.size > MOST_FINISHED && list.first !== null) this.#forget(list.first)
+    if (list.size > MAX_FINISHED && list.first !== null) this.#forget(list.first)
   }
 
-  /** Brings a dead or cancelled job back; false where a live one has taken its key. */
+  /** Brings a dead or cancelled job back with all its attempts; false where a live one has taken its key. */
   requeue(job: Job, now: number): boolean {
     if (job.key !== null) {
       if (this.keys.has(job.key)) return false
       this.keys.set(job.key, job)
     }
     this.wait(job)
-    job.renew(now)
+    job.worker = null
+    job.attempt = 0
+    job.dueAt = now
     return true
   }
 
@@ -184,23 +176,13 @@ export class MemoryQueue {
   }
 
   #keep(state: FinalState): number {
-    return state === 'done' ? this.keepDone : this.keepDead
+    return state === 'done' ? this.settings.keepDone : this.settings.keepDead
   }
 
   #leave(job: Job): void {
-    switch (job.state) {
-      case 'running':
-        this.running.remove(job)
-        break
-      case 'waiting':
-        this.waiting.remove(job)
-        break
-      case 'scheduled':
-        this.scheduled.remove(job)
-        break
-      default:
-        this.finished[job.state].remove(job)
-    }
+    if (job.state === 'waiting') this.waiting.remove(job)
+    else if (job.state === 'scheduled') this.scheduled.remove(job)
+    else job.list?.remove(job)
   }
 
   #forget(job: Job): void {
@@ -208,6 +190,3 @@ export class MemoryQueue {
     this.#jobs.delete(job.id)
   }
 }
-
-const sameBackoff = (a: BackoffPolicy, b: BackoffPolicy): boolean =>
-  a.base === b.base && a.factor === b.factor && a.max === b.max && a.jitter === b.jitter

@@ -11,29 +11,33 @@ export interface WireError {
   cause: { message: string; errcode: number | null } | null
 }
 
-/** Primary result codes, https://sqlite.org/rescode.html */
-const PRIMARY: ReadonlyMap<number, ErrorCode> = new Map([
-  [3, 'StoreUnavailable'], // PERM
-  [5, 'StoreBusy'], // BUSY
-  [6, 'StoreBusy'], // LOCKED
-  [8, 'StoreUnavailable'], // READONLY
-  [11, 'StoreCorrupt'], // CORRUPT
-  [13, 'StoreFull'], // FULL
-  [14, 'StoreUnavailable'], // CANTOPEN
-  [26, 'StoreCorrupt'], // NOTADB
-])
-
 /**
- * Only ENOSPC becomes FULL in SQLite. A quota (EDQUOT), a limit on the size of files (EFBIG), and no room for growing the
- * `-shm` file are IOERR_WRITE (778), IOERR_TRUNCATE (1546) and IOERR_SHMSIZE (4874). For our caller they are the same.
+ * Result codes, https://sqlite.org/rescode.html: node:sqlite gives numbers, better-sqlite3 names. Only ENOSPC becomes FULL in
+ * SQLite. A quota (EDQUOT), a limit on the size of files (EFBIG), and no room for growing the `-shm` file are the three IOERR.
  */
-const NO_ROOM: ReadonlySet<number> = new Set([778, 1546, 4874])
-const IOERR_CORRUPTFS = 8458
+const RESULT_CODES: readonly [number, string, ErrorCode][] = [
+  [778, 'IOERR_WRITE', 'StoreFull'],
+  [1546, 'IOERR_TRUNCATE', 'StoreFull'],
+  [4874, 'IOERR_SHMSIZE', 'StoreFull'],
+  [8458, 'IOERR_CORRUPTFS', 'StoreCorrupt'],
+  [3, 'PERM', 'StoreUnavailable'],
+  [5, 'BUSY', 'StoreBusy'],
+  [6, 'LOCKED', 'StoreBusy'],
+  [8, 'READONLY', 'StoreUnavailable'],
+  [11, 'CORRUPT', 'StoreCorrupt'],
+  [13, 'FULL', 'StoreFull'],
+  [14, 'CANTOPEN', 'StoreUnavailable'],
+  [26, 'NOTADB', 'StoreCorrupt'],
+]
 
-function codeOf(errcode: number): ErrorCode {
-  if (NO_ROOM.has(errcode)) return 'StoreFull'
-  if (errcode === IOERR_CORRUPTFS) return 'StoreCorrupt'
-  return PRIMARY.get(errcode & 0xff) ?? 'StoreFailed'
+/** An extended code, such as SQLITE_BUSY_SNAPSHOT, holds its primary one in the name's beginning and in the lowest byte. */
+function codeOf(error: unknown): ErrorCode {
+  const number = errcodeOf(error)
+  const name = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const found = RESULT_CODES.find(([code, suffix]) =>
+    number === null ? name.startsWith(`SQLITE_${suffix}`) : code === number || code === (number & 0xff),
+  )
+  return found?.[2] ?? 'StoreFailed'
 }
 
 const ADVICE: Partial<Record<ErrorCode, (path: string) => string>> = {
@@ -53,20 +57,9 @@ function errcodeOf(error: unknown): number | null {
 
 export function toMillpondError(error: unknown, path: string): MillpondError {
   if (error instanceof MillpondError) return error
-  const message = safeText(error)
-  const errcode = errcodeOf(error)
-  const code = errcode === null ? codeByName(error) : codeOf(errcode)
+  const code = codeOf(error)
   const advice = ADVICE[code]?.(path) ?? `SQLite refused an operation on ${path}`
-  return new MillpondError(code, `${advice} (${message})`, { cause: error })
-}
-
-/** better-sqlite3 gives names such as SQLITE_BUSY_SNAPSHOT in `code`. */
-function codeByName(error: unknown): ErrorCode {
-  const name = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (/^SQLITE_(BUSY|LOCKED)/.test(name)) return 'StoreBusy'
-  if (/^SQLITE_(FULL|IOERR_WRITE|IOERR_TRUNCATE|IOERR_SHMSIZE)/.test(name)) return 'StoreFull'
-  if (/^SQLITE_(CORRUPT|NOTADB|IOERR_CORRUPTFS)/.test(name)) return 'StoreCorrupt'
-  return /^SQLITE_(READONLY|CANTOPEN|PERM)/.test(name) ? 'StoreUnavailable' : 'StoreFailed'
+  return new MillpondError(code, `${advice} (${safeText(error)})`, { cause: error })
 }
 
 export function toWire(error: unknown, path: string): WireError {

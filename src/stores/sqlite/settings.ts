@@ -12,12 +12,13 @@ export interface Settings {
   sync: 'full' | 'normal'
   /** How long to wait for another connection's lock, in ms. */
   busyTimeout: number
-  /** How long a handler's transaction may go without a statement before it is rolled back, in ms. */
+  /** How long a handler's transaction may be open before it is rolled back, in ms. */
   transactionTimeout: number
 }
 
 const KNOWN = ['sync', 'busyTimeout', 'transactionTimeout'] as const
-const LONGEST = 2 ** 31 - 1
+
+const MAX_MILLISECONDS = 2 ** 31 - 1
 
 function invalid(message: string): never {
   throw new MillpondError('InvalidOption', message)
@@ -48,20 +49,19 @@ function pathOf(url: string): string {
 function milliseconds(name: string, value: unknown, fallback: number, least: number): number {
   if (value === undefined) return fallback
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
-  if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= LONGEST) return number
-  return invalid(`${name} must be a whole number of milliseconds from ${least} to ${LONGEST}, not ${shown(value)}`)
+  if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= MAX_MILLISECONDS)
+    return number
+  return invalid(
+    `${name} must be a whole number of milliseconds from ${least} to ${MAX_MILLISECONDS}, not ${shown(value)}`,
+  )
 }
 
 export function settingsOf(url: URL | string, options: StoreOptions): Settings {
   const given = String(url)
   const path = pathOf(given)
   const query = new URLSearchParams(/\?(.*)/s.exec(given)?.[1] ?? '')
-  for (const name of query.keys()) {
-    if (!KNOWN.some((known) => known === name))
-      invalid(`unknown option ${shownName(name)}: an SQLite URL takes ${KNOWN.join(', ')}`)
-  }
-  for (const name of Object.keys(options)) {
-    if (name !== 'clock' && !KNOWN.some((known) => known === name)) {
+  for (const name of [...query.keys(), ...Object.keys(options).filter((given) => given !== 'clock')]) {
+    if (!KNOWN.some((known) => known === name)) {
       invalid(`unknown option ${shownName(name)}: the SQLite store takes ${KNOWN.join(', ')}`)
     }
   }

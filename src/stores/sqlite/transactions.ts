@@ -7,22 +7,14 @@
 import { MillpondError } from '../../errors.ts'
 import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../../store.ts'
 import { checkStatement } from '../statement.ts'
-import { pushWithCaller } from './caller.ts'
-import { copied, flattenJobs } from './flat.ts'
-import type { Link } from './link.ts'
-import { pushOutcomes } from './outcomes.ts'
-import type { Row, Value } from './values.ts'
+import { pushWithCaller } from './connection/caller-transaction.ts'
+import type { ThreadClient } from './connection/client.ts'
+import type { Row, Value } from './connection/values.ts'
+import { copyOfCompletion, packJobs, pushOutcomes } from './wire.ts'
 
 /** Begin, commit and rollback are ours; savepoints, and rolling back to them, are the handler's. */
 const CONTROL =
   /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:(?:begin|commit|end)\b|rollback\b(?!\s+(?:transaction\s+)?to\b))/i
-
-function checkText(text: string): void {
-  if (CONTROL.test(text)) {
-    const message = 'a handler does not begin or end its transaction itself: return to commit it, throw to roll it back'
-    throw new MillpondError('InvalidOption', message)
-  }
-}
 
 function checkParams(params: readonly unknown[]): Value[] {
   return params.map((value, index) => {
@@ -36,84 +28,72 @@ function checkParams(params: readonly unknown[]): Value[] {
 }
 
 class HandlerTransaction implements StoreTransaction {
-  readonly #link: Link
+  readonly #client: ThreadClient
   readonly #number: number
-  #state: 'unused' | 'begun' | 'ended' = 'unused'
+  #state: 'unused' | 'used' | 'ended' = 'unused'
 
-  constructor(link: Link, number: number) {
-    this.#link = link
+  constructor(client: ThreadClient, number: number) {
+    this.#client = client
     this.#number = number
   }
 
   readonly query = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
     checkStatement('ctx.tx', text, params)
-    checkText(text)
+    if (CONTROL.test(text)) {
+      const message =
+        'a handler does not begin or end its transaction itself: return to commit it, throw to roll it back'
+      throw new MillpondError('InvalidOption', message)
+    }
     const values = checkParams(params)
-    this.#begin()
-    return this.#link.call('query', { transaction: this.#number, text, params: values })
+    this.#use()
+    return this.#client.call('query', { text, params: values }, this.#number)
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    this.#begin()
-    const exceptions = await this.#link.call('pushWithin', { transaction: this.#number, flat: flattenJobs(jobs) })
-    return pushOutcomes(jobs, exceptions)
+    this.#use()
+    return pushOutcomes(jobs, await this.#client.call('push', packJobs(jobs), this.#number))
   }
 
-  #begin(): void {
-    this.#link.assertOpen()
-    if (this.#state === 'ended') {
-      throw new MillpondError(
-        'TransactionMismatch',
-        "the handler's transaction has ended: wait for its queries before returning",
-      )
-    }
-    this.#state = 'begun'
+  #use(): void {
+    this.#client.assertOpen()
+    if (this.#state === 'ended') throw ended()
+    this.#state = 'used'
   }
 
   async complete(queue: string, completion: Completion): Promise<HoldOutcome> {
-    const used = this.#state === 'begun'
-    const { id, fence, result } = completion
-    const sent = { id, fence, result: copied(result) }
-    if (this.#state === 'ended')
-      throw new MillpondError('TransactionMismatch', "the handler's transaction has ended already")
+    if (this.#state === 'ended') throw ended()
+    const number = this.#state === 'used' ? this.#number : undefined
     this.#state = 'ended'
-    if (used) return this.#link.call('commitWith', { transaction: this.#number, queue, completion: sent })
-    const packed = [id, fence, sent.result?.encoding ?? null, sent.result?.body ?? null]
-    const stale = await this.#link.call('complete', { queue, packed })
-    return stale?.length === 0 ? 'ok' : 'stale'
+    const input = { queue, completions: [copyOfCompletion(completion)] }
+    const stale = await this.#client.call('complete', input, number)
+    return stale.length === 0 ? 'ok' : 'stale'
   }
 
   async rollback(): Promise<void> {
-    const used = this.#state === 'begun'
+    const used = this.#state === 'used'
     this.#state = 'ended'
-    if (used) await this.#link.call('rollback', { transaction: this.#number })
+    if (used) await this.#client.call('rollback', null, this.#number)
   }
 }
 
-export class SqliteTransactions implements StoreTransactions {
-  readonly #link: Link
-  /** So that a `query` that is handed back to us is known for what it is. */
-  readonly #byQuery = new WeakMap<object, HandlerTransaction>()
-  #count = 0
+const ended = () =>
+  new MillpondError('TransactionMismatch', "the handler's transaction has ended: wait for its queries before returning")
 
-  constructor(link: Link) {
-    this.#link = link
-  }
-
-  begin(): StoreTransaction {
-    const transaction = new HandlerTransaction(this.#link, ++this.#count)
-    this.#byQuery.set(transaction.query, transaction)
-    return transaction
-  }
-
-  async push(tx: unknown, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    this.#link.assertOpen()
-    const own = this.#ownOf(tx)
-    if (own !== undefined) return own.push(jobs)
-    return pushOutcomes(jobs, pushWithCaller(tx, this.#link.path, flattenJobs(jobs), this.#link.now()))
-  }
-
-  #ownOf(tx: unknown): HandlerTransaction | undefined {
-    return typeof tx === 'function' ? this.#byQuery.get(tx) : undefined
+export function transactionsOf(client: ThreadClient): StoreTransactions {
+  // So that a `query` that is handed back to us is known for what it is.
+  const byQuery = new WeakMap<object, HandlerTransaction>()
+  let count = 0
+  return {
+    begin() {
+      const transaction = new HandlerTransaction(client, ++count)
+      byQuery.set(transaction.query, transaction)
+      return transaction
+    },
+    async push(tx, jobs) {
+      client.assertOpen()
+      const own = typeof tx === 'function' ? byQuery.get(tx) : undefined
+      if (own !== undefined) return own.push(jobs)
+      return pushOutcomes(jobs, pushWithCaller(tx, client.path, packJobs(jobs), client.now()))
+    },
   }
 }

@@ -1,0 +1,72 @@
+/**
+ * The memory store: for work that may be lost with the process, and for tests. The same operations as every other store.
+ *
+ * URL: `memory:`, without path or options. Every `open` makes a store of its own; what is left in it ends with `close`.
+ *
+ * It is bounded, where others need not be:
+ * - a queue holds 100,000 scheduled and waiting jobs unless `configure` says otherwise (`capacity: null`: without limit);
+ * - of done, dead and cancelled jobs, each, a queue keeps the latest 10,000, however long they were to be kept.
+ *
+ * Every method does its work within the call, before it returns its promise, so that calls take effect in the order in
+ * which they are made; only the answer to a push may come a turn of the event loop later (`turn.ts`). `queue.ts` tells the
+ * path of a job through the structures.
+ */
+import '../../runtime.ts'
+import { MillpondError } from '../../errors.ts'
+import { shownName } from '../../options.ts'
+import type { OpenStore } from '../../store.ts'
+import { cancel } from './operations/cancel.ts'
+import { claim } from './operations/claim.ts'
+import { configure } from './operations/configure.ts'
+import { complete, fail, release } from './operations/end.ts'
+import { extend } from './operations/extend.ts'
+import { find, list } from './operations/find.ts'
+import { push } from './operations/push.ts'
+import { requeue } from './operations/requeue.ts'
+import { record, stats } from './operations/stats.ts'
+import { sweep } from './operations/sweep.ts'
+import { MemoryState } from './state.ts'
+
+export const open: OpenStore = async (url, options) => {
+  // Nothing may stand before the query: no host, no path.
+  const [address, query = ''] = String(url).split('?')
+  if (address !== 'memory:' && address !== 'memory://') {
+    throw new MillpondError(
+      'InvalidOption',
+      'The memory store is opened with "memory:" and nothing more: no host, no path.',
+    )
+  }
+  for (const name of [...new URLSearchParams(query).keys(), ...Object.keys(options)]) {
+    if (name === 'clock') continue
+    throw new MillpondError('InvalidOption', `The memory store has no option ${shownName(name)}; leave it out.`)
+  }
+  const state = new MemoryState(options.clock ?? Date.now)
+  const on =
+    <Args extends unknown[], Answer>(operation: (state: MemoryState, ...args: Args) => Answer | Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
+      state.assertOpen()
+      return operation(state, ...args)
+    }
+  return {
+    name: 'memory',
+    capabilities: { durable: false, shared: false, transactions: false },
+    admin: { list: on(list), requeue: on(requeue) },
+    configure: on(configure),
+    push: on(push),
+    claim: on(claim),
+    complete: on(complete),
+    fail: on(fail),
+    release: on(release),
+    extend: on(extend),
+    cancel: on(cancel),
+    sweep: on(sweep),
+    find: on(find),
+    stats: on(stats),
+    record: on(record),
+    listen(listener) {
+      state.assertOpen()
+      return state.bells.listen(listener)
+    },
+    close: async () => state.close(),
+  }
+}

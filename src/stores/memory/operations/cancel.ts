@@ -1,0 +1,18 @@
+import type { FinalState } from '../../../store.ts'
+import { isFinal } from '../job.ts'
+import type { MemoryState } from '../state.ts'
+
+export function cancel(state: MemoryState, ids: readonly string[]): (FinalState | null)[] {
+  const now = state.now()
+  return ids.map((id) => {
+    const job = state.jobs.get(id)
+    if (job === undefined) return null
+    if (isFinal(job.state)) return job.state
+    const waited = job.state !== 'running'
+    state.findOrCreate(job.queue).finish(job, 'cancelled', now)
+    state.bells.ring('cancelled', job.queue, id)
+    state.bells.ring('finished', job.queue, id)
+    if (waited) state.bells.ring('room', job.queue)
+    return 'cancelled'
+  })
+}

@@ -1,0 +1,55 @@
+import { delayAfter } from '../../../backoff.ts'
+import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import { copyEncoded, copyError } from '../job.ts'
+import type { MemoryState } from '../state.ts'
+
+export function complete(state: MemoryState, name: string, completions: readonly Completion[]): HoldOutcome[] {
+  const now = state.now()
+  const queue = state.queues.get(name)
+  return completions.map((completion) => {
+    const job = state.held(name, completion)
+    if (job === undefined || queue === undefined) return 'stale'
+    job.result = copyEncoded(completion.result)
+    queue.finish(job, 'done', now)
+    state.bells.ring('finished', name, job.id)
+    return 'ok'
+  })
+}
+
+export function fail(state: MemoryState, name: string, failures: readonly Failure[]): FailOutcome[] {
+  const now = state.now()
+  const queue = state.queues.get(name)
+  return failures.map((failure) => {
+    const job = state.held(name, failure)
+    if (job === undefined || queue === undefined) return 'stale'
+    job.error = copyError(failure.error)
+    if (failure.delay === null || job.attempt >= job.attempts) {
+      queue.finish(job, 'dead', now)
+      state.bells.ring('finished', name, job.id)
+      return 'dead'
+    }
+    const { backoff } = queue.settings
+    const delay = failure.delay === 'backoff' ? delayAfter(backoff, job.attempt, Math.random()) : failure.delay
+    job.dueAt = now + Math.max(0, delay)
+    if (delay > 0) queue.schedule(job)
+    else {
+      queue.wait(job)
+      state.bells.ring('work', name)
+    }
+    return 'retry'
+  })
+}
+
+export function release(state: MemoryState, name: string, holds: readonly Hold[]): HoldOutcome[] {
+  const queue = state.queues.get(name)
+  return holds.map((hold) => {
+    const job = state.held(name, hold)
+    if (job === undefined || queue === undefined) return 'stale'
+    // As if the claim had never been; its fence alone stays used up.
+    job.worker = null
+    job.attempt--
+    queue.wait(job)
+    state.bells.ring('work', name)
+    return 'ok'
+  })
+}

@@ -1,0 +1,22 @@
+import type { ExtendOutcome, Extension } from '../../../store.ts'
+import { copyEncoded } from '../job.ts'
+import { DEFAULTS } from '../queue.ts'
+import type { MemoryState } from '../state.ts'
+
+export function extend(
+  state: MemoryState,
+  name: string,
+  asked: number | null,
+  extensions: readonly Extension[],
+): ExtendOutcome[] {
+  const lease = asked ?? (state.queues.get(name)?.settings ?? DEFAULTS).lease
+  const until = state.now() + lease
+  return extensions.map(({ id, fence, progress }) => {
+    const job = state.jobs.get(id)
+    if (job === undefined || job.queue !== name || job.fence !== fence) return 'stale'
+    if (job.state !== 'running') return job.state === 'cancelled' ? 'cancelled' : 'stale'
+    if (progress !== null) job.progress = copyEncoded(progress)
+    job.leaseUntil = Math.max(job.leaseUntil, until)
+    return 'ok'
+  })
+}

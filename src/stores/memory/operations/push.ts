@@ -1,0 +1,28 @@
+import type { NewJob, PushOutcome } from '../../../store.ts'
+import { Job, ORIGIN } from '../job.ts'
+import type { MemoryQueue } from '../queue.ts'
+import type { MemoryState } from '../state.ts'
+
+export function push(state: MemoryState, jobs: readonly NewJob[]): PushOutcome[] | Promise<PushOutcome[]> {
+  const now = state.now()
+  const outcomes: PushOutcome[] = []
+  let queue: MemoryQueue | undefined
+  for (const job of jobs) {
+    if (queue?.name !== job.queue) queue = state.findOrCreate(job.queue)
+    outcomes.push(pushOne(state, queue, job, now))
+  }
+  return state.turn.mayEnd()?.then(() => outcomes) ?? outcomes
+}
+
+function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: number): PushOutcome {
+  const known = job.fresh === true ? undefined : state.jobs.get(job.id)
+  const existing = known ?? (job.key === null ? undefined : queue.keys.get(job.key))
+  if (existing !== undefined) return { status: 'existing', id: existing.id }
+  if (queue.isFull) return { status: 'full', id: job.id }
+  const dueAt = Math.max(now, job.runAt === null ? now + job.delay : job.runAt - ORIGIN)
+  const stored = new Job(job, queue.settings, state.places++, now, dueAt)
+  state.jobs.set(stored.id, stored)
+  queue.add(stored)
+  if (stored.state === 'waiting') state.bells.ring('work', queue.name)
+  return { status: 'pushed', id: job.id }
+}

@@ -1,0 +1,28 @@
+import type { HistogramSlice, QueueStats } from '../../../store.ts'
+import { ORIGIN } from '../job.ts'
+import type { MemoryState } from '../state.ts'
+
+export function stats(
+  state: MemoryState,
+  { queue: only, minutes = 0 }: { queue?: string; minutes?: number },
+): QueueStats[] {
+  const now = state.now()
+  return [...state.queues.values()]
+    .filter((queue) => only === undefined || only === queue.name)
+    .map((queue) => {
+      const oldest = queue.waiting.oldestDue()
+      return {
+        queue: queue.name,
+        paused: queue.settings.paused,
+        capacity: queue.settings.capacity,
+        counts: queue.counts(),
+        oldestWaiting: oldest === null ? null : now - oldest,
+        histograms: queue.histograms.merged(minutes, ORIGIN + now),
+      }
+    })
+}
+
+export function record(state: MemoryState, slices: readonly HistogramSlice[]): void {
+  const now = ORIGIN + state.now()
+  for (const slice of slices) state.queues.get(slice.queue)?.histograms.record(slice, now)
+}

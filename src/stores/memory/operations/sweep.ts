@@ -1,0 +1,51 @@
+import type { Swept } from '../../../store.ts'
+import { ORIGIN } from '../job.ts'
+import type { MemoryQueue } from '../queue.ts'
+import type { MemoryState } from '../state.ts'
+
+export function sweep(state: MemoryState, limit: number): Swept {
+  const now = state.now()
+  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
+  const idle: string[] = []
+  for (const queue of state.queues.values()) {
+    swept.promoted += promote(state, queue, now, limit - swept.promoted)
+    swept.lost.push(...takeBack(state, queue, now, limit - swept.lost.length))
+    swept.expired += queue.expire(now, limit - swept.expired)
+    queue.histograms.expire(ORIGIN + now)
+    const due = queue.nextDueIn(now)
+    if (due !== null) swept.nextDue = Math.min(swept.nextDue ?? due, due)
+    if (queue.isIdle) idle.push(queue.name)
+  }
+  for (const name of state.idle.found(idle, now)) state.queues.delete(name)
+  swept.queues = state.queues.size
+  swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
+  return swept
+}
+
+function promote(state: MemoryState, queue: MemoryQueue, now: number, limit: number): number {
+  let count = 0
+  for (; count < limit; count++) {
+    const job = queue.scheduled.first
+    if (job === undefined || job.dueAt > now) break
+    queue.wait(job)
+    state.bells.ring('work', queue.name)
+  }
+  return count
+}
+
+function takeBack(state: MemoryState, queue: MemoryQueue, now: number, limit: number): Swept['lost'] {
+  return queue.endedLeases(now, limit).map((job) => {
+    const { id, attempt } = job
+    const outcome = attempt >= job.attempts ? 'dead' : 'waiting'
+    if (outcome === 'dead') {
+      job.error = { code: 'LeaseLost', name: 'MillpondError', message: `Worker ${job.worker} fell silent.` }
+      queue.finish(job, 'dead', now)
+      state.bells.ring('finished', queue.name, id)
+    } else {
+      job.dueAt = now
+      queue.wait(job)
+      state.bells.ring('work', queue.name)
+    }
+    return { id, queue: queue.name, attempt, state: outcome }
+  })
+}

@@ -1,0 +1,59 @@
+/** All that an open memory store holds. */
+import { MillpondError } from '../../errors.ts'
+import type { Hold } from '../../store.ts'
+import { Bells } from '../bells.ts'
+import { IdleQueues } from '../idle.ts'
+import { Claim, type Job, ORIGIN } from './job.ts'
+import { MemoryQueue } from './queue.ts'
+import { Turn } from './turn.ts'
+
+export class MemoryState {
+  readonly jobs = new Map<string, Job>()
+  readonly queues = new Map<string, MemoryQueue>()
+  readonly idle = new IdleQueues()
+  readonly bells = new Bells()
+  readonly turn = new Turn()
+  /** How many jobs were ever pushed. */
+  places = 0
+  readonly #clock: () => number
+  #closed = false
+
+  constructor(clock: () => number) {
+    this.#clock = clock
+  }
+
+  /** Milliseconds since `ORIGIN`. `trunc` makes V8 keep a small integer from the first call on. */
+  now(): number {
+    return Math.trunc(this.#clock() - ORIGIN)
+  }
+
+  /** The job of a claim that still holds. */
+  held(queue: string, { id, fence, claim }: Hold): Job | undefined {
+    const holds = (job: Job | undefined) => job?.state === 'running' && job.fence === fence && job.queue === queue
+    // A look-up among many jobs costs as much as all else that is done here, so the claim's own word is taken first.
+    if (claim instanceof Claim && claim.id === id && holds(claim.job)) return claim.job
+    const job = this.jobs.get(id)
+    return holds(job) ? job : undefined
+  }
+
+  findOrCreate(name: string): MemoryQueue {
+    let queue = this.queues.get(name)
+    if (queue === undefined) {
+      queue = new MemoryQueue(name, this.jobs)
+      this.queues.set(name, queue)
+    }
+    return queue
+  }
+
+  /** @throws Closed */
+  assertOpen(): void {
+    if (this.#closed) throw new MillpondError('Closed', 'The memory store is closed; open a new one to go on.')
+  }
+
+  close(): void {
+    this.#closed = true
+    this.bells.silence()
+    this.queues.clear()
+    this.jobs.clear()
+  }
+}

@@ -1,0 +1,164 @@
+/** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
+import { Worker } from 'node:worker_threads'
+import { MillpondError } from '../../../errors.ts'
+import type { Bell, Hold } from '../../../store.ts'
+import { fromWire } from '../errors.ts'
+import type { Settings } from '../settings.ts'
+import type { Call, Inputs, Outputs, RequestOf, ThreadMessage } from './requests.ts'
+import { THREAD } from './thread-code.ts'
+
+interface Pending {
+  resolve(output: unknown): void
+  reject(error: MillpondError): void
+}
+
+/**
+ * Flags of the main thread, such as --input-type, can keep a thread from starting; ours needs none but this, so that Node
+ * does not warn that its SQLite is new. Deno knows no such flag, and starts no thread with it.
+ */
+const QUIET = '--disable-warning'
+const FLAGS = process.allowedNodeEnvironmentFlags.has(QUIET) ? [`${QUIET}=ExperimentalWarning`] : []
+
+export class ThreadClient {
+  readonly path: string
+  readonly #worker: Worker
+  readonly #clock: (() => number) | undefined
+  readonly #pending = new Map<number, Pending>()
+  readonly #listeners = new Set<(bell: Bell) => void>()
+  #outgoing: { seq: number }[] = []
+  #seq = 0
+  #closed: Promise<void> | null = null
+  #failure: MillpondError | null = null
+
+  private constructor(worker: Worker, path: string, clock: (() => number) | undefined) {
+    this.#worker = worker
+    this.path = path
+    this.#clock = clock
+    worker.on('message', (message: ThreadMessage) => this.#receive(message))
+    worker.on('error', (error) => this.#die(error))
+    worker.on('exit', (code) => this.#die(new Error(`it exited with code ${code}`)))
+    // An open store alone keeps no process alive; calls that wait for an answer do.
+    worker.unref()
+  }
+
+  static async open(settings: Settings, clock: (() => number) | undefined): Promise<ThreadClient> {
+    const worker = new Worker(THREAD, { workerData: settings, execArgv: FLAGS, name: 'millpond-sqlite' })
+    await new Promise<void>((resolve, reject) => {
+      const fail = (cause: unknown): void =>
+        reject(new MillpondError('StoreFailed', `the thread for ${settings.path} could not start`, { cause }))
+      worker.once('error', fail)
+      worker.once('exit', fail)
+      worker.once('message', (message: ThreadMessage) => {
+        worker.off('error', fail)
+        worker.off('exit', fail)
+        if (message.kind === 'failed') reject(fromWire(message.error))
+        else resolve()
+      })
+    })
+    return new ThreadClient(worker, settings.path, clock)
+  }
+
+  now(): number {
+    return this.#clock?.() ?? Date.now()
+  }
+
+  /** @throws Closed, StoreFailed */
+  assertOpen(): void {
+    if (this.#closed !== null)
+      throw new MillpondError('Closed', `the store ${this.path} is closed; open a new one to go on`)
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  /** @param transaction the number of the handler's transaction that it belongs to */
+  async call<C extends Call>(op: C, input: Inputs[C], transaction?: number): Promise<Outputs[C]> {
+    this.assertOpen()
+    return this.#send<C>({ seq: ++this.#seq, op, input, now: this.#clock?.() ?? null, transaction })
+  }
+
+  #send<C extends Call>(request: RequestOf<C>): Promise<Outputs[C]> {
+    return new Promise<Outputs[C]>((resolve, reject) => {
+      if (this.#pending.size === 0) this.#worker.ref()
+      this.#pending.set(request.seq, { resolve, reject })
+      this.#post(request)
+    })
+  }
+
+  /** Calls of the same tick go in one message, and so into one commit. */
+  #post<C extends Call>(request: RequestOf<C>): void {
+    if (this.#outgoing.length === 0) queueMicrotask(() => this.#flush())
+    this.#outgoing.push(request)
+  }
+
+  #flush(): void {
+    const requests = this.#outgoing
+    this.#outgoing = []
+    try {
+      this.#worker.postMessage(requests)
+    } catch (cause) {
+      const message = `a call could not be sent to the thread of ${this.path}`
+      const error = new MillpondError('StoreFailed', message, { cause })
+      for (const { seq } of requests) this.#take(seq)?.reject(error)
+    }
+  }
+
+  #receive(message: ThreadMessage): void {
+    if (message.kind !== 'answers') return
+    for (const answer of message.answers) {
+      const pending = this.#take(answer.seq)
+      if ('error' in answer) pending?.reject(fromWire(answer.error))
+      else pending?.resolve(answer.output)
+    }
+    for (const bell of message.bells) this.#ring(bell)
+  }
+
+  /** Jobs of this process are done, as the thread has answered: it need not send their ids back. */
+  ringFinished(queue: string, jobs: readonly Hold[]): void {
+    if (this.#listeners.size > 0) this.#ring({ kind: 'finished', queue, ids: jobs.map(({ id }) => id) })
+  }
+
+  #ring(bell: Bell): void {
+    for (const listener of this.#listeners) listener(bell)
+  }
+
+  #take(seq: number): Pending | undefined {
+    const pending = this.#pending.get(seq)
+    this.#pending.delete(seq)
+    if (this.#pending.size === 0) this.#worker.unref()
+    return pending
+  }
+
+  #die(cause: unknown): void {
+    this.#failure ??= new MillpondError(
+      'StoreFailed',
+      `the thread for ${this.path} ended unexpectedly; open the store anew. Calls without an answer may have taken effect`,
+      { cause },
+    )
+    for (const seq of [...this.#pending.keys()]) this.#take(seq)?.reject(this.#failure)
+  }
+
+  listen(listener: (bell: Bell) => void): () => void {
+    this.assertOpen()
+    // One of its own for each call, as the same function may be handed in twice.
+    const own = (bell: Bell): void => listener(bell)
+    if (this.#listeners.size === 0) this.#post({ seq: 0, op: 'listen', input: true, now: null })
+    this.#listeners.add(own)
+    return () => {
+      if (!this.#listeners.delete(own) || this.#listeners.size > 0 || this.#closed !== null) return
+      this.#post({ seq: 0, op: 'listen', input: false, now: null })
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    this.#listeners.clear()
+    if (this.#failure !== null) return
+    const exited = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
+    await this.#send<'close'>({ seq: ++this.#seq, op: 'close', input: null, now: null })
+    this.#worker.ref()
+    await exited
+  }
+}

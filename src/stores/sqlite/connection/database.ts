@@ -1,0 +1,123 @@
+/** Opens the file as the thread wants it, and brings its tables up to date. */
+import { randomUUID } from 'node:crypto'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  linkSync,
+  openSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { MillpondError } from '../../../errors.ts'
+import { CONTRACT } from '../contract.ts'
+import { toMillpondError } from '../errors.ts'
+import type { Settings } from '../settings.ts'
+import { integer } from './values.ts'
+import { inTransaction, whileBusy } from './while-busy.ts'
+
+/** SQLite opens what it cannot write, and then says so only at the first write: here it is said at once. */
+function checkAccess(path: string): void {
+  const folder = dirname(path)
+  const unavailable = (why: string, cause?: unknown): never => {
+    throw new MillpondError('StoreUnavailable', `cannot open ${path}: ${why}`, { cause })
+  }
+  if (!existsSync(folder)) unavailable(`the folder ${folder} does not exist; create it`)
+  if (existsSync(path) && statSync(path).isDirectory()) unavailable('it is a folder; name a file in it')
+  try {
+    // The folder too: SQLite keeps `-wal` and `-shm` files beside the database.
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    unavailable('file and folder must both be writable for this user; change their permissions', error)
+  }
+}
+
+/** Read and written by its owner alone: jobs may hold what others on the machine are not to read. */
+const PRIVATE = 0o600
+
+/**
+ * Makes the file, empty, with those rights; SQLite gives `-wal` and `-shm` the same. It is made under another name: to close it under its own would
+ * drop the locks that another connection of this process may have on it by then. Where this fails, SQLite makes the file, and says what is wrong.
+ */
+function createPrivate(path: string): void {
+  const draft = `${path}.${randomUUID()}`
+  try {
+    closeSync(openSync(draft, 'wx', PRIVATE))
+    try {
+      linkSync(draft, path)
+    } finally {
+      unlinkSync(draft)
+    }
+  } catch {
+    // Another process was first, the file system has no links, or the disk is full.
+  }
+}
+
+/** In order. */
+const MIGRATIONS = [...CONTRACT].flatMap(([name, sql]) => {
+  const number = /^migrations\/(\d{3})_/.exec(name)?.[1]
+  return number === undefined ? [] : [{ version: Number(number), sql }]
+})
+const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
+
+/** `user_version` is the application's: our version is in a table of ours. */
+function versionOf(db: DatabaseSync): number {
+  const table = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'millpond_meta'`).get()
+  if (table === undefined) return 0
+  return integer(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value ?? 0)
+}
+
+/** Any number of processes may do this at once: the first to get the lock does it, the others then find it done. */
+function migrate(db: DatabaseSync, path: string, busyTimeout: number): void {
+  const check = (version: number): number => {
+    if (version <= NEWEST) return version
+    const message = `${path} has tables of version ${version}, this Millpond knows up to ${NEWEST}: upgrade this process`
+    throw new MillpondError('StoreVersion', message)
+  }
+  // Without the write lock first, as a process that opens a current file should wait for nobody. The first process to open
+  // a file repairs its log, and even readers have to wait for that.
+  if (check(whileBusy(busyTimeout, () => versionOf(db))) === NEWEST) return
+  inTransaction(db, busyTimeout, () => {
+    const version = check(versionOf(db))
+    db.exec('create table if not exists millpond_meta (key text primary key, value any) strict, without rowid')
+    for (const migration of MIGRATIONS) if (migration.version > version) db.exec(migration.sql)
+    db.prepare(`insert into millpond_meta (key, value) values ('version', ?)
+      on conflict do update set value = excluded.value`).run(NEWEST)
+  })
+}
+
+export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTimeout'>): DatabaseSync {
+  checkAccess(path)
+  const isNew = !existsSync(path)
+  let db: DatabaseSync | undefined
+  try {
+    if (isNew) createPrivate(path)
+    const opened = new DatabaseSync(path)
+    db = opened
+    // Where SQLite had to make it. Nothing is in it yet.
+    if (isNew) chmodSync(path, PRIVATE)
+    // `whileBusy` does the waiting.
+    opened.exec('pragma busy_timeout = 0')
+    const mode = whileBusy(busyTimeout, () => opened.prepare('pragma journal_mode = wal').get()?.journal_mode)
+    if (mode !== 'wal') {
+      throw new MillpondError('StoreUnavailable', `${path} cannot use a write-ahead log: put it on a local disk`)
+    }
+    opened.exec(`
+      pragma synchronous = normal;
+      pragma cache_size = -16384;
+      pragma temp_store = memory;
+      pragma wal_autocheckpoint = 4000;
+      pragma journal_size_limit = 33554432;
+    `)
+    migrate(opened, path, busyTimeout)
+    return opened
+  } catch (error) {
+    db?.close()
+    throw toMillpondError(error, path)
+  }
+}

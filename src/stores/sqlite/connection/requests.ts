@@ -1,0 +1,46 @@
+/**
+ * What the two threads say to each other. The main thread posts lists of requests; the thread posts lists of answers, with
+ * the bells that its commits rang.
+ */
+import type { Bell } from '../../../store.ts'
+import type { WireError } from '../errors.ts'
+import type { Context } from '../operations/context.ts'
+import type { Operations } from '../operations/index.ts'
+import type { Row, Value } from './values.ts'
+
+/** What the thread does beside the operations. */
+interface Controls {
+  /** Both of the handler's transaction that the request names. */
+  query(context: Context, input: { text: string; params: Value[] }): Row[]
+  rollback(context: Context, input: null): null
+  /** Whether anyone wants bells. */
+  listen(context: Context, input: boolean): null
+  close(context: Context, input: null): null
+}
+
+type Calls = Operations & Controls
+export type Call = keyof Calls
+export type Operation = keyof Operations
+export type Inputs = { [C in Call]: Parameters<Calls[C]>[1] }
+export type Outputs = { [C in Call]: ReturnType<Calls[C]> }
+
+export type RequestOf<C extends Call> = {
+  [K in C]: {
+    seq: number
+    op: K
+    input: Inputs[K]
+    /** The time to act on where tests have a clock of their own, else null. */
+    now: number | null
+    /** The handler's transaction that it belongs to, counted by the main thread. The first request of one begins it. */
+    transaction?: number | undefined
+  }
+}[C]
+export type Request = RequestOf<Call>
+
+export type Answer = { seq: number; output: unknown } | { seq: number; error: WireError }
+
+/** The first message is `opened` or `failed`. */
+export type ThreadMessage =
+  | { kind: 'opened' }
+  | { kind: 'failed'; error: WireError }
+  | { kind: 'answers'; answers: Answer[]; bells: Bell[] }

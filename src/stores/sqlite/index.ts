@@ -1,0 +1,65 @@
+/**
+ * The SQLite store: the embedded default. One file, which may be the application's own database and may be shared by any
+ * number of processes on one machine.
+ *
+ * URL: `sqlite:app.db`, `sqlite:./dir/app.db`, `sqlite:///abs/app.db`. Options, in the URL's query or as the second argument:
+ * - `sync`: `full` (default): an acknowledged push is on the disk. `normal`: a power cut may cost the last moments' pushes;
+ *   a crash of the process costs nothing.
+ * - `busyTimeout` (5000): ms to wait for another connection's lock before `StoreBusy`.
+ * - `transactionTimeout` (10000): ms that a handler's transaction may be open before it is rolled back, to let others write.
+ *
+ * A thread owns the connection, so that the event loop never waits for the disk. The path of a call: here →
+ * `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` → `operations/` → the SQL of contract/sqlite/.
+ */
+import '../../runtime.ts'
+import type { HoldOutcome, OpenStore } from '../../store.ts'
+import { ThreadClient } from './connection/client.ts'
+import { settingsOf } from './settings.ts'
+import { transactionsOf } from './transactions.ts'
+import { claimedJobs, copyOf, holdOf, packCompletions, packJobs, pushOutcomes } from './wire.ts'
+
+/** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
+export const open: OpenStore = async (url, options) => {
+  const client = await ThreadClient.open(settingsOf(url, options), options.clock)
+  return {
+    name: 'sqlite',
+    capabilities: { durable: true, shared: true, transactions: true },
+    transactions: transactionsOf(client),
+    admin: {
+      list: (request) => client.call('list', request),
+      requeue: (request) => client.call('requeue', request),
+    },
+    configure: (settings) => client.call('configure', settings),
+    push: async (jobs) => pushOutcomes(jobs, await client.call('push', packJobs(jobs))),
+    async claim(request) {
+      const { jobs, ...claimed } = await client.call('claim', request)
+      return { ...claimed, jobs: claimedJobs(jobs) }
+    },
+    async complete(queue, completions) {
+      const packed = packCompletions(completions)
+      const stale = new Set(await client.call('complete', { queue, completions: packed }))
+      // The thread names no jobs of a list, as they are all known here.
+      if (!Array.isArray(packed) && stale.size === 0) client.ringFinished(queue, completions)
+      return completions.map((_, index): HoldOutcome => (stale.has(index) ? 'stale' : 'ok'))
+    },
+    fail: (queue, failures) =>
+      client.call('fail', {
+        queue,
+        failures: failures.map((one) => ({ ...holdOf(one), error: one.error, delay: one.delay })),
+      }),
+    release: (queue, holds) => client.call('release', { queue, holds: holds.map(holdOf) }),
+    extend: (queue, lease, extensions) =>
+      client.call('extend', {
+        queue,
+        lease,
+        extensions: extensions.map((one) => ({ ...holdOf(one), progress: copyOf(one.progress) })),
+      }),
+    cancel: (ids) => client.call('cancel', ids),
+    sweep: (limit) => client.call('sweep', limit),
+    find: (ids) => client.call('find', ids),
+    stats: (request) => client.call('stats', request),
+    record: (slices) => client.call('record', slices),
+    listen: (listener) => client.listen(listener),
+    close: () => client.close(),
+  }
+}

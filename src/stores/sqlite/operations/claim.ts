@@ -1,0 +1,37 @@
+import type { Claimed, ClaimRequest } from '../../../store.ts'
+import { integer, integerOrNull, type Value } from '../connection/values.ts'
+import { DEFAULT_LEASE } from '../queues.ts'
+import type { Context } from './context.ts'
+
+/** Per job the two columns of `claim.sql`, in no order. */
+type ClaimedRows = Omit<Claimed, 'jobs'> & { jobs: Value[][] }
+
+export function claim(context: Context, { queue: name, worker, limit, lease: asked }: ClaimRequest): ClaimedRows {
+  const { statements, queues, fenceFloor, now } = context
+  const queue = queues.find(name)
+  const lease = asked ?? queue?.settings.lease ?? DEFAULT_LEASE
+  if (queue === null || queue.settings.paused) return { now, lease, jobs: [], retryAfter: null }
+  const parameters = { queue: name, worker, limit, now, lease_until: now + lease, floor: fenceFloor }
+  const jobs = statements.get('claim/claim').lists(parameters)
+  queue.move('waiting', 'running', jobs.length)
+  return { now, lease, jobs, retryAfter: jobs.length < limit ? nextDue(context, name) : null }
+}
+
+/** The answer to a claim that finds nothing; undefined: it might find something. Only reads. */
+export function claimNothing(context: Context, { queue, lease }: ClaimRequest): ClaimedRows | undefined {
+  const { statements, now } = context
+  if (statements.get('claim/probe').get({ queue }) !== undefined) return undefined
+  const row = statements.get('counts/queue').get({ queue })
+  const isClaimable = row !== undefined && integer(row.paused) === 0
+  return {
+    now,
+    lease: lease ?? integerOrNull(row?.lease) ?? DEFAULT_LEASE,
+    jobs: [],
+    retryAfter: isClaimable ? nextDue(context, queue) : null,
+  }
+}
+
+function nextDue({ statements, now }: Context, queue: string): number | null {
+  const due = integerOrNull(statements.get('claim/next_due').get({ queue })?.due_at)
+  return due === null ? null : Math.max(0, due - now)
+}

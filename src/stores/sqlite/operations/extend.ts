@@ -1,0 +1,27 @@
+import type { ExtendOutcome, Extension } from '../../../store.ts'
+import { DEFAULT_LEASE } from '../queues.ts'
+import type { Context } from './context.ts'
+
+interface Extensions {
+  queue: string
+  lease: number | null
+  extensions: readonly Extension[]
+}
+
+export function extend(
+  { statements, queues, now }: Context,
+  { queue, lease: asked, extensions }: Extensions,
+): ExtendOutcome[] {
+  const lease = asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE
+  return extensions.map(({ id, fence, progress }) => {
+    const hold = { queue, id, fence }
+    const changed = statements.get('extend/extend').run({
+      ...hold,
+      lease_until: now + lease,
+      encoding: progress?.encoding ?? null,
+      progress: progress?.body ?? null,
+    })
+    if (changed === 1) return 'ok'
+    return statements.get('extend/cancelled').get(hold) === undefined ? 'stale' : 'cancelled'
+  })
+}

@@ -1,0 +1,86 @@
+import type { NewJob, PushOutcome } from '../../../store.ts'
+import { text, type Value } from '../connection/values.ts'
+import { type JobList, jobsIn, type NotPushed } from '../wire.ts'
+import type { Context } from './context.ts'
+
+export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
+  if (!('ids' in jobs)) return pushEach(context, jobs)
+  const hasRoom = context.queues.findOrCreate(jobs.job.queue).room >= jobs.count
+  return hasRoom ? pushList(context, jobs) : pushEach(context, jobsIn(jobs))
+}
+
+function pushList({ statements, queues, now }: Context, list: JobList): NotPushed {
+  const { count, job, ids, bodies } = list
+  const queue = queues.findOrCreate(job.queue)
+  const row = { ...columnsOf(job, queue.settings, now), ids, bodies }
+  const stored = statements.get('push/insert_list').run(row)
+  queue.move(null, row.state, stored)
+  if (stored === count) return []
+  const pushed = jobsIn(list).map(({ id }) => id)
+  const known = statements.get('push/known').all({ ids: JSON.stringify(pushed), stored })
+  const seen = new Set(known.map(({ id }) => text(id)))
+  return pushed.flatMap((id, at) => {
+    const isKnown = seen.has(id)
+    seen.add(id)
+    return isKnown ? [{ at, outcome: { status: 'existing', id } }] : []
+  })
+}
+
+function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[]): NotPushed {
+  const insert = statements.get('push/insert')
+  const others: NotPushed = []
+  const existing = ({ id, queue, key }: NewJob): PushOutcome | null => {
+    const row = statements.get('push/existing').get({ id, queue, key })
+    return row === undefined ? null : { status: 'existing', id: text(row.id) }
+  }
+  for (const [at, job] of jobs.entries()) {
+    const { id, key, data } = job
+    const queue = queues.findOrCreate(job.queue)
+    if (queue.room <= 0) {
+      // A repeated push must not be refused for want of room: its job is in already.
+      others.push({ at, outcome: existing(job) ?? { status: 'full', id } })
+      continue
+    }
+    const row = columnsOf(job, queue.settings, now)
+    if (insert.run({ ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
+      queue.move(null, row.state)
+      continue
+    }
+    const outcome = existing(job)
+    if (outcome === null) throw new Error(`millpond: job ${id} was not stored, and nothing stands in its way`)
+    others.push({ at, outcome })
+  }
+  return others
+}
+
+function columnsOf(job: NewJob, defaults: { attempts: number; timeout: number | null }, now: number) {
+  const due = Math.max(now, job.runAt ?? now + job.delay)
+  return {
+    queue: job.queue,
+    priority: job.priority,
+    group: job.group,
+    trace: job.trace,
+    now,
+    state: due <= now ? ('waiting' as const) : ('scheduled' as const),
+    due_at: due,
+    attempts: job.attempts ?? defaults.attempts,
+    timeout: job.timeout ?? defaults.timeout,
+  } satisfies Record<string, Value>
+}
+
+/** Inside a transaction that others write in, too: an error leaves nothing of the push behind, and theirs as it was. */
+export function pushWithin(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
+  const { statements, queues } = context
+  let others: NotPushed = []
+  queues.write()
+  try {
+    statements.inSavepoint(() => {
+      others = push(context, jobs)
+      queues.write()
+      return true
+    })
+  } finally {
+    queues.forget()
+  }
+  return others
+}

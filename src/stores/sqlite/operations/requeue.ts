@@ -1,0 +1,19 @@
+import { stateFrom, text } from '../connection/values.ts'
+import type { Context } from './context.ts'
+
+type Request = { ids: readonly string[] } | { queue: string; limit: number }
+
+export function requeue({ statements, queues, now }: Context, request: Request): number {
+  const rows =
+    'ids' in request
+      ? request.ids.flatMap((id) => statements.get('requeue/look').all({ id }))
+      : statements.get('requeue/dead').all(request)
+  let count = 0
+  for (const { id, queue, state } of rows) {
+    // 0: a live job has its key, perhaps one that was brought back just before.
+    if (statements.get('requeue/requeue').run({ id: text(id), now }) === 0) continue
+    queues.findOrCreate(text(queue)).move(stateFrom(state), 'waiting')
+    count++
+  }
+  return count
+}

@@ -1,0 +1,130 @@
+/**
+ * The forms in which jobs, completions and claims cross between the threads. Cloning is most of what a call costs the event
+ * loop, so large batches cross as text.
+ */
+import type { ClaimedJob, Completion, Encoded, Encoding, Hold, NewJob, PushOutcome } from '../../store.ts'
+import { integer, integerOrNull, text, textOrNull, type Value } from './connection/values.ts'
+
+/** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
+export interface JobList {
+  count: number
+  /** What they have in common. */
+  job: NewJob
+  /** One after the other. */
+  ids: string
+  /** JSON: a list of what each job's data is as text. */
+  bodies: string
+}
+
+/** Of a UUID as text. */
+const ID_LENGTH = 36
+
+export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
+  const [job] = jobs
+  if (job === undefined || jobs.length === 1 || !jobs.every((other) => isAlike(other, job))) return jobs.map(copyOfJob)
+  return {
+    count: jobs.length,
+    job: { ...job, data: { encoding: 'json', body: '' } },
+    ids: jobs.map(({ id }) => id).join(''),
+    bodies: JSON.stringify(jobs.map(({ data }) => data.body)),
+  }
+}
+
+function isAlike(job: NewJob, first: NewJob): boolean {
+  return (
+    job.id.length === ID_LENGTH &&
+    job.data.encoding === 'json' &&
+    job.key === null &&
+    job.queue === first.queue &&
+    job.priority === first.priority &&
+    job.delay === first.delay &&
+    job.runAt === first.runAt &&
+    job.attempts === first.attempts &&
+    job.timeout === first.timeout &&
+    job.group === first.group &&
+    job.trace === first.trace
+  )
+}
+
+export const copyOfJob = (job: NewJob): NewJob => ({ ...job, data: copyOf(job.data) })
+
+export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
+  const list: unknown = JSON.parse(bodies)
+  if (!Array.isArray(list)) throw new TypeError('millpond: bodies are not a list')
+  return list.map((body, at) => {
+    const id = ids.slice(at * ID_LENGTH, (at + 1) * ID_LENGTH)
+    return { ...job, id, data: { encoding: 'json', body: text(body) } }
+  })
+}
+
+/** Outcomes other than `pushed`, by index: there are seldom any. */
+export type NotPushed = { at: number; outcome: PushOutcome }[]
+
+export function pushOutcomes(jobs: readonly NewJob[], others: NotPushed): PushOutcome[] {
+  const outcomes: PushOutcome[] = jobs.map(({ id }) => ({ status: 'pushed', id }))
+  for (const { at, outcome } of others) outcomes[at] = outcome
+  return outcomes
+}
+
+/** Completions without results, as JSON: an object with each id's fence. One statement completes them all. */
+export interface CompletionList {
+  count: number
+  held: string
+}
+
+export function packCompletions(completions: readonly Completion[]): CompletionList | Completion[] {
+  if (completions.length === 1 || completions.some(({ result }) => result !== null))
+    return completions.map(copyOfCompletion)
+  // Written by hand: an object would lose an id that is there twice.
+  const held = completions.map(({ id, fence }) => `${JSON.stringify(id)}:${fence}`).join(',')
+  return { count: completions.length, held: `{${held}}` }
+}
+
+/** Without the claim, which has the whole job. */
+export const holdOf = ({ id, fence }: Hold): Hold => ({ id, fence })
+
+export const copyOfCompletion = (one: Completion): Completion => ({ ...holdOf(one), result: copyOf(one.result) })
+
+/** Cloning a view would carry its whole buffer along, and the caller may change its bytes after the call. */
+export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {
+  if (encoded === null || typeof encoded.body === 'string') return encoded
+  return { encoding: encoded.encoding, body: new Uint8Array(encoded.body) }
+}
+
+export function encodedFrom(encoding: unknown, body: unknown): Encoded {
+  return { encoding: encodingFrom(encoding), body: body instanceof Uint8Array ? body : text(body) }
+}
+
+function encodingFrom(value: unknown): Encoding {
+  if (value === 'json' || value === 'msgpack' || value === 'bytes') return value
+  throw new TypeError(`millpond: ${String(value)} is no encoding`)
+}
+
+/**
+ * In the order in which they are to run.
+ * @param claimed per job what `claim.sql` tells of it, as JSON, and its data
+ */
+export function claimedJobs(claimed: readonly Value[][]): ClaimedJob[] {
+  const rows = claimed.map(([json, data]) => ({ facts: factsFrom(json), data }))
+  rows.sort((a, b) => integer(b.facts[0]) - integer(a.facts[0]) || integer(a.facts[1]) - integer(b.facts[1]))
+  return rows.map(({ facts, data }) => ({
+    priority: integer(facts[0]),
+    id: text(facts[2]),
+    fence: integer(facts[3]),
+    attempt: integer(facts[4]),
+    attempts: integer(facts[5]),
+    group: textOrNull(facts[6]),
+    key: textOrNull(facts[7]),
+    timeout: integerOrNull(facts[8]),
+    trace: textOrNull(facts[9]),
+    pushedAt: integer(facts[10]),
+    dueAt: integer(facts[11]),
+    data: encodedFrom(facts[12], data),
+  }))
+}
+
+function factsFrom(json: unknown): unknown[] {
+  const facts: unknown = JSON.parse(text(json))
+  if (!Array.isArray(facts)) throw new TypeError('millpond: a claimed job is no list')
+  return facts
+}
