@@ -122,6 +122,7 @@ begin
         count(*), array_agg(line) filter (where seq & 4095 = 0)
       into jobs, v_count, v_passed from sorted;
       insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'waiting', 'running', v_count);
+      if bounded then perform ring('room', claim.queue); end if;
       if v_passed is not null then
         perform advance(v_queue, (select q.line from queues as q where q.id = v_queue) = any (v_passed));
       end if;
@@ -138,7 +139,7 @@ begin
     end if;
   end if;
   if v_count < claim."limit" and v_bytes > v_large is not true and claim.listener is not null then
-    insert into sleepers (queue, listener) values (claim.queue, claim.listener) on conflict do nothing;
+    insert into sleepers (queue, kind, listener) values (claim.queue, 'work', claim.listener) on conflict do nothing;
     asleep := found;
     if not asleep and v_count = 0 then asleep := pushing(); end if;
   end if;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import { type ErrorCode, isMillpondError } from '../../src/errors.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
 import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
 
