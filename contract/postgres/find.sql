@@ -22,6 +22,7 @@ as $$
 #variable_conflict use_column
 begin
   if find.listener is not null then
+    perform set_config('synchronous_commit', 'off', true);
     insert into sleepers (queue, kind, listener)
     select name, 'finished', find.listener from queues where id in (
       select queue from waiting where id = any (find.ids) union select queue from running where id = any (find.ids))

@@ -172,7 +172,7 @@ create table millpond.swept (
 );
 insert into millpond.swept values (0, 0, 0);
 
--- Who waits for something in a queue and wants to be notified, once: `work`: found none; `room`: found it full; `finished`: looked at a job
+-- Who waits for something in a queue and wants to be notified, once: `work`: a claim found none; `room`: found it full; `finished`: looked at a job
 -- that goes on.
 create table millpond.sleepers (
   queue    text collate "C" not null,

@@ -2,13 +2,13 @@
  * Bells between processes.
  *
  * In this process they ring at once. To others the SQL functions send notifications, and only where somebody was noted as waiting for one
- * (the table `sleepers`), since every NOTIFY makes commits queue up: a claim that came back short waits for work, a look-up of a job that goes
+ * (the table `sleepers`), since every NOTIFY makes commits queue up: a claim that found no job waits for work, a look-up of a job that goes
  * on for its end, a push to a full queue for room. Where LISTEN is impossible, the counts are looked at instead, ten times a second while
  * this process has something to do or sees others at work, and down to one in 0.8 s when not: many idle processes would keep a server busy.
  */
 import { randomUUID } from 'node:crypto'
 import { storeError } from '../../errors.ts'
-import type { Bell } from '../../store.ts'
+import type { Bell, ClaimRequest } from '../../store.ts'
 import { Bells } from '../bells.ts'
 import type { Calls } from './connection/calls.ts'
 import { integer, orNull, row, text, textArray } from './wire.ts'
@@ -22,6 +22,8 @@ const RELISTEN = 250
 const CALM = 2000
 const RARER = 1.25
 const RAREST = 8
+/** Ms until the claim after one that brought some jobs, but fewer than asked for. */
+const AFTER_SHORT = 5
 /** Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when a worker looks by itself. */
 const FIRST_AGAIN = 1
 const LAST_AGAIN = 512
@@ -117,10 +119,12 @@ export class Notifier {
     this.#plan(this.#every)
   }
 
-  /** After a claim. @param found whether it got jobs @param asleep what was pushed meanwhile may ring for nobody: look once more */
-  claimed(queue: string, found: boolean, asleep: boolean): void {
-    if (found || !asleep) this.#repeated.delete(queue)
-    if (found) this.stir()
+  /** After a claim. @param found how many jobs it got @param asleep what was pushed meanwhile may ring for nobody: look once more */
+  claimed({ queue, limit }: Pick<ClaimRequest, 'queue' | 'limit'>, found: number, asleep: boolean): void {
+    if (found > 0 || !asleep) this.#repeated.delete(queue)
+    if (found > 0) this.stir()
+    // It was not noted as asleep: in a steady stream each push would notify it.
+    if (found > 0 && found < limit && this.#up) setTimeout(() => this.bells.ring('work', queue), AFTER_SHORT).unref()
     if (!asleep) return
     const before = this.#repeated.get(queue)
     const ms = before === undefined ? 0 : Math.max(before * 2, FIRST_AGAIN)

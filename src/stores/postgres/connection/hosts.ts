@@ -60,6 +60,7 @@ export class Hosts {
 
   /** Prepares a new connection. Rejects one to a server that takes no writes. */
   async #verify(client: PgClient, session: string | undefined): Promise<void> {
+    if (!this.#writable && session === undefined) return
     const limit = { query_timeout: this.#timeout }
     const text = `select pg_backend_pid() as pid, current_setting('transaction_read_only') as read_only`
     const [row] = lastRowsOf(await client.query({ text, ...limit }))

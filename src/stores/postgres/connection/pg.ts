@@ -203,7 +203,7 @@ function prepared(text: string): { name: string; text: string } {
 
 /** With connections of its own, the one that listens among them. */
 export async function openPg(settings: Settings): Promise<Database> {
-  const { connections, timeout, deadline } = settings
+  const { connections, timeout, deadline, listen } = settings
   const hosts = new Hosts(settings)
   const options = {
     max: connections,
@@ -216,6 +216,7 @@ export async function openPg(settings: Settings): Promise<Database> {
     keepAlive: true,
     keepAliveInitialDelayMillis: HEARTBEAT,
   }
-  const pool = await hosts.openPool(options, sessionSettings(deadline))
+  // Where LISTEN is not wanted a pooler may stand between that cannot be recognised.
+  const pool = await hosts.openPool(options, listen === 'off' ? undefined : sessionSettings(deadline))
   return new Pg(pool, deadline, { hosts, timeout })
 }

@@ -9,6 +9,6 @@ export async function claim({ calls, notifier }: Context, request: ClaimRequest)
   const row = await calls.row('claim($1, $2, $3, $4, $5, $6)', values)
   const jobs = row.jobs === null ? [] : list(JSON.parse(text(row.jobs))).map(claimedFrom)
   if (jobs.length > 0 && row.bounded === true) notifier.bells.ring('room', queue)
-  notifier.claimed(queue, jobs.length > 0, row.asleep === true)
+  notifier.claimed(request, jobs.length, row.asleep === true)
   return { now: integer(row.at), lease: integer(row.holds), jobs, retryAfter: orNull(row.retry_after, integer) }
 }

@@ -6,7 +6,7 @@ import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf } from './postgres-fixture.ts'
+import { claimAll, dropSchema, job, newSchema, server, until, urlOf } from '../stores/postgres-fixture.ts'
 
 const unavailable = (error: unknown): boolean => {
   assert.ok(error instanceof MillpondError)
