@@ -2,11 +2,11 @@
 -- a claim, a push or a find has noted its listener (`sleepers`), and once: who goes on waiting looks again, which notes him again. `cancelled`,
 -- for workers, comes whenever a running job was cancelled.
 -- watch: for those who cannot LISTEN. What they compare with what they saw last: all but capacity and paused only grow.
--- In:  the names of the queues that they are concerned with.
+-- In:  the names of the queues that they are concerned with; null: all.
 -- Out: JSON per queue that is there: ready, how often a job became waiting; room, how often one left scheduled or waiting; finished, how often one
 --      ended; stopped, how often one was cancelled while running.
 
-create or replace function millpond.watch(queues text[]) returns setof json
+create or replace function millpond.watch(queues text[] default null) returns setof json
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -16,7 +16,7 @@ begin
   return query
     select json_build_object('queue', q.name, 'capacity', q.capacity, 'paused', q.paused,
       'ready', m.ready, 'room', m.room, 'finished', m.finished, 'stopped', m.stopped)
-    from unnest(watch.queues) as given(name) join queues as q on q.name = given.name cross join lateral (
+    from unnest(coalesce(watch.queues, array(select name from queues))) as given(name) join queues as q on q.name = given.name cross join lateral (
       select coalesce(sum(count) filter (where becomes = 'waiting'), 0) as ready,
         coalesce(sum(count) filter (where was in ('scheduled', 'waiting') and becomes not in ('scheduled', 'waiting')), 0) as room,
         coalesce(sum(count) filter (where becomes in ('done', 'dead', 'cancelled') or was = 'running' and becomes = 'gone'), 0) as finished,

@@ -176,8 +176,8 @@ insert into millpond.swept values (0, 0, 0);
 -- that goes on.
 create table millpond.sleepers (
   queue    text collate "C" not null,
-  kind     text collate "C" not null,
   listener text collate "C" not null,
+  kind     text collate "C" not null default 'work',
   primary key (queue, kind, listener)
 );
 

@@ -202,7 +202,8 @@ export class Notifier {
     }
     this.#looking = true
     this.#calls
-      .answers('watch($1)', [textArray([...this.#queues])])
+      // Until it is known what somebody here waits for: all.
+      .answers('watch($1)', [this.#queues.size === 0 ? null : textArray([...this.#queues])])
       .then((answers) => {
         // Queues that were removed are forgotten.
         const before = this.#seen
