@@ -8,8 +8,8 @@ const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
   sqlite: () => import('./stores/sqlite/index.ts'),
   redis: () => import('./stores/redis.ts'),
   rediss: () => import('./stores/redis.ts'),
-  postgres: () => import('./stores/postgres.ts'),
-  postgresql: () => import('./stores/postgres.ts'),
+  postgres: () => import('./stores/postgres/index.ts'),
+  postgresql: () => import('./stores/postgres/index.ts'),
 }
 
 /** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */

@@ -26,11 +26,7 @@ begin
     for v_pass in 1 .. 3 loop
       delete from waiting where id = v_id returning * into v_waiting;
       if found then
-        select v_waiting.seq, v_waiting.pushed_at, v_waiting.due_at, v_waiting.timeout, v_waiting.started_at, v_waiting.id, v_waiting.queue,
-          v_waiting.fence, v_waiting.attempt, v_waiting.attempts, v_waiting.priority, v_waiting.line, v_waiting.scheduled, v_waiting.key,
-          v_waiting."group", v_waiting.trace, v_waiting.worker, v_waiting.encoding, v_waiting.data, v_waiting.data_bytes,
-          v_waiting.progress_encoding, v_waiting.progress, v_waiting.progress_bytes, v_waiting.error, null
-        into job;
+        job := v_waiting;
         v_was := case when v_waiting.scheduled then 'scheduled' else 'waiting' end;
         if v_was = 'waiting' and v_waiting.seq & 4095 = 0 then perform advance(v_waiting.queue, v_waiting.line > 0); end if;
         exit;
@@ -46,6 +42,10 @@ begin
     if v_was in ('scheduled', 'waiting', 'running') then
       select name, keep_dead into v_name, v_keep from queues where id = job.queue;
       perform retire(job, 'cancelled', v_now, v_keep);
+      if v_was = 'running' then perform pg_notify('millpond', 'cancelled:' || v_name);
+      else perform ring('room', v_name);
+      end if;
+      perform ring('finished', v_name);
       v_was := v_name || ' ' || v_was;
     end if;
     v_outcomes := v_outcomes || coalesce(v_was, '');

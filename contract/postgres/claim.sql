@@ -1,10 +1,12 @@
 -- claim: gives waiting jobs to a worker.
--- In:  queue, worker, limit; lease in ms, null: the queue's; listener: who wants to be notified of pushes if there were too few jobs; or null.
+-- In:  queue, worker, limit; lease in ms, null: the queue's; listener: who wants to be notified of the next push if there was no job; or null.
 -- Out: at: the time; holds: the lease in ms; jobs: a JSON list of a list per job, highest priority first, then by place, or null: id fence attempt attempts
 --      priority pushed_at due_at, data (JSON text, else bytes in base64), and a list of key group timeout trace encoding where any
 --      of them is more than null or `json`; retry_after: ms, or null; asleep: the
 --      listener was noted only now, or pushes are under way that did not see it yet, so what they store would go unnoticed: claim
 --      once more; bounded: the queue has a capacity.
+--      After a claim that brought some jobs, but fewer than asked for, nobody is notified: ask again after a few ms. In a steady stream each push
+--      would ring otherwise.
 --      Fewer than asked for also where the data of what was found comes to 16 MiB: ask for the rest.
 -- Invariant: fence and attempt grow by one, after a crash the fence by more; a job is in one claim at a time; none from a paused queue.
 --      Needs no fsync: what is undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
@@ -122,6 +124,7 @@ begin
         count(*), array_agg(line) filter (where seq & 4095 = 0)
       into jobs, v_count, v_passed from sorted;
       insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'waiting', 'running', v_count);
+      if bounded then perform ring('room', claim.queue); end if;
       if v_passed is not null then
         perform advance(v_queue, (select q.line from queues as q where q.id = v_queue) = any (v_passed));
       end if;
@@ -137,9 +140,9 @@ begin
       order by due_at, seq limit 1;
     end if;
   end if;
-  if v_count < claim."limit" and v_bytes > v_large is not true and claim.listener is not null then
-    insert into sleepers (queue, listener) values (claim.queue, claim.listener) on conflict do nothing;
+  if v_count = 0 and claim.listener is not null then
+    insert into sleepers (queue, kind, listener) values (claim.queue, 'work', claim.listener) on conflict do nothing;
     asleep := found;
-    if not asleep and v_count = 0 then asleep := pushing(); end if;
+    if not asleep then asleep := pushing(); end if;
   end if;
 end $$;

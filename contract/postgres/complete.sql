@@ -51,6 +51,7 @@ begin
     if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
     insert into moves (queue, slot, was, becomes, count)
     values (v_queue, v_slot, 'running', case when v_keep > 0 then 'done' else 'gone' end, v_count);
+    perform ring('finished', complete.queue);
   end if;
   if v_count = cardinality(complete.ids) then return null; end if;
   return coalesce(v_done, '{}');

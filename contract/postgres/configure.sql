@@ -49,7 +49,8 @@ begin
     update slots set look_at = null where look_at is not null;
   end if;
   -- Either may be what someone waits for: a raised capacity, or the end of a pause.
-  if configure.paused = false then perform ring_work(configure.queue, true); end if;
+  if configure.paused = false then perform ring('work', configure.queue); end if;
+  if configure.set_capacity then perform ring('room', configure.queue); end if;
 end $$;
 
 -- make_queue: a queue comes into being, with default settings.

@@ -24,7 +24,7 @@ declare
   v_queue    integer;
   v_policy   queues%rowtype;
   v_outcomes text[] := '{}';
-  v_ring     boolean := false;
+  v_ring     text[] := '{}';
   v_delay    bigint;
   held       record;
   job        running%rowtype;
@@ -42,15 +42,16 @@ begin
     job.error := held.error;
     if held.delay is null or job.attempt >= job.attempts then
       perform retire(job, 'dead', v_now, v_policy.keep_dead);
+      v_ring := v_ring || 'finished'::text;
       v_outcomes := v_outcomes || 'dead'::text;
     else
       v_delay := case when held.delay = 'backoff' then backoff(v_policy, job.attempt) else greatest(held.delay::bigint, 0) end;
       job.due_at := v_now + v_delay;
       perform put_back(job, v_delay > 0);
-      v_ring := v_ring or v_delay = 0;
+      if v_delay = 0 then v_ring := v_ring || 'work'::text; end if;
       v_outcomes := v_outcomes || 'retry'::text;
     end if;
   end loop;
-  if v_ring then perform ring_work(fail.queue, true); end if;
+  perform ring(kind, fail.queue) from (select distinct unnest(v_ring) as kind) as due;
   return v_outcomes;
 end $$;

@@ -1,29 +1,28 @@
--- listen: bells for other processes. With LISTEN on the schema's name they come as text, kind:queue, with kind work, room, finished or
--- cancelled; `work` only where somebody was noted as asleep by claim.
+-- listen: bells for other processes. With LISTEN on the schema's name they come as text, kind:queue. `work`, `room` and `finished` come only where
+-- a claim, a push or a find has noted its listener (`sleepers`), and once: who goes on waiting looks again, which notes him again. `cancelled`,
+-- for workers, comes whenever a running job was cancelled.
 -- watch: for those who cannot LISTEN. What they compare with what they saw last: all but capacity and paused only grow.
--- Out: JSON per queue: ready, how often a job became waiting; room, how often one left scheduled or waiting; finished, how often one
+-- In:  the names of the queues that they are concerned with; null: all.
+-- Out: JSON per queue that is there: ready, how often a job became waiting; room, how often one left scheduled or waiting; finished, how often one
 --      ended; stopped, how often one was cancelled while running.
 
-create or replace function millpond.watch() returns setof json
-language plpgsql security definer set search_path = millpond, pg_temp
+create or replace function millpond.watch(queues text[] default null) returns setof json
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 #variable_conflict use_column
 begin
   return query
     select json_build_object('queue', q.name, 'capacity', q.capacity, 'paused', q.paused,
-      'ready', coalesce(sum(m.count) filter (where becomes = 'waiting'), 0),
-      'room', coalesce(sum(m.count) filter (where was in ('scheduled', 'waiting') and becomes not in ('scheduled', 'waiting')), 0),
-      'finished', coalesce(sum(m.count) filter (where becomes in ('done', 'dead', 'cancelled') or was = 'running' and becomes = 'gone'), 0),
-      'stopped', coalesce(sum(m.count) filter (where was = 'running' and becomes = 'cancelled'), 0))
-    from queues as q left join (
-      select queue, was, becomes, count from totals union all select queue, was, becomes, count from moves
-    ) as m on m.queue = q.id group by q.id;
-end $$;
-
-create or replace function millpond.ring(kind text, queue text) returns void
-language plpgsql security definer set search_path = millpond, pg_temp
-as $$
-begin
-  perform set_config('synchronous_commit', 'off', true);
-  perform pg_notify('millpond', ring.kind || ':' || ring.queue);
+      'ready', m.ready, 'room', m.room, 'finished', m.finished, 'stopped', m.stopped)
+    from unnest(coalesce(watch.queues, array(select name from queues))) as given(name) join queues as q on q.name = given.name cross join lateral (
+      select coalesce(sum(count) filter (where becomes = 'waiting'), 0) as ready,
+        coalesce(sum(count) filter (where was in ('scheduled', 'waiting') and becomes not in ('scheduled', 'waiting')), 0) as room,
+        coalesce(sum(count) filter (where becomes in ('done', 'dead', 'cancelled') or was = 'running' and becomes = 'gone'), 0) as finished,
+        coalesce(sum(count) filter (where was = 'running' and becomes = 'cancelled'), 0) as stopped
+      from (
+        select was, becomes, count from totals where queue = q.id union all select was, becomes, count from moves where queue = q.id
+      ) as each
+    ) as m;
 end $$;

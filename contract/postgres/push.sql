@@ -2,7 +2,8 @@
 -- In:  for people and any driver `push`, one job in the caller's transaction. For libraries `push_list`, many jobs that differ in
 --      id and data alone, and `push_jobs`, any jobs. `own`: the call is its whole transaction. `now`: null but in tests. `fresh`: the
 --      ids were made for this very call, so that nobody knows them yet, and they are not looked for, which takes as long as to store a
---      dozen jobs. `again`: this call was made before with `fresh`, and nobody knows what became of it.
+--      dozen jobs. `again`: this call was made before with `fresh`, and nobody knows what became of it. `listener`: who wants to be notified of
+--      room where the queue is full; or null.
 -- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
 --      space, the id; `push_list` the same, null: all were pushed.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
@@ -89,7 +90,8 @@ end $$;
 create or replace function millpond.push_list(
   queue text, ids uuid[], data text[], priority smallint default 4, delay bigint default 0, run_at bigint default null,
   "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
-  own boolean default true, now bigint default null, fresh boolean default false, again boolean default false
+  own boolean default true, now bigint default null, fresh boolean default false, again boolean default false,
+  listener text default null
 ) returns text[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -99,6 +101,7 @@ declare
   v_now      bigint  := time_of(push_list.now);
   v_due      bigint  := greatest(v_now, coalesce(push_list.run_at, v_now + push_list.delay));
   v_later    boolean := v_due > v_now;
+  v_state    text    := case when v_later then 'scheduled' else 'waiting' end;
   v_queue    integer;
   v_limit    bigint;
   v_attempts integer;
@@ -127,7 +130,7 @@ begin
         'runAt', push_list.run_at, 'group', push_list."group", 'attempts', push_list.attempts,
         'timeout', push_list.timeout, 'trace', push_list.trace, 'data', 'j' || job.data, 'fresh', push_list.fresh) order by job.at)
       from unnest(push_list.ids, push_list.data) with ordinality as job(id, data, at)
-    ), push_list.own, push_list.now, push_list.again);
+    ), push_list.own, push_list.now, push_list.again, push_list.listener);
   end if;
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if push_list.fresh then
@@ -147,21 +150,21 @@ begin
     )
     select array_agg(id) into v_new from stored;
   end if;
-  -- Only now: what others commit before they let go of an id is seen from here.
-  select exists (select from sleepers where sleepers.queue = push_list.queue), exists (select from repeats) into v_asleep, v_doubt;
+  -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
+  v_count := coalesce(cardinality(v_new), 0);
+  insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, v_count)
+  returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats)
+  into v_asleep, v_doubt;
   if v_doubt or not push_list.fresh then
     v_known := known_ids(push_list.ids);
     if v_known is not null then
       delete from waiting where id = any (v_known) and id = any (v_new);
       v_new := array(select unnest(v_new) except select unnest(v_known));
+      insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, cardinality(v_new) - v_count);
+      v_count := cardinality(v_new);
     end if;
   end if;
-  v_count := coalesce(cardinality(v_new), 0);
-  if v_count > 0 then
-    insert into moves (queue, slot, was, becomes, count)
-    values (v_queue, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, v_count);
-    if v_asleep and not v_later then perform ring_work(push_list.queue, push_list.own); end if;
-  end if;
+  if v_asleep and v_count > 0 and not v_later then perform ring('work', push_list.queue, push_list.own); end if;
   if v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
   return array(
@@ -171,7 +174,7 @@ end $$;
 
 -- jobs: objects with id queue priority delay runAt key group attempts timeout trace data fresh; data is a tagged text.
 create or replace function millpond.push_jobs(
-  jobs json, own boolean default true, now bigint default null, again boolean default false
+  jobs json, own boolean default true, now bigint default null, again boolean default false, listener text default null
 ) returns text[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -237,6 +240,9 @@ begin
     if v_existing is null and v_room <= 0 then
       delete from keys where queue = v_queue.id and key = job.key;
       v_outcomes := v_outcomes || ('full ' || job.id);
+      if push_jobs.listener is not null then
+        insert into sleepers (queue, kind, listener) values (v_name, 'room', push_jobs.listener) on conflict do nothing;
+      end if;
       continue;
     end if;
     if v_existing is null then
@@ -263,7 +269,7 @@ begin
   end loop;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.
-    if v_sees then perform ring_work(v_name, push_jobs.own);
+    if v_sees then perform ring('work', v_name, push_jobs.own);
     else perform pg_notify('millpond', 'work:' || v_name);
     end if;
   end loop;

@@ -34,7 +34,7 @@ begin
   v_count := coalesce(cardinality(v_released), 0);
   if v_count > 0 then
     insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'running', 'waiting', v_count);
-    perform ring_work(release.queue, true);
+    perform ring('work', release.queue);
   end if;
   if v_count = cardinality(release.ids) then return null; end if;
   return coalesce(v_released, '{}');

@@ -43,7 +43,7 @@ begin
       job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error);
     insert into moves (queue, slot, was, becomes, count) values (job.queue, -1, job.state, 'waiting', 1);
     select name into v_name from queues where id = job.queue;
-    perform ring_work(v_name, true);
+    perform ring('work', v_name);
     v_queues := v_queues || v_name;
   end loop;
   return v_queues;

@@ -73,16 +73,16 @@ begin
   perform from millpond.queues where id = p_queue for key share;
 end $$;
 
--- Rings for whoever found the queue empty. `own`: this transaction ends with this call, so the sleepers can be struck off;
+-- Rings for who waits for it: work, room or finished. `own`: this transaction ends with this call, so the sleepers can be struck off;
 -- otherwise others would wait for its end, or think that the bell has rung.
-create or replace function millpond.ring_work(p_queue text, p_own boolean) returns void
+create or replace function millpond.ring(p_kind text, p_queue text, p_own boolean default true) returns void
 language plpgsql as $$
 begin
-  if exists (select from millpond.sleepers where queue = p_queue) then
-    perform pg_notify('millpond', 'work:' || p_queue);
+  if exists (select from millpond.sleepers where queue = p_queue and kind = p_kind) then
+    perform pg_notify('millpond', p_kind || ':' || p_queue);
     if p_own then
       delete from millpond.sleepers
-      where ctid = any (array(select ctid from millpond.sleepers where queue = p_queue for update skip locked));
+      where ctid = any (array(select ctid from millpond.sleepers where queue = p_queue and kind = p_kind for update skip locked));
     end if;
   end if;
 end $$;
@@ -109,38 +109,29 @@ $$;
 -- A running job's row, already taken out of its table, waits again, or is scheduled. It keeps its place.
 create or replace function millpond.put_back(p_job millpond.running, p_scheduled boolean) returns void
 language plpgsql as $$
-declare
-  v_line integer := case when p_scheduled then 0 else millpond.line_back((p_job).queue) end;
 begin
-  insert into millpond.waiting (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, line,
-    scheduled, key, "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
-  select (p_job).seq, (p_job).pushed_at, (p_job).due_at, (p_job).timeout, (p_job).started_at, (p_job).id, (p_job).queue, (p_job).fence,
-    (p_job).attempt, (p_job).attempts, (p_job).priority, v_line, p_scheduled, (p_job).key, (p_job)."group", (p_job).trace,
-    (p_job).worker, (p_job).encoding, (p_job).data, (p_job).data_bytes, (p_job).progress_encoding, (p_job).progress,
-    (p_job).progress_bytes, (p_job).error;
+  p_job.line := case when p_scheduled then 0 else millpond.line_back(p_job.queue) end;
+  p_job.scheduled := p_scheduled;
+  p_job.lease_until := null;
+  insert into millpond.waiting select p_job.*;
   insert into millpond.moves (queue, slot, was, becomes, count)
-  values ((p_job).queue, -1, 'running', case when p_scheduled then 'scheduled' else 'waiting' end, 1);
+  values (p_job.queue, -1, 'running', case when p_scheduled then 'scheduled' else 'waiting' end, 1);
 end $$;
 
 -- A live job's row, already taken out of its table, is dead or cancelled; with a keeping time of 0 it is gone.
 create or replace function millpond.retire(p_job millpond.running, p_state text, p_now bigint, p_keep bigint) returns void
 language plpgsql as $$
 declare
-  v_was text := case when (p_job).lease_until is not null then 'running' when (p_job).scheduled then 'scheduled' else 'waiting' end;
+  v_was text := case when p_job.lease_until is not null then 'running' when p_job.scheduled then 'scheduled' else 'waiting' end;
 begin
-  if (p_job).key is not null then
-    delete from millpond.keys where queue = (p_job).queue and key = (p_job).key;
+  if p_job.key is not null then
+    delete from millpond.keys where queue = p_job.queue and key = p_job.key;
   end if;
-  insert into millpond.moves (queue, slot, was, becomes, count) values ((p_job).queue, -1, v_was, p_state, 1);
+  insert into millpond.moves (queue, slot, was, becomes, count) values (p_job.queue, -1, v_was, p_state, 1);
   if p_keep > 0 then
-    insert into millpond.retired (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, line,
-      key, "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, state)
-    select (p_job).seq, (p_job).pushed_at, (p_job).due_at, (p_job).timeout, (p_job).started_at, (p_job).id, (p_job).queue, (p_job).fence,
-      (p_job).attempt, (p_job).attempts, (p_job).priority, 0, (p_job).key, (p_job)."group", (p_job).trace, (p_job).worker,
-      (p_job).encoding, (p_job).data, (p_job).data_bytes, (p_job).progress_encoding, (p_job).progress, (p_job).progress_bytes,
-      (p_job).error, p_now, p_state;
+    insert into millpond.retired select p_job.*, p_now, p_state;
   else
-    insert into millpond.moves (queue, slot, was, becomes, count) values ((p_job).queue, -1, p_state, 'gone', 1);
+    insert into millpond.moves (queue, slot, was, becomes, count) values (p_job.queue, -1, p_state, 'gone', 1);
   end if;
 end $$;
 

@@ -1,41 +1,68 @@
 -- stats: what people look at.
 -- In:  queue, null: all; minutes: how far back the histograms go, 0: none.
 -- Out: JSON per queue: settings, counts, oldestWaiting in ms, histograms merged over the minutes.
--- Invariant: nothing here scans the jobs. The oldest is taken from the first 64 of each line and priority.
+-- Invariant: nothing here scans the jobs. The oldest is taken from the first 64 of each line and priority, and only where a job waits.
+
+create or replace function millpond.oldest_due(p_queue integer) returns bigint
+language plpgsql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+begin
+  return (
+    select min(head.due_at) from millpond.lines cross join generate_series(1, 10) as level(nth) cross join lateral (
+      select due_at from millpond.waiting
+      where queue = p_queue and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
+        and seq >= lines.places[level.nth]
+      order by seq limit 64
+    ) as head where lines.queue = p_queue);
+end $$;
 
 create or replace function millpond.stats(queue text default null, minutes integer default 0, now bigint default null) returns setof json
 language plpgsql security definer
-set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_nestloop = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_now bigint := time_of(stats.now);
+  v_now   bigint  := time_of(stats.now);
+  v_least integer := 0;
+  v_most  integer := 2147483647;
 begin
+  if stats.queue is not null then
+    select id, id into v_least, v_most from queues where name = stats.queue;
+    if not found then return; end if;
+  end if;
   return query
+    with counted as (
+      select queue, json_object_agg(state, count) as counts, sum(count) filter (where state = 'waiting') as waiting
+      from (
+        select queue, state, sum(count) as count from (
+          select queue, becomes as state, count from totals where queue between v_least and v_most
+          union all
+          select queue, was, -count from totals where queue between v_least and v_most
+          union all
+          select queue, becomes, count from moves where queue between v_least and v_most
+          union all
+          select queue, was, -count from moves where queue between v_least and v_most
+        ) as each where state not in ('new', 'gone') group by queue, state
+      ) as summed group by queue
+    ), measured as (
+      select queue, json_agg(json_build_object('priority', priority, 'metric', metric, 'buckets', buckets)) as histograms
+      from (
+        select queue, priority, metric, json_object_agg(bucket, count) as buckets
+        from (
+          select queue, priority, metric, bucket, sum(count) as count from histograms
+          where stats.minutes > 0 and minute > v_now / 60000 - stats.minutes and queue between v_least and v_most
+          group by queue, priority, metric, bucket
+        ) as summed group by queue, priority, metric
+      ) as merged group by queue
+    )
     select json_build_object(
       'queue', q.name, 'paused', q.paused, 'capacity', q.capacity,
-      'counts', (
-        select coalesce(json_object_agg(state, count), '{}') from counts_of(q.id)),
-      'oldestWaiting', (
-        select v_now - min(due_at) from (
-          select head.due_at from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
-            select due_at from waiting
-            where queue = q.id and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
-              and seq >= lines.places[level.nth]
-            order by seq limit 64
-          ) as head where lines.queue = q.id
-        ) as heads),
-      'histograms', (
-        select coalesce(json_agg(json_build_object('priority', priority, 'metric', metric, 'buckets', buckets)), '[]')
-        from (
-          select priority, metric, json_object_agg(bucket, count) as buckets
-          from (
-            select priority, metric, bucket, sum(count) as count from histograms
-            where histograms.queue = q.id and stats.minutes > 0 and minute > v_now / 60000 - stats.minutes
-            group by priority, metric, bucket
-          ) as summed group by priority, metric
-        ) as merged))
-    from queues as q
-    where stats.queue is null or q.name = stats.queue;
+      'counts', coalesce(counts, '{}'),
+      'oldestWaiting', case when waiting > 0 then v_now - oldest_due(q.id) end,
+      'histograms', coalesce(histograms, '[]'))
+    from queues as q left join counted on counted.queue = q.id left join measured on measured.queue = q.id
+    where q.id between v_least and v_most;
 end $$;

@@ -228,6 +228,7 @@ begin
       v_state := 'dead';
       job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
       perform retire(job, 'dead', v_now, v_queue.keep_dead);
+      perform ring('finished', v_queue.name);
     else
       v_state := 'waiting';
       job.due_at := v_now;
@@ -238,7 +239,7 @@ begin
   end loop;
   v_expired := tidy(sweep."limit", v_now);
   foreach v_state in array array(select distinct unnest(v_work)) loop
-    perform ring_work(v_state, true);
+    perform ring('work', v_state);
   end loop;
   select due_at into v_next from waiting where scheduled and due_at >= v_swept.due order by due_at limit 1;
   -- While an old transaction keeps vacuum away, what is over piles up before what matters.

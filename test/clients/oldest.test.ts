@@ -24,7 +24,7 @@ const FILES: Readonly<Record<string, string>> = {
   'test/conformance/vectors.test.ts': '/lifecycle vectors: (redis|redis-cluster|postgres) /',
   'test/conformance/bells.test.ts': '/: (redis|redis-cluster|postgres|pgbouncer) /',
   'test/stores/redis-trouble.test.ts': '/./',
-  'test/stores/postgres-silence.test.ts': '/./',
+  'test/faults/postgres-silence.test.ts': '/./',
   'test/stores/postgres-transactions.test.ts': '/./',
 }
 

@@ -6,7 +6,7 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { Millpond } from '../../src/index.ts'
 import type { Bell, NewJob } from '../../src/store.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
 import {
   claimAll,

@@ -1,7 +1,7 @@
 /** What a crash of PostgreSQL undoes, since claims wait for no fsync: their fences are never given out again. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { startPostgres } from '../servers/postgres.ts'
 import { missingReason } from '../servers/shared.ts'
 import { claimAll, job, until, withStore } from './postgres-fixture.ts'

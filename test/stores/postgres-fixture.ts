@@ -4,7 +4,7 @@ import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Store, StoreOptions } from '../../src/store.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { serverUrl } from '../servers/shared.ts'
 
 export function urlOf(server: 'postgres' | 'pgbouncer'): string {

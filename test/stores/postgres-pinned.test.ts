@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
 import { dropSchema, job, newSchema, server, until, urlOf } from './postgres-fixture.ts'
 

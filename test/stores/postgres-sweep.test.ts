@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
 import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
 
@@ -54,49 +54,6 @@ describe('what is due', { skip }, () => {
 })
 
 describe('a sweep', { skip }, () => {
-  test('with nothing due costs the same for a thousand queues with something kept', async () => {
-    const url = urlOf('postgres')
-    const schema = newSchema()
-    const scans = async () => {
-      const [row] = await server(
-        `select coalesce(sum(idx_scan + seq_scan), 0) as scans from pg_stat_user_tables where schemaname = $1`,
-        [schema],
-      )
-      return Number(row?.scans)
-    }
-    const counted = async () => {
-      // A closed store's processes have reported.
-      await until(
-        'the last process to go',
-        async () => (await server(`select 1 from pg_stat_activity where application_name = $1`, [schema])).length === 0,
-      )
-      return scans()
-    }
-    const named = new URL(url)
-    named.searchParams.set('application_name', schema)
-    const withOpen = async (body: (store: Store) => Promise<void>) => {
-      const store = await open(named, { schema })
-      await body(store).finally(() => store.close())
-    }
-    try {
-      await withOpen(async (store) => {
-        const jobs = Array.from({ length: 1000 }, (_, at) => job({ queue: `q${at}` }))
-        await store.push(jobs)
-        await store.cancel(jobs.slice(0, 500).map(({ id }) => id))
-        for (let n = 0; n < 3; n++) await store.sweep(1000)
-      })
-      const before = await counted()
-      const SWEEPS = 20
-      await withOpen(async (store) => {
-        for (let n = 0; n < SWEEPS; n++) await store.sweep(1000)
-      })
-      const each = ((await counted()) - before) / SWEEPS
-      assert.ok(each < 100, `${each} scans for a sweep`)
-    } finally {
-      await dropSchema(schema)
-    }
-  })
-
   test('does not wait for whoever reads the jobs', async () => {
     const clock = { now: Date.UTC(2026, 0, 1) }
     await withStore(

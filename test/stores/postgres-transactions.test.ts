@@ -198,3 +198,32 @@ describe('handlers’ transactions', { skip }, () => {
     assert.equal((await opened.store.find([next.id]))[0]?.state, 'waiting')
   })
 })
+
+test('what a handler sets on its connection does not outlive its transaction', { skip }, async () => {
+  const { store, dispose } = await openPostgres(urlOf('postgres'), { connections: 3 })
+  try {
+    // Every free connection has prepared the statements of a claim.
+    const claims = () =>
+      Promise.all(
+        Array.from({ length: 6 }, () => store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })),
+      )
+    await claims()
+    await store.push([job()])
+    const [held] = (await claims()).flatMap(({ jobs }) => jobs)
+    assert.ok(held)
+    const transaction = store.transactions?.begin()
+    assert.ok(transaction)
+    await transaction.query(`set default_transaction_isolation = 'serializable'`)
+    await transaction.query('set default_transaction_read_only = on')
+    await transaction.query('set statement_timeout = 1')
+    await transaction.query('deallocate all')
+    assert.equal(await transaction.complete('emails', { ...held, result: null }), 'ok')
+    for (let n = 0; n < 5; n++) {
+      await store.push([job()])
+      assert.equal((await claims()).flatMap(({ jobs }) => jobs).length, 1)
+      await store.sweep(10)
+    }
+  } finally {
+    await dispose()
+  }
+})

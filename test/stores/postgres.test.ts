@@ -8,7 +8,7 @@ import postgres from 'postgres'
 import { isMillpondError } from '../../src/errors.ts'
 import { Millpond } from '../../src/index.ts'
 import type { Store, StoreOptions } from '../../src/store.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
 import {
   claimAll,
@@ -53,7 +53,7 @@ describe('opening', { skip }, () => {
   test('several processes at once install the schema once, and all can use it', async () => {
     const schema = newSchema()
     const code = `
-      const { open } = await import(${JSON.stringify(new URL('../../src/stores/postgres.ts', import.meta.url).href)})
+      const { open } = await import(${JSON.stringify(new URL('../../src/stores/postgres/index.ts', import.meta.url).href)})
       const store = await open(${JSON.stringify(urlOf('postgres'))}, { schema: ${JSON.stringify(schema)} })
       await store.configure({ queue: 'q' + process.argv[1], paused: true })
       await store.close()`

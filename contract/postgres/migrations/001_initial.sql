@@ -77,14 +77,16 @@ create table millpond.waiting (
   progress_encoding text collate "C",
   progress          text collate "C",
   progress_bytes    bytea,
-  error             text collate "C"                   -- JSON: code, name, message, stack
+  error             text collate "C",                  -- JSON: code, name, message, stack
+  lease_until       bigint                             -- of running jobs; so that their rows have the same form
 );
 create unique index waiting_id on millpond.waiting (id);
 create index waiting_ready     on millpond.waiting (queue, line, priority desc, seq) where not scheduled;
 create index waiting_scheduled on millpond.waiting (queue, due_at, seq)              where scheduled;
 create index waiting_due       on millpond.waiting (due_at, seq)                     where scheduled;
 
-create table millpond.running (like millpond.waiting including defaults, lease_until bigint not null);
+create table millpond.running (like millpond.waiting including defaults);
+alter table millpond.running alter lease_until set not null;
 create unique index running_id on millpond.running (id);
 create index running_lease     on millpond.running (lease_until, queue, seq);
 
@@ -170,11 +172,13 @@ create table millpond.swept (
 );
 insert into millpond.swept values (0, 0, 0);
 
--- Who found a queue empty and wants to be notified of the next push.
+-- Who waits for something in a queue and wants to be notified, once: `work`: a claim found none; `room`: found it full; `finished`: looked at a job
+-- that goes on.
 create table millpond.sleepers (
   queue    text collate "C" not null,
   listener text collate "C" not null,
-  primary key (queue, listener)
+  kind     text collate "C" not null default 'work',
+  primary key (queue, kind, listener)
 );
 
 -- How long jobs waited and ran, per minute.

@@ -2,6 +2,7 @@
 import { type ErrorCode, MillpondError } from '../../errors.ts'
 import { safeError, safeText } from '../../safe-error.ts'
 import { isTlsError } from '../tls.ts'
+import { isRow } from './connection/database.ts'
 
 /** By SQLSTATE, or by its class. */
 const STATES: Readonly<Record<string, ErrorCode>> = {
@@ -90,6 +91,11 @@ export function isElsewhere(error: unknown): boolean {
 /** Undone by the server for the sake of another transaction: the same call can simply be made again. */
 export function isUndone(error: unknown): boolean {
   return /^40/.test(codeIn(error))
+}
+
+/** The server has no such prepared statement any more, or its functions have changed since: the same call can be made again. */
+export function isNotPrepared(error: unknown): boolean {
+  return codeIn(error) === '26000' || (isRow(error) && error.routine === 'RevalidateCachedQuery')
 }
 
 /**

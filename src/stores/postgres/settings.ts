@@ -19,11 +19,15 @@ export interface Settings {
   poll: number
   /** Ms after which one of our connections is given up on which a call gets no answer. */
   timeout: number
+  /** Ms after which the server gives up a call: before we do, else it would keep the jobs of a claim for nobody. */
+  deadline: number
   /** An open client of the caller's: a postgres.js `sql`, or a `pg` Pool. */
   client: unknown
 }
 
-export const TIMEOUT = 20_000
+const TIMEOUT = 20_000
+/** Of the time that we wait for an answer: after so much of it the server gives a call up. */
+const SERVER_SHARE = 0.75
 
 const KNOWN = ['schema', 'connections', 'listen', 'poll', 'pgbouncer', 'timeout'] as const
 
@@ -63,13 +67,15 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
   if (listen !== 'auto' && listen !== 'on' && listen !== 'off') {
     invalid(`listen must be auto, on or off, not ${shown(listen)}`)
   }
+  const timeout = integer('timeout', option('timeout'), TIMEOUT, 100, 600_000)
   const settings: Omit<Settings, 'urls'> = {
     writable: sessionsIn(url, others.length > 0),
     schema,
     connections: integer('connections', option('connections'), 5, 3, 10),
     listen,
     poll: integer('poll', option('poll'), 100, 5, 1000),
-    timeout: integer('timeout', option('timeout'), TIMEOUT, 100, 600_000),
+    timeout,
+    deadline: Math.ceil(timeout * SERVER_SHARE),
     client: options.client,
   }
   const urls = [url, ...others].map((each) => {

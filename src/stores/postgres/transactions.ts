@@ -7,13 +7,14 @@
 import { MillpondError } from '../../errors.ts'
 import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../../store.ts'
 import { checkStatement } from '../statement.ts'
-import type { Caller } from './caller.ts'
-import { queryOf } from './callers.ts'
-import type { Query, Row, Session } from './database.ts'
+import { queryOf } from './connection/caller-transaction.ts'
+import type { Calls } from './connection/calls.ts'
+import type { Query, Row, Session } from './connection/database.ts'
+import { inlined } from './connection/inline.ts'
+import type { Context } from './context.ts'
 import { statementError, stateOf, toMillpondError } from './errors.ts'
-import { inlined } from './inline.ts'
-import { integersOrNull, texts } from './records.ts'
-import { jobsText, outcomeFrom, plainArray, resultsText } from './wire.ts'
+import { COMPLETE, completeValues } from './operations/end.ts'
+import { jobsText, outcomeFrom, texts } from './wire.ts'
 
 /** Begin, commit and rollback are ours; savepoints, and rolling back to them, are the handler's. */
 const CONTROL =
@@ -21,13 +22,7 @@ const CONTROL =
 
 /** Ms for which a queue is taken to be there: one that nobody uses is removed. And how many are remembered. */
 const BELIEVED = 60_000
-const MOST_QUEUES = 10_000
-
-/** Told what a transaction did, once it has committed. */
-export interface Committed {
-  pushed(queues: ReadonlySet<string>): void
-  completed(queue: string, id: string): void
-}
+const MAX_QUEUES = 10_000
 
 /** So many may be taken at once; whoever comes later waits for his turn. */
 class Places {
@@ -51,17 +46,19 @@ class Places {
 }
 
 class HandlerTransaction implements StoreTransaction {
-  readonly #caller: Caller
+  readonly #context: Context
   readonly #places: Places
-  readonly #committed: Committed
   readonly #pushed = new Set<string>()
   #session: Promise<Session> | undefined
   #ended = false
 
-  constructor(caller: Caller, places: Places, committed: Committed) {
-    this.#caller = caller
+  constructor(context: Context, places: Places) {
+    this.#context = context
     this.#places = places
-    this.#committed = committed
+  }
+
+  get #calls(): Calls {
+    return this.#context.calls
   }
 
   readonly query = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
@@ -81,7 +78,7 @@ class HandlerTransaction implements StoreTransaction {
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
     const session = await this.#begun()
-    const outcomes = await pushWith((text, params) => session.run(inlined(text, params)), this.#caller, jobs)
+    const outcomes = await pushWith((text, params) => session.run(inlined(text, params)), this.#calls, jobs)
     for (const { queue } of jobs) this.#pushed.add(queue)
     return outcomes
   }
@@ -89,25 +86,21 @@ class HandlerTransaction implements StoreTransaction {
   async complete(queue: string, completion: Completion): Promise<HoldOutcome> {
     if (this.#ended) throw ended()
     this.#ended = true
-    const params = [
-      queue,
-      plainArray([completion.id]),
-      plainArray([completion.fence]),
-      resultsText([completion]),
-      this.#caller.now(),
-    ]
-    const call = 'complete($1, $2, $3, $4, $5) as answer'
-    if (this.#session === undefined) {
-      const [row] = await this.#caller.rows(call, params)
-      return this.#told(queue, completion.id, integersOrNull(row?.answer) === null)
-    }
-    return this.#finish(async (session) => {
-      const [row] = await session.run(this.#caller.inside(call, params))
-      const ok = integersOrNull(row?.answer) === null
-      if (ok) await session.commit()
-      else await session.rollback()
-      return this.#told(queue, completion.id, ok)
-    })
+    const { notifier } = this.#context
+    const values = completeValues(queue, [completion], this.#calls.now())
+    const isHeld =
+      this.#session === undefined
+        ? (await this.#calls.answer(COMPLETE, values)) === null
+        : await this.#finish(async (session) => {
+            const [row] = await session.run(this.#calls.inside(COMPLETE, values))
+            const held = row?.answer === null
+            await (held ? session.commit() : session.rollback())
+            return held
+          })
+    if (!isHeld) return 'stale'
+    notifier.bells.ring('finished', queue, completion.id)
+    for (const each of this.#pushed) notifier.bells.ring('work', each)
+    return 'ok'
   }
 
   async rollback(): Promise<void> {
@@ -116,24 +109,17 @@ class HandlerTransaction implements StoreTransaction {
     if (this.#session !== undefined) await this.#finish((session) => session.rollback())
   }
 
-  #told(queue: string, id: string, ok: boolean): HoldOutcome {
-    if (!ok) return 'stale'
-    this.#committed.completed(queue, id)
-    if (this.#pushed.size > 0) this.#committed.pushed(this.#pushed)
-    return 'ok'
-  }
-
   #begun(): Promise<Session> {
-    this.#caller.assertOpen()
+    this.#calls.assertOpen()
     if (this.#ended) throw ended()
-    this.#session ??= this.#caller.track(this.#begin())
+    this.#session ??= this.#calls.track(this.#begin())
     return this.#session
   }
 
   async #begin(): Promise<Session> {
     await this.#places.take()
     try {
-      return await this.#caller.database.begin('isolation level read committed')
+      return await this.#calls.database.begin('isolation level read committed')
     } catch (error) {
       this.#places.give()
       throw toMillpondError(error)
@@ -144,7 +130,7 @@ class HandlerTransaction implements StoreTransaction {
     const session = await this.#session
     if (session === undefined) throw ended()
     try {
-      return await this.#caller.track(last(session))
+      return await this.#calls.track(last(session))
     } catch (error) {
       // Whatever state it is in, the connection must not go back with a transaction open.
       await session.rollback().catch(() => {})
@@ -163,31 +149,31 @@ function ended(): MillpondError {
 }
 
 export class PostgresTransactions implements StoreTransactions {
-  readonly #caller: Caller
+  readonly #context: Context
+  readonly #calls: Calls
   readonly #install: string
   readonly #places: Places
-  readonly #committed: Committed
   /** Queues that were there a short while ago → until when that is believed, by `performance.now()`. */
   readonly #queues = new Map<string, number>()
   /** So that a `query` that is handed back to us is known for what it is. */
   readonly #byQuery = new WeakMap<object, HandlerTransaction>()
 
   /** @param most how many handlers may hold a transaction at once @param install see `migrate` */
-  constructor(caller: Caller, most: number, install: string, committed: Committed) {
-    this.#caller = caller
+  constructor(context: Context, most: number, install: string) {
+    this.#context = context
+    this.#calls = context.calls
     this.#install = install
     this.#places = new Places(most)
-    this.#committed = committed
   }
 
   begin(): StoreTransaction {
-    const transaction = new HandlerTransaction(this.#caller, this.#places, this.#committed)
+    const transaction = new HandlerTransaction(this.#context, this.#places)
     this.#byQuery.set(transaction.query, transaction)
     return transaction
   }
 
   async push(tx: unknown, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    this.#caller.assertOpen()
+    this.#calls.assertOpen()
     const own = typeof tx === 'function' ? this.#byQuery.get(tx) : undefined
     if (own !== undefined) {
       for (const queue of new Set(jobs.map((job) => job.queue))) await this.#ensure(queue)
@@ -197,7 +183,7 @@ export class PostgresTransactions implements StoreTransactions {
     try {
       await this.#check(query)
       for (const queue of new Set(jobs.map((job) => job.queue))) await this.#ensure(queue)
-      return await pushWith(query, this.#caller, jobs)
+      return await pushWith(query, this.#calls, jobs)
     } catch (error) {
       // The client's own error holds the statement's parameters, which are the jobs.
       throw toMillpondError(error)
@@ -208,14 +194,14 @@ export class PostgresTransactions implements StoreTransactions {
   async #ensure(queue: string): Promise<void> {
     const now = performance.now()
     if ((this.#queues.get(queue) ?? 0) > now) return
-    await this.#caller.rows('make_queue($1)', [queue])
-    if (this.#queues.size >= MOST_QUEUES) this.#queues.clear()
+    await this.#calls.answer('make_queue($1)', [queue])
+    if (this.#queues.size >= MAX_QUEUES) this.#queues.clear()
     this.#queues.set(queue, now + BELIEVED)
   }
 
   /** Provokes no error inside a transaction: postgres.js would let it fail at its end, whoever has dealt with the error. */
   async #check(query: Query): Promise<void> {
-    const { schema } = this.#caller
+    const { schema } = this.#calls
     // A savepoint exists only inside a transaction.
     await query('savepoint millpond_check', []).catch((cause: unknown) => {
       throw mismatch('it is not an open transaction', cause)
@@ -233,9 +219,9 @@ function mismatch(why: string, cause: unknown): MillpondError {
   return new MillpondError('TransactionMismatch', message, cause === undefined ? {} : { cause })
 }
 
-async function pushWith(query: Query, caller: Caller, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-  const text = `select ${caller.schema}.push_jobs($1::text::json, false, $2::text::bigint) as answer`
-  const now = caller.now()
+async function pushWith(query: Query, calls: Calls, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+  const text = `select ${calls.schema}.push_jobs($1::text::json, false, $2::text::bigint) as answer`
+  const now = calls.now()
   await query('savepoint millpond_push', [])
   try {
     const [row] = await query(text, [jobsText(jobs), now === null ? null : String(now)])

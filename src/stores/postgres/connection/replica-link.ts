@@ -5,16 +5,15 @@
  * is lost is told of at once. With postgres.js they share the pool, and a lost connection is noticed by the call that fails.
  */
 import { EventEmitter } from 'node:events'
-import { MillpondError } from '../../errors.ts'
-import { type Query, rowsOf } from './database.ts'
-import { isLost } from './errors.ts'
+import { MillpondError } from '../../../errors.ts'
+import { isLost } from '../errors.ts'
+import { type Settings, settingsOf } from '../settings.ts'
+import { type Query, readOnly, rowsOf } from './database.ts'
 import { Hosts } from './hosts.ts'
 import { inlined } from './inline.ts'
 import { Pg } from './pg.ts'
 import { isPgPool, type PgClient, type PgPool } from './pg-client.ts'
 import { isPostgresJs, PostgresJs } from './postgresjs.ts'
-import { readOnly } from './read-only.ts'
-import { type Settings, settingsOf } from './settings.ts'
 
 export interface ReplicaLink {
   /** For our questions. */

@@ -1,5 +1,5 @@
 /** What we use of `pg`: a Pool and its clients, as declared by `@types/pg`, which nobody should need for this. */
-import { checkPg } from '../driver.ts'
+import { checkPg } from '../../driver.ts'
 import { isRow } from './database.ts'
 
 export interface PgPool {
@@ -10,6 +10,8 @@ export interface PgPool {
 
 export interface PgStatement {
   text: string
+  /** It is prepared once per connection, under this name. */
+  name?: string
   /** None: the simple protocol. */
   values?: unknown[]
   /** Takes one statement only, also without parameters. */

@@ -6,9 +6,9 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { isMillpondError } from '../../src/errors.ts'
 import type { Store, StoreOptions } from '../../src/store.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { claimAll, job, server, until, urlOf, withStore } from '../stores/postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const LEVELS = ['repeatable read', 'serializable'] as const

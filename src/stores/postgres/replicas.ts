@@ -15,11 +15,10 @@
 import { MillpondError } from '../../errors.ts'
 import type { ClaimedJob, ReplicaQuery, StoreReplica, StoreReplicas } from '../../store.ts'
 import { checkStatement } from '../statement.ts'
-import type { Database, Row } from './database.ts'
+import { type Database, type Row, readOnly } from './connection/database.ts'
+import { Pg } from './connection/pg.ts'
+import { openLink, openPool, type ReplicaLink } from './connection/replica-link.ts'
 import { isAway, isLost, isUndone, statementError, stateOf, toMillpondError } from './errors.ts'
-import { Pg } from './pg.ts'
-import { readOnly } from './read-only.ts'
-import { openLink, openPool, type ReplicaLink } from './replica-link.ts'
 import type { Settings } from './settings.ts'
 
 /** Connections to the primary for reads that cannot go to the replica; the store's own calls must never wait for those. */
@@ -59,7 +58,8 @@ export class PostgresReplicas implements StoreReplicas {
     const { client } = this.#settings
     const primary =
       client === undefined
-        ? async () => new Pg(await openPool(this.#settings, PRIMARY_CONNECTIONS), true)
+        ? async () =>
+            new Pg(await openPool(this.#settings, PRIMARY_CONNECTIONS), 0, { timeout: this.#settings.timeout })
         : () => Promise.resolve(this.#database)
     return new PostgresReplica(given, this.#settings.schema, new PrimaryReads(primary, client === undefined))
   }

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import { type ErrorCode, isMillpondError } from '../../src/errors.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from '../stores/postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const is = (code: ErrorCode) => (error: unknown) => isMillpondError(error, code)

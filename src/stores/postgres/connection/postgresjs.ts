@@ -1,6 +1,6 @@
 /** The store's connections by a `sql` of postgres.js that the caller brings. */
 import type postgres from 'postgres'
-import { type Database, type Row, rowsOf, type Session } from './database.ts'
+import { type Database, type Row, rowsOf, type Session, scriptOf } from './database.ts'
 
 export function isPostgresJs(client: unknown): client is postgres.Sql {
   return typeof client === 'function' && 'unsafe' in client && 'begin' in client && 'listen' in client
@@ -8,10 +8,17 @@ export function isPostgresJs(client: unknown): client is postgres.Sql {
 
 export class PostgresJs implements Database {
   readonly #sql: postgres.Sql
+  readonly #deadline: number
   #listening: { unlisten: () => Promise<void> } | undefined
 
-  constructor(sql: postgres.Sql) {
+  /** @param deadline ms after which the server gives up a call; 0: none */
+  constructor(sql: postgres.Sql, deadline = 0) {
     this.#sql = sql
+    this.#deadline = deadline
+  }
+
+  call(statement: string, values: readonly unknown[]): Promise<Row[]> {
+    return this.run(scriptOf(statement, values, this.#deadline))
   }
 
   async run(script: string): Promise<Row[]> {

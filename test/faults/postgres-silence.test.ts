@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MillpondError } from '../../src/errors.ts'
 import type { Bell } from '../../src/store.ts'
-import { open } from '../../src/stores/postgres.ts'
+import { open } from '../../src/stores/postgres/index.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf } from './postgres-fixture.ts'
+import { claimAll, dropSchema, job, newSchema, server, until, urlOf } from '../stores/postgres-fixture.ts'
 
 const unavailable = (error: unknown): boolean => {
   assert.ok(error instanceof MillpondError)

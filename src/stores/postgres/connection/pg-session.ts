@@ -6,17 +6,19 @@
 import { lastRowsOf, type Row, rowsOf, type Session } from './database.ts'
 import type { PgClient } from './pg-client.ts'
 
-/**
- * @param mode as after `begin` in SQL
- * @param timeout ms, of the store's own statements, and between looks at a handler's; undefined: none
- * @param alive whether the server still works for the process, or that cannot be known
- */
-export async function pgSession(
-  client: PgClient,
-  mode: string,
-  timeout: number | undefined,
-  alive: (process: number | null | undefined) => Promise<boolean>,
-): Promise<Session> {
+export interface PgSessionOptions {
+  /** As after `begin` in SQL. */
+  mode: string
+  /** Sent with the end of the transaction: what holds for the connection again, whatever the handler has set. */
+  session: string | undefined
+  /** Ms, of the store's own statements, and between looks at a handler's; undefined: none. */
+  timeout: number | undefined
+  /** Whether the server still works on the handler's statement, or that cannot be known. */
+  alive: () => Promise<boolean>
+}
+
+export async function pgSession(client: PgClient, options: PgSessionOptions): Promise<Session> {
+  const { mode, session, timeout, alive } = options
   let lost: Error | undefined
   const gone = Promise.withResolvers<never>()
   gone.promise.catch(() => {})
@@ -44,7 +46,7 @@ export async function pgSession(
     if (lost !== undefined) throw lost
     let silent = 0
     const look = async () => {
-      silent = (await alive(client.processID)) ? 0 : silent + 1
+      silent = (await alive()) ? 0 : silent + 1
       // Once may be by chance: the answer is on its way.
       if (silent > 1) hear(new Error('Connection terminated: the server does not know of the statement any more'))
     }
@@ -62,11 +64,11 @@ export async function pgSession(
   }
 
   let ended = false
-  async function finish(text: string): Promise<void> {
+  async function finish(statement: 'commit' | 'rollback'): Promise<void> {
     if (ended) return
     ended = true
     try {
-      await run(text)
+      await run(session === undefined ? statement : `${statement}; ${session}`)
     } catch (error) {
       // Whatever state it is in, it must not go back with a transaction open.
       lost ??= error instanceof Error ? error : new Error(String(error))
@@ -78,7 +80,8 @@ export async function pgSession(
   }
 
   try {
-    await run(`begin ${mode}`)
+    // The deadline of the store's calls is none of the handler's.
+    await run(session === undefined ? `begin ${mode}` : `begin ${mode}; set local statement_timeout to default`)
   } catch (error) {
     client.removeListener('error', hear)
     client.release(true)

@@ -1,0 +1,112 @@
+/**
+ * The PostgreSQL store: PostgreSQL 13 or later, also behind PgBouncer in transaction mode. Its tables and functions live in a
+ * schema of their own in the application's database; see `docs/postgres.md`.
+ *
+ * URL: `postgres://user:password@host:5432/database`. Options, in the URL's query or as the second argument:
+ * - `schema` (`millpond`)
+ * - `connections` (5): the most that this pond opens, 3 to 10
+ * - `listen` (`auto`): `on` or `off`; `auto` listens unless a pooler stands between. `pgbouncer=1` is `listen=off`
+ * - `poll` (100): ms between looks where it does not listen
+ * - `timeout` (20,000): ms after which a connection of ours is given up on which a call gets no answer
+ * - `client`, second argument only: an open postgres.js `sql` or `pg` Pool to use instead of connections of our own
+ *
+ * The path of a call: operations → connection/calls (retries, errors) → connection/database (the client) → the SQL of contract/postgres/.
+ */
+import '../../runtime.ts'
+import { MillpondError } from '../../errors.ts'
+import type { OpenStore, Store } from '../../store.ts'
+import { Calls } from './connection/calls.ts'
+import type { Database } from './connection/database.ts'
+import { migrate } from './connection/migrate.ts'
+import { openPg, Pg } from './connection/pg.ts'
+import { isPgPool } from './connection/pg-client.ts'
+import { isPostgresJs, PostgresJs } from './connection/postgresjs.ts'
+import { toMillpondError } from './errors.ts'
+import { Notifier } from './notifier.ts'
+import { cancel } from './operations/cancel.ts'
+import { claim } from './operations/claim.ts'
+import { configure } from './operations/configure.ts'
+import { complete, fail, release } from './operations/end.ts'
+import { extend } from './operations/extend.ts'
+import { find, list } from './operations/find.ts'
+import { push } from './operations/push.ts'
+import { requeue } from './operations/requeue.ts'
+import { figures } from './operations/stats.ts'
+import { sweep } from './operations/sweep.ts'
+import { PostgresReplicas } from './replicas.ts'
+import { type Settings, settingsOf } from './settings.ts'
+import { PostgresTransactions } from './transactions.ts'
+
+/** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreVersion, StoreFailed */
+export const open: OpenStore = async (url, options) => {
+  const settings = settingsOf(url, options)
+  const database = await connect(settings)
+  try {
+    const pooled = settings.listen === 'on' ? false : await database.pooled()
+    const install = await migrate(database, settings.schema)
+    const polling = settings.listen === 'off' || pooled ? settings.poll : undefined
+    return storeOf(database, settings, install, polling, options.clock)
+  } catch (error) {
+    await database.end().catch(() => {})
+    throw toMillpondError(error)
+  }
+}
+
+async function connect(settings: Settings): Promise<Database> {
+  const { client, deadline } = settings
+  if (client === undefined) return openPg(settings)
+  if (isPostgresJs(client)) return new PostgresJs(client, deadline)
+  if (isPgPool(client)) return new Pg(client, deadline)
+  throw new MillpondError('InvalidOption', 'client takes a postgres.js sql or a pg Pool')
+}
+
+/** @param install see `migrate` @param polling ms between looks; undefined: it listens */
+function storeOf(
+  database: Database,
+  settings: Settings,
+  install: string,
+  polling: number | undefined,
+  clock: (() => number) | undefined,
+): Store {
+  const calls = new Calls(database, settings.schema, settings.deadline, clock)
+  const notifier = new Notifier(calls, polling)
+  const context = { calls, notifier }
+  let closing: Promise<void> | undefined
+
+  async function close(): Promise<void> {
+    notifier.close()
+    await calls.close()
+    await database.end()
+  }
+
+  return {
+    name: 'postgres',
+    capabilities: { durable: true, shared: true, transactions: true, replicas: true },
+    // One connection listens, and one at least stays for the store's own calls.
+    transactions: new PostgresTransactions(context, settings.connections - 2, install),
+    replicas: new PostgresReplicas(database, settings),
+    admin: {
+      list: (request) => list(context, request),
+      requeue: (request) => requeue(context, request),
+    },
+    configure: (given) => configure(context, given),
+    push: push(context),
+    claim: (request) => claim(context, request),
+    complete: (queue, completions) => complete(context, queue, completions),
+    fail: (queue, failures) => fail(context, queue, failures),
+    release: (queue, holds) => release(context, queue, holds),
+    extend: (queue, lease, extensions) => extend(context, queue, lease, extensions),
+    cancel: (ids) => cancel(context, ids),
+    sweep: sweep(context),
+    find: find(context),
+    ...figures(context),
+    listen(listener) {
+      calls.assertOpen()
+      return notifier.listen(listener)
+    },
+    close() {
+      closing ??= close()
+      return closing
+    },
+  }
+}

@@ -1,0 +1,17 @@
+import type { FinalState } from '../../../store.ts'
+import type { Context } from '../context.ts'
+import { plainArray, texts } from '../wire.ts'
+
+export async function cancel({ calls, notifier }: Context, ids: readonly string[]): Promise<(FinalState | null)[]> {
+  notifier.stir()
+  const answers = texts(await calls.answer('cancel($1, $2)', [plainArray(ids), calls.now()]))
+  return answers.map((answer, at) => {
+    if (answer === '') return null
+    const [queue = '', was = ''] = answer.split(' ')
+    if (was === 'done' || was === 'dead' || was === 'cancelled') return was
+    notifier.bells.ring('cancelled', queue, ids[at])
+    notifier.bells.ring('finished', queue, ids[at])
+    if (was !== 'running') notifier.bells.ring('room', queue)
+    return 'cancelled'
+  })
+}

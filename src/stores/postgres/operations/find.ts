@@ -1,0 +1,44 @@
+/** Look-ups: find and list. */
+import { Gather } from '../../../gather.ts'
+import type { JobRecord, JobState, ListRequest } from '../../../store.ts'
+import type { Context } from '../context.ts'
+import { plainArray, recordFrom } from '../wire.ts'
+
+/** Records may be large. */
+const MAX_IDS_PER_CALL = 500
+
+/** Look-ups that are asked for in one turn, or while one is under way, go in one call: a pond that waits for many jobs asks for each. */
+export function find({ calls, notifier }: Context): (ids: readonly string[]) => Promise<(JobRecord | null)[]> {
+  const turn = new Gather<readonly string[], (JobRecord | null)[]>(
+    async (lookUps) => {
+      const wanted = [...new Set(lookUps.flat())]
+      const found = await calls.answersEvenClosing('find($1, $2)', [plainArray(wanted), notifier.listener])
+      const answers = new Map<string, unknown>()
+      for (const answer of found) {
+        const { id, queue, state } = recordFrom(answer)
+        answers.set(id, answer)
+        if (!isFinal(state)) notifier.noted('finished', queue)
+      }
+      return lookUps.map((ids) =>
+        ids.map((id) => {
+          const answer = answers.get(id)
+          // Each a copy of its own, also where two asked for the same job.
+          return answer === undefined ? null : recordFrom(answer)
+        }),
+      )
+    },
+    { items: Number.POSITIVE_INFINITY, bytes: MAX_IDS_PER_CALL },
+  )
+  return async (ids) => {
+    calls.assertOpen()
+    notifier.stir()
+    // Accepted: a store that closes lets it go first.
+    return calls.track(turn.add([...ids], ids.length))
+  }
+}
+
+const isFinal = (state: JobState): boolean => state === 'done' || state === 'dead' || state === 'cancelled'
+
+export async function list({ calls }: Context, { queue, state, limit, after }: ListRequest): Promise<JobRecord[]> {
+  return (await calls.answers('list($1, $2, $3, $4)', [queue, state, limit, after ?? null])).map(recordFrom)
+}
