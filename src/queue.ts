@@ -299,7 +299,8 @@ export class Queue<Input = unknown, Output = Input> {
     return this.#core.pending(promise)
   }
 
-  readonly #told = (job: NewJob, { id, status }: PushOutcome): Pushed | MillpondError => {
+  readonly #told = (job: NewJob, { id, status, error }: PushOutcome): Pushed | MillpondError => {
+    if (error !== undefined) return error
     if (status === 'full') {
       this.#core.events.emit('full', { queue: this.name })
       return this.#queueFull()

@@ -10,8 +10,8 @@
  */
 import type { Redis } from 'ioredis'
 import { held } from '../stores/held.ts'
+import { unheld } from '../stores/redis/connection/unheld.ts'
 import type { Client } from '../stores/redis/settings.ts'
-import { unheld } from '../stores/redis/unheld.ts'
 
 export interface Heard {
   /** Of a key under one of the prefixes. */

@@ -3,7 +3,7 @@
  * A line `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order.
  */
 import { createHash } from 'node:crypto'
-import { CONTRACT } from './contract.ts'
+import { CONTRACT } from '../contract.ts'
 
 export const SCRIPTS = [
   'cancel',

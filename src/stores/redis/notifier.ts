@@ -5,19 +5,21 @@
  * A channel and not a blocking read: a blocking read must name keys of one slot, so that in a cluster a pond would need a connection for
  * each queue that it listens to.
  */
+import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Bell } from '../../store.ts'
 import { Bells } from '../bells.ts'
-import { ID_BYTES, idText } from './ids.ts'
+import { unheld, unholdSubscriber } from './connection/unheld.ts'
 import type { Client } from './settings.ts'
-import { unheld, unholdSubscriber } from './unheld.ts'
-import { listBefore } from './wire.ts'
+import { idTexts, listBefore } from './wire.ts'
 
-export class Doorbell {
+export class Notifier {
+  /** Rung in this process, at once. */
   readonly local = new Bells()
   readonly channel: string
+  /** Names this store among all processes. */
+  readonly origin = randomUUID()
   readonly #client: Client
-  readonly #origin: string
   readonly #timeout: number
   readonly #listeners = new Set<(bell: Bell) => void>()
   /** A connection that subscribes can do nothing else; a cluster has one for that itself. */
@@ -26,10 +28,9 @@ export class Doorbell {
   #watch: NodeJS.Timeout | undefined
 
   /** @param timeout milliseconds in which the connection must show that it lives */
-  constructor(client: Client, channel: string, origin: string, timeout: number) {
+  constructor(client: Client, channel: string, timeout: number) {
     this.#client = client
     this.channel = channel
-    this.#origin = origin
     this.#timeout = timeout
   }
 
@@ -44,7 +45,7 @@ export class Doorbell {
     }
   }
 
-  /** The connection stays for whoever listens next: people come and go, and it costs nothing while no bell rings. */
+  /** The connection stays for the next listener: it costs nothing while no bell rings. */
   #subscribe(): void {
     if (this.#subscribed) return
     this.#subscribed = true
@@ -74,6 +75,8 @@ export class Doorbell {
           enableOfflineQueue: true,
           maxRetriesPerRequest: null,
           autoResubscribe: true,
+          // `#check` sees that it is silent; a replica passes bells on as well.
+          failoverDetector: false,
           connectionName: 'millpond-bells',
         }),
       )
@@ -96,10 +99,8 @@ export class Doorbell {
     if (this.#listeners.size === 0 || channel.toString() !== this.channel) return
     const { list, end } = listBefore(message)
     const [origin, queue, kind] = list
-    if (origin === this.#origin || typeof queue !== 'string') return
-    const ids: string[] = []
-    for (let at = end; at < message.length; at += ID_BYTES) ids.push(idText(message, at))
-    const bell = bellOf(kind, queue, ids)
+    if (origin === this.origin || typeof queue !== 'string') return
+    const bell = bellOf(kind, queue, idTexts(message, end))
     if (bell !== undefined) for (const listener of [...this.#listeners]) listener(bell)
   }
 
