@@ -2,7 +2,7 @@
 import type { JobError } from '../store.ts'
 
 /** What stands for one that cannot be read: the job is to be seen all the same. */
-export const UNREADABLE_ERROR: JobError = {
+export const UNREADABLE: JobError = {
   code: 'PayloadNotDecodable',
   name: 'MillpondError',
   message: 'The error kept with the job cannot be read.',
@@ -10,7 +10,7 @@ export const UNREADABLE_ERROR: JobError = {
 
 export function keptError(kept: unknown): JobError {
   const { code, name, message, stack } = partsOf(kept)
-  if (typeof code !== 'string' || typeof name !== 'string' || typeof message !== 'string') return { ...UNREADABLE_ERROR }
+  if (typeof code !== 'string' || typeof name !== 'string' || typeof message !== 'string') return { ...UNREADABLE }
   return { code, name, message, ...(typeof stack === 'string' ? { stack } : {}) }
 }
 

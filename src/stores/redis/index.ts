@@ -111,8 +111,8 @@ function storeOf(context: Context): Store {
 async function close(context: Context): Promise<void> {
   const { calls, safeCalls, notifier } = context
   await settleClaims(context)
-  await Promise.all([calls.close(), safeCalls.close()])
-  await notifier.close()
+  await Promise.all([...new Set([calls, safeCalls])].map((each) => each.close()))
+  notifier.close()
   calls.client.disconnect()
   safeCalls.client.disconnect()
 }

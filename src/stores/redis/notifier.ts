@@ -13,6 +13,8 @@ import { unheld, unholdSubscriber } from './connection/unheld.ts'
 import type { Client } from './settings.ts'
 import { idTexts, listBefore } from './wire.ts'
 
+const KINDS = ['work', 'room', 'finished', 'cancelled'] as const
+
 export class Notifier {
   /** Rung in this process, at once. */
   readonly local = new Bells()
@@ -21,10 +23,10 @@ export class Notifier {
   readonly origin = randomUUID()
   readonly #client: Client
   readonly #timeout: number
-  readonly #listeners = new Set<(bell: Bell) => void>()
   /** A connection that subscribes can do nothing else; a cluster has one for that itself. */
   #subscriber: Redis | undefined
   #subscribed = false
+  #closed = false
   #watch: NodeJS.Timeout | undefined
 
   /** @param timeout milliseconds in which the connection must show that it lives */
@@ -35,19 +37,13 @@ export class Notifier {
   }
 
   listen(listener: (bell: Bell) => void): () => void {
-    const own = (bell: Bell): void => listener(bell)
-    const stop = this.local.listen(own)
-    this.#listeners.add(own)
     this.#subscribe()
-    return () => {
-      stop()
-      this.#listeners.delete(own)
-    }
+    return this.local.listen(listener)
   }
 
   /** The connection stays for the next listener: it costs nothing while no bell rings. */
   #subscribe(): void {
-    if (this.#subscribed) return
+    if (this.#subscribed || this.#closed) return
     this.#subscribed = true
     const listening = this.#listening()
     listening.on('messageBuffer', this.#heard)
@@ -57,7 +53,7 @@ export class Notifier {
     listening.subscribe(this.channel).then(this.#unhold, () => {
       this.#subscribed = false
       listening.off('messageBuffer', this.#heard)
-      if (this.#listeners.size > 0) setTimeout(() => this.#subscribe(), 100).unref()
+      setTimeout(() => this.#subscribe(), 100).unref()
     })
   }
 
@@ -88,7 +84,7 @@ export class Notifier {
   /** A connection that has fallen silent is as still as one on which no bell rings. */
   #check(): void {
     const subscriber = this.#subscriber
-    if (subscriber === undefined || this.#listeners.size === 0) return
+    if (subscriber === undefined) return
     const timer = setTimeout(() => subscriber.disconnect(true), this.#timeout).unref()
     const heard = (): void => clearTimeout(timer)
     subscriber.ping().then(heard, heard)
@@ -96,33 +92,22 @@ export class Notifier {
 
   readonly #heard = (channel: Buffer, message: Buffer): void => {
     this.#unhold()
-    if (this.#listeners.size === 0 || channel.toString() !== this.channel) return
+    if (channel.toString() !== this.channel) return
     const { list, end } = listBefore(message)
-    const [origin, queue, kind] = list
-    if (origin === this.origin || typeof queue !== 'string') return
-    const bell = bellOf(kind, queue, idTexts(message, end))
-    if (bell !== undefined) for (const listener of [...this.#listeners]) listener(bell)
+    const [origin, queue, kindText] = list
+    // A newer version may know other kinds.
+    const kind = KINDS.find((known) => known === kindText)
+    if (origin === this.origin || typeof queue !== 'string' || kind === undefined) return
+    const ids = idTexts(message, end)
+    if (ids.length === 0) this.local.ring(kind, queue)
+    for (const id of ids) this.local.ring(kind, queue, id)
   }
 
-  async close(): Promise<void> {
+  close(): void {
+    this.#closed = true
     clearInterval(this.#watch)
-    this.#listeners.clear()
     this.local.silence()
     this.#client.off('messageBuffer', this.#heard)
     this.#subscriber?.disconnect()
-  }
-}
-
-/** undefined: of a kind that a newer version may know. */
-function bellOf(kind: unknown, queue: string, ids: string[]): Bell | undefined {
-  switch (kind) {
-    case 'work':
-    case 'room':
-      return { kind, queue }
-    case 'finished':
-    case 'cancelled':
-      return ids.length === 0 ? { kind, queue } : { kind, queue, ids }
-    default:
-      return undefined
   }
 }

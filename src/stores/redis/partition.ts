@@ -4,9 +4,6 @@
  */
 import { type ScriptName, scriptOf } from './connection/scripts.ts'
 
-/** Ms for which a queue that was registered is taken to be there: much less than it takes to remove one. */
-const REGISTERED_FOR = 10_000
-
 /** Part of the layout. */
 export const BUCKETS = 64
 
@@ -41,8 +38,6 @@ export class Partition {
   readonly part: string
   /** How many the queue has. */
   readonly count: number
-  /** The floor that pushes state until it is known to be listed, or until this time by `performance.now()`. */
-  #registered: { floor: number; until: number } | null = null
   readonly #keys = new Map<ScriptName, readonly string[]>()
 
   constructor(prefix: string, queue: string, index: number, count = 1) {
@@ -52,19 +47,6 @@ export class Partition {
     this.tag = tagOf(prefix, this.bucket)
     this.part = index === 0 ? queue : `${queue}#${index}`
     this.count = count
-  }
-
-  /** What pushes state shortly after the queue was registered (contract/redis/push.lua); else null. */
-  get floor(): number | null {
-    return this.#registered !== null && performance.now() < this.#registered.until ? this.#registered.floor : null
-  }
-
-  registered(floor: number): void {
-    this.#registered = { floor, until: performance.now() + REGISTERED_FOR }
-  }
-
-  listed(): void {
-    this.#registered = null
   }
 
   key(name: string): string {

@@ -18,7 +18,7 @@ export class Queues {
   readonly #calls: Calls
   readonly #tag: string
   readonly #known = new Map<string, readonly Partition[]>()
-  readonly #creating = new Map<string, Promise<readonly Partition[]>>()
+  readonly #creating = new Map<string, Promise<number>>()
 
   constructor(calls: Calls, settings: Settings) {
     this.#calls = calls
@@ -39,8 +39,11 @@ export class Queues {
     this.#known.delete(name)
   }
 
-  /** Of a queue that is to come into being if it isn't there: registered anew, whatever is known. Pushes state its `floor`. */
-  create(name: string): Promise<readonly Partition[]> {
+  /**
+   * Registers a queue, which is known then, whatever was known of it before.
+   * @returns the floor that a push to a partition which is not listed yet must state
+   */
+  create(name: string): Promise<number> {
     let creating = this.#creating.get(name)
     if (creating === undefined) {
       creating = this.#create(name).finally(() => this.#creating.delete(name))
@@ -49,16 +52,15 @@ export class Queues {
     return creating
   }
 
-  async #create(name: string): Promise<readonly Partition[]> {
+  async #create(name: string): Promise<number> {
     const { count, floor } = await this.#register(name, this.#known.get(name)?.length ?? this.#settings.partitions)
     const [oldest] = this.#known.keys()
     if (oldest !== undefined && this.#known.size >= MAX_KNOWN) this.#known.delete(oldest)
-    const partitions = this.#learn(name, count)
-    for (const partition of partitions) partition.registered(floor)
-    return partitions
+    this.#learn(name, count)
+    return floor
   }
 
-  /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be removed. */
+  /** Registers a partition's queue once more. @throws StoreFailed where it has another number of partitions by now */
   async confirm({ queue, count: expected }: Partition): Promise<void> {
     const { count } = await this.#register(queue, expected)
     if (count === expected) return

@@ -81,28 +81,23 @@ function isClient(value: unknown): value is Client {
   )
 }
 
+const EXAMPLE = 'redis://user:password@host:6379'
+/** A list of hosts is none for the class URL, which knows one. */
+const HOSTS = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)/i
+
 function addressOf(given: string): URL {
-  // A list of nodes is no URL for the class, which knows one host: the first stands in, the others are read apart.
   return serverUrl(
-    given.replace(/^([a-z+]+:\/\/(?:[^/?#]*@)?[^,/?#]+),[^/?#]*/i, '$1'),
-    'redis://user:password@host:6379',
+    given.replace(HOSTS, (_, before: string, hosts: string) => before + hosts.split(',')[0]),
+    EXAMPLE,
   )
 }
 
-function nodesOf(given: string, first: URL, defaultPort: number): { host: string; port: number }[] {
-  const hosts = /^[a-z+]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(given)?.[1] ?? ''
-  const others = hosts.split(',').slice(1)
-  const node = (host: string, port: string) => ({
-    host: host.replace(/^\[|\]$/g, '') || 'localhost',
-    port: Number(port || defaultPort),
+function nodesOf(given: string, defaultPort: number): { host: string; port: number }[] {
+  const hosts = HOSTS.exec(given)?.[2] ?? ''
+  return hosts.split(',').map((each) => {
+    const { hostname, port } = serverUrl(`redis://${each}`, EXAMPLE)
+    return { host: hostname.replace(/^\[|\]$/g, '') || 'localhost', port: Number(port || defaultPort) }
   })
-  return [
-    node(first.hostname, first.port),
-    ...others.map((other) => {
-      const [, host = '', port = ''] = /^(.*?)(?::(\d+))?$/.exec(other) ?? []
-      return node(host, port)
-    }),
-  ]
 }
 
 /** The name of the master, before the database's number in the path of a URL that names sentinels. */
@@ -149,7 +144,7 @@ export function settingsOf(url: URL | string, options: StoreOptions, kind = STOR
   }
   if (query.has('client')) invalid('client can only be an option of open, not of the URL')
   const sentinels = address.protocol.endsWith('+sentinel:')
-  const nodes = nodesOf(given, address, sentinels ? 26379 : 6379)
+  const nodes = nodesOf(given, sentinels ? 26379 : 6379)
   const master = sentinels ? masterOf(address.pathname) : undefined
   const db = databaseOf(address.pathname.replace(sentinels ? /^\/[^/]*/ : '', ''), option('db'))
   const isCluster =

@@ -1,7 +1,7 @@
 /** What goes over the wire beside plain text and numbers, as `contract/redis/common.lua` tells: MessagePack, encoded values, records. */
 import { Packr } from 'msgpackr'
 import type { ClaimedJob, Encoded, Encoding, JobError } from '../../store.ts'
-import { UNREADABLE_ERROR } from '../kept-error.ts'
+import { UNREADABLE } from '../kept-error.ts'
 
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })
 
@@ -120,10 +120,9 @@ export function errorBytes({ code, name, message, stack }: JobError): Buffer {
 export function errorIn(bytes: Buffer): JobError {
   try {
     const [code, name, message, stack] = listBefore(bytes).list
-    if (typeof code !== 'string' || typeof name !== 'string' || typeof message !== 'string')
-      return { ...UNREADABLE_ERROR }
+    if (typeof code !== 'string' || typeof name !== 'string' || typeof message !== 'string') return { ...UNREADABLE }
     return { code, name, message, ...(typeof stack === 'string' ? { stack } : {}) }
   } catch {
-    return { ...UNREADABLE_ERROR }
+    return { ...UNREADABLE }
   }
 }

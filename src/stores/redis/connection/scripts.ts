@@ -5,29 +5,8 @@
 import { createHash } from 'node:crypto'
 import { CONTRACT } from '../contract.ts'
 
-export const SCRIPTS = [
-  'cancel',
-  'claim',
-  'complete',
-  'configure',
-  'due',
-  'extend',
-  'fail',
-  'find',
-  'list',
-  'listed',
-  'locate',
-  'push',
-  'record',
-  'register',
-  'release',
-  'remove',
-  'requeue',
-  'stats',
-  'sweep',
-  'unregister',
-] as const
-export type ScriptName = (typeof SCRIPTS)[number]
+/** A file of `contract/redis/`, without `.lua`. */
+export type ScriptName = string
 
 export interface Script {
   name: ScriptName

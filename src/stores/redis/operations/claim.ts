@@ -8,7 +8,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isMillpondError } from '../../../errors.ts'
 import type { Claimed, ClaimedJob, ClaimRequest } from '../../../store.ts'
 import { ask, type Context, type DoubtfulClaim } from '../context.ts'
-import { toMillpondError } from '../errors.ts'
 import { Failures } from '../failures.ts'
 import type { Partition } from '../partition.ts'
 import { bytesIn, idBytes, idText, numberIn, recordIn, timeOrNull } from '../wire.ts'
@@ -17,8 +16,6 @@ import { restoreSettings } from './configure.ts'
 interface ClaimReply extends Claimed {
   /** Ask again: it stopped before it had seen all. */
   more: boolean
-  /** It came too late, and did nothing. */
-  late: boolean
   /** Whether the queue is listed. */
   known: boolean
 }
@@ -88,24 +85,20 @@ async function claimOnce(
   const { doubtfulClaims, now, timeout } = context
   const before = doubtfulClaims.get(doubtKey(partition, worker))
   if (before !== undefined) await giveBack(context, before)
-  // A server whose time is not what we took it for tells so, once.
-  for (let tries = 0; tries < 2; tries++) {
-    const call = randomUUID()
-    const { serverAhead } = context
-    const latest = serverAhead === null ? null : Math.floor(serverAhead + performance.now() + timeout)
-    let answer: readonly unknown[]
-    try {
-      answer = await ask(context, 'claim', partition, [limit, lease, worker, call, latest])
-    } catch (error) {
-      if (limit > 0 && !isMillpondError(error, 'Closed')) doubt(context, { partition, worker, call })
-      throw error
-    }
-    const reply = claimReply(answer)
-    if (now() === null) context.serverAhead = reply.now - performance.now()
-    if (!reply.known) restoreSettings(context, queue)
-    if (!reply.late) return reply
+  const call = randomUUID()
+  const { serverAhead } = context
+  const latest = serverAhead === null ? null : Math.floor(serverAhead + performance.now() + timeout)
+  let answer: readonly unknown[]
+  try {
+    answer = await ask(context, 'claim', partition, [limit, lease, worker, call, latest])
+  } catch (error) {
+    if (limit > 0 && !isMillpondError(error, 'Closed')) doubt(context, { partition, worker, call })
+    throw error
   }
-  throw toMillpondError(new Error('Connection is closed.'), 'a claim came too late')
+  const reply = claimReply(answer)
+  if (now() === null) context.serverAhead = reply.now - performance.now()
+  if (!reply.known) restoreSettings(context, queue)
+  return reply
 }
 
 const HEAD = 5
@@ -131,7 +124,6 @@ function claimReply(reply: readonly unknown[]): ClaimReply {
     lease: numberIn(lease),
     retryAfter: timeOrNull(retryAfter),
     more: more === 1,
-    late: more === 2,
     known: known === 1,
     jobs,
   }

@@ -13,7 +13,8 @@ export async function configure(context: Context, settings: QueueSettings): Prom
   calls.assertOpen()
   if (setsNothing(settings)) return
   const { queue, capacity } = settings
-  const partitions = await queues.create(queue)
+  await queues.create(queue)
+  const partitions = queues.known(queue) ?? []
   const count = partitions.length
   if (typeof capacity === 'number' && capacity < count) {
     const message = `capacity must be at least ${count}, as the queue ${queue} is split into ${count} partitions and each has its share`
@@ -42,10 +43,13 @@ async function send(context: Context, partition: Partition, settings: QueueSetti
   const given = Object.entries({ ...rest, capacity: share, backoff: policy }).filter(([, value]) => value !== undefined)
   const items = given.flatMap(([name, value]) => [name, pack(value)])
   const [listed] = await ask(context, 'configure', partition, [], items, { safe: true })
-  if (listed !== 0) return
+  if (listed === 0) await confirmListed(context, partition)
+}
+
+/** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be removed. */
+export async function confirmListed(context: Context, partition: Partition): Promise<void> {
   await context.queues.confirm(partition)
   await ask(context, 'listed', partition)
-  partition.listed()
 }
 
 const DEFAULTS = {

@@ -4,7 +4,7 @@ import type { NewJob, PushOutcome } from '../../../store.ts'
 import { ask, askEach, type Context } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
 import { encodedBytes, idsBytes, idText } from '../wire.ts'
-import { restoreSettings } from './configure.ts'
+import { confirmListed, restoreSettings } from './configure.ts'
 
 const homeOf = ({ queues }: Context, { queue, id, key }: NewJob): Partition | undefined => {
   const partitions = queues.known(queue)
@@ -17,21 +17,24 @@ export const lane = (context: Context, job: NewJob): string => homeOf(context, j
 /**
  * What was stored of a push that failed is found there when the push is repeated.
  *
- *   queue known ──push──► stored
- *        │          └──► refused: it is not listed, and may have been removed ──┐
- *   not known ───────────────────────────────────────────────────────────────► registered ──push──► stored ──► registered once more, listed
+ *   known, registered ──push──► stored
+ *        ▲          └──► refused: the partition is not listed ──registered again, push with the floor──► stored ──► confirmed, listed
+ *     not known
  */
 export async function push(context: Context, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
   context.calls.assertOpen()
   const { queues } = context
   const unknown = new Set(jobs.filter((job) => homeOf(context, job) === undefined).map(({ queue }) => queue))
+  const floors = new Map<string, number>()
   let failure: MillpondError | undefined
   if (unknown.size > 0) {
-    const registered = await Promise.allSettled([...unknown].map((queue) => queues.create(queue)))
+    const registered = await Promise.allSettled(
+      [...unknown].map(async (queue) => floors.set(queue, await queues.create(queue))),
+    )
     const failed = registered.find(({ status }) => status === 'rejected')
     if (failed?.status === 'rejected') failure = storeError(failed.reason, 'push')
   }
-  const outcomes = (await pushEach(context, jobs)).map((answer, at): PushOutcome => {
+  const outcomes = (await pushEach(context, jobs, floors)).map((answer, at): PushOutcome => {
     if (answer !== undefined && !(answer instanceof MillpondError)) return answer
     const error = answer ?? failure ?? new MillpondError('StoreFailed', 'push: Redis gave no answer for a job')
     return { status: 'failed', id: jobs[at]?.id ?? '', error }
@@ -41,23 +44,32 @@ export async function push(context: Context, jobs: readonly NewJob[]): Promise<P
   return outcomes
 }
 
-function pushEach(context: Context, jobs: readonly NewJob[]): Promise<(PushOutcome | MillpondError | undefined)[]> {
+/** @param floors of the queues that were just registered */
+function pushEach(
+  context: Context,
+  jobs: readonly NewJob[],
+  floors: Map<string, number>,
+): Promise<(PushOutcome | MillpondError | undefined)[]> {
   return askEach<NewJob, PushOutcome | MillpondError | undefined>(
     jobs,
     (job) => homeOf(context, job),
     async (partition, own) => {
-      const outcomes = await pushTo(context, partition, own)
+      const outcomes = await pushTo(context, partition, own, floors.get(partition.queue) ?? null)
       if (outcomes !== null) return outcomes
-      await context.queues.create(partition.queue)
-      return pushEach(context, own)
+      return pushEach(context, own, floors.set(partition.queue, await context.queues.create(partition.queue)))
     },
   )
 }
 
 /** @returns null where nothing was stored, since the partition is not listed */
-async function pushTo(context: Context, partition: Partition, jobs: readonly NewJob[]): Promise<PushOutcome[] | null> {
-  const { queue, floor } = partition
-  const { notifier, queues, locations } = context
+async function pushTo(
+  context: Context,
+  partition: Partition,
+  jobs: readonly NewJob[],
+  floor: number | null,
+): Promise<PushOutcome[] | null> {
+  const { queue } = partition
+  const { notifier, locations } = context
   let repeated = false
   const inDoubt = () => {
     repeated = true
@@ -71,11 +83,7 @@ async function pushTo(context: Context, partition: Partition, jobs: readonly New
   if (listed !== 1) restoreSettings(context, queue)
   if (listed === undefined) return null
   if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) notifier.local.ring('work', queue)
-  if (listed !== 1) {
-    await queues.confirm(partition)
-    await ask(context, 'listed', partition)
-  }
-  partition.listed()
+  if (listed !== 1) await confirmListed(context, partition)
   const outcomes = jobs.map(({ id }, at) => outcomeOf(answers[at], id))
   for (const { id } of outcomes) locations.remember(id, partition)
   return repeated ? corrected(outcomes, jobs) : outcomes

@@ -9,7 +9,7 @@ import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { missingReason } from '../servers/shared.ts'
-import { faultyClient } from './redis-faults.ts'
+import { faultyClient } from '../stores/redis-faults.ts'
 
 const unavailable = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
 /** What it resolves to; undefined: the store could not be reached. */
