@@ -39,8 +39,6 @@ export interface Context {
   readonly doubtfulEndings: WeakSet<ClaimedJob>
   /** Grows with each claim and sweep, so that each begins with the next partition or bucket. */
   turn: number
-  /** The server's time minus `performance.now()`, at least; null: not known, or the time is a test's. */
-  serverAhead: number | null
 }
 
 /** A claim whose answer is lost. */
@@ -84,28 +82,28 @@ export async function askEach<Item, Answer>(
   homeOf: (item: Item, at: number) => Partition | undefined,
   call: (partition: Partition, items: readonly Item[]) => Promise<readonly Answer[]>,
 ): Promise<(Answer | MillpondError | undefined)[]> {
-  const groups = new Map<Partition, { at: number; item: Item }[]>()
-  for (const [at, item] of items.entries()) {
-    const home = homeOf(item, at)
+  const groups = new Map<Partition, number[]>()
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at]
+    const home = item === undefined ? undefined : homeOf(item, at)
     if (home === undefined) continue
-    const group = groups.get(home)
-    if (group === undefined) groups.set(home, [{ at, item }])
-    else group.push({ at, item })
+    const places = groups.get(home)
+    if (places === undefined) groups.set(home, [at])
+    else places.push(at)
   }
-  const answers: (Answer | MillpondError | undefined)[] = items.map(() => undefined)
-  const askSome = async (partition: Partition, some: readonly { at: number; item: Item }[]) => {
+  const answers: (Answer | MillpondError | undefined)[] = new Array(items.length)
+  const askSome = async (partition: Partition, places: readonly number[]) => {
+    const own =
+      places.length === items.length ? items : places.map((at) => items[at]).filter((item) => item !== undefined)
     try {
-      const replies = await call(
-        partition,
-        some.map(({ item }) => item),
-      )
-      for (const [i, { at }] of some.entries()) answers[at] = replies[i]
+      const replies = await call(partition, own)
+      for (const [i, at] of places.entries()) answers[at] = replies[i]
     } catch (error) {
-      for (const { at } of some) answers[at] = storeError(error, 'a call')
+      for (const at of places) answers[at] = storeError(error, 'a call')
     }
   }
-  const calls = [...groups].flatMap(([partition, group]) =>
-    chunks(group, MAX_ITEMS_PER_CALL).map((some) => askSome(partition, some)),
+  const calls = [...groups].flatMap(([partition, places]) =>
+    chunks(places, MAX_ITEMS_PER_CALL).map((some) => askSome(partition, some)),
   )
   await Promise.all(calls)
   return answers

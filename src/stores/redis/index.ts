@@ -17,7 +17,7 @@ import '../../runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { held } from '../held.ts'
 import { Calls } from './connection/calls.ts'
-import { connected, ownClient, ownLike } from './connection/client.ts'
+import { connected, newClient, ownLike } from './connection/client.ts'
 import { checkServer } from './connection/server.ts'
 import type { Context } from './context.ts'
 import { Notifier } from './notifier.ts'
@@ -40,7 +40,7 @@ const CAPABILITIES: Capabilities = { durable: true, shared: true, transactions: 
 /** @throws InvalidOption, StoreUnavailable, StoreFailed */
 export const open: OpenStore = async (url, options) => {
   const settings = settingsOf(url, options)
-  const client = await ownClient(settings)
+  const client = settings.client === undefined ? await newClient(settings) : ownLike(settings.client)
   // While the server waits for replicas it answers nothing else on that connection.
   const safe = settings.wait > 0 ? ownLike(client) : client
   try {
@@ -70,7 +70,6 @@ function contextOf(client: Client, safe: Client, settings: Settings, clock: (() 
     doubtfulClaims: new Map(),
     doubtfulEndings: new WeakSet(),
     turn: 0,
-    serverAhead: null,
   }
 }
 

@@ -47,9 +47,6 @@ export class Notifier {
     this.#subscribed = true
     const listening = this.#listening()
     listening.on('messageBuffer', this.#heard)
-    // What is missed until it is back is found by looking once a second.
-    const quiet = (): void => undefined
-    if (listening !== this.#client) listening.on('error', quiet)
     listening.subscribe(this.channel).then(this.#unhold, () => {
       this.#subscribed = false
       listening.off('messageBuffer', this.#heard)
@@ -76,6 +73,8 @@ export class Notifier {
           connectionName: 'millpond-bells',
         }),
       )
+      // What is missed until it is back is found by looking once a second.
+      this.#subscriber.on('error', () => undefined)
       this.#watch = setInterval(() => this.#check(), this.#timeout).unref()
     }
     return this.#subscriber

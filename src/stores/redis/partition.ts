@@ -38,7 +38,8 @@ export class Partition {
   readonly part: string
   /** How many the queue has. */
   readonly count: number
-  readonly #keys = new Map<ScriptName, readonly string[]>()
+  /** Its server's time minus `performance.now()`, at least; null: not known, or the time is a test's. */
+  serverAhead: number | null = null
 
   constructor(prefix: string, queue: string, index: number, count = 1) {
     this.queue = queue
@@ -54,12 +55,7 @@ export class Partition {
   }
 
   keys(script: ScriptName): readonly string[] {
-    let keys = this.#keys.get(script)
-    if (keys === undefined) {
-      keys = scriptOf(script).keys.map((name) => this.key(name))
-      this.#keys.set(script, keys)
-    }
-    return keys
+    return scriptOf(script).keys.map((name) => this.key(name))
   }
 }
 

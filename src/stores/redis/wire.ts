@@ -6,7 +6,6 @@ import { UNREADABLE } from '../kept-error.ts'
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })
 
 export const pack = (value: unknown): Buffer => packr.pack(value)
-export const unpack = (bytes: Buffer): unknown => packr.unpack(bytes)
 
 /** A list that stands before other bytes, and where those begin. */
 export function listBefore(bytes: Buffer): { list: readonly unknown[]; end: number } {

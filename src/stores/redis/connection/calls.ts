@@ -13,20 +13,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { MillpondError } from '../../../errors.ts'
 import { Lanes } from '../../../lanes.ts'
 import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../errors.ts'
-import type { Client } from '../settings.ts'
+import type { Client, Settings } from '../settings.ts'
 import { replaceConnection } from './client.ts'
 import { type ScriptName, scriptOf } from './scripts.ts'
 
 export type Arg = string | Buffer | number
-
-export interface CallSettings {
-  /** Milliseconds until a call without an answer is rejected. */
-  timeout: number
-  /** Replicas that must have what was written before a call is answered; 0: none. */
-  wait: number
-  /** For messages; without the password. */
-  where: string
-}
 
 /** Where a script is called: its keys, and the hash tag that they share. */
 export interface Target {
@@ -60,7 +51,7 @@ const CLOSE_PAUSE = 1000
 
 export class Calls {
   readonly client: Client
-  readonly #settings: CallSettings
+  readonly #settings: Settings
   /** Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards. */
   readonly #replicated: Lanes<Call, unknown>
   /** Rejects a call under way, each. */
@@ -70,7 +61,7 @@ export class Calls {
   #corked = false
   #replacedAt = Number.NEGATIVE_INFINITY
 
-  constructor(client: Client, settings: CallSettings) {
+  constructor(client: Client, settings: Settings) {
     this.client = client
     this.#settings = settings
     this.#replicated = new Lanes(

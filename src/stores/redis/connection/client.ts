@@ -52,12 +52,7 @@ export async function clientFor(settings: Settings): Promise<Client> {
   return settings.client ?? newClient(settings)
 }
 
-/** One of our own in any case. Where the caller handed one in, it goes where that goes, and behaves as the store needs it. */
-export async function ownClient(settings: Settings): Promise<Client> {
-  return settings.client === undefined ? newClient(settings) : ownLike(settings.client)
-}
-
-/** Another connection to the same server. */
+/** One of our own: it goes where that client goes, and behaves as the store needs it. */
 export function ownLike(client: Client): Client {
   return quiet(
     'nodes' in client
@@ -66,7 +61,7 @@ export function ownLike(client: Client): Client {
   )
 }
 
-async function newClient(settings: Settings): Promise<Client> {
+export async function newClient(settings: Settings): Promise<Client> {
   const { Cluster, Redis } = await loadIoredis()
   const { username, password, tls, db, timeout, sentinel } = settings
   const redisOptions = {

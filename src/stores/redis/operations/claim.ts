@@ -86,7 +86,7 @@ async function claimOnce(
   const before = doubtfulClaims.get(doubtKey(partition, worker))
   if (before !== undefined) await giveBack(context, before)
   const call = randomUUID()
-  const { serverAhead } = context
+  const { serverAhead } = partition
   const latest = serverAhead === null ? null : Math.floor(serverAhead + performance.now() + timeout)
   let answer: readonly unknown[]
   try {
@@ -96,7 +96,7 @@ async function claimOnce(
     throw error
   }
   const reply = claimReply(answer)
-  if (now() === null) context.serverAhead = reply.now - performance.now()
+  if (now() === null) partition.serverAhead = reply.now - performance.now()
   if (!reply.known) restoreSettings(context, queue)
   return reply
 }

@@ -24,12 +24,12 @@ export const lane = (context: Context, job: NewJob): string => homeOf(context, j
 export async function push(context: Context, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
   context.calls.assertOpen()
   const { queues } = context
-  const unknown = new Set(jobs.filter((job) => homeOf(context, job) === undefined).map(({ queue }) => queue))
+  const unknown = [...new Set(jobs.map(({ queue }) => queue))].filter((queue) => queues.known(queue) === undefined)
   const floors = new Map<string, number>()
   let failure: MillpondError | undefined
-  if (unknown.size > 0) {
+  if (unknown.length > 0) {
     const registered = await Promise.allSettled(
-      [...unknown].map(async (queue) => floors.set(queue, await queues.create(queue))),
+      unknown.map(async (queue) => floors.set(queue, await queues.create(queue))),
     )
     const failed = registered.find(({ status }) => status === 'rejected')
     if (failed?.status === 'rejected') failure = storeError(failed.reason, 'push')
