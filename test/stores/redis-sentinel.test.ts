@@ -59,6 +59,26 @@ describe('redis sentinel', { skip: missingReason('redis') }, () => {
     assert.deepEqual([exit, words], [0, 'pushed\n'])
   })
 
+  test('sentinels that fall silent while a connection is made: the store goes on once they answer', async (t) => {
+    const redis = await started(t, () => startRedisSentinel({ replicas: 1, downAfter: 60_000 }))
+    if (redis === undefined) return
+    const store = await open(redis.url, { timeout: 300 })
+    t.after(() => store.close())
+    const refused = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
+    await store.push([newJob()])
+    const master = await redis.master()
+    assert.ok(master)
+    for (const sentinel of redis.sentinels) await sentinel.kill('SIGSTOP')
+    await redis.command(master, 'client', 'kill', 'type', 'normal')
+    // Each of them lasts longer than it takes to replace a connection.
+    for (let calls = 0; calls < 4; calls++) await assert.rejects(store.push([newJob()]), refused)
+    for (const sentinel of redis.sentinels) await sentinel.kill('SIGCONT')
+    await until('pushes work again', async () => {
+      const outcomes = await store.push([newJob()]).catch((error: unknown) => assert.ok(refused(error)))
+      return outcomes !== undefined
+    })
+  })
+
   test('a client of the caller’s goes through its sentinels', async (t) => {
     const redis = await started(t, () => startRedisSentinel())
     if (redis === undefined) return

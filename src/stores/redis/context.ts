@@ -2,7 +2,7 @@
 
 import { MillpondError, storeError } from '../../errors.ts'
 import type { ClaimedJob, QueueSettings } from '../../store.ts'
-import type { Arg, CallOptions, Calls } from './connection/calls.ts'
+import type { Arg, Calls } from './connection/calls.ts'
 import type { ScriptName } from './connection/scripts.ts'
 import type { Notifier } from './notifier.ts'
 import type { Locations, Partition } from './partition.ts'
@@ -12,7 +12,7 @@ import { pack } from './wire.ts'
 /** Items of one call: what a script does is bounded. */
 export const MAX_ITEMS_PER_CALL = 500
 
-export interface AskOptions extends Omit<CallOptions, 'repeatable'> {
+export interface AskOptions {
   /** Answered only when the replicas have what was written. */
   safe?: boolean
   /** The same was asked before, and may have taken effect. */
@@ -60,15 +60,12 @@ export function ask(
   partition: Partition,
   head: readonly unknown[] = [],
   items: readonly Arg[] = [],
-  { safe = false, again = false, ...options }: AskOptions = {},
+  { safe = false, again = false }: AskOptions = {},
 ): Promise<readonly unknown[]> {
   const { tag, queue, part } = partition
   const first = pack([now(), notifier.channel, notifier.origin, queue, part, ...head])
   const args = [first, again ? '1' : '0', ...items]
-  return (safe ? safeCalls : calls).script(name, { tag, keys: partition.keys(name) }, args, {
-    repeatable: true,
-    ...options,
-  })
+  return (safe ? safeCalls : calls).script(name, { tag, keys: partition.keys(name) }, args, true)
 }
 
 /**
@@ -91,7 +88,7 @@ export async function askEach<Item, Answer>(
     if (places === undefined) groups.set(home, [at])
     else places.push(at)
   }
-  const answers: (Answer | MillpondError | undefined)[] = new Array(items.length)
+  const answers: (Answer | MillpondError | undefined)[] = items.map(() => undefined)
   const askSome = async (partition: Partition, places: readonly number[]) => {
     const own =
       places.length === items.length ? items : places.map((at) => items[at]).filter((item) => item !== undefined)

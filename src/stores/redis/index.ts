@@ -40,9 +40,9 @@ const CAPABILITIES: Capabilities = { durable: true, shared: true, transactions: 
 /** @throws InvalidOption, StoreUnavailable, StoreFailed */
 export const open: OpenStore = async (url, options) => {
   const settings = settingsOf(url, options)
-  const client = settings.client === undefined ? await newClient(settings) : ownLike(settings.client)
+  const client = settings.client === undefined ? await newClient(settings) : ownLike(settings.client, settings.timeout)
   // While the server waits for replicas it answers nothing else on that connection.
-  const safe = settings.wait > 0 ? ownLike(client) : client
+  const safe = settings.wait > 0 ? ownLike(client, settings.timeout) : client
   try {
     await Promise.all([connected(client, settings), connected(safe, settings)])
     await held(checkServer(client, settings.where))

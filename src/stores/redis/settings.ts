@@ -22,7 +22,7 @@ export interface Settings {
   /** Handed in by the caller, who also closes it. */
   client: Client | undefined
   /** The URL names sentinels, which know the master by this name, and may want a user and a password of their own. */
-  sentinel: { master: string; username: string | undefined; password: string | undefined } | undefined
+  sentinel: { master: string; username?: string; password?: string } | undefined
   /** Nodes, or sentinels, by address: the first is the URL's own. */
   nodes: readonly { host: string; port: number }[]
   username: string | undefined
@@ -33,29 +33,16 @@ export interface Settings {
   where: string
 }
 
-const STORE_OPTIONS = [
-  'prefix',
-  'partitions',
-  'wait',
-  'timeout',
-  'cluster',
-  'client',
-  'db',
-  'sentinelUsername',
-  'sentinelPassword',
-] as const
-type Known = (typeof STORE_OPTIONS)[number]
-
 /** For whom the settings are, and what holds where neither the URL nor the options say. */
 export interface Kind {
   name: string
-  known: readonly Known[]
+  known: readonly string[]
   prefix: string
   timeout: number
 }
 const STORE: Kind = {
   name: 'the Redis store',
-  known: STORE_OPTIONS,
+  known: ['prefix', 'partitions', 'wait', 'timeout', 'cluster', 'client', 'db', 'sentinelUsername', 'sentinelPassword'],
   prefix: 'millpond',
   timeout: 5000,
 }
@@ -113,9 +100,14 @@ function databaseOf(path: string, option: unknown): number {
   return whole('db', option ?? (number === '' ? undefined : number), 0, 0, 2 ** 31 - 1)
 }
 
-function textOrNothing(name: string, value: unknown): string | undefined {
-  if (value === undefined || typeof value === 'string') return value
-  return invalid(`${name} must be a text, not ${kindOf(value)}`)
+function sentinelLogin(option: (name: string) => unknown): { username?: string; password?: string } {
+  const username = option('sentinelUsername')
+  const password = option('sentinelPassword')
+  if (username !== undefined && typeof username !== 'string')
+    invalid(`sentinelUsername must be a text, not ${kindOf(username)}`)
+  if (password !== undefined && typeof password !== 'string')
+    invalid(`sentinelPassword must be a text, not ${kindOf(password)}`)
+  return { ...(username && { username }), ...(password && { password }) }
 }
 
 export function settingsOf(url: URL | string, options: StoreOptions, kind = STORE): Settings {
@@ -123,12 +115,12 @@ export function settingsOf(url: URL | string, options: StoreOptions, kind = STOR
   const address = addressOf(given)
   const query = address.searchParams
   for (const name of [...query.keys(), ...Object.keys(options)]) {
-    if (name !== 'clock' && !kind.known.some((known) => known === name)) {
+    if (name !== 'clock' && !kind.known.includes(name)) {
       invalid(`unknown option ${shownName(name)}: ${kind.name} takes ${kind.known.join(', ')}`)
     }
   }
   // What the code says beats what the URL says: the URL is often shared between programs.
-  const option = (name: Known): unknown => options[name] ?? query.get(name) ?? undefined
+  const option = (name: string): unknown => options[name] ?? query.get(name) ?? undefined
   const prefix = option('prefix') ?? kind.prefix
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(prefix)) {
     invalid(`prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , not ${shown(prefix)}`)
@@ -158,14 +150,7 @@ export function settingsOf(url: URL | string, options: StoreOptions, kind = STOR
     timeout: whole('timeout', option('timeout'), kind.timeout, 100, 600_000),
     cluster: isCluster,
     client,
-    sentinel:
-      master === undefined
-        ? undefined
-        : {
-            master,
-            username: textOrNothing('sentinelUsername', option('sentinelUsername')),
-            password: textOrNothing('sentinelPassword', option('sentinelPassword')),
-          },
+    sentinel: master === undefined ? undefined : { master, ...sentinelLogin(option) },
     nodes,
     username: credential(address.username),
     password: credential(address.password),

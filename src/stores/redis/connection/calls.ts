@@ -25,16 +25,11 @@ export interface Target {
   keys: readonly string[]
 }
 
-export interface CallOptions {
-  /** The second argument becomes `1` when the call is sent again after a lost answer. */
-  repeatable?: boolean
-  /** Called when an answer was lost: the call may have taken effect. */
-  inDoubt?: () => void
-}
-
-interface Call extends CallOptions {
+interface Call {
   tag: string
   command: [string, ...Arg[]]
+  /** Where the command says whether it was sent before, if it does. */
+  againAt?: number
   /** Of a script: for a server that does not know it. */
   text?: string
   deadline: number
@@ -79,15 +74,19 @@ export class Calls {
     if (this.#closed) throw closed()
   }
 
-  /** @throws StoreUnavailable, StoreBusy, StoreFull, StoreFailed, Closed */
+  /**
+   * @param repeatable its second argument becomes `1` when it is sent again after a lost answer
+   * @throws StoreUnavailable, StoreBusy, StoreFull, StoreFailed, Closed
+   */
   async script(
     name: ScriptName,
     { tag, keys }: Target,
     args: readonly Arg[],
-    options: CallOptions = {},
+    repeatable = false,
   ): Promise<readonly unknown[]> {
     const { sha, text } = scriptOf(name)
-    const reply = await this.#call(tag, ['evalsha', sha, keys.length, ...keys, ...args], { text, ...options })
+    const again = repeatable ? { againAt: 3 + keys.length + 1 } : {}
+    const reply = await this.#call(tag, ['evalsha', sha, keys.length, ...keys, ...args], { text, ...again })
     if (Array.isArray(reply)) return reply
     throw toMillpondError(new Error(`an answer of type ${typeof reply}`), this.#settings.where)
   }
@@ -108,7 +107,7 @@ export class Calls {
     for (const reject of this.#pending) reject()
   }
 
-  async #call(tag: string, command: [string, ...Arg[]], options: CallOptions & { text?: string }): Promise<unknown> {
+  async #call(tag: string, command: [string, ...Arg[]], options: Pick<Call, 'text' | 'againAt'>): Promise<unknown> {
     this.assertOpen()
     const { timeout, where } = this.#settings
     const deadline = performance.now() + timeout
@@ -133,25 +132,25 @@ export class Calls {
   }
 
   async #answer(call: Call): Promise<unknown> {
-    for (;;) {
+    while (!call.over) {
       try {
         return await this.#send(call)
       } catch (error) {
         call.underWay = false
-        if (call.over) return undefined
         if (isNoScript(error) && call.text !== undefined && call.command[0] === 'evalsha') {
           call.command.splice(0, 2, 'eval', call.text)
           continue
         }
         // A pipeline whose WAIT succeeded is not redirected by the client, which would go on with what it knew before a failover.
         if (isMoved(error) && 'refreshSlotsCache' in this.client) this.client.refreshSlotsCache()
-        if (!isUndone(error) && isPassing(error)) markRepeated(call)
+        if (call.againAt !== undefined && !isUndone(error) && isPassing(error)) call.command[call.againAt] = '1'
         if (!isPassing(error) || performance.now() + RETRY_PAUSE > call.deadline || this.#closed) {
           throw toMillpondError(error, this.#settings.where)
         }
         await pause(RETRY_PAUSE)
       }
     }
+    return undefined
   }
 
   #send(call: Call): Promise<unknown> {
@@ -207,10 +206,4 @@ export class Calls {
     this.#replacedAt = now
     replaceConnection(this.client)
   }
-}
-
-function markRepeated({ command, repeatable, inDoubt }: Call): void {
-  inDoubt?.()
-  const keys = Number(command[2])
-  if (repeatable) command[3 + keys + 1] = '1'
 }

@@ -53,11 +53,11 @@ export async function clientFor(settings: Settings): Promise<Client> {
 }
 
 /** One of our own: it goes where that client goes, and behaves as the store needs it. */
-export function ownLike(client: Client): Client {
+export function ownLike(client: Client, timeout: number): Client {
   return quiet(
     'nodes' in client
       ? client.duplicate([], { ...CLUSTER, redisOptions: EACH_CONNECTION })
-      : client.duplicate({ ...EACH_CONNECTION, ...SINGLE }),
+      : client.duplicate({ ...EACH_CONNECTION, ...SINGLE, connectTimeout: timeout, sentinelCommandTimeout: timeout }),
   )
 }
 
@@ -66,9 +66,9 @@ export async function newClient(settings: Settings): Promise<Client> {
   const { username, password, tls, db, timeout, sentinel } = settings
   const redisOptions = {
     ...EACH_CONNECTION,
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(tls ? { tls: {} } : {}),
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
     connectionName: 'millpond',
     disableClientInfo: true,
     connectTimeout: timeout,
@@ -85,9 +85,9 @@ export async function newClient(settings: Settings): Promise<Client> {
       db,
       sentinels: [...settings.nodes],
       name: sentinel.master,
-      ...(sentinel.username === undefined ? {} : { sentinelUsername: sentinel.username }),
-      ...(sentinel.password === undefined ? {} : { sentinelPassword: sentinel.password }),
-      ...(tls ? { sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
+      ...(sentinel.username && { sentinelUsername: sentinel.username }),
+      ...(sentinel.password && { sentinelPassword: sentinel.password }),
+      ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
       sentinelCommandTimeout: timeout,
     }),
   )
@@ -128,7 +128,9 @@ export async function connected(client: Client, { timeout, where }: Settings): P
 /** What was under way on a silent connection fails as if it had been cut, and a new one is made. Else it stays open until the system notices, minutes later. */
 export function replaceConnection(client: Client): void {
   if (!('nodes' in client)) {
-    client.disconnect(true)
+    // A client that asks the sentinels ends for good where it is cut; the limits on connecting bound that.
+    if (client.status === 'end') client.connect().catch(() => undefined)
+    else if (client.status !== 'connecting') client.disconnect(true)
     return
   }
   // Which node is silent is seen by asking all. The client finds out by itself which has taken its place.

@@ -2,7 +2,7 @@
  * Looks at jobs: `find` by id, `list` by state. An id says nothing of its queue: of jobs that were pushed here a while ago it is remembered, for
  * others all partitions of a hash tag are asked in one call, so that a look-up is at most `BUCKETS` calls for any number of queues.
  */
-import type { MillpondError } from '../../../errors.ts'
+import { MillpondError } from '../../../errors.ts'
 import { JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'
 import { ask, askEach, type Context, chunks, MAX_ITEMS_PER_CALL } from '../context.ts'
 import { Failures } from '../failures.ts'
@@ -37,12 +37,12 @@ export async function askHolders<Answer>(
 ): Promise<(Answer | null)[]> {
   const { calls, queues, locations } = context
   calls.assertOpen()
-  const answers: (Answer | MillpondError | null | undefined)[] = ids.map(() => null)
+  const answers: (Answer | null)[] = ids.map(() => null)
   const failures = new Failures()
   const askThere = async (locationOf: (id: string) => Partition | undefined): Promise<void> => {
     const open = (id: string, at: number) => (answers[at] === null ? locationOf(id) : undefined)
     for (const [at, answer] of (await askEach(ids, open, call)).entries()) {
-      if (answer instanceof Error) await failures.noted(Promise.reject(answer))
+      if (answer instanceof MillpondError) await failures.noted(Promise.reject(answer))
       else if (answer !== undefined) answers[at] = answer
     }
   }
@@ -60,7 +60,7 @@ export async function askHolders<Answer>(
     await askAmong([...listed.values()].flat().filter((partition) => !known.has(partition)))
   }
   if (answers.includes(null)) failures.throwFirst()
-  return answers.map((answer) => (answer instanceof Error ? null : (answer ?? null)))
+  return answers
 }
 
 /** Keys and ids of one call to `locate`, which looks each up in each. */

@@ -70,23 +70,16 @@ async function pushTo(
 ): Promise<PushOutcome[] | null> {
   const { queue } = partition
   const { notifier, locations } = context
-  let repeated = false
-  const inDoubt = () => {
-    repeated = true
-  }
   const { values, which } = distinctValues(jobs)
   const items = [idsBytes(jobs), ...jobs.map(({ data }) => encodedBytes(data))]
-  const [listed, ...answers] = await ask(context, 'push', partition, [floor, values, which], items, {
-    safe: true,
-    inDoubt,
-  })
+  const [listed, ...answers] = await ask(context, 'push', partition, [floor, values, which], items, { safe: true })
   if (listed !== 1) restoreSettings(context, queue)
   if (listed === undefined) return null
   if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) notifier.local.ring('work', queue)
   if (listed !== 1) await confirmListed(context, partition)
   const outcomes = jobs.map(({ id }, at) => outcomeOf(answers[at], id))
   for (const { id } of outcomes) locations.remember(id, partition)
-  return repeated ? corrected(outcomes, jobs) : outcomes
+  return outcomes
 }
 
 /** Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all in the first. */
@@ -108,16 +101,4 @@ function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: 
 function outcomeOf(answer: unknown, id: string): PushOutcome {
   if (Buffer.isBuffer(answer)) return { status: 'existing', id: idText(answer) }
   return { status: answer === 0 ? 'pushed' : 'full', id }
-}
-
-/** Of a push that was sent again: a job that is there under its own id is the one that the first try stored, whose answer was lost. */
-function corrected(outcomes: readonly PushOutcome[], jobs: readonly NewJob[]): PushOutcome[] {
-  const seen = new Set<string>()
-  return outcomes.map((outcome, at) => {
-    const id = jobs[at]?.id ?? ''
-    // The second of two jobs with one id in one push was there already at the first try, too.
-    if (outcome.status === 'full' || outcome.id !== id || seen.has(id)) return outcome
-    seen.add(id)
-    return { status: 'pushed', id }
-  })
 }

@@ -12,16 +12,17 @@ export async function requeue(
   let count = 0
   if ('ids' in request) {
     const found = (await find(context, request.ids)).filter((one) => one !== null)
-    const back = await askEach(
+    const answers = await askEach(
       found,
       ({ partition }) => partition,
       async (partition, own) => {
         const ids = own.map(({ record }) => idBytes(record.id))
-        count += (await requeueIn(context, partition, 0, 0, ids)).back
+        const { back } = await requeueIn(context, partition, 0, 0, ids)
+        count += back
         return []
       },
     )
-    answered(back)
+    answered(answers)
   } else {
     for (const partition of await context.queues.look(request.queue))
       count += await requeueDead(context, partition, request.limit - count)
