@@ -287,7 +287,8 @@ export class Queue<Input = unknown, Output = Input> {
     return capacityWaiters.push(job, call).then((outcome) => this.#pushed(job, outcome))
   }
 
-  readonly #outcomeOf = (job: NewJob, { id, status }: PushOutcome): Pushed | MillpondError => {
+  readonly #outcomeOf = (job: NewJob, { id, status, error }: PushOutcome): Pushed | MillpondError => {
+    if (error !== undefined) return error
     if (status === 'full') {
       this.#pond.events.emit('full', { queue: this.name })
       return this.#queueFull()

@@ -6,6 +6,8 @@
  * A call rejects with a MillpondError (`Store…` codes) when nothing of it took effect.
  */
 
+import type { MillpondError } from './errors.ts'
+
 /** How `data` and `result` are laid down; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
 export interface Encoded {
@@ -52,10 +54,14 @@ export interface NewJob {
   fresh?: boolean
 }
 
-/** `existing`: a live job has the key, or the id is known; `id` is that job's. `full`: not stored. */
+/**
+ * `existing`: a live job has the key, or the id is known; `id` is that job's. `full`: not stored. `failed`: the part of the store that keeps this job
+ * did not take it, while others took theirs; `error` says why. It may have been stored all the same, and can be pushed again.
+ */
 export interface PushOutcome {
-  status: 'pushed' | 'existing' | 'full'
+  status: 'pushed' | 'existing' | 'full' | 'failed'
   id: string
+  error?: MillpondError
 }
 
 export interface ClaimRequest {
@@ -259,6 +265,7 @@ export interface Store {
 
   /** With nothing but the queue's name it does nothing, and makes no queue. */
   configure(settings: QueueSettings): Promise<void>
+  /** Rejects where every job failed. */
   push(jobs: readonly NewJob[]): Promise<PushOutcome[]>
   claim(request: ClaimRequest): Promise<Claimed>
   complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]>

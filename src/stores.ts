@@ -6,8 +6,10 @@ import type { OpenStore, Store, StoreOptions } from './store.ts'
 const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
   memory: () => import('./stores/memory/index.ts'),
   sqlite: () => import('./stores/sqlite/index.ts'),
-  redis: () => import('./stores/redis.ts'),
-  rediss: () => import('./stores/redis.ts'),
+  redis: () => import('./stores/redis/index.ts'),
+  rediss: () => import('./stores/redis/index.ts'),
+  'redis+sentinel': () => import('./stores/redis/index.ts'),
+  'rediss+sentinel': () => import('./stores/redis/index.ts'),
   postgres: () => import('./stores/postgres/index.ts'),
   postgresql: () => import('./stores/postgres/index.ts'),
 }

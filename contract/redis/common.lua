@@ -1,5 +1,4 @@
 -- What the scripts share. A script that begins with lines `-- @include FILE` is those files' texts, in that order, followed by its own.
--- There are several files because a script makes all that it includes anew at each call.
 --
 -- Every script is called with its keys, in the order of its line `-- KEYS:`, and with these arguments:
 --   ARGV[1]   head: MessagePack of a list. It begins [now, channel, origin, queue, part]; what follows is told under `Head:`.

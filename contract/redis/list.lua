@@ -35,8 +35,6 @@ local function pushed_at(id)
   return facts(redis.call('HGET', K.jobs, id))[2]
 end
 
-local function first_of(page) return string.sub(page, 2, ENTRY) end
-
 -- The rank of the page in which jobs beyond `after` begin.
 local function rank_after()
   local from, to = scores_of(after[2])
@@ -48,7 +46,7 @@ local function rank_after()
   local high = low + redis.call('ZCOUNT', K.waiting, from, to)
   local found = search(low, high, function(rank)
     local name = redis.call('ZRANGE', K.waiting, rank, rank)[1]
-    return pushed_at(first_of(redis.call('HGET', K.pages, name))) >= after[4]
+    return pushed_at(string.sub(redis.call('HGET', K.pages, name), 2, ENTRY)) >= after[4]
   end)
   return math.max(low, found - 1)
 end

@@ -7,7 +7,8 @@
 --       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace], each nil where absent. which: of each job, which of
 --       them are its own, from 1; nil: those of all are the first.
 -- In:  the ids, one after the other; then the encoded data of each job.
--- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job. listed: 0 where the partition is not listed: register the queue
+-- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job. If the same call may have taken effect before, a job that is
+--      there under its own id was pushed. listed: 0 where the partition is not listed: register the queue
 --      once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered then, and nothing was
 --      stored: the queue may have been removed. Register it, and push again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
@@ -61,7 +62,10 @@ for i = 1, count do
   local priority, key = value[1], value[7]
   local existing = (found[i] or taken[id]) and id
   if not existing and key then existing = by_key[key] or redis.call('HGET', K.keys, key) end
-  if existing then
+  if AGAIN and found[i] and not taken[id] then
+    outcomes[i + 1] = 0
+    taken[id] = true
+  elseif existing then
     outcomes[i + 1] = existing
   elseif room <= 0 then
     outcomes[i + 1] = 1

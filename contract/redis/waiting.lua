@@ -23,8 +23,7 @@ local function entries_of(page)
 end
 
 -- Jobs that begin to wait in this call. Use: `enter` each, then `entered` once.
-local entering = {}
-local entering_count = 0
+local entering, entering_count = {}, 0
 
 local last_page, last_priority, last_number
 

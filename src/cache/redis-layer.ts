@@ -1,7 +1,7 @@
 /** The cache's commands to Redis. Every call is answered within the time limit, and fails at once while Redis is known to be gone. */
 import { randomBytes } from 'node:crypto'
 import { MillpondError } from '../errors.ts'
-import { clientFor, connected } from '../stores/redis/client.ts'
+import { clientFor, connected } from '../stores/redis/connection/client.ts'
 import { closed, isNoScript, isPassing, toMillpondError } from '../stores/redis/errors.ts'
 import { type Client, type Kind, type Settings, settingsOf } from '../stores/redis/settings.ts'
 import { CHUNK_BYTES, fetchChunks, removeChunks, storeChunks } from './chunks.ts'

@@ -10,8 +10,8 @@
  */
 import type { Redis } from 'ioredis'
 import { held } from '../stores/held.ts'
+import { unheld } from '../stores/redis/connection/unheld.ts'
 import type { Client } from '../stores/redis/settings.ts'
-import { unheld } from '../stores/redis/unheld.ts'
 
 /** How far what others change has been heard. */
 export interface Changes {

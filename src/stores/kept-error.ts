@@ -2,7 +2,7 @@
 import type { JobError } from '../store.ts'
 
 /** What stands for one that cannot be read: the job is to be seen all the same. */
-const UNREADABLE: JobError = {
+export const UNREADABLE: JobError = {
   code: 'PayloadNotDecodable',
   name: 'MillpondError',
   message: 'The error kept with the job cannot be read.',

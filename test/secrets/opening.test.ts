@@ -183,6 +183,22 @@ describe('opening', () => {
       await fails('options of serve', () => serve('memory:', anything(options)))
   })
 
+  for (const scheme of ['redis+sentinel', 'rediss+sentinel']) {
+    test(`${scheme}: passwords of servers and sentinels, hosts and ports`, { timeout: 120_000 }, async () => {
+      const given = urls(scheme).flatMap((url) => [url, `${url}/mymaster?sentinelPassword=${CANARY}`])
+      given.push(`${scheme}://127.0.0.1:1/mymaster?sentinelPassword=${CANARY}&sentinelUsername=${CANARY}`)
+      const opened = await Promise.allSettled(given.map((url) => Millpond.open(url, SHORT)))
+      for (const [i, url] of given.entries()) {
+        const one = opened[i]
+        assert.ok(one?.status === 'rejected' && isMillpondError(one.reason), url)
+        assertClean(one.reason, url)
+      }
+      const odd = [CANARY.length, { [CANARY]: CANARY }]
+      for (const sentinelPassword of odd)
+        await fails('sentinelPassword', () => Millpond.open(`${scheme}://127.0.0.1:1/mymaster`, { sentinelPassword }))
+    })
+  }
+
   test('a Redis server that refuses the password', { skip: missingReason('redis') }, async (t) => {
     const redis = await started(t, () => startRedis({ args: ['--requirepass', `${CANARY}Right`] }))
     if (redis === undefined) return

@@ -1,6 +1,6 @@
 /** A client of a real server, between which and the store answers get lost, or parts cannot be reached. */
 import { Redis, type RedisOptions } from 'ioredis'
-import { type ScriptName, scriptOf } from '../../src/stores/redis/scripts.ts'
+import { type ScriptName, scriptOf } from '../../src/stores/redis/connection/scripts.ts'
 
 /** `lost`: the server acts, and its answer is lost. `unreachable`: the server never hears of it. */
 export type Fault = 'lost' | 'unreachable'

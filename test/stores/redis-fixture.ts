@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
 import type { Store, StoreOptions } from '../../src/store.ts'
-import { open } from '../../src/stores/redis.ts'
+import { open } from '../../src/stores/redis/index.ts'
 
 export const freshPrefix = (): string => `test-${randomBytes(6).toString('hex')}`
 

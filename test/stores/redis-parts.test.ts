@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isMillpondError } from '../../src/errors.ts'
 import type { ClaimedJob, Store } from '../../src/store.ts'
-import { open } from '../../src/stores/redis.ts'
+import { open } from '../../src/stores/redis/index.ts'
 import { claim, ERROR, NULL, newJob, newJobs } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { type FaultyClient, faultyClient } from './redis-faults.ts'
@@ -233,4 +233,29 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
       assert.deepEqual(await store.push([known]), [{ status: 'existing', id: known.id }])
     })
   }
+
+  onStore(
+    'a push over several partitions answers per job: only those of the unreachable one fail',
+    async (store, faulty) => {
+      await store.push(newJobs(40))
+      faulty.fault = (script, partition) => (script === 'push' && partition === 2 ? 'unreachable' : undefined)
+      const jobs = newJobs(40)
+      const outcomes = await store.push(jobs)
+      const failed = outcomes.filter(({ status }) => status === 'failed')
+      assert.ok(failed.length > 0 && failed.length < 40, `${failed.length}`)
+      assert.ok(failed.every(({ error }) => unavailable(error)))
+      assert.deepEqual(
+        outcomes.map(({ id }) => id),
+        jobs.map(({ id }) => id),
+      )
+      assert.deepEqual(new Set(outcomes.map(({ status }) => status)), new Set(['failed', 'pushed']))
+      assert.equal((await store.stats({}))[0]?.counts.waiting, 80 - failed.length)
+      // Where all of them fail, the push does.
+      faulty.fault = (script) => (script === 'push' ? 'unreachable' : undefined)
+      await assert.rejects(store.push(newJobs(40)), unavailable)
+      faulty.fault = () => undefined
+      const again = await store.push(jobs)
+      assert.equal(again.filter(({ status }) => status === 'pushed').length, failed.length)
+    },
+  )
 })

@@ -1,8 +1,8 @@
 /** Thousands of queues: what sweeps and look-ups cost does not grow with them. Counted in calls, and in commands that the scripts make. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { open } from '../../src/stores/redis/index.ts'
 import { BUCKETS } from '../../src/stores/redis/partition.ts'
-import { open } from '../../src/stores/redis.ts'
 import { claim, newJob, newJobs } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { newId } from '../../src/ids.ts'
-import type { NewJob, Store } from '../../src/store.ts'
+import { JOB_STATES, type JobState, type NewJob, type Store } from '../../src/store.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
-import { claim, first, newJob, newJobs } from '../conformance/suite.ts'
+import { claim, ERROR, first, newJob, newJobs } from '../conformance/suite.ts'
 import { EPOCH } from '../conformance/vectors.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { complete } from './redis-everything.ts'
@@ -107,5 +107,64 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
     assert.deepEqual(idsOf((await claim(store, { limit: 5 })).jobs), idsOf([...live, ...again].slice(0, 5)))
     await complete(store, (await claim(store)).jobs)
     assert.equal(await client.exists(key('pages'), key('waiting')), 0)
+  })
+
+  onStore('an error that cannot be read hides no job', async ({ store, client, key }) => {
+    const jobs = newJobs(3)
+    await store.push(jobs)
+    const claims = (await claim(store)).jobs
+    await store.fail(
+      'q',
+      claims.map((held) => ({ ...held, error: ERROR, delay: null })),
+    )
+    const [garbled, alien] = jobs
+    assert.ok(garbled && alien)
+    const idOf = ({ id }: NewJob): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex')
+    await client.hset(key('errors'), idOf(garbled), Buffer.from([0xc1, 0xff]))
+    await client.hset(key('errors'), idOf(alien), Buffer.from([0x93, 1, 2, 3]))
+    const listed = await store.admin.list({ queue: 'q', state: 'dead', limit: 10 })
+    const found = await store.find(idsOf(jobs))
+    for (const records of [found, listed.toSorted((a, b) => (a.id < b.id ? -1 : 1))]) {
+      assert.deepEqual(
+        records.map((record) => record?.error?.code),
+        ['PayloadNotDecodable', 'PayloadNotDecodable', ERROR.code],
+      )
+    }
+  })
+
+  onStore('no script walks jobs that it does not tell of', async ({ store, client, clock }) => {
+    /** Commands that the server carries out for a call, in its scripts, too. */
+    const commandsOf = async (call: () => Promise<unknown>): Promise<number> => {
+      await client.config('RESETSTAT')
+      await call()
+      const stats = await client.info('commandstats')
+      return [...stats.matchAll(/^cmdstat_(?!config|info|client)[^:]+:calls=(\d+)/gm)].reduce(
+        (sum, [, n]) => sum + Number(n),
+        0,
+      )
+    }
+    const costs = async (): Promise<number[]> => {
+      const list = (state: JobState) => () => store.admin.list({ queue: 'q', state, limit: 10 })
+      const counts: number[] = []
+      for (const state of JOB_STATES) counts.push(await commandsOf(list(state)))
+      counts.push(await commandsOf(() => store.stats({ queue: 'q' })))
+      counts.push(await commandsOf(() => store.sweep(100)))
+      counts.push(await commandsOf(() => claim(store, { limit: 1 })))
+      return counts
+    }
+    await store.push(newJobs(50))
+    await costs()
+    const few = await costs()
+    for (let i = 0; i < 40; i++) {
+      const jobs = newJobs(500)
+      await store.push(jobs)
+      await store.cancel(idsOf(jobs))
+      clock.now++
+    }
+    await store.push(newJobs(50))
+    await costs()
+    const many = await costs()
+    // Of 20,000 cancelled jobs that were pushed before the last 50, none is passed over one by one.
+    for (const [i, cost] of many.entries()) assert.ok(cost <= (few[i] ?? 0) + 40, `${many} with many, ${few} with few`)
   })
 })

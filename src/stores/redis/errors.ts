@@ -11,7 +11,7 @@ export const isMoved = (error: unknown): boolean => message(error).startsWith('M
 
 /** Answers that a server gives for a while: it loads, changes its role, or its cluster is choosing a master; and lost connections. */
 const PASSING =
-  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY |UNBLOCKED|MOVED|ASK)|Connection is closed|Command aborted due to connection close|Command timed out|Socket timeout|No master node is available|Node is disconnected|isn't writeable|isn't ready|Failed to refresh slots|Too many Cluster redirections|max retries per request|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|None of startup nodes/i
+  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|BUSY |UNBLOCKED|MOVED|ASK)|Connection is closed|Command aborted due to connection close|Command timed out|Socket timeout|No master node is available|Node is disconnected|isn't writeable|isn't ready|Failed to refresh slots|Too many Cluster redirections|max retries per request|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|None of startup nodes|All sentinels are unreachable/i
 
 export const isPassing = (error: unknown): boolean => PASSING.test(message(error))
 

@@ -1,82 +1,78 @@
 /**
- * Where a part of a queue lives. Its keys have the hash tag of a bucket, of which each store has `BUCKETS`: so a store's queues lie in that many
- * slots of a cluster, and what concerns all parts of a bucket, such as when the next sweep is due, can be kept in one place.
+ * Where a part of a queue lives: contract/redis/README.md, "Routing". Its keys have the hash tag of a bucket, of which each store has `BUCKETS`:
+ * so a store's queues lie in that many slots of a cluster, and what concerns all parts of a bucket can be kept in one place.
  */
-import { hash } from './ids.ts'
-import { type ScriptName, scriptOf } from './scripts.ts'
-
-/** Ms for which a queue that was registered is taken to be there: much less than it takes to remove one. */
-const BELIEVED = 10_000
+import { type ScriptName, scriptOf } from './connection/scripts.ts'
 
 /** Part of the layout. */
 export const BUCKETS = 64
 
-export const tagOf = (prefix: string, bucket: number): string => `{${prefix}:${bucket}}`
-
-/** "#" cannot be in a queue's name, so no two parts are the same. */
-const partOf = (queue: string, index: number): string => (index === 0 ? queue : `${queue}#${index}`)
-
-/** The queue and the index of a part. */
-export function parsedPart(part: string): { queue: string; index: number } {
-  const at = part.indexOf('#')
-  return at < 0 ? { queue: part, index: 0 } : { queue: part.slice(0, at), index: Number(part.slice(at + 1)) }
+/** Spreads ids, keys and queues: 32-bit FNV-1a over the bytes in UTF-8. */
+export function hash(text: string): number {
+  let sum = 0x811c9dc5
+  for (const byte of Buffer.from(text)) sum = Math.imul(sum ^ byte, 0x01000193)
+  return sum >>> 0
 }
+
+/** Which of a queue's partitions keeps a job of this id, or of this key if it has one. */
+export const indexOf = (count: number, id: string, key: string | null): number =>
+  count === 1 ? 0 : hash(key ?? id) % count
+
+export const tagOf = (prefix: string, bucket: number): string => `{${prefix}:${bucket}}`
 
 /** A queue's partitions lie in buckets one after another. */
 export const bucketOf = (queue: string, index: number): number => (hash(queue) + index) % BUCKETS
+
+/** The queue and the index of a part. "#" cannot be in a queue's name. */
+export function parsedPart(part: string): { queue: string; index: number } {
+  const [queue = '', index = '0'] = part.split('#')
+  return { queue, index: Number(index) }
+}
 
 export class Partition {
   readonly queue: string
   readonly index: number
   readonly bucket: number
   readonly tag: string
-  /** Among all under its tag. */
+  /** Names it among all under its tag. */
   readonly part: string
   /** How many the queue has. */
   readonly count: number
-  /** Until when pushes state it, by `performance.now()`. */
-  #registered: { floor: number; until: number } | null = null
-  readonly #keys = new Map<ScriptName, readonly string[]>()
-  /** Each key once, however many scripts have it: there may be thousands of partitions. */
-  readonly #names = new Map<string, string>()
+  /** Its server's time minus `performance.now()`, at least; null: not known, or the time is a test's. */
+  serverAhead: number | null = null
 
   constructor(prefix: string, queue: string, index: number, count = 1) {
     this.queue = queue
     this.index = index
     this.bucket = bucketOf(queue, index)
     this.tag = tagOf(prefix, this.bucket)
-    this.part = partOf(queue, index)
+    this.part = index === 0 ? queue : `${queue}#${index}`
     this.count = count
   }
 
-  /** What pushes state shortly after the queue was registered, until the partition is known to be listed (contract/redis/push.lua); else null. */
-  get floor(): number | null {
-    return this.#registered !== null && performance.now() < this.#registered.until ? this.#registered.floor : null
-  }
-
-  registered(floor: number): void {
-    this.#registered = { floor, until: performance.now() + BELIEVED }
-  }
-
-  listed(): void {
-    this.#registered = null
-  }
-
   key(name: string): string {
-    let key = this.#names.get(name)
-    if (key === undefined) {
-      key = name.startsWith('@') ? `${this.tag}:${name.slice(1)}` : `${this.tag}:${this.part}:${name}`
-      this.#names.set(name, key)
-    }
-    return key
+    return name.startsWith('@') ? `${this.tag}:${name.slice(1)}` : `${this.tag}:${this.part}:${name}`
   }
 
   keys(script: ScriptName): readonly string[] {
-    let keys = this.#keys.get(script)
-    if (keys === undefined) {
-      keys = scriptOf(script).keys.map((name) => this.key(name))
-      this.#keys.set(script, keys)
-    }
-    return keys
+    return scriptOf(script).keys.map((name) => this.key(name))
+  }
+}
+
+/** The partitions of the jobs that were pushed last. */
+export class Locations {
+  /** When the last ones are half of those that may be remembered, they become the ones before, which are forgotten. */
+  #last = new Map<string, Partition>()
+  #before = new Map<string, Partition>()
+
+  remember(id: string, partition: Partition): void {
+    this.#last.set(id, partition)
+    if (this.#last.size < 5_000) return
+    this.#before = this.#last
+    this.#last = new Map()
+  }
+
+  get(id: string): Partition | undefined {
+    return this.#last.get(id) ?? this.#before.get(id)
   }
 }

@@ -1,43 +1,49 @@
 /**
- * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by whoever
- * registers the queue first, since ids and keys are spread by it. Queues that nobody uses are removed from it (remove.ts), so what is known
- * here may be out of date: a push to a queue that has been removed stores nothing, and says so (push.ts).
+ * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the process that
+ * registers the queue first, since ids and keys are spread by it. Queues that nobody uses are removed from it, so what is known
+ * here may be out of date: a push to a queue that has been removed stores nothing, and says so (contract/redis/unregister.lua).
  */
+import { randomUUID } from 'node:crypto'
 import { MillpondError } from '../../errors.ts'
-import { hash } from './ids.ts'
-import type { Link } from './link.ts'
+import type { Calls } from './connection/calls.ts'
 import { Partition } from './partition.ts'
 import type { Settings } from './settings.ts'
-import { settled, type Trouble } from './settled.ts'
 import { numberIn, textIn } from './wire.ts'
 
-/** Queues that are known at once without having been seen in the list of all: a producer may push to any number, one after the other. */
-const MOST_KNOWN = 10_000
+/** Queues that pushes add to those known: a producer may push to any number, one after the other. */
+const MAX_KNOWN = 10_000
 
 export class Queues {
   readonly #settings: Settings
-  readonly #link: Link
+  readonly #calls: Calls
   readonly #tag: string
   readonly #known = new Map<string, readonly Partition[]>()
-  readonly #creating = new Map<string, Promise<readonly Partition[]>>()
+  readonly #creating = new Map<string, Promise<number>>()
 
-  constructor(link: Link, settings: Settings) {
-    this.#link = link
+  constructor(calls: Calls, settings: Settings) {
+    this.#calls = calls
     this.#settings = settings
     this.#tag = `{${settings.prefix}}`
   }
 
-  /** Of a queue that this process knows to be there, or to have been. */
+  /** The partitions of a queue that this process knows to be there, or to have been, in the order of their indexes. */
   known(name: string): readonly Partition[] | undefined {
     return this.#known.get(name)
+  }
+
+  allKnown(): ReadonlyMap<string, readonly Partition[]> {
+    return this.#known
   }
 
   forget(name: string): void {
     this.#known.delete(name)
   }
 
-  /** Of a queue that is to come into being if it isn't there: registered anew, whatever is known. Pushes state its `floor`. */
-  create(name: string): Promise<readonly Partition[]> {
+  /**
+   * Registers a queue, which is known then, whatever was known of it before.
+   * @returns the floor that a push to a partition which is not listed yet must state
+   */
+  create(name: string): Promise<number> {
     let creating = this.#creating.get(name)
     if (creating === undefined) {
       creating = this.#create(name).finally(() => this.#creating.delete(name))
@@ -46,19 +52,16 @@ export class Queues {
     return creating
   }
 
-  async #create(name: string): Promise<readonly Partition[]> {
+  async #create(name: string): Promise<number> {
     const { count, floor } = await this.#register(name, this.#known.get(name)?.length ?? this.#settings.partitions)
-    if (this.#known.size >= MOST_KNOWN) {
-      const [oldest] = this.#known.keys()
-      if (oldest !== undefined) this.#known.delete(oldest)
-    }
-    const partitions = this.#learn(name, count)
-    for (const partition of partitions) partition.registered(floor)
-    return partitions
+    const [oldest] = this.#known.keys()
+    if (oldest !== undefined && this.#known.size >= MAX_KNOWN) this.#known.delete(oldest)
+    this.#learn(name, count)
+    return floor
   }
 
-  /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, whoever was about to remove it. */
-  async register({ queue, count: expected }: Partition): Promise<void> {
+  /** Registers a partition's queue once more. @throws StoreFailed where it has another number of partitions by now */
+  async confirm({ queue, count: expected }: Partition): Promise<void> {
     const { count } = await this.#register(queue, expected)
     if (count === expected) return
     this.forget(queue)
@@ -66,71 +69,55 @@ export class Queues {
   }
 
   async #register(name: string, partitions: number): Promise<{ count: number; floor: number }> {
-    const [count, floor] = await this.#ask('register', name, partitions)
+    const [count, floor] = await this.#script('register', name, partitions)
     return { count: numberIn(count), floor: Number(textIn(floor)) }
   }
 
-  /** The first step of removing a queue. @returns the floor for its partitions; null: leave it */
-  async unregister(name: string, partitions: number, token: string): Promise<number | null> {
-    const [floor] = await this.#ask('unregister', name, partitions, token, 0)
-    return floor === undefined ? null : Number(textIn(floor))
+  /**
+   * Removes a queue from the list, unless somebody registers it meanwhile.
+   * @param empty removes its partitions, between the steps of contract/redis/unregister.lua; whether all are removed
+   */
+  async remove(
+    name: string,
+    empty: (partitions: readonly Partition[], floor: number) => Promise<boolean>,
+  ): Promise<void> {
+    const partitions = (await this.listed(name)) ?? []
+    const mark = [name, partitions.length, randomUUID()]
+    const [floor] = await this.#script('unregister', ...mark, 0)
+    if (floor === undefined) return
+    const removed = await empty(partitions, Number(textIn(floor)))
+    if (removed) this.forget(name)
+    await this.#script('unregister', ...mark, removed ? 1 : 2)
   }
 
-  /** The last step. @param removed all its partitions are */
-  async unregistered(name: string, partitions: number, token: string, removed: boolean): Promise<void> {
-    await this.#ask('unregister', name, partitions, token, removed ? 1 : 2)
-  }
-
-  #ask(script: 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
-    const target = { tag: this.#tag, keys: [this.#registry, `${this.#tag}:floor`] }
-    return this.#link.call(script, target, args)
+  #script(name: 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
+    return this.#calls.script(name, { tag: this.#tag, keys: [this.#registry, `${this.#tag}:floor`] }, args)
   }
 
   get #registry(): string {
     return `${this.#tag}:queues`
   }
 
-  /** Of a queue that may not be there: then where it would be, for whoever waits for its first job. */
+  /** Of a queue that may not be there: then where it would be, for a caller that waits for its first job. */
   async look(name: string): Promise<readonly Partition[]> {
-    return this.#known.get(name) ?? (await this.registered(name)) ?? this.#make(name, this.#settings.partitions)
+    return this.#known.get(name) ?? (await this.listed(name)) ?? this.#make(name, this.#settings.partitions)
   }
 
   /** Of a queue if it is in the list. */
-  async registered(name: string): Promise<readonly Partition[] | undefined> {
-    const count = await this.#link.command((client) => client.hget(this.#registry, name))
-    return count === null ? undefined : this.#learn(name, Number.parseInt(count, 10))
+  async listed(name: string): Promise<readonly Partition[] | undefined> {
+    const count = await this.#calls.command(this.#tag, 'hget', this.#registry, name)
+    return count === null ? undefined : this.#learn(name, countIn(count))
   }
 
   /** How many are in the list. */
-  count(): Promise<number> {
-    return this.#link.command((client) => client.hlen(this.#registry))
+  async count(): Promise<number> {
+    return numberIn(await this.#calls.command(this.#tag, 'hlen', this.#registry))
   }
 
-  /** The names of those that this process knows, and that are not in the list: they were removed, or lost with a failover. */
-  async unlisted(): Promise<string[]> {
-    const registered = await this.#link.command((client) => client.hkeys(this.#registry))
-    const listed = new Set(registered)
-    return [...this.#known.keys()].filter((name) => !listed.has(name))
-  }
-
-  get knownCount(): number {
-    return this.#known.size
-  }
-
-  /** The partitions of all that are in the list. */
-  async all(): Promise<Partition[]> {
-    const registered = await this.#link.command((client) => client.hgetall(this.#registry))
-    return Object.entries(registered).flatMap(([name, count]) => this.#learn(name, Number.parseInt(count, 10)))
-  }
-
-  /** All that there are; where the list itself cannot be reached, those that this process knows, and why there may be more. */
-  async reachable(): Promise<{ partitions: Partition[]; failure: Trouble | undefined }> {
-    const { replies, failure } = await settled([this.all()])
-    return { partitions: replies[0] ?? this.allKnown(), failure }
-  }
-
-  allKnown(): Partition[] {
-    return [...this.#known.values()].flat()
+  /** All that are in the list. */
+  async all(): Promise<Map<string, readonly Partition[]>> {
+    const listed = await this.#calls.command(this.#tag, 'hgetall', this.#registry)
+    return new Map(Object.entries(listed ?? {}).map(([name, count]) => [name, this.#learn(name, countIn(count))]))
   }
 
   /** A part that a sweep found, whether or not this process knows its queue. */
@@ -151,7 +138,5 @@ export class Queues {
   }
 }
 
-/** Where a job of this id, or of this key if it has one, is kept. A queue's partitions are in the order of their indexes. */
-export function indexOf(partitions: readonly Partition[], id: string, key: string | null): number {
-  return partitions.length === 1 ? 0 : hash(key ?? id) % partitions.length
-}
+/** A token of a removal may stand behind it. */
+const countIn = (value: unknown): number => Number.parseInt(textIn(value), 10)

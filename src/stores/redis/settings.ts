@@ -1,6 +1,6 @@
 /** From the store's URL and options to what the client and the store are made with. */
 import type { Cluster, Redis } from 'ioredis'
-import { shown } from '../../duration.ts'
+import { kindOf, shown } from '../../duration.ts'
 import { MillpondError } from '../../errors.ts'
 import { shownName } from '../../options.ts'
 import type { StoreOptions } from '../../store.ts'
@@ -21,7 +21,9 @@ export interface Settings {
   cluster: boolean
   /** Handed in by the caller, who also closes it. */
   client: Client | undefined
-  /** Nodes by address: the first is the URL's own. */
+  /** The URL names sentinels, which know the master by this name, and may want a user and a password of their own. */
+  sentinel: { master: string; username?: string; password?: string } | undefined
+  /** Nodes, or sentinels, by address: the first is the URL's own. */
   nodes: readonly { host: string; port: number }[]
   username: string | undefined
   password: string | undefined
@@ -31,18 +33,16 @@ export interface Settings {
   where: string
 }
 
-type Known = 'prefix' | 'partitions' | 'wait' | 'timeout' | 'cluster' | 'client' | 'db'
-
 /** For whom the settings are, and what holds where neither the URL nor the options say. */
 export interface Kind {
   name: string
-  known: readonly Known[]
+  known: readonly string[]
   prefix: string
   timeout: number
 }
 const STORE: Kind = {
   name: 'the Redis store',
-  known: ['prefix', 'partitions', 'wait', 'timeout', 'cluster', 'client', 'db'],
+  known: ['prefix', 'partitions', 'wait', 'timeout', 'cluster', 'client', 'db', 'sentinelUsername', 'sentinelPassword'],
   prefix: 'millpond',
   timeout: 5000,
 }
@@ -68,34 +68,46 @@ function isClient(value: unknown): value is Client {
   )
 }
 
+const EXAMPLE = 'redis://user:password@host:6379'
+/** A list of hosts is none for the class URL, which knows one. */
+const HOSTS = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)/i
+
 function addressOf(given: string): URL {
-  // A list of nodes is no URL for the class, which knows one host: the first stands in, the others are read apart.
   return serverUrl(
-    given.replace(/^([a-z]+:\/\/(?:[^/?#]*@)?[^,/?#]+),[^/?#]*/i, '$1'),
-    'redis://user:password@host:6379',
+    given.replace(HOSTS, (_, before: string, hosts: string) => before + hosts.split(',')[0]),
+    EXAMPLE,
   )
 }
 
-function nodesOf(given: string, first: URL): { host: string; port: number }[] {
-  const hosts = /^[a-z]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(given)?.[1] ?? ''
-  const others = hosts.split(',').slice(1)
-  const node = (host: string, port: string) => ({
-    host: host.replace(/^\[|\]$/g, '') || 'localhost',
-    port: Number(port || 6379),
+function nodesOf(given: string, defaultPort: number): { host: string; port: number }[] {
+  const hosts = HOSTS.exec(given)?.[2] ?? ''
+  return hosts.split(',').map((each) => {
+    const { hostname, port } = serverUrl(`redis://${each}`, EXAMPLE)
+    return { host: hostname.replace(/^\[|\]$/g, '') || 'localhost', port: Number(port || defaultPort) }
   })
-  return [
-    node(first.hostname, first.port),
-    ...others.map((other) => {
-      const [, host = '', port = ''] = /^(.*?)(?::(\d+))?$/.exec(other) ?? []
-      return node(host, port)
-    }),
-  ]
 }
 
-function databaseOf(url: URL, option: unknown): number {
-  const path = url.pathname.replace(/^\//, '')
-  if (path !== '' && !/^\d+$/.test(path)) invalid(`the path of a Redis URL is the number of a database, from 0`)
-  return whole('db', option ?? (path === '' ? undefined : path), 0, 0, 2 ** 31 - 1)
+/** The name of the master, before the database's number in the path of a URL that names sentinels. */
+function masterOf(path: string): string {
+  const name = credential(path.split('/')[1] ?? '') ?? ''
+  if (/^[A-Za-z0-9._-]+$/.test(name)) return name
+  return invalid('the path of a Sentinel URL is the name of the master, as in redis+sentinel://host:26379/mymaster/0')
+}
+
+function databaseOf(path: string, option: unknown): number {
+  const number = path.replace(/^\//, '')
+  if (number !== '' && !/^\d+$/.test(number)) invalid('the path of a Redis URL is the number of a database, from 0')
+  return whole('db', option ?? (number === '' ? undefined : number), 0, 0, 2 ** 31 - 1)
+}
+
+function sentinelLogin(option: (name: string) => unknown): { username?: string; password?: string } {
+  const username = option('sentinelUsername')
+  const password = option('sentinelPassword')
+  if (username !== undefined && typeof username !== 'string')
+    invalid(`sentinelUsername must be a text, not ${kindOf(username)}`)
+  if (password !== undefined && typeof password !== 'string')
+    invalid(`sentinelPassword must be a text, not ${kindOf(password)}`)
+  return { ...(username && { username }), ...(password && { password }) }
 }
 
 export function settingsOf(url: URL | string, options: StoreOptions, kind = STORE): Settings {
@@ -103,12 +115,12 @@ export function settingsOf(url: URL | string, options: StoreOptions, kind = STOR
   const address = addressOf(given)
   const query = address.searchParams
   for (const name of [...query.keys(), ...Object.keys(options)]) {
-    if (name !== 'clock' && !kind.known.some((known) => known === name)) {
+    if (name !== 'clock' && !kind.known.includes(name)) {
       invalid(`unknown option ${shownName(name)}: ${kind.name} takes ${kind.known.join(', ')}`)
     }
   }
   // What the code says beats what the URL says: the URL is often shared between programs.
-  const option = (name: Known): unknown => options[name] ?? query.get(name) ?? undefined
+  const option = (name: string): unknown => options[name] ?? query.get(name) ?? undefined
   const prefix = option('prefix') ?? kind.prefix
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(prefix)) {
     invalid(`prefix must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , not ${shown(prefix)}`)
@@ -123,9 +135,13 @@ export function settingsOf(url: URL | string, options: StoreOptions, kind = STOR
     invalid('the client has a keyPrefix, which bells would not have: use the option prefix instead')
   }
   if (query.has('client')) invalid('client can only be an option of open, not of the URL')
-  const nodes = nodesOf(given, address)
-  const db = databaseOf(address, option('db'))
-  const isCluster = cluster === true || cluster === 'true' || cluster === '1' || cluster === '' || nodes.length > 1
+  const sentinels = address.protocol.endsWith('+sentinel:')
+  const nodes = nodesOf(given, sentinels ? 26379 : 6379)
+  const master = sentinels ? masterOf(address.pathname) : undefined
+  const db = databaseOf(address.pathname.replace(sentinels ? /^\/[^/]*/ : '', ''), option('db'))
+  const isCluster =
+    cluster === true || cluster === 'true' || cluster === '1' || cluster === '' || (nodes.length > 1 && !sentinels)
+  if (isCluster && sentinels) invalid('sentinels watch single servers: a cluster needs none')
   if (isCluster && db !== 0) invalid('a Redis Cluster has only database 0')
   return {
     prefix,
@@ -134,11 +150,12 @@ export function settingsOf(url: URL | string, options: StoreOptions, kind = STOR
     timeout: whole('timeout', option('timeout'), kind.timeout, 100, 600_000),
     cluster: isCluster,
     client,
+    sentinel: master === undefined ? undefined : { master, ...sentinelLogin(option) },
     nodes,
     username: credential(address.username),
     password: credential(address.password),
     db,
-    tls: address.protocol === 'rediss:',
+    tls: address.protocol.startsWith('rediss'),
     where: nodes.map(({ host, port }) => `${host}:${port}`).join(','),
   }
 }

@@ -1,11 +1,11 @@
 /** What goes over the wire beside plain text and numbers, as `contract/redis/common.lua` tells: MessagePack, encoded values, records. */
 import { Packr } from 'msgpackr'
-import type { ClaimedJob, Encoded, Encoding, JobError, NewJob } from '../../store.ts'
+import type { ClaimedJob, Encoded, Encoding, JobError } from '../../store.ts'
+import { UNREADABLE } from '../kept-error.ts'
 
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })
 
 export const pack = (value: unknown): Buffer => packr.pack(value)
-export const unpack = (bytes: Buffer): unknown => packr.unpack(bytes)
 
 /** A list that stands before other bytes, and where those begin. */
 export function listBefore(bytes: Buffer): { list: readonly unknown[]; end: number } {
@@ -20,6 +20,29 @@ export function listBefore(bytes: Buffer): { list: readonly unknown[]; end: numb
   return { list, end }
 }
 
+const ID_BYTES = 16
+
+/** Ids are 16 bytes in Redis, UUIDs in lower-case text everywhere else. */
+export function idBytes(id: string): Buffer {
+  return Buffer.from(id.replaceAll('-', ''), 'hex')
+}
+
+/** One after the other. */
+export function idsBytes(jobs: readonly { id: string }[]): Buffer {
+  return idBytes(jobs.map(({ id }) => id).join(''))
+}
+
+export function idText(bytes: Buffer, at = 0): string {
+  const hex = bytes.toString('hex', at, at + ID_BYTES)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/** Of several, one after the other. */
+export function idTexts(bytes: Buffer, from: number): string[] {
+  const count = Math.floor((bytes.length - from) / ID_BYTES)
+  return Array.from({ length: count }, (_, i) => idText(bytes, from + i * ID_BYTES))
+}
+
 export function unexpected(value: unknown, wanted: string): TypeError {
   return new TypeError(`millpond: the server answered with a ${typeof value} where ${wanted} was expected`)
 }
@@ -32,6 +55,12 @@ export function numberIn(value: unknown): number {
 export function bytesIn(value: unknown): Buffer {
   if (Buffer.isBuffer(value)) return value
   throw unexpected(value, 'bytes')
+}
+
+/** -1: none. */
+export const timeOrNull = (value: unknown): number | null => {
+  const number = numberIn(value)
+  return number < 0 ? null : number
 }
 
 export const textIn = (value: unknown): string => bytesIn(value).toString()
@@ -61,17 +90,6 @@ export function encodedIn(bytes: Buffer, at = 0): Encoded {
   return { encoding, body }
 }
 
-/** What a push says of a job beside its id and data. */
-export function valuesOf({ priority, delay, runAt, attempts, timeout, group, key, trace }: NewJob): unknown[] {
-  return [priority, delay, runAt, attempts, timeout, group, key, trace]
-}
-
-/** Whether nothing is given but the priority. */
-export function isPlain({ delay, runAt, attempts, timeout, group, key, trace }: NewJob): boolean {
-  const timed = delay !== 0 || runAt !== null || attempts !== null || timeout !== null
-  return !timed && group === null && key === null && trace === null
-}
-
 type Kept = Pick<ClaimedJob, 'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'> & {
   place: number
 }
@@ -97,9 +115,13 @@ export function errorBytes({ code, name, message, stack }: JobError): Buffer {
   return pack(stack === undefined ? [code, name, message] : [code, name, message, stack])
 }
 
+/** One that cannot be read is told as such: the job is to be seen all the same. */
 export function errorIn(bytes: Buffer): JobError {
-  const [code, name, message, stack] = listBefore(bytes).list
-  const error: JobError = { code: String(code), name: String(name), message: String(message) }
-  if (typeof stack === 'string') error.stack = stack
-  return error
+  try {
+    const [code, name, message, stack] = listBefore(bytes).list
+    if (typeof code !== 'string' || typeof name !== 'string' || typeof message !== 'string') return { ...UNREADABLE }
+    return { code, name, message, ...(typeof stack === 'string' ? { stack } : {}) }
+  } catch {
+    return { ...UNREADABLE }
+  }
 }

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { isMillpondError, Millpond } from '../../src/index.ts'
-import { open } from '../../src/stores/redis.ts'
+import { open } from '../../src/stores/redis/index.ts'
 import { claim, first, newJob, newJobs, until } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { missingReason } from '../servers/shared.ts'
-import { faultyClient } from './redis-faults.ts'
+import { faultyClient } from '../stores/redis-faults.ts'
 
 const unavailable = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
 /** What it resolves to; undefined: the store could not be reached. */

@@ -5,58 +5,52 @@
  * A channel and not a blocking read: a blocking read must name keys of one slot, so that in a cluster a pond would need a connection for
  * each queue that it listens to.
  */
+import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Bell } from '../../store.ts'
 import { Bells } from '../bells.ts'
-import { ID_BYTES, idText } from './ids.ts'
+import { unheld, unholdSubscriber } from './connection/unheld.ts'
 import type { Client } from './settings.ts'
-import { unheld, unholdSubscriber } from './unheld.ts'
-import { listBefore } from './wire.ts'
+import { idTexts, listBefore } from './wire.ts'
 
-export class Doorbell {
+const KINDS = ['work', 'room', 'finished', 'cancelled'] as const
+
+export class Notifier {
+  /** Rung in this process, at once. */
   readonly local = new Bells()
   readonly channel: string
+  /** Names this store among all processes. */
+  readonly origin = randomUUID()
   readonly #client: Client
-  readonly #origin: string
   readonly #timeout: number
-  readonly #listeners = new Set<(bell: Bell) => void>()
   /** A connection that subscribes can do nothing else; a cluster has one for that itself. */
   #subscriber: Redis | undefined
   #subscribed = false
+  #closed = false
   #watch: NodeJS.Timeout | undefined
 
   /** @param timeout milliseconds in which the connection must show that it lives */
-  constructor(client: Client, channel: string, origin: string, timeout: number) {
+  constructor(client: Client, channel: string, timeout: number) {
     this.#client = client
     this.channel = channel
-    this.#origin = origin
     this.#timeout = timeout
   }
 
   listen(listener: (bell: Bell) => void): () => void {
-    const own = (bell: Bell): void => listener(bell)
-    const stop = this.local.listen(own)
-    this.#listeners.add(own)
     this.#subscribe()
-    return () => {
-      stop()
-      this.#listeners.delete(own)
-    }
+    return this.local.listen(listener)
   }
 
-  /** The connection stays for whoever listens next: people come and go, and it costs nothing while no bell rings. */
+  /** The connection stays for the next listener: it costs nothing while no bell rings. */
   #subscribe(): void {
-    if (this.#subscribed) return
+    if (this.#subscribed || this.#closed) return
     this.#subscribed = true
     const listening = this.#listening()
     listening.on('messageBuffer', this.#heard)
-    // What is missed until it is back is found by looking once a second.
-    const quiet = (): void => undefined
-    if (listening !== this.#client) listening.on('error', quiet)
     listening.subscribe(this.channel).then(this.#unhold, () => {
       this.#subscribed = false
       listening.off('messageBuffer', this.#heard)
-      if (this.#listeners.size > 0) setTimeout(() => this.#subscribe(), 100).unref()
+      setTimeout(() => this.#subscribe(), 100).unref()
     })
   }
 
@@ -74,9 +68,13 @@ export class Doorbell {
           enableOfflineQueue: true,
           maxRetriesPerRequest: null,
           autoResubscribe: true,
+          // `#check` sees that it is silent; a replica passes bells on as well.
+          failoverDetector: false,
           connectionName: 'millpond-bells',
         }),
       )
+      // What is missed until it is back is found by looking once a second.
+      this.#subscriber.on('error', () => undefined)
       this.#watch = setInterval(() => this.#check(), this.#timeout).unref()
     }
     return this.#subscriber
@@ -85,7 +83,7 @@ export class Doorbell {
   /** A connection that has fallen silent is as still as one on which no bell rings. */
   #check(): void {
     const subscriber = this.#subscriber
-    if (subscriber === undefined || this.#listeners.size === 0) return
+    if (subscriber === undefined) return
     const timer = setTimeout(() => subscriber.disconnect(true), this.#timeout).unref()
     const heard = (): void => clearTimeout(timer)
     subscriber.ping().then(heard, heard)
@@ -93,35 +91,22 @@ export class Doorbell {
 
   readonly #heard = (channel: Buffer, message: Buffer): void => {
     this.#unhold()
-    if (this.#listeners.size === 0 || channel.toString() !== this.channel) return
+    if (channel.toString() !== this.channel) return
     const { list, end } = listBefore(message)
-    const [origin, queue, kind] = list
-    if (origin === this.#origin || typeof queue !== 'string') return
-    const ids: string[] = []
-    for (let at = end; at < message.length; at += ID_BYTES) ids.push(idText(message, at))
-    const bell = bellOf(kind, queue, ids)
-    if (bell !== undefined) for (const listener of [...this.#listeners]) listener(bell)
+    const [origin, queue, kindText] = list
+    // A newer version may know other kinds.
+    const kind = KINDS.find((known) => known === kindText)
+    if (origin === this.origin || typeof queue !== 'string' || kind === undefined) return
+    const ids = idTexts(message, end)
+    if (ids.length === 0) this.local.ring(kind, queue)
+    for (const id of ids) this.local.ring(kind, queue, id)
   }
 
-  async close(): Promise<void> {
+  close(): void {
+    this.#closed = true
     clearInterval(this.#watch)
-    this.#listeners.clear()
     this.local.silence()
     this.#client.off('messageBuffer', this.#heard)
     this.#subscriber?.disconnect()
-  }
-}
-
-/** undefined: of a kind that a newer version may know. */
-function bellOf(kind: unknown, queue: string, ids: string[]): Bell | undefined {
-  switch (kind) {
-    case 'work':
-    case 'room':
-      return { kind, queue }
-    case 'finished':
-    case 'cancelled':
-      return ids.length === 0 ? { kind, queue } : { kind, queue, ids }
-    default:
-      return undefined
   }
 }

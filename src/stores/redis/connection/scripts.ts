@@ -3,31 +3,10 @@
  * A line `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order.
  */
 import { createHash } from 'node:crypto'
-import { CONTRACT } from './contract.ts'
+import { CONTRACT } from '../contract.ts'
 
-export const SCRIPTS = [
-  'cancel',
-  'claim',
-  'complete',
-  'configure',
-  'due',
-  'extend',
-  'fail',
-  'find',
-  'list',
-  'listed',
-  'locate',
-  'push',
-  'record',
-  'register',
-  'release',
-  'remove',
-  'requeue',
-  'stats',
-  'sweep',
-  'unregister',
-] as const
-export type ScriptName = (typeof SCRIPTS)[number]
+/** A file of `contract/redis/`, without `.lua`. */
+export type ScriptName = string
 
 export interface Script {
   name: ScriptName

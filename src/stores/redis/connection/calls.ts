@@ -1,0 +1,209 @@
+/**
+ * Calls to the server over one connection, or one cluster, each with a deadline.
+ *
+ *   sent ──► answered
+ *    ▲ │ the connection is lost, the server loads or changes its role, …
+ *    │ ▼
+ *   pause ──deadline──► StoreUnavailable
+ *
+ * A call whose answer is lost is sent again until its deadline, and then rejected: it may have taken effect all the same. The scripts are told
+ * of a repetition. A connection that owes an answer at a deadline is replaced: nothing else tells that a server has stopped without a word.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { MillpondError } from '../../../errors.ts'
+import { KeyedBatcher } from '../../../keyed-batcher.ts'
+import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../errors.ts'
+import type { Client, Settings } from '../settings.ts'
+import { replaceConnection } from './client.ts'
+import { type ScriptName, scriptOf } from './scripts.ts'
+
+export type Arg = string | Buffer | number
+
+/** Where a script is called: its keys, and the hash tag that they share. */
+export interface Target {
+  tag: string
+  keys: readonly string[]
+}
+
+interface Call {
+  tag: string
+  command: [string, ...Arg[]]
+  /** Where the command says whether it was sent before, if it does. */
+  againAt?: number
+  /** Of a script: for a server that does not know it. */
+  text?: string
+  deadline: number
+  /** Sent, and neither answered nor failed. */
+  underWay: boolean
+  /** Answered or rejected. */
+  over: boolean
+}
+
+/** Milliseconds before a call that could not be sent is tried again. */
+const RETRY_PAUSE = 25
+/** Milliseconds that calls under way still have when the store closes. */
+const CLOSE_PAUSE = 1000
+
+export class Calls {
+  readonly client: Client
+  readonly #settings: Settings
+  /** Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards. */
+  readonly #replicated: KeyedBatcher<Call, unknown>
+  /** Rejects a call under way, each. */
+  readonly #pending = new Set<() => void>()
+  #closed = false
+  #idle: (() => void) | undefined
+  #corked = false
+  #replacedAt = Number.NEGATIVE_INFINITY
+
+  constructor(client: Client, settings: Settings) {
+    this.client = client
+    this.#settings = settings
+    this.#replicated = new KeyedBatcher(
+      (calls) => this.#sendAndWait(calls),
+      { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
+      ({ tag }) => (client.isCluster ? tag : ''),
+    )
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  assertOpen(): void {
+    if (this.#closed) throw closed()
+  }
+
+  /**
+   * @param repeatable its second argument becomes `1` when it is sent again after a lost answer
+   * @throws StoreUnavailable, StoreBusy, StoreFull, StoreFailed, Closed
+   */
+  async script(
+    name: ScriptName,
+    { tag, keys }: Target,
+    args: readonly Arg[],
+    repeatable = false,
+  ): Promise<readonly unknown[]> {
+    const { sha, text } = scriptOf(name)
+    const again = repeatable ? { againAt: 3 + keys.length + 1 } : {}
+    const reply = await this.#call(tag, ['evalsha', sha, keys.length, ...keys, ...args], { text, ...again })
+    if (Array.isArray(reply)) return reply
+    throw toMillpondError(new Error(`an answer of type ${typeof reply}`), this.#settings.where)
+  }
+
+  /** Any other command. @throws as `script` */
+  command(tag: string, ...command: [string, ...Arg[]]): Promise<unknown> {
+    return this.#call(tag, command, {})
+  }
+
+  /** Refuses further calls; resolves once those under way are settled, which have a second for it. */
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#pending.size === 0) return
+    const idle = new Promise<void>((resolve) => {
+      this.#idle = resolve
+    })
+    await Promise.race([idle, pause(CLOSE_PAUSE, undefined, { ref: false })])
+    for (const reject of this.#pending) reject()
+  }
+
+  async #call(tag: string, command: [string, ...Arg[]], options: Pick<Call, 'text' | 'againAt'>): Promise<unknown> {
+    this.assertOpen()
+    const { timeout, where } = this.#settings
+    const deadline = performance.now() + timeout
+    const call: Call = { ...options, tag, command, deadline, underWay: false, over: false }
+    const { promise: unanswered, reject } = Promise.withResolvers<never>()
+    const giveUp = () =>
+      reject(toMillpondError(new Error('Connection is closed.'), `${where}: no answer in ${timeout} ms`))
+    // An open store alone keeps no process alive; a call that waits for an answer does, by this timer.
+    const timer = setTimeout(() => {
+      this.#overdue(call)
+      giveUp()
+    }, timeout)
+    this.#pending.add(giveUp)
+    try {
+      return await Promise.race([this.#answer(call), unanswered])
+    } finally {
+      call.over = true
+      clearTimeout(timer)
+      this.#pending.delete(giveUp)
+      if (this.#pending.size === 0) this.#idle?.()
+    }
+  }
+
+  async #answer(call: Call): Promise<unknown> {
+    while (!call.over) {
+      try {
+        return await this.#send(call)
+      } catch (error) {
+        call.underWay = false
+        if (isNoScript(error) && call.text !== undefined && call.command[0] === 'evalsha') {
+          call.command.splice(0, 2, 'eval', call.text)
+          continue
+        }
+        // A pipeline whose WAIT succeeded is not redirected by the client, which would go on with what it knew before a failover.
+        if (isMoved(error) && 'refreshSlotsCache' in this.client) this.client.refreshSlotsCache()
+        if (call.againAt !== undefined && !isUndone(error) && isPassing(error)) call.command[call.againAt] = '1'
+        if (!isPassing(error) || performance.now() + RETRY_PAUSE > call.deadline || this.#closed) {
+          throw toMillpondError(error, this.#settings.where)
+        }
+        await pause(RETRY_PAUSE)
+      }
+    }
+    return undefined
+  }
+
+  #send(call: Call): Promise<unknown> {
+    if (this.#settings.wait > 0) return this.#replicated.add(call, 0)
+    this.#cork()
+    call.underWay = true
+    return this.client.callBuffer(...call.command)
+  }
+
+  /** What one turn sends goes out in one write. */
+  #cork(): void {
+    if (this.#corked || 'nodes' in this.client) return
+    const { stream } = this.client
+    if (stream === undefined) return
+    this.#corked = true
+    stream.cork()
+    process.nextTick(() => {
+      this.#corked = false
+      stream.uncork()
+    })
+  }
+
+  /** One outcome per call; none for those that are over. */
+  async #sendAndWait(calls: readonly Call[]): Promise<unknown[]> {
+    const { wait, where } = this.#settings
+    const live = calls.filter(({ over }) => !over)
+    if (live.length === 0) return calls.map(() => undefined)
+    const left = Math.min(...live.map(({ deadline }) => deadline)) - performance.now()
+    const pipeline = this.client.pipeline()
+    for (const call of live) {
+      call.underWay = true
+      pipeline.callBuffer(...call.command)
+    }
+    // Less than is left, so that it is the count of replicas that is told. A server looks ten times a second whose time is over.
+    pipeline.wait(wait, Math.max(1, Math.ceil(left * 0.8) - 100))
+    const replies = (await pipeline.exec()) ?? []
+    const [waitError, replicas] = replies[live.length] ?? [new Error('Connection is closed.'), 0]
+    const message = `only ${replicas} of ${wait} replicas confirmed it in time; it is stored on ${where}, and can be repeated safely`
+    const shortfall = Number(replicas) < wait ? new MillpondError('StoreUnavailable', message) : null
+    const outcomes = new Map(live.map((call, at) => [call, replies[at]]))
+    return calls.map((call) => {
+      const [error, reply] = outcomes.get(call) ?? [new Error('Connection is closed.'), null]
+      return error ?? waitError ?? shortfall ?? reply
+    })
+  }
+
+  /** Replaces the connection, at most once in the time that a new one has for its first answer. */
+  #overdue({ underWay }: Call): void {
+    const now = performance.now()
+    // A call that cannot be sent waits for a connection that does not get ready.
+    if (!underWay && this.client.status === 'ready') return
+    if (now - this.#replacedAt < this.#settings.timeout / 2) return
+    this.#replacedAt = now
+    replaceConnection(this.client)
+  }
+}

@@ -1,0 +1,146 @@
+/** Makes connections to Redis, as the store needs them, and replaces those on which the server has fallen silent. */
+import type { Redis } from 'ioredis'
+import { MillpondError } from '../../../errors.ts'
+import { safeText } from '../../../safe-error.ts'
+import { loadIoredis } from '../../driver.ts'
+import { isTlsError } from '../../tls.ts'
+import type { Client, Settings } from '../settings.ts'
+import { unheld } from './unheld.ts'
+
+/** Milliseconds in which a node of a cluster must answer to a PING. */
+const PING_TIMEOUT = 1000
+
+/** Soon at first, since workers wait; then at most once a second. */
+const retryIn = (times: number): number => Math.min(20 * times, 1000)
+
+/** What is wrong with the connection is told by the calls that it fails; the client would print it as well. */
+function quiet<T extends Client>(client: T): T {
+  client.on('error', () => undefined)
+  return unheld(client)
+}
+
+/** What is sent again, and until when, is for `Calls` to decide; the client would do so without telling. */
+const EACH_CONNECTION = {
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  // A connection that is given up is gone at once, whatever the other side says.
+  disconnectTimeout: 50,
+  // A master that became a replica answers READONLY on the old connection.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+}
+const SINGLE = {
+  enableOfflineQueue: false,
+  lazyConnect: false,
+  retryStrategy: retryIn,
+  // With Sentinel: asked on each connection, and heard when a replica takes over.
+  sentinelRetryStrategy: retryIn,
+  failoverDetector: true,
+}
+const CLUSTER = {
+  enableOfflineQueue: false,
+  lazyConnect: false,
+  clusterRetryStrategy: retryIn,
+  slotsRefreshTimeout: 1000,
+  retryDelayOnFailover: 50,
+  retryDelayOnClusterDown: 50,
+  retryDelayOnTryAgain: 20,
+  maxRedirections: 16,
+}
+
+/** The caller's own, or a new one. Rejects nothing: whether the server is there is seen by the first call. */
+export async function clientFor(settings: Settings): Promise<Client> {
+  return settings.client ?? newClient(settings)
+}
+
+/** One of our own: it goes where that client goes, and behaves as the store needs it. */
+export function ownLike(client: Client, timeout: number): Client {
+  return quiet(
+    'nodes' in client
+      ? client.duplicate([], { ...CLUSTER, redisOptions: EACH_CONNECTION })
+      : client.duplicate({ ...EACH_CONNECTION, ...SINGLE, connectTimeout: timeout, sentinelCommandTimeout: timeout }),
+  )
+}
+
+export async function newClient(settings: Settings): Promise<Client> {
+  const { Cluster, Redis } = await loadIoredis()
+  const { username, password, tls, db, timeout, sentinel } = settings
+  const redisOptions = {
+    ...EACH_CONNECTION,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+    connectionName: 'millpond',
+    disableClientInfo: true,
+    connectTimeout: timeout,
+  }
+  if (settings.cluster) return quiet(new Cluster([...settings.nodes], { ...CLUSTER, redisOptions }))
+  if (sentinel === undefined) {
+    const [node = { host: 'localhost', port: 6379 }] = settings.nodes
+    return quiet(new Redis({ ...redisOptions, ...SINGLE, ...node, db }))
+  }
+  return quiet(
+    new Redis({
+      ...redisOptions,
+      ...SINGLE,
+      db,
+      sentinels: [...settings.nodes],
+      name: sentinel.master,
+      ...(sentinel.username && { sentinelUsername: sentinel.username }),
+      ...(sentinel.password && { sentinelPassword: sentinel.password }),
+      ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
+      sentinelCommandTimeout: timeout,
+    }),
+  )
+}
+
+/** Resolves when the client can send; rejects when it has not connected within the time. */
+export async function connected(client: Client, { timeout, where }: Settings): Promise<void> {
+  if (client.status === 'wait') client.connect().catch(() => undefined)
+  if (client.status === 'ready') return
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let last: unknown = new Error(`no connection within ${timeout} ms`)
+  const failed = (error: unknown) => {
+    last = error
+    // Nothing but another password, user or certificate will help.
+    if (/NOAUTH|WRONGPASS|NOPERM|invalid password/i.test(String(error)) || isTlsError(error)) reject(error)
+  }
+  const timer = setTimeout(() => reject(last), timeout)
+  const ended = () => reject(last)
+  client.once('ready', resolve)
+  client.on('error', failed)
+  client.once('end', ended)
+  try {
+    await promise
+  } catch (error) {
+    const advice = isTlsError(error)
+      ? ': its certificate must be trusted (NODE_EXTRA_CA_CERTS) and be for that host'
+      : ''
+    const message = `cannot reach Redis at ${where}${advice}: ${safeText(error)}`
+    throw new MillpondError('StoreUnavailable', message, { cause: error })
+  } finally {
+    clearTimeout(timer)
+    client.off('ready', resolve)
+    client.off('error', failed)
+    client.off('end', ended)
+  }
+}
+
+/** What was under way on a silent connection fails as if it had been cut, and a new one is made. Else it stays open until the system notices, minutes later. */
+export function replaceConnection(client: Client): void {
+  if (!('nodes' in client)) {
+    // A client that asks the sentinels ends for good where it is cut; the limits on connecting bound that.
+    if (client.status === 'end') client.connect().catch(() => undefined)
+    else if (client.status !== 'connecting') client.disconnect(true)
+    return
+  }
+  // Which node is silent is seen by asking all. The client finds out by itself which has taken its place.
+  for (const node of client.nodes('all')) if (node.status !== 'wait') disconnectIfSilent(node)
+  client.refreshSlotsCache()
+  setTimeout(() => client.refreshSlotsCache(), PING_TIMEOUT + 100).unref()
+}
+
+function disconnectIfSilent(node: Redis): void {
+  const timer = setTimeout(() => node.disconnect(), PING_TIMEOUT).unref()
+  const answered = (): void => clearTimeout(timer)
+  node.ping().then(answered, answered)
+}

@@ -1,0 +1,117 @@
+/**
+ * The Redis store: one server, or a Redis Cluster, shared by any number of processes. Redis 6.2 or later, or Valkey.
+ *
+ * URL: `redis://user:password@host:6379/0`, `rediss://…` with TLS; `redis://a:7000,b:7000` or `?cluster=true` for a cluster;
+ * `redis+sentinel://user:password@a:26379,b:26379/mymaster/0` and `rediss+sentinel://…` for a master that sentinels know. Options, in the URL's
+ * query or as the second argument:
+ * - `prefix` (`millpond`): what all keys begin with; stores of different prefixes share nothing.
+ * - `partitions` (1): into how many parts, and so slots of a cluster, a queue that comes into being is split.
+ * - `wait` (0): how many replicas must have a push or an ending before it is acknowledged.
+ * - `timeout` (5000): ms until a call without an answer is rejected with `StoreUnavailable`.
+ * - `sentinelUsername`, `sentinelPassword`: what the sentinels want; those of the URL are the server's.
+ * - `client`: a Redis or Cluster of ioredis, of which the store makes connections of its own. Only as the second argument.
+ *
+ * The path of a call: here → operations/, a file per group → connection/calls.ts → contract/redis/*.lua.
+ */
+import '../../runtime.ts'
+import type { Capabilities, OpenStore, Store } from '../../store.ts'
+import { held } from '../held.ts'
+import { Calls } from './connection/calls.ts'
+import { connected, newClient, ownLike } from './connection/client.ts'
+import { checkServer } from './connection/server.ts'
+import type { Context } from './context.ts'
+import { Notifier } from './notifier.ts'
+import { cancel } from './operations/cancel.ts'
+import { claim, settleClaims } from './operations/claim.ts'
+import { configure } from './operations/configure.ts'
+import { complete, fail, release } from './operations/end.ts'
+import { extend } from './operations/extend.ts'
+import { find, list } from './operations/find.ts'
+import { lane, push } from './operations/push.ts'
+import { requeue } from './operations/requeue.ts'
+import { record, stats } from './operations/stats.ts'
+import { sweep } from './operations/sweep.ts'
+import { Locations } from './partition.ts'
+import { Queues } from './queues.ts'
+import { type Client, type Settings, settingsOf } from './settings.ts'
+
+const CAPABILITIES: Capabilities = { durable: true, shared: true, transactions: false }
+
+/** @throws InvalidOption, StoreUnavailable, StoreFailed */
+export const open: OpenStore = async (url, options) => {
+  const settings = settingsOf(url, options)
+  const client = settings.client === undefined ? await newClient(settings) : ownLike(settings.client, settings.timeout)
+  // While the server waits for replicas it answers nothing else on that connection.
+  const safe = settings.wait > 0 ? ownLike(client, settings.timeout) : client
+  try {
+    await Promise.all([connected(client, settings), connected(safe, settings)])
+    await held(checkServer(client, settings.where))
+  } catch (error) {
+    client.disconnect()
+    safe.disconnect()
+    throw error
+  }
+  return storeOf(contextOf(client, safe, settings, options.clock))
+}
+
+function contextOf(client: Client, safe: Client, settings: Settings, clock: (() => number) | undefined): Context {
+  const { prefix, timeout } = settings
+  const calls = new Calls(client, { ...settings, wait: 0 })
+  return {
+    calls,
+    safeCalls: safe === client ? calls : new Calls(safe, settings),
+    queues: new Queues(calls, settings),
+    notifier: new Notifier(client, `{${prefix}}:bells`, timeout),
+    prefix,
+    timeout,
+    now: clock ?? (() => null),
+    settings: new Map(),
+    locations: new Locations(),
+    doubtfulClaims: new Map(),
+    doubtfulEndings: new WeakSet(),
+    turn: 0,
+  }
+}
+
+function storeOf(context: Context): Store {
+  let closing: Promise<void> | undefined
+  return {
+    name: 'redis',
+    pipelined: true,
+    capabilities: CAPABILITIES,
+    configure: (settings) => configure(context, settings),
+    push: (jobs) => push(context, jobs),
+    lane: (job) => lane(context, job),
+    claim: (request) => claim(context, request),
+    complete: (queue, completions) => complete(context, queue, completions),
+    fail: (queue, failures) => fail(context, queue, failures),
+    release: (queue, holds) => release(context, queue, holds),
+    extend: (queue, lease, extensions) => extend(context, queue, lease, extensions),
+    cancel: (ids) => cancel(context, ids),
+    sweep: (limit) => sweep(context, limit),
+    find: async (ids) => (await find(context, ids)).map((found) => found?.record ?? null),
+    stats: (options) => stats(context, options),
+    record: (slices) => record(context, slices),
+    listen(listener) {
+      context.calls.assertOpen()
+      return context.notifier.listen(listener)
+    },
+    close() {
+      closing ??= close(context)
+      return closing
+    },
+    admin: {
+      list: (request) => list(context, request),
+      requeue: (request) => requeue(context, request),
+    },
+  }
+}
+
+async function close(context: Context): Promise<void> {
+  const { calls, safeCalls, notifier } = context
+  await settleClaims(context)
+  await Promise.all([...new Set([calls, safeCalls])].map((each) => each.close()))
+  notifier.close()
+  calls.client.disconnect()
+  safeCalls.client.disconnect()
+}

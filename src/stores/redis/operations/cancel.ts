@@ -1,0 +1,25 @@
+/** Jobs that are not wanted any more. */
+import type { FinalState } from '../../../store.ts'
+import { ask, type Context } from '../context.ts'
+import { idBytes } from '../wire.ts'
+import { askHolders } from './find.ts'
+
+const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
+/** What the script answers where it has just cancelled a job that waited, or ran. */
+const WAITED = 3
+const RAN = 4
+
+export function cancel(context: Context, ids: readonly string[]): Promise<(FinalState | null)[]> {
+  const { local } = context.notifier
+  return askHolders<FinalState>(context, ids, async (partition, own) => {
+    const answers = await ask(context, 'cancel', partition, [], own.map(idBytes), { safe: true })
+    return own.map((id, i) => {
+      const answer = Number(answers[i])
+      if (answer !== WAITED && answer !== RAN) return FINAL_STATES[answer] ?? null
+      local.ring('cancelled', partition.queue, id)
+      local.ring('finished', partition.queue, id)
+      if (answer === WAITED) local.ring('room', partition.queue)
+      return 'cancelled'
+    })
+  })
+}

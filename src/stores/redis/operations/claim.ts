@@ -1,0 +1,175 @@
+/**
+ * Claims, over all partitions of a queue. One partition is asked for everything, each time the next one; where it comes short, the others
+ * share what is missing. So order holds within a partition, and over all of them about: a claim that is smaller than the backlog of its
+ * first partition sees no other.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { isMillpondError } from '../../../errors.ts'
+import type { Claimed, ClaimedJob, ClaimRequest } from '../../../store.ts'
+import { ask, type Context, type DoubtfulClaim } from '../context.ts'
+import { Failures } from '../failures.ts'
+import type { Partition } from '../partition.ts'
+import { bytesIn, idBytes, idText, numberIn, recordIn, timeOrNull } from '../wire.ts'
+import { restoreSettings } from './configure.ts'
+
+interface ClaimReply extends Claimed {
+  /** Ask again: it stopped before it had seen all. */
+  more: boolean
+  /** Whether the queue is listed. */
+  known: boolean
+}
+
+/** Rejects only where nothing was given: what some partitions gave is not dropped because others cannot be reached. */
+export async function claim(context: Context, request: ClaimRequest): Promise<Claimed> {
+  const { calls, queues, notifier } = context
+  calls.assertOpen()
+  const partitions = queues.known(request.queue) ?? (await queues.look(request.queue))
+  const turn = context.turn++ % partitions.length
+  const claimed: Claimed = { now: 0, lease: Number.POSITIVE_INFINITY, jobs: [], retryAfter: null }
+  const failures = new Failures()
+  /** @returns the partitions that may have more */
+  const from = async (asked: readonly Partition[], limitOf: (at: number) => number): Promise<Partition[]> => {
+    const replies = await Promise.all(
+      asked.map((partition, at) => failures.noted(claimFrom(context, partition, request, limitOf(at)))),
+    )
+    for (const reply of replies) if (reply !== undefined) add(claimed, reply)
+    return asked.filter((_, at) => replies[at]?.more || (limitOf(at) > 0 && replies[at]?.jobs.length === limitOf(at)))
+  }
+  const order = [...partitions.slice(turn), ...partitions.slice(0, turn)]
+  const again = await from(order.slice(0, 1), () => request.limit)
+  for (let rest = [...order.slice(1), ...again]; ; ) {
+    const left = request.limit - claimed.jobs.length
+    if (left <= 0 || rest.length === 0) break
+    // Asked for nothing, each tells whether there is anything: fewer round trips than asking one after the other.
+    if (rest.length > 1) rest = await from(rest, () => 0)
+    const asked = rest.slice(0, left)
+    const shareOf = (at: number) => Math.floor(left / asked.length) + (at < left % asked.length ? 1 : 0)
+    rest = [...rest.slice(left), ...(await from(asked, shareOf))]
+  }
+  const { jobs } = claimed
+  if (jobs.length === 0) failures.throwFirst()
+  else notifier.local.ring('room', request.queue)
+  // By time among equals: places are each partition's own.
+  if (partitions.length > 1) jobs.sort((a, b) => b.priority - a.priority || a.pushedAt - b.pushedAt)
+  return { ...claimed, retryAfter: jobs.length < request.limit ? claimed.retryAfter : null }
+}
+
+function add(claimed: Claimed, { now, lease, jobs, retryAfter }: Claimed): void {
+  claimed.now = Math.max(claimed.now, now)
+  claimed.lease = Math.min(claimed.lease, lease)
+  if (retryAfter !== null) claimed.retryAfter = Math.min(claimed.retryAfter ?? retryAfter, retryAfter)
+  claimed.jobs = claimed.jobs.length === 0 ? jobs : [...claimed.jobs, ...jobs]
+}
+
+/** Until the limit is reached or nothing is left: one answer holds so many bytes only. */
+async function claimFrom(
+  context: Context,
+  partition: Partition,
+  request: ClaimRequest,
+  limit: number,
+): Promise<ClaimReply> {
+  const reply = await claimOnce(context, partition, request, limit)
+  if (limit === 0 || !reply.more) return reply
+  const rest = await new Failures().noted(claimFrom(context, partition, request, limit - reply.jobs.length))
+  // What was given before is the worker's: were it dropped here, it would run nowhere until its lease ends.
+  return rest === undefined ? { ...reply, more: false } : { ...rest, jobs: [...reply.jobs, ...rest.jobs] }
+}
+
+async function claimOnce(
+  context: Context,
+  partition: Partition,
+  { queue, worker, lease }: ClaimRequest,
+  limit: number,
+): Promise<ClaimReply> {
+  const { doubtfulClaims, now, timeout } = context
+  const before = doubtfulClaims.get(doubtKey(partition, worker))
+  if (before !== undefined) await giveBack(context, before)
+  const call = randomUUID()
+  const { serverAhead } = partition
+  const latest = serverAhead === null ? null : Math.floor(serverAhead + performance.now() + timeout)
+  let answer: readonly unknown[]
+  try {
+    answer = await ask(context, 'claim', partition, [limit, lease, worker, call, latest])
+  } catch (error) {
+    if (limit > 0 && !isMillpondError(error, 'Closed')) doubt(context, { partition, worker, call })
+    throw error
+  }
+  const reply = claimReply(answer)
+  if (now() === null) partition.serverAhead = reply.now - performance.now()
+  if (!reply.known) restoreSettings(context, queue)
+  return reply
+}
+
+const HEAD = 5
+const PER_JOB = 5
+
+/** As `claim.lua` answers. */
+function claimReply(reply: readonly unknown[]): ClaimReply {
+  const [now, lease, retryAfter, more, known] = reply
+  const jobs: ClaimedJob[] = []
+  for (let at = HEAD; at < reply.length; at += PER_JOB) {
+    const due = numberIn(reply[at + 3])
+    const { place: _, ...kept } = recordIn(bytesIn(reply[at + 4]))
+    jobs.push({
+      id: idText(bytesIn(reply[at])),
+      fence: numberIn(reply[at + 1]),
+      attempt: numberIn(reply[at + 2]),
+      dueAt: due === 0 ? kept.pushedAt : due,
+      ...kept,
+    })
+  }
+  return {
+    now: numberIn(now),
+    lease: numberIn(lease),
+    retryAfter: timeOrNull(retryAfter),
+    more: more === 1,
+    known: known === 1,
+    jobs,
+  }
+}
+
+/** Milliseconds between two tries to give back what doubtful claims got, and for the last when the store closes. */
+const RETRY_PAUSE = 1000
+
+/**
+ * A claim whose answer is lost may have taken effect. What it got is asked for and released, before the same worker claims there again and once a
+ * second: its jobs would be lost to a worker that never heard of them, and each would lose an attempt.
+ */
+async function giveBack(context: Context, doubt: DoubtfulClaim): Promise<void> {
+  const { partition, worker, call } = doubt
+  const answer = await ask(context, 'claim', partition, [0, null, worker, call, null], [], { again: true })
+  const { jobs } = claimReply(answer)
+  if (jobs.length > 0) {
+    const holds = jobs.flatMap(({ id, fence }) => [idBytes(id), fence])
+    await ask(context, 'release', partition, [], holds, { again: true })
+    context.notifier.local.ring('work', partition.queue)
+  }
+  const key = doubtKey(partition, worker)
+  if (context.doubtfulClaims.get(key) === doubt) context.doubtfulClaims.delete(key)
+}
+
+async function giveBackAll(context: Context): Promise<void> {
+  await Promise.allSettled([...context.doubtfulClaims.values()].map((doubt) => giveBack(context, doubt)))
+}
+
+function doubt(context: Context, claim: DoubtfulClaim): void {
+  const { doubtfulClaims, calls } = context
+  doubtfulClaims.set(doubtKey(claim.partition, claim.worker), claim)
+  if (doubtfulClaims.size > 1) return
+  const retry = async (): Promise<void> => {
+    while (doubtfulClaims.size > 0 && !calls.closed) {
+      await pause(RETRY_PAUSE, undefined, { ref: false })
+      await giveBackAll(context)
+    }
+  }
+  void retry()
+}
+
+/** As far as the server can be reached. */
+export async function settleClaims(context: Context): Promise<void> {
+  if (context.doubtfulClaims.size === 0 || context.calls.client.status !== 'ready') return
+  await Promise.race([giveBackAll(context), pause(RETRY_PAUSE, undefined, { ref: false })])
+}
+
+const doubtKey = ({ tag, part }: Partition, worker: string): string => `${tag} ${part} ${worker}`

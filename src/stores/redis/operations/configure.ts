@@ -1,0 +1,68 @@
+/** A queue's settings, on all of its partitions. */
+import { isDeepStrictEqual } from 'node:util'
+import { DEFAULT_BACKOFF } from '../../../backoff.ts'
+import { MillpondError } from '../../../errors.ts'
+import { type QueueSettings, setsNothing } from '../../../store.ts'
+import { ask, type Context } from '../context.ts'
+import type { Partition } from '../partition.ts'
+import { pack } from '../wire.ts'
+
+/** @throws InvalidOption where the capacity is less than the partitions: each has its share */
+export async function configure(context: Context, settings: QueueSettings): Promise<void> {
+  const { calls, queues, notifier, settings: made } = context
+  calls.assertOpen()
+  if (setsNothing(settings)) return
+  const { queue, capacity } = settings
+  await queues.create(queue)
+  const partitions = queues.known(queue) ?? []
+  const count = partitions.length
+  if (typeof capacity === 'number' && capacity < count) {
+    const message = `capacity must be at least ${count}, as the queue ${queue} is split into ${count} partitions and each has its share`
+    throw new MillpondError('InvalidOption', message, { queue })
+  }
+  await Promise.all(partitions.map((partition) => send(context, partition, settings)))
+  made.set(queue, { ...made.get(queue), ...settings })
+  if (capacity !== undefined) notifier.local.ring('room', queue)
+  if (settings.paused === false) notifier.local.ring('work', queue)
+}
+
+/** The server knows of no settings of this queue: it was emptied, or came back with less. What was set here is set again. */
+export function restoreSettings(context: Context, queue: string): void {
+  const made = context.settings.get(queue)
+  if (made === undefined || isDefault(made)) return
+  // It is told once. Where that fails, the next call that finds them missing tells it again.
+  context.settings.delete(queue)
+  configure(context, made).catch(() => context.settings.set(queue, { ...made, ...context.settings.get(queue) }))
+}
+
+async function send(context: Context, partition: Partition, settings: QueueSettings): Promise<void> {
+  const { queue: _, backoff, capacity, ...rest } = settings
+  const { count, index } = partition
+  const share = typeof capacity === 'number' ? Math.floor((capacity + count - 1 - index) / count) : capacity
+  const policy = backoff && [backoff.base, backoff.factor, backoff.max, backoff.jitter]
+  const given = Object.entries({ ...rest, capacity: share, backoff: policy }).filter(([, value]) => value !== undefined)
+  const items = given.flatMap(([name, value]) => [name, pack(value)])
+  const [listed] = await ask(context, 'configure', partition, [], items, { safe: true })
+  if (listed === 0) await confirmListed(context, partition)
+}
+
+/** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be removed. */
+export async function confirmListed(context: Context, partition: Partition): Promise<void> {
+  await context.queues.confirm(partition)
+  await ask(context, 'listed', partition)
+}
+
+const DEFAULTS = {
+  capacity: null,
+  keepDone: 3_600_000,
+  keepDead: 604_800_000,
+  paused: false,
+  attempts: 10,
+  backoff: DEFAULT_BACKOFF,
+  lease: 30_000,
+  timeout: null,
+}
+
+/** Of a queue that was removed because nobody used it: it need not come back. */
+const isDefault = ({ queue: _, ...made }: QueueSettings): boolean =>
+  isDeepStrictEqual({ ...DEFAULTS, ...made }, DEFAULTS)

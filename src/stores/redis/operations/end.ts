@@ -1,0 +1,113 @@
+/** Endings of claims, as workers tell them: complete, fail, release. */
+import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import type { Arg } from '../connection/calls.ts'
+import type { ScriptName } from '../connection/scripts.ts'
+import { answered, ask, askEach, type Context } from '../context.ts'
+import { indexOf, type Partition } from '../partition.ts'
+import { encodedOrNothing, errorBytes, idBytes, idsBytes } from '../wire.ts'
+
+/** How a script takes claims, and what its answers stand for. */
+interface Operation<Item, Outcome> {
+  script: ScriptName
+  head?: (items: readonly Item[]) => readonly unknown[]
+  args: (items: readonly Item[]) => readonly Arg[]
+  outcomes: readonly Outcome[]
+}
+
+const COMPLETE: Operation<Completion, HoldOutcome> = {
+  script: 'complete',
+  head: (items) => {
+    // Jobs of one claim mostly have the same fence.
+    const fences = items.map(({ fence }) => fence)
+    return [fences.every((fence) => fence === fences[0]) ? fences[0] : fences]
+  },
+  args: (items) => {
+    const results = items.map(({ result }) => encodedOrNothing(result))
+    return [idsBytes(items), ...(results.every((result) => result === '') ? [] : results)]
+  },
+  outcomes: ['ok', 'stale'],
+}
+const FAIL: Operation<Failure, FailOutcome> = {
+  script: 'fail',
+  args: (items) =>
+    items.flatMap(({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)]),
+  outcomes: ['retry', 'stale', 'dead'],
+}
+const RELEASE: Operation<Hold, HoldOutcome> = {
+  script: 'release',
+  args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
+  outcomes: ['ok', 'stale'],
+}
+
+export async function complete(
+  context: Context,
+  queue: string,
+  completions: readonly Completion[],
+): Promise<HoldOutcome[]> {
+  const outcomes = await end(context, queue, completions, COMPLETE)
+  for (const [i, { id }] of completions.entries())
+    if (outcomes[i] === 'ok') context.notifier.local.ring('finished', queue, id)
+  return outcomes
+}
+
+export async function fail(context: Context, queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
+  const outcomes = await end(context, queue, failures, FAIL)
+  for (const [i, { id, delay }] of failures.entries()) {
+    if (outcomes[i] === 'dead') context.notifier.local.ring('finished', queue, id)
+    else if (outcomes[i] === 'retry' && delay === 0) context.notifier.local.ring('work', queue)
+  }
+  return outcomes
+}
+
+export async function release(context: Context, queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {
+  const outcomes = await end(context, queue, holds, RELEASE)
+  if (outcomes.includes('ok')) context.notifier.local.ring('work', queue)
+  return outcomes
+}
+
+/** An ending that rejects may have taken effect. All of them are told again, and those that had are answered as if they had not. */
+async function end<Item extends Hold, Outcome>(
+  context: Context,
+  queue: string,
+  items: readonly Item[],
+  { script, head = () => [], args, outcomes }: Operation<Item, Outcome | 'stale'>,
+): Promise<(Outcome | 'stale')[]> {
+  const { doubtfulEndings } = context
+  try {
+    return await tellHolders(context, queue, items, async (partition, own) => {
+      const again = own.some(({ claim }) => claim !== undefined && doubtfulEndings.has(claim))
+      const answers = await ask(context, script, partition, head(own), args(own), { again, safe: true })
+      return answers.map((answer) => outcomes[Number(answer)] ?? 'stale')
+    })
+  } catch (error) {
+    for (const { claim } of items) if (claim !== undefined) doubtfulEndings.add(claim)
+    throw error
+  }
+}
+
+/** Tells each claim to the partition that holds it. @throws where a part got no answer */
+export async function tellHolders<Item extends Hold, Outcome>(
+  { calls, queues }: Context,
+  queue: string,
+  items: readonly Item[],
+  tell: (partition: Partition, items: readonly Item[]) => Promise<(Outcome | 'stale')[]>,
+): Promise<(Outcome | 'stale')[]> {
+  calls.assertOpen()
+  const partitions = queues.known(queue) ?? (await queues.look(queue))
+  const homeOf = ({ id, claim }: Item) => partitions[indexOf(partitions.length, id, claim?.key ?? null)]
+  const outcomes = answered(await askEach(items, homeOf, tell))
+  // A job with a key is where its key says, which a claim by id and fence alone does not tell.
+  for (const partition of partitions.length === 1 ? [] : partitions) {
+    const mayHold = (item: Item, at: number) =>
+      outcomes[at] === 'stale' && item.claim === undefined && homeOf(item) !== partition
+    const more = await askEach(items, (item, at) => (mayHold(item, at) ? partition : undefined), tell)
+    for (const [at, outcome] of answered(more).entries()) outcomes[at] = outcome ?? outcomes[at]
+  }
+  return outcomes.map((outcome) => outcome ?? 'stale')
+}
+
+/** As `fail.lua` takes it. */
+function delayText(delay: Failure['delay']): string {
+  if (delay === null) return ''
+  return delay === 'backoff' ? `r${Math.random()}` : String(delay)
+}

@@ -1,0 +1,20 @@
+/** Workers that are still at their jobs. */
+import type { ExtendOutcome, Extension } from '../../../store.ts'
+import { ask, type Context } from '../context.ts'
+import { encodedOrNothing, idBytes } from '../wire.ts'
+import { tellHolders } from './end.ts'
+
+const OUTCOMES = ['ok', 'stale', 'cancelled'] as const
+
+export function extend(
+  context: Context,
+  queue: string,
+  lease: number | null,
+  extensions: readonly Extension[],
+): Promise<ExtendOutcome[]> {
+  return tellHolders<Extension, ExtendOutcome>(context, queue, extensions, async (partition, own) => {
+    const items = own.flatMap(({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)])
+    const answers = await ask(context, 'extend', partition, [lease], items)
+    return answers.map((answer) => OUTCOMES[Number(answer)] ?? 'stale')
+  })
+}

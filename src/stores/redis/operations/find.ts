@@ -1,0 +1,192 @@
+/**
+ * Looks at jobs: `find` by id, `list` by state. An id says nothing of its queue: of jobs that were pushed here a while ago it is remembered, for
+ * others all partitions of a hash tag are asked in one call, so that a look-up is at most `BUCKETS` calls for any number of queues.
+ */
+import { MillpondError } from '../../../errors.ts'
+import { JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'
+import { ask, askEach, type Context, chunks, MAX_ITEMS_PER_CALL } from '../context.ts'
+import { Failures } from '../failures.ts'
+import type { Partition } from '../partition.ts'
+import { bytesIn, encodedIn, errorIn, idBytes, idText, numberIn, recordIn, textIn, unexpected } from '../wire.ts'
+
+/** A job, and where it is. */
+export interface Found {
+  partition: Partition
+  record: JobRecord
+  place: number
+  /** What its state is ordered by: when it was pushed (waiting), is due (scheduled), loses its lease (running) or finished. */
+  time: number
+}
+
+export async function find(context: Context, ids: readonly string[]): Promise<(Found | null)[]> {
+  return askHolders(context, ids, async (partition, own) => {
+    const found = await foundIn(partition, await ask(context, 'find', partition, [], own.map(idBytes)))
+    const byId = new Map(found.map((one) => [one.record.id, one]))
+    return own.map((id) => byId.get(id) ?? null)
+  })
+}
+
+/**
+ * The answer of the first partition that knows the id, which is asked once for each time that it is named. Queues that are new to this process are
+ * asked for what the others don't know. Rejects where nobody that answered knows an id, and somebody did not answer.
+ */
+export async function askHolders<Answer>(
+  context: Context,
+  ids: readonly string[],
+  call: (partition: Partition, ids: readonly string[]) => Promise<readonly (Answer | null)[]>,
+): Promise<(Answer | null)[]> {
+  const { calls, queues, locations } = context
+  calls.assertOpen()
+  const answers: (Answer | null)[] = ids.map(() => null)
+  const failures = new Failures()
+  const askThere = async (locationOf: (id: string) => Partition | undefined): Promise<void> => {
+    const open = (id: string, at: number) => (answers[at] === null ? locationOf(id) : undefined)
+    for (const [at, answer] of (await askEach(ids, open, call)).entries()) {
+      if (answer instanceof MillpondError) await failures.noted(Promise.reject(answer))
+      else if (answer !== undefined) answers[at] = answer
+    }
+  }
+  const askAmong = async (partitions: readonly Partition[]): Promise<void> => {
+    const unknown = [...new Set(ids.filter((_, at) => answers[at] === null))]
+    if (unknown.length === 0 || partitions.length === 0) return
+    const located = await locate(context, partitions, unknown, failures)
+    await askThere((id) => located.get(id))
+  }
+  await askThere((id) => locations.get(id))
+  const known = new Set([...queues.allKnown().values()].flat())
+  await askAmong([...known])
+  if (answers.includes(null)) {
+    const listed = (await failures.noted(queues.all())) ?? new Map<string, readonly Partition[]>()
+    await askAmong([...listed.values()].flat().filter((partition) => !known.has(partition)))
+  }
+  if (answers.includes(null)) failures.throwFirst()
+  return answers
+}
+
+/** Keys and ids of one call to `locate`, which looks each up in each. */
+const MAX_KEYS_PER_CALL = 250
+const MAX_LOOKS_PER_CALL = 5_000
+
+async function locate(
+  { calls }: Context,
+  partitions: readonly Partition[],
+  ids: readonly string[],
+  failures: Failures,
+): Promise<Map<string, Partition>> {
+  const located = new Map<string, Partition>()
+  const ask = async (tag: string, some: readonly Partition[], asked: readonly string[]) => {
+    const keys = some.map((partition) => partition.key('jobs'))
+    const numbers = await calls.script('locate', { tag, keys }, asked.map(idBytes))
+    for (const [i, id] of asked.entries()) {
+      const partition = some[numberIn(numbers[i]) - 1]
+      if (partition !== undefined) located.set(id, partition)
+    }
+  }
+  const byTag = Map.groupBy(partitions, ({ tag }) => tag)
+  await Promise.all(
+    [...byTag].flatMap(([tag, all]) =>
+      chunks(all, MAX_KEYS_PER_CALL).flatMap((some) =>
+        chunks(ids, Math.floor(MAX_LOOKS_PER_CALL / some.length)).map((asked) => failures.noted(ask(tag, some, asked))),
+      ),
+    ),
+  )
+  return located
+}
+
+export async function list(context: Context, { queue, state, limit, after }: ListRequest): Promise<JobRecord[]> {
+  context.calls.assertOpen()
+  const partitions = await context.queues.look(queue)
+  let last: Found | undefined
+  if (after !== undefined) {
+    const [found] = await find(context, [after])
+    // A page after a job that has gone, or has moved on to another state, has no place to begin.
+    if (!found || found.record.queue !== queue || found.record.state !== state) return []
+    last = found
+  }
+  const records: JobRecord[] = []
+  // What a script does is bounded, so a long list is several.
+  while (records.length < limit) {
+    const most = Math.min(limit - records.length, MAX_ITEMS_PER_CALL)
+    const page = await listPage(context, partitions, state, most, last)
+    records.push(...page.map(({ record }) => record))
+    last = page.at(-1)
+    if (page.length < most) break
+  }
+  return records
+}
+
+async function listPage(
+  context: Context,
+  partitions: readonly Partition[],
+  state: JobState,
+  limit: number,
+  last: Found | undefined,
+): Promise<Found[]> {
+  const pages = await Promise.all(
+    partitions.map(async (partition) => {
+      const isHome = last?.partition.index === partition.index
+      const head = [state, limit, last === undefined ? null : cursorFor(partition, last)]
+      const items = isHome && last !== undefined ? [idBytes(last.record.id)] : []
+      return foundIn(partition, await ask(context, 'list', partition, head, items))
+    }),
+  )
+  const [only = []] = pages
+  return pages.length === 1 ? only : pages.flat().sort(inOrderOf(state)).slice(0, limit)
+}
+
+const isFinal = (state: JobState): boolean => state === 'done' || state === 'dead' || state === 'cancelled'
+
+/** Over partitions: by time, and jobs of the same time by partition. Each partition gives its own in its own order. */
+function inOrderOf(state: JobState): (a: Found, b: Found) => number {
+  const sign = isFinal(state) ? -1 : 1
+  const byPriority = (a: Found, b: Found) => (state === 'waiting' ? b.record.priority - a.record.priority : 0)
+  return (a, b) => byPriority(a, b) || (a.time - b.time) * sign || a.partition.index - b.partition.index
+}
+
+/** As `list.lua` takes it: [own, priority, place, time, ties]. */
+function cursorFor({ index }: Partition, { record, place, time, partition: home }: Found): unknown[] {
+  const own = index === home.index
+  const priority = record.state === 'waiting' ? record.priority : 0
+  return [own, priority, own ? place : false, time, index > home.index]
+}
+
+const PER_JOB = 11
+
+/** As `described.lua` answers. */
+function foundIn(partition: Partition, reply: readonly unknown[]): Found[] {
+  return chunks(reply, PER_JOB).map(
+    ([id, stateText, attempt, due, started, end, worker, progress, error, result, kept]) => {
+      const state = stateIn(stateText)
+      const { place, ...rest } = recordIn(bytesIn(kept))
+      const dueAt = numberIn(due) || rest.pushedAt
+      const finished = numberIn(end)
+      const record: JobRecord = {
+        id: idText(bytesIn(id)),
+        queue: partition.queue,
+        state,
+        attempt: numberIn(attempt),
+        dueAt,
+        startedAt: numberIn(started) || null,
+        finishedAt: state === 'running' ? null : finished || null,
+        worker: worker === null ? null : textIn(worker),
+        progress: progress === null ? null : encodedIn(bytesIn(progress)),
+        error: error === null ? null : errorIn(bytesIn(error)),
+        result: result === null ? null : encodedIn(bytesIn(result)),
+        ...rest,
+      }
+      return {
+        partition,
+        record,
+        place,
+        time: state === 'waiting' ? rest.pushedAt : state === 'scheduled' ? dueAt : finished,
+      }
+    },
+  )
+}
+
+function stateIn(value: unknown): JobState {
+  const text = textIn(value)
+  const state = JOB_STATES.find((known) => known === text)
+  if (state === undefined) throw unexpected(value, 'a state')
+  return state
+}

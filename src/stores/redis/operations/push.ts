@@ -1,0 +1,104 @@
+/** Pushes: each job to its queue's partition, all in one round trip. */
+import { MillpondError, storeError } from '../../../errors.ts'
+import type { NewJob, PushOutcome } from '../../../store.ts'
+import { ask, askEach, type Context } from '../context.ts'
+import { indexOf, type Partition } from '../partition.ts'
+import { encodedBytes, idsBytes, idText } from '../wire.ts'
+import { confirmListed, restoreSettings } from './configure.ts'
+
+const homeOf = ({ queues }: Context, { queue, id, key }: NewJob): Partition | undefined => {
+  const partitions = queues.known(queue)
+  return partitions?.[indexOf(partitions.length, id, key)]
+}
+
+/** Jobs of one lane go to one partition; of a queue that is not known yet, to one queue. */
+export const lane = (context: Context, job: NewJob): string => homeOf(context, job)?.part ?? job.queue
+
+/**
+ * What was stored of a push that failed is found there when the push is repeated.
+ *
+ *   known, registered ──push──► stored
+ *        ▲          └──► refused: the partition is not listed ──registered again, push with the floor──► stored ──► confirmed, listed
+ *     not known
+ */
+export async function push(context: Context, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+  context.calls.assertOpen()
+  const { queues } = context
+  const unknown = [...new Set(jobs.map(({ queue }) => queue))].filter((queue) => queues.known(queue) === undefined)
+  const floors = new Map<string, number>()
+  let failure: MillpondError | undefined
+  if (unknown.length > 0) {
+    const registered = await Promise.allSettled(
+      unknown.map(async (queue) => floors.set(queue, await queues.create(queue))),
+    )
+    const failed = registered.find(({ status }) => status === 'rejected')
+    if (failed?.status === 'rejected') failure = storeError(failed.reason, 'push')
+  }
+  const outcomes = (await pushEach(context, jobs, floors)).map((answer, at): PushOutcome => {
+    if (answer !== undefined && !(answer instanceof MillpondError)) return answer
+    const error = answer ?? failure ?? new MillpondError('StoreFailed', 'push: Redis gave no answer for a job')
+    return { status: 'failed', id: jobs[at]?.id ?? '', error }
+  })
+  const [first] = outcomes
+  if (first?.error !== undefined && outcomes.every(({ status }) => status === 'failed')) throw first.error
+  return outcomes
+}
+
+/** @param floors of the queues that were just registered */
+function pushEach(
+  context: Context,
+  jobs: readonly NewJob[],
+  floors: Map<string, number>,
+): Promise<(PushOutcome | MillpondError | undefined)[]> {
+  return askEach<NewJob, PushOutcome | MillpondError | undefined>(
+    jobs,
+    (job) => homeOf(context, job),
+    async (partition, own) => {
+      const outcomes = await pushTo(context, partition, own, floors.get(partition.queue) ?? null)
+      if (outcomes !== null) return outcomes
+      return pushEach(context, own, floors.set(partition.queue, await context.queues.create(partition.queue)))
+    },
+  )
+}
+
+/** @returns null where nothing was stored, since the partition is not listed */
+async function pushTo(
+  context: Context,
+  partition: Partition,
+  jobs: readonly NewJob[],
+  floor: number | null,
+): Promise<PushOutcome[] | null> {
+  const { queue } = partition
+  const { notifier, locations } = context
+  const { values, which } = distinctValues(jobs)
+  const items = [idsBytes(jobs), ...jobs.map(({ data }) => encodedBytes(data))]
+  const [listed, ...answers] = await ask(context, 'push', partition, [floor, values, which], items, { safe: true })
+  if (listed !== 1) restoreSettings(context, queue)
+  if (listed === undefined) return null
+  if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) notifier.local.ring('work', queue)
+  if (listed !== 1) await confirmListed(context, partition)
+  const outcomes = jobs.map(({ id }, at) => outcomeOf(answers[at], id))
+  for (const { id } of outcomes) locations.remember(id, partition)
+  return outcomes
+}
+
+/** Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all in the first. */
+function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: number[] | null } {
+  const values: unknown[][] = []
+  const plain: number[] = []
+  const which = jobs.map(({ priority, delay, runAt, attempts, timeout, group, key, trace }) => {
+    const timed = delay !== 0 || runAt !== null || attempts !== null || timeout !== null
+    const isPlain = !timed && group === null && key === null && trace === null
+    const known = isPlain ? plain[priority] : undefined
+    if (known !== undefined) return known
+    const at = values.push([priority, delay, runAt, attempts, timeout, group, key, trace])
+    if (isPlain) plain[priority] = at
+    return at
+  })
+  return { values, which: values.length === 1 ? null : which }
+}
+
+function outcomeOf(answer: unknown, id: string): PushOutcome {
+  if (Buffer.isBuffer(answer)) return { status: 'existing', id: idText(answer) }
+  return { status: answer === 0 ? 'pushed' : 'full', id }
+}

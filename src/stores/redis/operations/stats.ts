@@ -1,0 +1,87 @@
+/** Counts and histograms per queue, its partitions summed. */
+import { type HistogramSlice, JOB_STATES, type QueueStats } from '../../../store.ts'
+import { ask, type Context, chunks } from '../context.ts'
+import { bytesIn, listBefore, numberIn, timeOrNull } from '../wire.ts'
+
+/** Partitions asked at once: others' calls must not wait behind thousands. */
+const MAX_CALLS_AT_ONCE = 50
+
+export async function stats(
+  context: Context,
+  { queue, minutes = 0 }: { queue?: string; minutes?: number },
+): Promise<QueueStats[]> {
+  const { calls, queues } = context
+  calls.assertOpen()
+  const partitions =
+    queue === undefined ? [...(await queues.all()).values()].flat() : ((await queues.listed(queue)) ?? [])
+  const merged = new Map<string, QueueStats>()
+  for (const some of chunks(partitions, MAX_CALLS_AT_ONCE)) {
+    const replies = await Promise.all(some.map((partition) => ask(context, 'stats', partition, [minutes])))
+    for (const [i, partition] of some.entries()) {
+      const part = statsIn(replies[i] ?? [], partition.queue)
+      const known = merged.get(partition.queue)
+      if (known === undefined) merged.set(partition.queue, part)
+      else merge(known, part)
+    }
+  }
+  return [...merged.values()]
+}
+
+/** As `stats.lua` answers: as many minutes as were asked for, of one partition. */
+export function statsIn(reply: readonly unknown[], queue: string): QueueStats {
+  const [paused, capacity, ...rest] = reply
+  const [scheduled = 0, waiting = 0, running = 0, done = 0, dead = 0, cancelled = 0] = rest.slice(0, 6).map(numberIn)
+  const histograms: HistogramSlice[] = []
+  for (const minute of rest.slice(7)) {
+    for (const [priority = 0, metric, bucket = 0, count = 0] of chunks(
+      listBefore(bytesIn(minute)).list.slice(1),
+      4,
+    ).map((values) => values.map(numberIn))) {
+      addCounts(histograms, { queue, priority, metric: metric === 0 ? 'wait' : 'run', buckets: { [bucket]: count } })
+    }
+  }
+  return {
+    queue,
+    paused: paused === 1,
+    capacity: timeOrNull(capacity),
+    counts: { scheduled, waiting, running, done, dead, cancelled },
+    oldestWaiting: timeOrNull(rest[6]),
+    histograms,
+  }
+}
+
+function merge(into: QueueStats, part: QueueStats): void {
+  for (const state of JOB_STATES) into.counts[state] += part.counts[state]
+  if (into.capacity !== null && part.capacity !== null) into.capacity += part.capacity
+  if (part.oldestWaiting !== null) into.oldestWaiting = Math.max(into.oldestWaiting ?? 0, part.oldestWaiting)
+  for (const slice of part.histograms) addCounts(into.histograms, slice)
+}
+
+/** Into the slice of the same priority and metric. */
+function addCounts(slices: HistogramSlice[], slice: HistogramSlice): void {
+  const known = slices.find(({ priority, metric }) => priority === slice.priority && metric === slice.metric)
+  if (known === undefined) {
+    slices.push({ ...slice, buckets: { ...slice.buckets } })
+    return
+  }
+  for (const [bucket, count] of Object.entries(slice.buckets)) {
+    known.buckets[Number(bucket)] = (known.buckets[Number(bucket)] ?? 0) + count
+  }
+}
+
+export async function record(context: Context, slices: readonly HistogramSlice[]): Promise<void> {
+  context.calls.assertOpen()
+  for (const [queue, own] of Map.groupBy(slices, (slice) => slice.queue)) {
+    // Figures of all partitions go into the first: they are summed anyhow.
+    const [partition] = await context.queues.look(queue)
+    const items = own.flatMap(({ priority, metric, buckets }) =>
+      Object.entries(buckets).flatMap(([bucket, count]) => [
+        priority,
+        metric === 'wait' ? 0 : 1,
+        Number(bucket),
+        count,
+      ]),
+    )
+    if (partition !== undefined) await ask(context, 'record', partition, [items])
+  }
+}

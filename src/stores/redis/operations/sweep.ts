@@ -1,0 +1,109 @@
+/**
+ * Sweeps all queues: asks each hash tag which of its partitions have something to do, and goes to those, until a limit is reached. So a sweep costs
+ * what is due, not how many queues there are. What cannot be reached does not keep the rest from being swept; that is told by rejecting, but
+ * only when nothing was swept, since what was lost is told by the answer alone.
+ */
+import type { Swept } from '../../../store.ts'
+import { ask, type Context, chunks, MAX_ITEMS_PER_CALL } from '../context.ts'
+import { Failures } from '../failures.ts'
+import { BUCKETS, type Partition, parsedPart, tagOf } from '../partition.ts'
+import { bytesIn, idText, numberIn, textIn, timeOrNull } from '../wire.ts'
+import { statsIn } from './stats.ts'
+
+/** Queues that one sweep removes. */
+const MAX_REMOVED = 100
+
+export async function sweep(context: Context, limit: number): Promise<Swept> {
+  const { calls, queues } = context
+  calls.assertOpen()
+  // Each bucket is the first in turn, so that none waits for ever behind others.
+  const turn = context.turn++ % BUCKETS
+  const buckets = Array.from({ length: BUCKETS }, (_, i) => (i + turn) % BUCKETS)
+  const failures = new Failures()
+  const look = (bucket: number, most: number) => failures.noted(dueIn(context, bucket, most))
+  const looks = await Promise.all(buckets.map((bucket) => look(bucket, Math.min(limit, MAX_ITEMS_PER_CALL))))
+  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
+  const idle = new Set<string>()
+  const partitions = looks.flatMap((due) => due?.partitions ?? [])
+  for (const partition of partitions) await failures.noted(sweepPartition(context, partition, limit, swept, idle))
+  // What the sweep found is told all the same where the following fails.
+  const later = new Failures()
+  await Promise.all([...idle].slice(0, MAX_REMOVED).map((name) => later.noted(remove(context, name))))
+  const count = await failures.noted(queues.count())
+  swept.queues = count ?? 0
+  if (count !== undefined && count < queues.allKnown().size) await later.noted(relist(context))
+  if (swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0) failures.throwFirst()
+  swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
+  const changed = new Set(partitions.map(({ bucket }) => bucket))
+  const again = await Promise.all(buckets.map((bucket, i) => (changed.has(bucket) ? look(bucket, 0) : looks[i])))
+  const times = again.flatMap((due) => due?.next ?? [])
+  swept.nextDue = times.length === 0 ? null : Math.min(...times)
+  return swept
+}
+
+/** @returns the ms until the next scheduled job of the bucket is due, and the partitions that have something to do */
+async function dueIn({ calls, queues, prefix, now }: Context, bucket: number, limit: number) {
+  const tag = tagOf(prefix, bucket)
+  const [next, ...parts] = await calls.script('due', { tag, keys: [`${tag}:due`, `${tag}:ends`] }, [now() ?? '', limit])
+  const partitions = parts.map((part) => {
+    const { queue, index } = parsedPart(textIn(part))
+    return queues.partition(queue, index)
+  })
+  return { next: timeOrNull(next), partitions }
+}
+
+async function sweepPartition(
+  context: Context,
+  partition: Partition,
+  limit: number,
+  swept: Swept,
+  idle: Set<string>,
+): Promise<void> {
+  const { queue } = partition
+  const { local } = context.notifier
+  let full = true
+  while (full) {
+    const done = [swept.promoted, swept.lost.length, swept.expired]
+    const limits = done.map((count) => Math.min(limit - count, MAX_ITEMS_PER_CALL))
+    const [promoted = 0, expired = 0, isIdle, ...items] = await ask(context, 'sweep', partition, limits)
+    const lost = chunks(items, 3).map(([id, attempt, dead]) => ({
+      id: idText(bytesIn(id)),
+      queue,
+      attempt: numberIn(attempt),
+      state: dead === 1 ? ('dead' as const) : ('waiting' as const),
+    }))
+    const counts = [numberIn(promoted), lost.length, numberIn(expired)]
+    swept.promoted += numberIn(promoted)
+    swept.expired += numberIn(expired)
+    swept.lost.push(...lost)
+    if (isIdle === 1) idle.add(queue)
+    for (const { id, state } of lost) if (state === 'dead') local.ring('finished', queue, id)
+    if (numberIn(promoted) > 0 || lost.some(({ state }) => state === 'waiting')) local.ring('work', queue)
+    full = counts.includes(MAX_ITEMS_PER_CALL)
+  }
+}
+
+/** A queue of which a partition was found idle for long. Does nothing if another is not. */
+async function remove(context: Context, name: string): Promise<void> {
+  await context.queues.remove(name, async (partitions, floor) => {
+    const failures = new Failures()
+    const replies = await Promise.all(
+      partitions.map((partition) => failures.noted(ask(context, 'remove', partition, [floor]))),
+    )
+    return replies.every((reply) => reply?.[0] === 1)
+  })
+}
+
+/** The list of queues has lost some: those that hold jobs get back into it, the others are forgotten. */
+async function relist(context: Context): Promise<void> {
+  const { queues } = context
+  const known = new Map(queues.allKnown())
+  const listed = await queues.all()
+  for (const [name, partitions] of known) {
+    if (listed.has(name)) continue
+    const replies = await Promise.all(partitions.map((partition) => ask(context, 'stats', partition, [0])))
+    const holds = replies.some((reply) => Object.values(statsIn(reply, name).counts).some((count) => count > 0))
+    if (holds) await queues.create(name)
+    else queues.forget(name)
+  }
+}
