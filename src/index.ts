@@ -1,7 +1,6 @@
 /** The public API, and nothing else. */
-import './runtime.ts'
+import './values/runtime.ts'
 
-export type { Backoff, BackoffFunction, BackoffOptions } from './backoff.ts'
 export {
   type BatchCallOptions,
   type Batched,
@@ -9,8 +8,7 @@ export {
   type BatchOptions,
   type BatchStats,
   batch,
-} from './batch.ts'
-export type { CloseOptions, CloseReport, PondCloseOptions } from './close-options.ts'
+} from './batch/index.ts'
 export {
   type CoalesceCallOptions,
   type Coalesced,
@@ -19,19 +17,13 @@ export {
   type CoalesceStats,
   coalesce,
   type FlightContext,
-} from './coalesce.ts'
-export type { Context } from './context.ts'
-export type { Duration } from './duration.ts'
-export { type ErrorCode, isMillpondError, MillpondError } from './errors.ts'
-export type { AttemptEvent, JobEvent, PondEvents, Timings } from './events.ts'
-export type { Job, JobInfo, JobPart } from './job.ts'
-export { Millpond, type OpenOptions, type PondCloseReport } from './millpond.ts'
-export { Outcome } from './outcome.ts'
-export type { Pushed, PushManyOptions, PushOptions } from './push.ts'
-export type { Queue, QueueOptions, WorkOptions } from './queue.ts'
-export type { Handler } from './runner.ts'
-export type { StandardSchema } from './schema.ts'
-export type { Percentiles, QueueReport } from './stats.ts'
+} from './coalesce/index.ts'
+export type { CloseOptions, CloseReport, PondCloseOptions } from './pond/close-options.ts'
+export type { AttemptEvent, JobEvent, PondEvents, Timings } from './pond/events.ts'
+export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
+export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
+export type { Queue, QueueOptions, WorkOptions } from './pond/queue.ts'
+export type { Percentiles, QueueReport } from './pond/stats.ts'
 export type {
   Capabilities,
   FinalState,
@@ -41,4 +33,12 @@ export type {
   ReplicaQuery,
   TransactionQuery,
 } from './store.ts'
-export type { Worker } from './worker.ts'
+export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'
+export type { Duration } from './values/duration.ts'
+export { type ErrorCode, isMillpondError, MillpondError } from './values/errors.ts'
+export type { Job, JobInfo, JobPart } from './values/job.ts'
+export type { StandardSchema } from './values/schema.ts'
+export type { Context } from './worker/context.ts'
+export { Outcome } from './worker/outcome.ts'
+export type { Handler } from './worker/runner.ts'
+export type { Worker } from './worker/worker.ts'

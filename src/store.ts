@@ -6,7 +6,7 @@
  * A call rejects with a MillpondError (`Store…` codes) when nothing of it took effect.
  */
 
-import type { MillpondError } from './errors.ts'
+import type { MillpondError } from './values/errors.ts'
 
 /** How `data` and `result` are laid down; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'

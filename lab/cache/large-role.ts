@@ -1,6 +1,6 @@
 /** `large-role.ts put|get REDIS` */
 import { createHash, randomFillSync } from 'node:crypto'
-import { Cache } from '../../src/cache.ts'
+import { Cache } from '../../src/cache/index.ts'
 
 const [what, redis = ''] = process.argv.slice(2)
 const PARTS = 3

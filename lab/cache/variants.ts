@@ -1,8 +1,8 @@
 /** The ways to keep the value, each as a function from a number of items to an answer's bytes. */
 import { Redis } from 'ioredis'
 import { Packr } from 'msgpackr'
+import { Cache, type CacheOptions } from '../../src/cache/index.ts'
 import { flattened, unflattened } from '../../src/cache/plain.ts'
-import { Cache, type CacheOptions } from '../../src/cache.ts'
 import { type Item, items } from './items.ts'
 
 export type Answer = string | Buffer

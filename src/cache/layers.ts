@@ -8,7 +8,7 @@
  *   over    invalidated
  */
 import { randomBytes } from 'node:crypto'
-import { isMillpondError, MillpondError } from '../errors.ts'
+import { isMillpondError, MillpondError } from '../values/errors.ts'
 import type { Codec } from './codec.ts'
 import { Entry } from './entry.ts'
 import { Memory } from './memory.ts'

@@ -12,8 +12,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Flights } from '../coalesce/flights.ts'
-import { isMillpondError, MillpondError, storeError } from '../errors.ts'
-import { sketch } from '../safe-error.ts'
+import { isMillpondError, MillpondError, storeError } from '../values/errors.ts'
+import { sketch } from '../values/safe-error.ts'
 import type { Entry } from './entry.ts'
 import { type Layers, newVersion, type Wanted } from './layers.ts'
 import { Lock } from './lock.ts'

@@ -1,6 +1,6 @@
 /** The rules of a cache's keys and tags, and how they are written in Redis. */
-import { shown } from '../duration.ts'
-import { MillpondError } from '../errors.ts'
+import { shown } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
 
 const MAX_KEY_BYTES = 1024
 const MAX_TAG_BYTES = 255

@@ -1,8 +1,9 @@
 /** Checks of what callers pass. */
-import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../duration.ts'
-import { MillpondError } from '../errors.ts'
-import { checkOptions, isFunction, isSignal, type Rules } from '../options.ts'
+
 import type { Client } from '../stores/redis/settings.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkOptions, isFunction, isSignal, type Rules } from '../values/options.ts'
 import { checkTags } from './names.ts'
 import type { Lives } from './stored.ts'
 

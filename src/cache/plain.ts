@@ -2,11 +2,12 @@
  * Values as other programs keep them in Redis: under the key as it is, without a head. For migration from such a cache and for
  * comparison; there is neither memory nor single flight.
  */
-import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../duration.ts'
-import { MillpondError } from '../errors.ts'
-import { checkOptions } from '../options.ts'
-import { safeText, sketch } from '../safe-error.ts'
+
 import type { Client } from '../stores/redis/settings.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkOptions } from '../values/options.ts'
+import { safeText, sketch } from '../values/safe-error.ts'
 import { checkKey } from './names.ts'
 import type { RedisLayer } from './redis-layer.ts'
 

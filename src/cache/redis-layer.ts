@@ -1,9 +1,9 @@
 /** The cache's commands to Redis. Every call is answered within the time limit, and fails at once while Redis is known to be gone. */
 import { randomBytes } from 'node:crypto'
-import { MillpondError } from '../errors.ts'
 import { clientFor, connected } from '../stores/redis/connection/client.ts'
 import { closed, isNoScript, isPassing, toMillpondError } from '../stores/redis/errors.ts'
 import { type Client, type Kind, type Settings, settingsOf } from '../stores/redis/settings.ts'
+import { MillpondError } from '../values/errors.ts'
 import { CHUNK_BYTES, fetchChunks, removeChunks, storeChunks } from './chunks.ts'
 import { Names } from './names.ts'
 import type { CheckedCacheOptions } from './options.ts'

@@ -1,6 +1,6 @@
 /** Who is told of what goes wrong where no caller can be. */
-import type { MillpondError } from '../errors.ts'
-import { sketch } from '../safe-error.ts'
+import type { MillpondError } from '../values/errors.ts'
+import { sketch } from '../values/safe-error.ts'
 
 export type OnError = (error: MillpondError, key: string) => void
 

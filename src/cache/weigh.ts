@@ -1,5 +1,5 @@
 /** Checks that a value is one that a cache can hold, and estimates what it takes in memory, in one walk. */
-import { MillpondError } from '../errors.ts'
+import { MillpondError } from '../values/errors.ts'
 
 /** Deeper than any real value; a circular reference gets here too. */
 const DEEPEST = 200

@@ -2,13 +2,13 @@
 /** The program `millpond`. Run by `npx millpond` compiled, and from the sources as `node src/cli/main.ts`. */
 
 // What needs a current Node is loaded only after this.
-await import('../runtime.ts').catch((error: Error) => {
+await import('../values/runtime.ts').catch((error: Error) => {
   process.stderr.write(`millpond: ${error.message}\n`)
   process.exit(1)
 })
 
 const { run } = await import('./run.ts')
-const { safeText } = await import('../safe-error.ts')
+const { safeText } = await import('../values/safe-error.ts')
 const running = await run(process.argv.slice(2), {
   env: process.env,
   out: (text) => void process.stdout.write(text),

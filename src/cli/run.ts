@@ -1,8 +1,9 @@
 /** The commands. */
-import { shown } from '../duration.ts'
-import { isMillpondError } from '../errors.ts'
-import { safeText } from '../safe-error.ts'
+
 import { version } from '../serve/version.ts'
+import { shown } from '../values/duration.ts'
+import { isMillpondError } from '../values/errors.ts'
+import { safeText } from '../values/safe-error.ts'
 import { type Running, startServing } from './serve.ts'
 import { serveSettings } from './settings.ts'
 import { HELP, SERVE_HELP, UsageError } from './usage.ts'

@@ -1,8 +1,9 @@
 /** `millpond serve`: from settings to a server that runs until it is told to stop. */
-import { isMillpondError } from '../errors.ts'
-import { sketch } from '../safe-error.ts'
+
 import { serve } from '../serve/index.ts'
 import { HttpServer } from '../serve/server.ts'
+import { isMillpondError } from '../values/errors.ts'
+import { sketch } from '../values/safe-error.ts'
 import { Log } from './log.ts'
 import type { ServeSettings } from './settings.ts'
 

@@ -8,7 +8,7 @@
  * What the call does after that is ignored. Many who wait are told in batches, a turn of the event loop apart:
  * what a thousand of them do with the answer would else hold up everything else, and above all those who ask anew.
  */
-import { MillpondError } from '../errors.ts'
+import { MillpondError } from '../values/errors.ts'
 
 const MAX_CALLERS_PER_TURN = 50
 

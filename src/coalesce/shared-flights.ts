@@ -8,10 +8,10 @@
  * After a clear, whoever gets the id of a job that began before it waits for the end of that job and pushes again.
  */
 import { createHash } from 'node:crypto'
-import { LONGEST_TIMER } from '../duration.ts'
-import { isMillpondError, MillpondError } from '../errors.ts'
-import type { Millpond } from '../millpond.ts'
-import type { Queue } from '../queue.ts'
+import type { Millpond } from '../pond/millpond.ts'
+import type { Queue } from '../pond/queue.ts'
+import { LONGEST_TIMER } from '../values/duration.ts'
+import { isMillpondError, MillpondError } from '../values/errors.ts'
 import { Flights } from './flights.ts'
 import { KnownJobs } from './known-jobs.ts'
 

@@ -1,7 +1,8 @@
 /** What requests take and answers hold, as JSON Schema. */
-import { LONGEST_TIMER } from '../duration.ts'
-import { ERROR_CODES } from '../errors.ts'
+
 import { JOB_STATES } from '../store.ts'
+import { LONGEST_TIMER } from '../values/duration.ts'
+import { ERROR_CODES } from '../values/errors.ts'
 import { LAST_TIME } from '../web/time.ts'
 import { array, integer, object, oneOf, type Properties, type Rules, type Schema, string } from './schema.ts'
 

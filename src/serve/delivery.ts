@@ -6,17 +6,18 @@
  *   429, 503 …       another attempt, after Retry-After where the answer has one
  *   all else         another attempt, after the backoff; so are redirects, no answer, and none in time
  */
-import { delayAfter } from '../backoff.ts'
-import type { Context } from '../context.ts'
-import { encode } from '../encoding.ts'
-import { isMillpondError } from '../errors.ts'
-import type { Job } from '../job.ts'
-import type { Millpond } from '../millpond.ts'
-import { defined } from '../options.ts'
-import type { Outcome } from '../outcome.ts'
+
+import type { Millpond } from '../pond/millpond.ts'
 import type { BackoffPolicy } from '../store.ts'
+import { delayAfter } from '../values/backoff.ts'
+import { encode } from '../values/encoding.ts'
+import { isMillpondError } from '../values/errors.ts'
+import type { Job } from '../values/job.ts'
+import { defined } from '../values/options.ts'
 import { jsonText } from '../web/answer.ts'
 import { checkPlain } from '../web/plain.ts'
+import type { Context } from '../worker/context.ts'
+import type { Outcome } from '../worker/outcome.ts'
 import { type Answer, isSuccess, Receiver } from './receiver.ts'
 import { retryAfter } from './retry-after.ts'
 import { signatureHeaders } from './signature.ts'

@@ -3,11 +3,11 @@
  * `Deno.serve((request) => service.handle(request))`.
  */
 
-import '../runtime.ts'
-import { closeTimeout } from '../close-options.ts'
-import { type Duration, kindOf } from '../duration.ts'
-import { MillpondError } from '../errors.ts'
-import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
+import '../values/runtime.ts'
+import { closeTimeout } from '../pond/close-options.ts'
+import { type Duration, kindOf } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { type OnError, reporter } from '../web/report.ts'
 import { isDuration, millisecondsOr } from '../web/settings.ts'
 import { type Delivery, deliver } from './delivery.ts'

@@ -1,8 +1,9 @@
 /** A store and a pond on it. Workers over HTTP need the store itself: their claims outlive the request, and this process. */
-import { MAX_PAYLOAD } from '../encoding.ts'
-import { Millpond } from '../millpond.ts'
+
+import { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
-import { openStore } from '../stores.ts'
+import { openStore } from '../stores/open.ts'
+import { MAX_PAYLOAD } from '../values/encoding.ts'
 
 export interface Opened {
   store: Store

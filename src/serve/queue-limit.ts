@@ -5,8 +5,9 @@
  * How many there are is what the last sweep counted and the new ones since; a name that is known here costs nothing. So the limit is held about:
  * several services on one store may each let a few in beyond it between two sweeps.
  */
-import { MillpondError } from '../errors.ts'
+
 import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors.ts'
 
 /** Names that are remembered beyond the limit: of queues that others made. */
 const MAX_KNOWN_BEYOND_LIMIT = 10_000

@@ -8,7 +8,7 @@
  */
 import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as sendHttp } from 'node:http'
 import { Agent as HttpsAgent, request as sendHttps } from 'node:https'
-import { MillpondError } from '../errors.ts'
+import { MillpondError } from '../values/errors.ts'
 
 export interface Answer {
   status: number

@@ -1,5 +1,5 @@
 /** Refusals that only the service makes. */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../values/errors.ts'
 import { Refusal } from '../web/problem.ts'
 import type { Issue } from './schema.ts'
 

@@ -3,13 +3,13 @@
  *
  *   guard (guard.ts, strangers.ts) ─► route (route.ts) ─► Accept, query, body (checked by the route's schemas) ─► handle (routes/)
  */
-import type { Millpond } from '../millpond.ts'
+import type { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
-import { Sweeper } from '../sweeper.ts'
 import { readBody } from '../web/body.ts'
 import { clientOf } from '../web/client.ts'
 import { problem, Refusal, troubleOf } from '../web/problem.ts'
 import type { OnError } from '../web/report.ts'
+import { Sweeper } from '../worker/sweeper.ts'
 import { Claims } from './claims.ts'
 import { Guard } from './guard.ts'
 import type { Limits } from './limits.ts'

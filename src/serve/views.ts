@@ -1,8 +1,9 @@
 /** What answers tell of jobs and queues, beyond what those who follow a job see. */
-import { decode } from '../encoding.ts'
-import type { JobInfo } from '../job.ts'
-import type { QueueReport } from '../stats.ts'
+
+import type { QueueReport } from '../pond/stats.ts'
 import type { ClaimedJob } from '../store.ts'
+import { decode } from '../values/encoding.ts'
+import type { JobInfo } from '../values/job.ts'
 import { jsonText } from '../web/answer.ts'
 import { timeText } from '../web/time.ts'
 import { jobView } from '../web/view.ts'

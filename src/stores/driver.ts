@@ -2,8 +2,8 @@
  * Loads the client of a store: an optional dependency, asked for when a store first needs it. Each import stands in a `try` of its own, by
  * which bundlers know that the package may be missing; some then put an empty module in its place.
  */
-import { MillpondError } from '../errors.ts'
-import { safeText } from '../safe-error.ts'
+import { MillpondError } from '../values/errors.ts'
+import { safeText } from '../values/safe-error.ts'
 
 /** @throws DriverMissing where the package is not installed or cannot be loaded, NotSupported where it is too old */
 export async function loadIoredis(): Promise<Pick<typeof import('ioredis'), 'Cluster' | 'Redis'>> {

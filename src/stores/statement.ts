@@ -1,6 +1,6 @@
 /** A statement as a handler gives it to `ctx.tx` or `ctx.replica`. */
-import { kindOf } from '../duration.ts'
-import { MillpondError } from '../errors.ts'
+import { kindOf } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
 
 /** @param where what was called @throws InvalidOption */
 export function checkStatement(where: 'ctx.tx' | 'ctx.replica', text: unknown, params: unknown): void {

@@ -5,13 +5,14 @@
  *                                  └─ a job was there ─► existing ──┤
  *                                                         └─► 409   └─ Prefer: wait ─► final in time: 200, the job with its result
  */
-import type { Duration } from '../duration.ts'
-import { MAX_PAYLOAD } from '../encoding.ts'
-import { isMillpondError } from '../errors.ts'
-import type { JobInfo } from '../job.ts'
-import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
-import type { Pushed, PushOptions } from '../push.ts'
-import type { Queue } from '../queue.ts'
+
+import type { Pushed, PushOptions } from '../pond/push.ts'
+import type { Queue } from '../pond/queue.ts'
+import type { Duration } from '../values/duration.ts'
+import { MAX_PAYLOAD } from '../values/encoding.ts'
+import { isMillpondError } from '../values/errors.ts'
+import type { JobInfo } from '../values/job.ts'
+import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { answer } from './answer.ts'
 import { readBody } from './body.ts'
 import type { BodyLimits } from './bounded-body.ts'

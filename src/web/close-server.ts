@@ -12,8 +12,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
-import type { Duration } from '../duration.ts'
-import { checkOptions, type Rules } from '../options.ts'
+import type { Duration } from '../values/duration.ts'
+import { checkOptions, type Rules } from '../values/options.ts'
 import { isDuration, millisecondsOr } from './settings.ts'
 
 export interface CloseServerOptions {

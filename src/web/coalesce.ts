@@ -1,7 +1,7 @@
 /** Identical GET and HEAD requests share one run of the handler and one rendered answer. The rules are in `request-rules.ts` and `shareable.ts`. */
-import { type Duration, shown } from '../duration.ts'
-import { MillpondError } from '../errors.ts'
-import { checkOptions, isFunction, isInteger } from '../options.ts'
+import { type Duration, shown } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkOptions, isFunction, isInteger } from '../values/options.ts'
 import { RequestRules } from './request-rules.ts'
 import { isDuration, millisecondsOr } from './settings.ts'
 import { SharedAnswers, type SharingCounts } from './shared-answers.ts'

@@ -5,7 +5,7 @@
  *
  * Nothing is buffered: what is sent next is made when the reader asks for it, of the job as it was seen last.
  */
-import type { JobInfo } from '../job.ts'
+import type { JobInfo } from '../values/job.ts'
 import { jsonText } from './answer.ts'
 import { isFinal, type JobView, jobView } from './view.ts'
 import type { Watcher } from './watcher.ts'

@@ -1,9 +1,9 @@
 /** When a waiting job will start, about: told from the figures of its queue, which are asked for every few seconds at the most. */
 import { TtlMap } from '../coalesce/ttl-map.ts'
-import { LAST_MOMENT } from '../duration.ts'
-import type { JobInfo } from '../job.ts'
-import type { Millpond } from '../millpond.ts'
-import type { QueueReport } from '../stats.ts'
+import type { Millpond } from '../pond/millpond.ts'
+import type { QueueReport } from '../pond/stats.ts'
+import { LAST_MOMENT } from '../values/duration.ts'
+import type { JobInfo } from '../values/job.ts'
 
 /** Milliseconds that figures serve, however many follow jobs of the queue. */
 const FIGURES_TTL = 5000

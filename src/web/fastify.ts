@@ -1,5 +1,5 @@
 /** `millpond/web/fastify`: a handler from Request to Response as a Fastify plugin. */
-import '../runtime.ts'
+import '../values/runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { requestOf } from './incoming.ts'
 import { problem, Refusal } from './problem.ts'

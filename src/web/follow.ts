@@ -2,11 +2,12 @@
  * A job by its id: `GET` tells of it, at once, when it changes (`Prefer: wait`), or as server-sent events; `DELETE` cancels it.
  * A function from Request to Response, so that it runs wherever there are such.
  */
-import type { Duration } from '../duration.ts'
-import { isMillpondError } from '../errors.ts'
-import type { JobInfo } from '../job.ts'
-import type { Millpond } from '../millpond.ts'
-import { checkOptions, isFunction, isInteger, type Rules } from '../options.ts'
+
+import type { Millpond } from '../pond/millpond.ts'
+import type { Duration } from '../values/duration.ts'
+import { isMillpondError } from '../values/errors.ts'
+import type { JobInfo } from '../values/job.ts'
+import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { answer } from './answer.ts'
 import { clientOf } from './client.ts'
 import { eventStream, LAST_EVENT_ID } from './event-stream.ts'

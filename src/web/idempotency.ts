@@ -1,8 +1,8 @@
 /** What makes a request that is sent twice one job: its id is derived from the key, and a push of a known id stores nothing. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { decode, encode } from '../encoding.ts'
-import { isBoolean, isFunction, type Rules } from '../options.ts'
+import { decode, encode } from '../values/encoding.ts'
+import { isBoolean, isFunction, type Rules } from '../values/options.ts'
 import { idempotencyKey } from './headers.ts'
 import { Refusal } from './problem.ts'
 

@@ -1,5 +1,5 @@
 /** `millpond/web`: what stands between HTTP and the work. */
-import '../runtime.ts'
+import '../values/runtime.ts'
 
 export { type AcceptOptions, accept } from './accept.ts'
 export type { CoalescedResponses, CoalesceResponsesOptions, ResponseKey } from './coalesce.ts'

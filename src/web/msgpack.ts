@@ -1,6 +1,6 @@
 /** MessagePack in bodies and answers. */
 import { Packr } from 'msgpackr'
-import { checkMessagePack } from '../plain-msgpack.ts'
+import { checkMessagePack } from '../values/plain-msgpack.ts'
 import { MAX_DEPTH, malformed } from './plain.ts'
 
 const packr = Object.assign(new Packr({ useRecords: false, variableMapSize: true, mapsAsObjects: true }), {

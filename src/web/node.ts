@@ -2,10 +2,10 @@
  * `millpond/web/node`: a handler from Request to Response as a listener of node:http, which Express takes as it is.
  * Our own rather than a package: it is small, and the library stays without a dependency that only some need.
  */
-import '../runtime.ts'
+import '../values/runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duration } from '../duration.ts'
-import { checkOptions, type Rules } from '../options.ts'
+import type { Duration } from '../values/duration.ts'
+import { checkOptions, type Rules } from '../values/options.ts'
 import { requestOf } from './incoming.ts'
 import { send } from './outgoing.ts'
 import { problem, troubleOf } from './problem.ts'

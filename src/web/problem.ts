@@ -1,6 +1,6 @@
 /** Problem documents (RFC 9457), and how an error becomes one. What is the server's own affair stays out of them. */
 import { STATUS_CODES } from 'node:http'
-import { type ErrorCode, isMillpondError } from '../errors.ts'
+import { type ErrorCode, isMillpondError } from '../values/errors.ts'
 import type { OnError } from './report.ts'
 
 export interface Problem {

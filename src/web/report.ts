@@ -1,4 +1,4 @@
-import { sketch } from '../safe-error.ts'
+import { sketch } from '../values/safe-error.ts'
 
 /** Where the service's own people hear of errors that a client is told nothing of. `request`: undefined where none could be made of what came. */
 export type OnError = (error: unknown, request: Request | undefined) => void

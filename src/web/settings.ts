@@ -1,5 +1,5 @@
 /** Options that both sides take, checked once, when the handler is made. */
-import { type Duration, LONGEST_TIMER, milliseconds } from '../duration.ts'
+import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 
 /** A rule for a duration that becomes a timer; 0 only where it may be. */
 export const isDuration = (name: string, least = 1) => {

@@ -13,7 +13,7 @@
  */
 import { Flights } from '../coalesce/flights.ts'
 import { TtlMap } from '../coalesce/ttl-map.ts'
-import { isMillpondError } from '../errors.ts'
+import { isMillpondError } from '../values/errors.ts'
 import { later, problem } from './problem.ts'
 import { type Reading, type Rendered, render, toResponse } from './rendered.ts'
 import { verdictOf } from './shareable.ts'

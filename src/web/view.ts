@@ -1,7 +1,7 @@
 /** A job as those who follow it see it. */
 import { createHash } from 'node:crypto'
-import type { JobInfo, JobPart } from '../job.ts'
 import type { JobState } from '../store.ts'
+import type { JobInfo, JobPart } from '../values/job.ts'
 import { jsonText } from './answer.ts'
 import { timeText } from './time.ts'
 

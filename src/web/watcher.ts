@@ -8,9 +8,10 @@
  * A look that finds nothing new is told only to those who have come since the last one: were everybody told, each who comes to a job that
  * thousands follow would cost as much as all who are there.
  */
-import { isMillpondError } from '../errors.ts'
-import type { JobInfo } from '../job.ts'
-import type { Millpond } from '../millpond.ts'
+
+import type { Millpond } from '../pond/millpond.ts'
+import { isMillpondError } from '../values/errors.ts'
+import type { JobInfo } from '../values/job.ts'
 import { jsonText } from './answer.ts'
 import { isFinal, jobView } from './view.ts'
 

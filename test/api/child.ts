@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 
 const INDEX = new URL('../../src/index.ts', import.meta.url).href
-const CACHE = new URL('../../src/cache.ts', import.meta.url).href
+const CACHE = new URL('../../src/cache/index.ts', import.meta.url).href
 
 export interface Child {
   process: ChildProcessByStdio<Writable, Readable, Readable>

@@ -1,11 +1,11 @@
 /** Jobs that another program wrote wrongly: each is told of with what can be read of it, and hides no other. */
 import assert from 'node:assert/strict'
-import { newId } from '../../src/ids.ts'
-import type { Millpond } from '../../src/millpond.ts'
+import type { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
 import { openPond } from '../../src/serve/open.ts'
 import { Service } from '../../src/serve/service.ts'
 import type { Encoded, NewJob, Store } from '../../src/store.ts'
+import { newId } from '../../src/values/ids.ts'
 import { answered } from '../serve/client.ts'
 import { onEachStore, type Place, refused } from './suite.ts'
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { after, type TestContext } from 'node:test'
 import type { Cluster, Redis } from 'ioredis'
-import { Cache, type CacheOptions } from '../../src/cache.ts'
+import { Cache, type CacheOptions } from '../../src/cache/index.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { connect } from '../stores/redis-fixture.ts'
 

@@ -1,7 +1,7 @@
 /** Redis answers but takes nothing: values are in the process alone, and nothing can be heard of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Cache, type WrapOptions } from '../../src/cache.ts'
+import { Cache, type WrapOptions } from '../../src/cache/index.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { coded, until } from '../unit/suite.ts'

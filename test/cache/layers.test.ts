@@ -5,7 +5,7 @@ import { Codec } from '../../src/cache/codec.ts'
 import { Layers } from '../../src/cache/layers.ts'
 import { RedisLayer } from '../../src/cache/redis-layer.ts'
 import { type Changes, NO_OTHERS } from '../../src/cache/tracker.ts'
-import { MillpondError } from '../../src/errors.ts'
+import { MillpondError } from '../../src/values/errors.ts'
 import { coded, until } from '../unit/suite.ts'
 import { freshPrefix, gated, onServers, openCache, quiet } from './fixture.ts'
 

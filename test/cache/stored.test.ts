@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis'
 import { Codec } from '../../src/cache/codec.ts'
 import { headOf, parseStored, type Stored } from '../../src/cache/stored.ts'
 import { type StructureList, Structures } from '../../src/cache/structures.ts'
-import type { MillpondError } from '../../src/errors.ts'
+import type { MillpondError } from '../../src/values/errors.ts'
 import { coded, until } from '../unit/suite.ts'
 import { clientOf, freshPrefix, gated, keysOf, onServers, openCache } from './fixture.ts'
 

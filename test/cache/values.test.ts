@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cache, WrapOptions } from '../../src/cache.ts'
+import type { Cache, WrapOptions } from '../../src/cache/index.ts'
 import { coded, until } from '../unit/suite.ts'
 import { gated, openCache, PLACES } from './fixture.ts'
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isMillpondError } from '../../src/errors.ts'
 import type { JobState, NewJob } from '../../src/store.ts'
+import { isMillpondError } from '../../src/values/errors.ts'
 import { stores } from './stores.ts'
 import { claim, conformance, ERROR, first, newJob, newJobs, running } from './suite.ts'
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { type ErrorCode, isMillpondError } from '../../src/errors.ts'
 import { open } from '../../src/stores/postgres/index.ts'
+import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
 import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from '../stores/postgres-fixture.ts'
 

@@ -1,9 +1,9 @@
 /** The PostgreSQL store on a connection that swallows everything and never ends by itself: no call waits for ever. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MillpondError } from '../../src/errors.ts'
 import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
+import { MillpondError } from '../../src/values/errors.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { missingReason } from '../servers/shared.ts'
 import { claimAll, dropSchema, job, newSchema, server, until, urlOf } from '../stores/postgres-fixture.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Cache } from '../../src/cache.ts'
+import { Cache } from '../../src/cache/index.ts'
 import { openCache, PLACES } from '../cache/fixture.ts'
 import { started } from '../servers/fixtures.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'

@@ -1,10 +1,10 @@
 /** Claims that wait: in line, woken by bells, given back when the worker has gone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newId } from '../../src/ids.ts'
 import { Claims } from '../../src/serve/claims.ts'
 import type { ClaimRequest, NewJob, Store } from '../../src/store.ts'
-import { openStore } from '../../src/stores.ts'
+import { openStore } from '../../src/stores/open.ts'
+import { newId } from '../../src/values/ids.ts'
 import { until } from '../api/suite.ts'
 
 function job(data: unknown): NewJob {

@@ -1,11 +1,11 @@
 /** Claims that hold a job whose payload cannot be read: it fails, and the others are handed out, also when the store cannot be told. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newId } from '../../src/ids.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
 import { openPond } from '../../src/serve/open.ts'
 import { Service } from '../../src/serve/service.ts'
 import type { NewJob, Store } from '../../src/store.ts'
+import { newId } from '../../src/values/ids.ts'
 import { answered } from './client.ts'
 
 function job(body: string): NewJob {

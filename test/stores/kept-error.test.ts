@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { Millpond } from '../../src/millpond.ts'
+import { Millpond } from '../../src/pond/millpond.ts'
 import { keptError } from '../../src/stores/kept-error.ts'
 
 test('an error comes back as it was kept', () => {

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isMillpondError } from '../../src/errors.ts'
 import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/memory/index.ts'
+import { isMillpondError } from '../../src/values/errors.ts'
 import { claim, ERROR, newJob, newJobs } from '../conformance/suite.ts'
 
 test('opens with "memory:", as text or URL, and with nothing else', async () => {

@@ -5,10 +5,10 @@ import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import postgres from 'postgres'
-import { isMillpondError } from '../../src/errors.ts'
 import { Millpond } from '../../src/index.ts'
 import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
+import { isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
 import {
   claimAll,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import type { Store } from '../../src/store.ts'
-import { openStore } from '../../src/stores.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { onEachStore, type Place } from '../api/suite.ts'
 import { claim, newJob } from '../conformance/suite.ts'
 

@@ -1,9 +1,9 @@
 /** Parts of a store that cannot be reached, and answers that get lost: the other parts go on, and nothing that was given is dropped. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isMillpondError } from '../../src/errors.ts'
 import type { ClaimedJob, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
+import { isMillpondError } from '../../src/values/errors.ts'
 import { claim, ERROR, NULL, newJob, newJobs } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { type FaultyClient, faultyClient } from './redis-faults.ts'

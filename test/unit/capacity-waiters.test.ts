@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { CapacityWaiters } from '../../src/capacity-waiters.ts'
-import { MillpondError } from '../../src/errors.ts'
+import { CapacityWaiters } from '../../src/pond/capacity-waiters.ts'
 import type { NewJob } from '../../src/store.ts'
+import { MillpondError } from '../../src/values/errors.ts'
 import { coded, storeOf } from './suite.ts'
 
 const jobOf = (id: number, bytes = 1): NewJob => ({

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { MillpondError } from '../../src/errors.ts'
-import { Millpond } from '../../src/millpond.ts'
+import { Millpond } from '../../src/pond/millpond.ts'
+import { MillpondError } from '../../src/values/errors.ts'
 import { coded, storeOf } from './suite.ts'
 
 test('they go in order once it does; a queue whose settings it refuses fails its own pushes alone, and is tried anew', async () => {

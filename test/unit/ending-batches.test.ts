@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { Attempt } from '../../src/attempt.ts'
-import { completed, type Ending, EndingBatches, failed, released } from '../../src/ending-batches.ts'
-import { MillpondError } from '../../src/errors.ts'
 import type { FailOutcome, HoldOutcome, Store } from '../../src/store.ts'
+import { MillpondError } from '../../src/values/errors.ts'
+import { Attempt } from '../../src/worker/attempt.ts'
+import { completed, type Ending, EndingBatches, failed, released } from '../../src/worker/ending-batches.ts'
 import { claimedJob, coded, storeOf, until } from './suite.ts'
 
 const BUSY = new MillpondError('StoreBusy', 'locked')

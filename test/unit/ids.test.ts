@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, mock, test } from 'node:test'
-import { checkId, newId } from '../../src/ids.ts'
+import { checkId, newId } from '../../src/values/ids.ts'
 import { coded } from './suite.ts'
 import { vectors } from './vectors.ts'
 
@@ -91,7 +91,7 @@ describe('ids', () => {
     const mocked = mock.method(Date, 'now', () => 0)
     try {
       // A module of its own: the first id of a process.
-      const url = new URL('../../src/ids.ts?first', import.meta.url).href
+      const url = new URL('../../src/values/ids.ts?first', import.meta.url).href
       const fresh: { newId: () => string } = await import(url)
       const id = fresh.newId()
       assert.equal(checkId(id), id)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Prefetch } from '../../src/prefetch.ts'
+import { Prefetch } from '../../src/worker/prefetch.ts'
 
 function learned(window: number, ...runs: number[]): Prefetch {
   const prefetch = new Prefetch(window)

@@ -1,11 +1,11 @@
 /** How a worker's attempts wait for a replica: who is asked about what, and when. */
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { Attempt } from '../../src/attempt.ts'
-import { MillpondError } from '../../src/errors.ts'
-import { newId } from '../../src/ids.ts'
-import { Replica } from '../../src/replica.ts'
 import type { ReplicaQuery, StoreReplica } from '../../src/store.ts'
+import { MillpondError } from '../../src/values/errors.ts'
+import { newId } from '../../src/values/ids.ts'
+import { Attempt } from '../../src/worker/attempt.ts'
+import { Replica } from '../../src/worker/replica.ts'
 
 const query = (primary: boolean): ReplicaQuery => Object.assign(async () => [], { primary })
 

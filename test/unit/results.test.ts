@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { MillpondError } from '../../src/errors.ts'
-import { Results } from '../../src/results.ts'
+import { Results } from '../../src/pond/results.ts'
 import type { JobRecord } from '../../src/store.ts'
+import { MillpondError } from '../../src/values/errors.ts'
 import { coded, storeOf } from './suite.ts'
 
 function recordOf(id: string, given: Partial<JobRecord> = {}): JobRecord {

@@ -1,7 +1,7 @@
 /** What is left of an error of others, and what is told of one of the application's. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { safeError, safeText, sketch } from '../../src/safe-error.ts'
+import { safeError, safeText, sketch } from '../../src/values/safe-error.ts'
 import { assertClean, CANARY } from '../secrets/canary.ts'
 
 function thrownBy(run: () => unknown): Error {

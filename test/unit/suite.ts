@@ -1,7 +1,7 @@
 /** What the unit tests share: a store of which only what a test gives is there, and ways to wait. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ErrorCode, isMillpondError } from '../../src/errors.ts'
 import type { ClaimedJob, Store } from '../../src/store.ts'
+import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
 
 const NOT_THERE = (name: string) => () => Promise.reject(new Error(`the test gave no ${name}`))
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MillpondError } from '../../src/errors.ts'
 import type { Swept } from '../../src/store.ts'
-import { Sweeper } from '../../src/sweeper.ts'
+import { MillpondError } from '../../src/values/errors.ts'
+import { Sweeper } from '../../src/worker/sweeper.ts'
 import { storeOf, until } from './suite.ts'
 
 const NOTHING: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }

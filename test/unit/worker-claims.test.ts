@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { PondEmitter } from '../../src/events.ts'
+import { PondEmitter } from '../../src/pond/events.ts'
 import type { Claimed } from '../../src/store.ts'
-import { Worker } from '../../src/worker.ts'
+import { Worker } from '../../src/worker/worker.ts'
 import { claimedJob, storeOf, until } from './suite.ts'
 
 /** A worker whose every claim takes 3 ms, by a clock that stands still but for `pass`. Its handlers run until `finish`. */

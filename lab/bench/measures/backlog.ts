@@ -2,9 +2,10 @@
  * Whether claims, pushes and looks grow slower with the backlog: the same calls on a small and a large one, in turn, in one process.
  * Through the Store interface, so that nothing is measured but the store. What is claimed is released again.
  */
-import { newId } from '../../../src/ids.ts'
+
 import type { NewJob, Store } from '../../../src/store.ts'
-import { openStore } from '../../../src/stores.ts'
+import { openStore } from '../../../src/stores/open.ts'
+import { newId } from '../../../src/values/ids.ts'
 import type { BacklogTask, Measure, Outcome } from '../measure.ts'
 import { median, quantile } from '../statistics.ts'
 import { LOOKS, look } from './looks.ts'

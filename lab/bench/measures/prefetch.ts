@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond } from '../../../src/index.ts'
-import { openStore } from '../../../src/stores.ts'
+import { openStore } from '../../../src/stores/open.ts'
 import type { Measure, Outcome, PrefetchTask } from '../measure.ts'
 
 const WORKERS = 4

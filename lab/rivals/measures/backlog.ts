@@ -4,7 +4,7 @@
  * backlog takes to grow.
  */
 import pg from 'pg'
-import { openStore } from '../../../src/stores.ts'
+import { openStore } from '../../../src/stores/open.ts'
 import { LOOKS, look } from '../../bench/measures/looks.ts'
 import { WAYS } from '../../bench/measures/push.ts'
 import { rate } from '../../bench/measures/rounds.ts'

@@ -1,8 +1,9 @@
 /** Pushing, following and cancelling. */
-import { isMillpondError } from '../../errors.ts'
-import { newId } from '../../ids.ts'
-import { defined } from '../../options.ts'
-import type { PushOptions } from '../../push.ts'
+
+import type { PushOptions } from '../../pond/push.ts'
+import { isMillpondError } from '../../values/errors.ts'
+import { newId } from '../../values/ids.ts'
+import { defined } from '../../values/options.ts'
 import { accept } from '../../web/accept.ts'
 import { answer } from '../../web/answer.ts'
 import { clientOf, copyClient } from '../../web/client.ts'

@@ -1,8 +1,9 @@
 /** Queues as those who run them see them. */
-import type { JobInfo } from '../../job.ts'
-import { checkQueueName } from '../../names.ts'
-import { defined } from '../../options.ts'
+
 import { JOB_STATES, setsNothing } from '../../store.ts'
+import type { JobInfo } from '../../values/job.ts'
+import { checkQueueName } from '../../values/names.ts'
+import { defined } from '../../values/options.ts'
 import { answer } from '../../web/answer.ts'
 import * as schemas from '../api-schemas.ts'
 import { type Route, route } from '../route.ts'

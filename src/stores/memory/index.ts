@@ -11,10 +11,10 @@
  * which they are made; only the answer to a push may come a turn of the event loop later (`turn.ts`). `queue.ts` tells the
  * path of a job through the structures.
  */
-import '../../runtime.ts'
-import { MillpondError } from '../../errors.ts'
-import { shownName } from '../../options.ts'
+import '../../values/runtime.ts'
 import type { OpenStore } from '../../store.ts'
+import { MillpondError } from '../../values/errors.ts'
+import { shownName } from '../../values/options.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim } from './operations/claim.ts'
 import { configure } from './operations/configure.ts'

@@ -6,8 +6,8 @@
  * them, and whatever happens to a job, it leaves where it is at once: nothing stale is ever left behind to be skipped.
  */
 
-import type { Linked, LinkedList } from '../../linked-list.ts'
 import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
+import type { Linked, LinkedList } from '../../values/linked-list.ts'
 
 /**
  * Times inside the memory store are milliseconds since this moment. V8 keeps such small integers in the job itself, where

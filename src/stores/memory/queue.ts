@@ -5,9 +5,9 @@
  * sizes of the containers. `finish` is the only way into a final state, `#forget` the only way out of the store.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { DEFAULT_BACKOFF } from '../../backoff.ts'
-import { LinkedList } from '../../linked-list.ts'
 import type { FinalState, JobState, QueueSettings } from '../../store.ts'
+import { DEFAULT_BACKOFF } from '../../values/backoff.ts'
+import { LinkedList } from '../../values/linked-list.ts'
 import { JobHeap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { Job } from './job.ts'

@@ -1,6 +1,7 @@
 /** All that an open memory store holds. */
-import { MillpondError } from '../../errors.ts'
+
 import type { Hold } from '../../store.ts'
+import { MillpondError } from '../../values/errors.ts'
 import { Bells } from '../bells.ts'
 import { IdleQueues } from '../idle.ts'
 import { Claim, type Job, ORIGIN } from './job.ts'

@@ -1,6 +1,6 @@
 /** What SQLSTATEs and the clients' own codes mean for our caller. https://www.postgresql.org/docs/current/errcodes-appendix.html */
-import { type ErrorCode, MillpondError } from '../../errors.ts'
-import { safeError, safeText } from '../../safe-error.ts'
+import { type ErrorCode, MillpondError } from '../../values/errors.ts'
+import { safeError, safeText } from '../../values/safe-error.ts'
 import { isTlsError } from '../tls.ts'
 import { isRow } from './connection/database.ts'
 

@@ -12,9 +12,9 @@
  *
  * The path of a call: operations → connection/calls (retries, errors) → connection/database (the client) → the SQL of contract/postgres/.
  */
-import '../../runtime.ts'
-import { MillpondError } from '../../errors.ts'
+import '../../values/runtime.ts'
 import type { OpenStore, Store } from '../../store.ts'
+import { MillpondError } from '../../values/errors.ts'
 import { Calls } from './connection/calls.ts'
 import type { Database } from './connection/database.ts'
 import { migrate } from './connection/migrate.ts'

@@ -7,8 +7,8 @@
  * this process has something to do or sees others at work, and down to one in 0.8 s when not: many idle processes would keep a server busy.
  */
 import { randomUUID } from 'node:crypto'
-import { storeError } from '../../errors.ts'
 import type { Bell, ClaimRequest } from '../../store.ts'
+import { storeError } from '../../values/errors.ts'
 import { Bells } from '../bells.ts'
 import type { Calls } from './connection/calls.ts'
 import { integer, orNull, row, text, textArray } from './wire.ts'

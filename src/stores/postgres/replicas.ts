@@ -12,8 +12,9 @@
  * After a restart a replica may show an older state than it did, until it has replayed as much again. So an answer holds only while
  * no connection was lost since.
  */
-import { MillpondError } from '../../errors.ts'
+
 import type { ClaimedJob, ReplicaQuery, StoreReplica, StoreReplicas } from '../../store.ts'
+import { MillpondError } from '../../values/errors.ts'
 import { checkStatement } from '../statement.ts'
 import { type Database, type Row, readOnly } from './connection/database.ts'
 import { Pg } from './connection/pg.ts'

@@ -1,8 +1,9 @@
 /** From the store's URL and options to how its connections are made. */
-import { shown } from '../../duration.ts'
-import { MillpondError } from '../../errors.ts'
-import { shownName } from '../../options.ts'
+
 import type { StoreOptions } from '../../store.ts'
+import { shown } from '../../values/duration.ts'
+import { MillpondError } from '../../values/errors.ts'
+import { shownName } from '../../values/options.ts'
 import { credential, serverUrl } from '../url.ts'
 
 export interface Settings {

@@ -4,8 +4,9 @@
  * A handler's transaction takes a connection of the pool with its first query, and gives it back at its end. Most of them may be
  * open at once, but not all: the store's own calls, on which the handlers may wait, need one.
  */
-import { MillpondError } from '../../errors.ts'
+
 import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../../store.ts'
+import { MillpondError } from '../../values/errors.ts'
 import { checkStatement } from '../statement.ts'
 import { queryOf } from './connection/caller-transaction.ts'
 import type { Calls } from './connection/calls.ts'

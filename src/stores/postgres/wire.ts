@@ -2,7 +2,7 @@
  * Batches as they travel: few long texts instead of many values, because parsing rows is most of what a client does. Data in them is
  * quoted, as an array's or JSON's elements: nothing that a producer stores can break an answer. Answers are checked on the way.
  */
-import { kindOf } from '../../duration.ts'
+
 import {
   type ClaimedJob,
   type Completion,
@@ -17,6 +17,7 @@ import {
   type QueueStats,
   type Swept,
 } from '../../store.ts'
+import { kindOf } from '../../values/duration.ts'
 import { keptError } from '../kept-error.ts'
 import { isRow, type Row } from './connection/database.ts'
 

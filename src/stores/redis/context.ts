@@ -1,7 +1,7 @@
 /** What the operations of one store share. */
 
-import { MillpondError, storeError } from '../../errors.ts'
 import type { ClaimedJob, QueueSettings } from '../../store.ts'
+import { MillpondError, storeError } from '../../values/errors.ts'
 import type { Arg, Calls } from './connection/calls.ts'
 import type { ScriptName } from './connection/scripts.ts'
 import type { Notifier } from './notifier.ts'

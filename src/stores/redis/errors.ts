@@ -1,6 +1,6 @@
 /** What Redis' errors mean for our caller, and which of them pass by themselves. */
-import { type ErrorCode, MillpondError } from '../../errors.ts'
-import { safeText } from '../../safe-error.ts'
+import { type ErrorCode, MillpondError } from '../../values/errors.ts'
+import { safeText } from '../../values/safe-error.ts'
 
 const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 

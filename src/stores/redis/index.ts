@@ -13,7 +13,7 @@
  *
  * The path of a call: here → operations/, a file per group → connection/calls.ts → contract/redis/*.lua.
  */
-import '../../runtime.ts'
+import '../../values/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { held } from '../held.ts'
 import { Calls } from './connection/calls.ts'

@@ -4,7 +4,7 @@
  * here may be out of date: a push to a queue that has been removed stores nothing, and says so (contract/redis/unregister.lua).
  */
 import { randomUUID } from 'node:crypto'
-import { MillpondError } from '../../errors.ts'
+import { MillpondError } from '../../values/errors.ts'
 import type { Calls } from './connection/calls.ts'
 import { Partition } from './partition.ts'
 import type { Settings } from './settings.ts'

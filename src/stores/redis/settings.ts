@@ -1,9 +1,9 @@
 /** From the store's URL and options to what the client and the store are made with. */
 import type { Cluster, Redis } from 'ioredis'
-import { kindOf, shown } from '../../duration.ts'
-import { MillpondError } from '../../errors.ts'
-import { shownName } from '../../options.ts'
 import type { StoreOptions } from '../../store.ts'
+import { kindOf, shown } from '../../values/duration.ts'
+import { MillpondError } from '../../values/errors.ts'
+import { shownName } from '../../values/options.ts'
 import { credential, serverUrl } from '../url.ts'
 
 export type Client = Redis | Cluster

@@ -2,8 +2,8 @@
  * What SQLite's result codes mean for our caller. Used in the thread and on connections of the caller's;
  * between the two threads an error travels as plain data, since a clone would lose its class and code.
  */
-import { type ErrorCode, MillpondError } from '../../errors.ts'
-import { safeText } from '../../safe-error.ts'
+import { type ErrorCode, MillpondError } from '../../values/errors.ts'
+import { safeText } from '../../values/safe-error.ts'
 
 export interface WireError {
   code: ErrorCode

@@ -11,7 +11,7 @@
  * A thread owns the connection, so that the event loop never waits for the disk. The path of a call: here →
  * `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` → `operations/` → the SQL of contract/sqlite/.
  */
-import '../../runtime.ts'
+import '../../values/runtime.ts'
 import type { HoldOutcome, OpenStore } from '../../store.ts'
 import { ThreadClient } from './connection/client.ts'
 import { settingsOf } from './settings.ts'

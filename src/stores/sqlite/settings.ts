@@ -1,9 +1,9 @@
 /** From the store's URL and options to what the thread is started with. */
 import { isAbsolute, resolve } from 'node:path'
-import { shown } from '../../duration.ts'
-import { MillpondError } from '../../errors.ts'
-import { shownName } from '../../options.ts'
 import type { StoreOptions } from '../../store.ts'
+import { shown } from '../../values/duration.ts'
+import { MillpondError } from '../../values/errors.ts'
+import { shownName } from '../../values/options.ts'
 
 export interface Settings {
   /** Absolute. */

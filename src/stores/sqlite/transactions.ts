@@ -4,8 +4,9 @@
  * A handler's transaction lives on the thread's connection, begins with its first query, and shuts out every other writer
  * until it ends. One that is never used costs nothing: its completion goes with the others.
  */
-import { MillpondError } from '../../errors.ts'
+
 import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../../store.ts'
+import { MillpondError } from '../../values/errors.ts'
 import { checkStatement } from '../statement.ts'
 import { pushWithCaller } from './connection/caller-transaction.ts'
 import type { ThreadClient } from './connection/client.ts'

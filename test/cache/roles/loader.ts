@@ -1,5 +1,5 @@
 /** `loader.ts URL PREFIX`: a process with a cached function whose loader answers when the test says so. It ends with the test. */
-import { Cache } from '../../../src/cache.ts'
+import { Cache } from '../../../src/cache/index.ts'
 
 const [url = '', prefix = ''] = process.argv.slice(2)
 const say = (text: string) => void process.send?.(text)

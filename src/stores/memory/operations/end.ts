@@ -1,5 +1,5 @@
-import { delayAfter } from '../../../backoff.ts'
 import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import { delayAfter } from '../../../values/backoff.ts'
 import { copyEncoded, copyError } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 

@@ -7,7 +7,7 @@
  * - Drizzle: the `tx` of `db.transaction(async (tx) => …)`
  * - any function `(text, params) => rows`, or `=> { rows }`
  */
-import { MillpondError } from '../../../errors.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { isRow, type Query, type Row, rowsOf } from './database.ts'
 
 type Call = (...args: unknown[]) => unknown

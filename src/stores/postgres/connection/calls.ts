@@ -3,7 +3,7 @@
  * foreign errors into ours. Counts the calls under way, so that closing waits for them.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MillpondError } from '../../../errors.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { isLost, isUndone, toMillpondError } from '../errors.ts'
 import { type Database, type Row, scriptInside } from './database.ts'
 

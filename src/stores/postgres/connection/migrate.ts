@@ -6,7 +6,7 @@
  * text differs, so that a fix needs no migration; a newer version's functions have a newer migration beside them, and stay.
  */
 import { createHash } from 'node:crypto'
-import { MillpondError } from '../../../errors.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { CONTRACT } from '../contract.ts'
 import { stateOf } from '../errors.ts'
 import type { Database, Row, Session } from './database.ts'

@@ -5,7 +5,7 @@
  * is lost is told of at once. With postgres.js they share the pool, and a lost connection is noticed by the call that fails.
  */
 import { EventEmitter } from 'node:events'
-import { MillpondError } from '../../../errors.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { isLost } from '../errors.ts'
 import { type Settings, settingsOf } from '../settings.ts'
 import { type Query, readOnly, rowsOf } from './database.ts'

@@ -1,5 +1,5 @@
 /** Look-ups: find and list. */
-import { Gather } from '../../../gather.ts'
+import { Batcher } from '../../../batch/batcher.ts'
 import type { JobRecord, JobState, ListRequest } from '../../../store.ts'
 import type { Context } from '../context.ts'
 import { plainArray, recordFrom } from '../wire.ts'
@@ -9,7 +9,7 @@ const MAX_IDS_PER_CALL = 500
 
 /** Look-ups that are asked for in one turn, or while one is under way, go in one call: a pond that waits for many jobs asks for each. */
 export function find({ calls, notifier }: Context): (ids: readonly string[]) => Promise<(JobRecord | null)[]> {
-  const turn = new Gather<readonly string[], (JobRecord | null)[]>(
+  const turn = new Batcher<readonly string[], (JobRecord | null)[]>(
     async (lookUps) => {
       const wanted = [...new Set(lookUps.flat())]
       const found = await calls.answersEvenClosing('find($1, $2)', [plainArray(wanted), notifier.listener])

@@ -2,7 +2,7 @@
  * Pushes that are made in one turn go in one call, in the order in which they were made: on several connections they would
  * overtake each other, and places, keys and the last room in a queue would go to whichever came first by chance.
  */
-import { Gather } from '../../../gather.ts'
+import { Batcher } from '../../../batch/batcher.ts'
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import type { Context } from '../context.ts'
 import { jobsText, orNull, outcomeFrom, textArray, texts } from '../wire.ts'
@@ -10,7 +10,7 @@ import { jobsText, orNull, outcomeFrom, textArray, texts } from '../wire.ts'
 const UNLIMITED = Number.POSITIVE_INFINITY
 
 export function push({ calls, notifier }: Context): (jobs: readonly NewJob[]) => Promise<PushOutcome[]> {
-  const turn = new Gather<readonly NewJob[], PushOutcome[]>(
+  const turn = new Batcher<readonly NewJob[], PushOutcome[]>(
     async (pushes) => {
       const outcomes = await pushAll(pushes.flat())
       let from = 0

@@ -10,8 +10,8 @@
  * of a repetition. A connection that owes an answer at a deadline is replaced: nothing else tells that a server has stopped without a word.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { MillpondError } from '../../../errors.ts'
-import { KeyedBatcher } from '../../../keyed-batcher.ts'
+import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../errors.ts'
 import type { Client, Settings } from '../settings.ts'
 import { replaceConnection } from './client.ts'

@@ -1,7 +1,7 @@
 /** Makes connections to Redis, as the store needs them, and replaces those on which the server has fallen silent. */
 import type { Redis } from 'ioredis'
-import { MillpondError } from '../../../errors.ts'
-import { safeText } from '../../../safe-error.ts'
+import { MillpondError } from '../../../values/errors.ts'
+import { safeText } from '../../../values/safe-error.ts'
 import { loadIoredis } from '../../driver.ts'
 import { isTlsError } from '../../tls.ts'
 import type { Client, Settings } from '../settings.ts'

@@ -1,5 +1,5 @@
 /** Checks that the server is one that keeps what it is given. */
-import { MillpondError } from '../../../errors.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Client } from '../settings.ts'
 

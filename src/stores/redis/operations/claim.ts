@@ -5,8 +5,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { isMillpondError } from '../../../errors.ts'
 import type { Claimed, ClaimedJob, ClaimRequest } from '../../../store.ts'
+import { isMillpondError } from '../../../values/errors.ts'
 import { ask, type Context, type DoubtfulClaim } from '../context.ts'
 import { Failures } from '../failures.ts'
 import type { Partition } from '../partition.ts'

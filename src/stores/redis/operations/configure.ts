@@ -1,8 +1,8 @@
 /** A queue's settings, on all of its partitions. */
 import { isDeepStrictEqual } from 'node:util'
-import { DEFAULT_BACKOFF } from '../../../backoff.ts'
-import { MillpondError } from '../../../errors.ts'
 import { type QueueSettings, setsNothing } from '../../../store.ts'
+import { DEFAULT_BACKOFF } from '../../../values/backoff.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { ask, type Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { pack } from '../wire.ts'

@@ -2,8 +2,9 @@
  * Looks at jobs: `find` by id, `list` by state. An id says nothing of its queue: of jobs that were pushed here a while ago it is remembered, for
  * others all partitions of a hash tag are asked in one call, so that a look-up is at most `BUCKETS` calls for any number of queues.
  */
-import { MillpondError } from '../../../errors.ts'
+
 import { JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { ask, askEach, type Context, chunks, MAX_ITEMS_PER_CALL } from '../context.ts'
 import { Failures } from '../failures.ts'
 import type { Partition } from '../partition.ts'

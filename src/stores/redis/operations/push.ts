@@ -1,6 +1,7 @@
 /** Pushes: each job to its queue's partition, all in one round trip. */
-import { MillpondError, storeError } from '../../../errors.ts'
+
 import type { NewJob, PushOutcome } from '../../../store.ts'
+import { MillpondError, storeError } from '../../../values/errors.ts'
 import { ask, askEach, type Context } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
 import { encodedBytes, idsBytes, idText } from '../wire.ts'

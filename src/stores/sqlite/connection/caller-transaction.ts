@@ -3,8 +3,8 @@
  * caller's data, or not at all. This runs on the caller's thread, as the connection can be used nowhere else.
  */
 import { realpathSync } from 'node:fs'
-import { MillpondError } from '../../../errors.ts'
 import type { NewJob } from '../../../store.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { IdleQueues } from '../../idle.ts'
 import { toMillpondError } from '../errors.ts'
 import { pushWithin } from '../operations/push.ts'

@@ -1,7 +1,7 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
-import { MillpondError } from '../../../errors.ts'
 import type { Bell, Hold } from '../../../store.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
 import type { Call, Inputs, Outputs, RequestOf, ThreadMessage } from './requests.ts'

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { MillpondError } from '../../../errors.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { CONTRACT } from '../contract.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'

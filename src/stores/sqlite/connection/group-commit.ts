@@ -11,8 +11,8 @@
  * so that its error stays its own.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { MillpondError } from '../../../errors.ts'
-import { safeText } from '../../../safe-error.ts'
+import { MillpondError } from '../../../values/errors.ts'
+import { safeText } from '../../../values/safe-error.ts'
 import { IdleQueues } from '../../idle.ts'
 import { toWire } from '../errors.ts'
 import type { Context } from '../operations/context.ts'

@@ -1,6 +1,6 @@
 /** A statement of a handler's own, inside its transaction. */
 import type { DatabaseSync } from 'node:sqlite'
-import { MillpondError } from '../../../errors.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import type { Row, Value } from './values.ts'
 
 export function query(db: DatabaseSync, text: string, params: readonly Value[]): Row[] {

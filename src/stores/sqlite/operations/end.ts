@@ -1,5 +1,5 @@
-import { delayAfter } from '../../../backoff.ts'
 import type { BackoffPolicy, Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom, text } from '../connection/values.ts'
 import type { CompletionList } from '../wire.ts'
 import type { Context } from './context.ts'

@@ -1,0 +1,232 @@
+/**
+ * The one batcher (group commit). An item that comes while a call may be made goes out at the end of the turn, with whatever else came in
+ * it; items that come while all calls that are allowed at once are under way wait for one to end and go together. So
+ * grouping never adds latency, unless `within` asks for it.
+ */
+import { type Linked, LinkedList } from '../values/linked-list.ts'
+
+/** In the list of those that wait until it is sent or leaves. */
+interface Entry<In, Out> extends Linked<Entry<In, Out>> {
+  item: In
+  bytes: number
+  /** When it came, by `performance.now()`; 0 where nobody asks. */
+  at: number
+  resolve: (out: Out) => void
+  reject: (error: unknown) => void
+}
+
+export interface BatcherLimits {
+  /** Most items in a call. */
+  items: number
+  /** Most bytes in a call; a single larger item goes alone. */
+  bytes: number
+  /** Most calls under way at once. 1 unless given. */
+  calls?: number
+  /** How long, in ms, an item may wait for others to fill the call. 0 unless given: not at all. */
+  within?: number
+  /**
+   * Whoever is called works while we prepare the next call, and keeps the order of calls: then one more call may be made while the
+   * others are under way, once enough wait for it, and what could go in one large call goes in two, a turn of the event loop apart.
+   * Else both sides would take turns in waiting for each other.
+   */
+  overlap?: boolean
+  /** Ms after which items go although all calls are under way: one that gets no answer must not use up the time of those behind it. Never unless given. */
+  patience?: number
+}
+
+/** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
+const MIN_OVERLAPPING_ITEMS = 16
+
+export class Batcher<In, Out> {
+  readonly #send: (items: In[]) => Promise<readonly (Out | Error)[]>
+  readonly #items: number
+  readonly #bytes: number
+  readonly #calls: number
+  readonly #within: number
+  readonly #overlap: boolean
+  readonly #patience: number | undefined
+  readonly #waiting = new LinkedList<Entry<In, Out>>()
+  #waitingBytes = 0
+  #underWay = 0
+  #planned = false
+  #timer: NodeJS.Timeout | undefined
+  #impatience: NodeJS.Timeout | undefined
+  #idle: (() => void)[] = []
+
+  /** @param send answers with one outcome an item, in their order: an Error rejects that item alone. Must not throw but by rejecting. */
+  constructor(send: (items: In[]) => Promise<readonly (Out | Error)[]>, limits: BatcherLimits) {
+    this.#send = send
+    this.#items = limits.items
+    this.#bytes = limits.bytes
+    this.#calls = limits.calls ?? 1
+    this.#within = limits.within ?? 0
+    this.#overlap = limits.overlap ?? false
+    this.#patience = limits.patience
+  }
+
+  /** How many items wait for their call. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /** How many calls are under way. */
+  get underWay(): number {
+    return this.#underWay
+  }
+
+  /**
+   * Settles with the item's own outcome, or with the error of the call that carried it.
+   * @param signal rejects with its reason when it is aborted; an item whose call was not made yet is then not sent
+   */
+  add(item: In, bytes: number, signal?: AbortSignal): Promise<Out> {
+    return new Promise((resolve, reject) => {
+      const at = this.#within === 0 ? 0 : performance.now()
+      const entry: Entry<In, Out> = { item, bytes, at, resolve, reject, prev: null, next: null, list: null }
+      if (signal !== undefined) this.#leaveOn(signal, entry)
+      this.#waiting.append(entry)
+      this.#waitingBytes += bytes
+      if (this.#planned) return
+      if (this.#mayCall()) this.#plan()
+      else this.#waitPatiently()
+    })
+  }
+
+  /** Resolves when everything added so far is settled. */
+  flushed(): Promise<void> {
+    if (this.#underWay === 0 && this.waiting === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  #mayCall(): boolean {
+    return (
+      this.#underWay < this.#calls ||
+      (this.#overlap && this.#underWay === this.#calls && this.waiting >= MIN_OVERLAPPING_ITEMS)
+    )
+  }
+
+  #waitPatiently(): void {
+    if (this.#patience === undefined || this.#impatience !== undefined) return
+    this.#impatience = setTimeout(() => {
+      this.#impatience = undefined
+      if (this.waiting > 0 && !this.#planned) this.#planNow()
+    }, this.#patience)
+  }
+
+  /** Makes sure that the next call is made: at the end of this turn, or when `within` is over. */
+  #plan(): void {
+    if (this.#within > 0 && !this.#full()) {
+      if (this.#timer !== undefined) return
+      const rest = (this.#waiting.first?.at ?? 0) + this.#within - performance.now()
+      if (rest > 0) {
+        this.#timer = setTimeout(() => {
+          this.#timer = undefined
+          if (!this.#planned && this.#mayCall()) this.#planNow()
+        }, Math.ceil(rest))
+        return
+      }
+    }
+    this.#planNow()
+  }
+
+  #planNow(): void {
+    this.#planned = true
+    atEndOfTurn(() => this.#write())
+  }
+
+  /** When what was just sent is on its way. */
+  #planLater(): void {
+    this.#planned = true
+    setImmediate(() => this.#write())
+  }
+
+  #full(): boolean {
+    return this.waiting >= this.#items || this.#waitingBytes >= this.#bytes
+  }
+
+  #write(): void {
+    this.#planned = false
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#call(this.#take())
+    if (this.waiting > 0) {
+      if (!this.#mayCall()) this.#waitPatiently()
+      else if (this.#overlap) this.#planLater()
+      else this.#plan()
+    }
+    if (this.#underWay === 0 && this.waiting === 0) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  #call(batch: Entry<In, Out>[]): void {
+    if (batch.length === 0) return
+    this.#underWay++
+    this.#send(batch.map((entry) => entry.item)).then(
+      (outs) => {
+        this.#underWay--
+        for (const [index, entry] of batch.entries()) {
+          const out = outs[index]
+          if (out instanceof Error) entry.reject(out)
+          else entry.resolve(out as Out)
+        }
+        this.#next()
+      },
+      (error: unknown) => {
+        this.#underWay--
+        for (const entry of batch) entry.reject(error)
+        this.#next()
+      },
+    )
+  }
+
+  #next(): void {
+    // Those who were just answered often have more at once, so the next call waits for the end of the turn as well.
+    if (this.#planned) return
+    if (this.waiting > 0 && this.#mayCall()) this.#plan()
+    else if (this.waiting === 0 && this.#idle.length > 0) this.#planNow()
+  }
+
+  #take(): Entry<In, Out>[] {
+    const { waiting } = this
+    const inTwo = this.#overlap && this.#underWay === 0 && waiting >= 2 * MIN_OVERLAPPING_ITEMS
+    const most = Math.min(this.#items, inTwo ? Math.ceil(waiting / 2) : waiting)
+    const taken: Entry<In, Out>[] = []
+    let bytes = 0
+    for (let entry = this.#waiting.first; entry !== null && taken.length < most; entry = this.#waiting.first) {
+      if (taken.length > 0 && bytes + entry.bytes > this.#bytes) break
+      this.#remove(entry)
+      bytes += entry.bytes
+      taken.push(entry)
+    }
+    return taken
+  }
+
+  #remove(entry: Entry<In, Out>): void {
+    this.#waiting.remove(entry)
+    this.#waitingBytes -= entry.bytes
+  }
+
+  #leaveOn(signal: AbortSignal, entry: Entry<In, Out>): void {
+    const { resolve, reject } = entry
+    const leave = () => {
+      reject(signal.reason)
+      if (entry.list === null) return
+      this.#remove(entry)
+      // `flushed` is told at the end of the turn, even if nothing is left to be sent.
+      if (this.#idle.length > 0 && this.waiting === 0 && !this.#planned && this.#underWay === 0) this.#planNow()
+    }
+    signal.addEventListener('abort', leave, { once: true })
+    entry.resolve = (out) => {
+      signal.removeEventListener('abort', leave)
+      resolve(out)
+    }
+    entry.reject = (error) => {
+      signal.removeEventListener('abort', leave)
+      reject(error)
+    }
+  }
+}
+
+/** Runs once all promise reactions that are ready now have run, and before any I/O. */
+export function atEndOfTurn(run: () => void): void {
+  // A tick asked for from a microtask runs when no microtask is left; asked for elsewhere it would run before them.
+  queueMicrotask(() => process.nextTick(run))
+}

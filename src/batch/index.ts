@@ -1,0 +1,126 @@
+/** Many calls, each with one item, made as few calls with many: group commit for any backend. The grouping is `batch/batcher.ts`. */
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkOptions, isFunction, isInteger, isSignal } from '../values/options.ts'
+import { Batcher } from './batcher.ts'
+
+export interface BatchOptions<In> {
+  /** Most items in a group. 500 unless given. */
+  max?: number
+  /** How long a call may wait for others to fill its group. 0 unless given: not at all. */
+  within?: Duration
+  /** How many groups may be under way at once. 1 unless given: whatever comes during one forms the next. */
+  concurrency?: number
+  /** Most bytes in a group, by `size`; a single larger item goes alone. Without a limit unless given. */
+  bytes?: number
+  /** The size of an item in bytes. Given if `bytes` is, and only then. */
+  size?: (item: In) => number
+}
+
+export interface BatchCallOptions {
+  /** Rejects the call with its reason when aborted. If its group was not sent yet, the item is taken out of it. */
+  signal?: AbortSignal
+}
+
+export interface BatchStats {
+  /** Calls whose group was not sent yet. */
+  waiting: number
+  /** Groups under way. */
+  underWay: number
+  /** Groups sent so far, and the items in them. */
+  groups: number
+  items: number
+}
+
+export interface Batched<In, Out> {
+  /**
+   * Settles with what the function answered for this item.
+   * @throws InvalidOption, BatchMismatch, what the function threw or answered for this item, and the reason of `signal`
+   */
+  (item: In, options?: BatchCallOptions): Promise<Out>
+  /** Resolves when nothing waits and nothing is under way. */
+  flushed(): Promise<void>
+  stats(): BatchStats
+}
+
+/** Answers with an array as long as `items` and in its order. An Error in it rejects that item's caller alone. */
+export type BatchFunction<In, Out> = (items: In[]) => PromiseLike<readonly (Out | Error)[]> | readonly (Out | Error)[]
+
+/**
+ * Groups calls. One that comes when no group is under way is sent at the end of the event loop's turn, with whatever else
+ * came in it; calls that come meanwhile form the next group. So nobody waits without need.
+ * @throws InvalidOption
+ * @example
+ * const loadUser = batch((ids: number[]) => usersInOrder(ids), { max: 500 })
+ * const user = await loadUser(7)
+ */
+export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions<In> = {}): Batched<In, Out> {
+  const { limits, size } = checked(fn, options)
+  const sent = { groups: 0, items: 0 }
+  const gather = new Batcher<In, Out>(async (items) => {
+    const { length } = items
+    sent.groups++
+    sent.items += length
+    const answers = await fn(items)
+    // The number is that of before the call, which got the array itself and may have changed it.
+    if (Array.isArray(answers) && answers.length === length) return answers
+    const got = Array.isArray(answers) ? `an array of ${answers.length}` : kindOf(answers)
+    throw new MillpondError(
+      'BatchMismatch',
+      `batch: the function must answer with an array of one element for each of its ${length} items; got ${got}`,
+    )
+  }, limits)
+  // Not async: the promise of the gathering is the caller's own, without another around it.
+  const call = (item: In, callOptions?: BatchCallOptions): Promise<Out> => {
+    try {
+      const signal = callOptions === undefined ? undefined : signalOf(callOptions)
+      signal?.throwIfAborted()
+      return gather.add(item, size === undefined ? 0 : sizeOf(item, size), signal)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+  return Object.assign(call, {
+    flushed: () => gather.flushed(),
+    stats: () => ({ waiting: gather.waiting, underWay: gather.underWay, ...sent }),
+  })
+}
+
+function checked<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions<In>) {
+  const verdict = isFunction(fn)
+  if (verdict !== true) throw new MillpondError('InvalidOption', `batch takes ${verdict} first; got ${kindOf(fn)}`)
+  const given = checkOptions(
+    options,
+    {
+      max: isInteger(1, 1_000_000),
+      within: (value) => milliseconds(value, 'within', 0, LONGEST_TIMER) >= 0,
+      concurrency: isInteger(1, 10_000),
+      bytes: isInteger(1, Number.MAX_SAFE_INTEGER),
+      size: isFunction,
+    },
+    'batch',
+  )
+  if ((given.bytes === undefined) !== (given.size === undefined)) {
+    throw new MillpondError('InvalidOption', 'batch: bytes and size go together; give both or neither')
+  }
+  const limits = {
+    items: given.max ?? 500,
+    bytes: given.bytes ?? Number.POSITIVE_INFINITY,
+    calls: given.concurrency ?? 1,
+    within: milliseconds(given.within ?? 0, 'within'),
+  }
+  return { limits, size: given.size }
+}
+
+function sizeOf<In>(item: In, size: (item: In) => number): number {
+  const bytes = size(item)
+  if (typeof bytes === 'number' && bytes >= 0 && bytes < Number.POSITIVE_INFINITY) return bytes
+  throw new MillpondError(
+    'InvalidOption',
+    `batch: size must answer with a number of bytes; got ${typeof bytes === 'number' ? bytes : kindOf(bytes)}`,
+  )
+}
+
+function signalOf(options: BatchCallOptions): AbortSignal | undefined {
+  return checkOptions(options, { signal: isSignal }, 'a call of a batch').signal
+}

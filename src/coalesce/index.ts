@@ -1,0 +1,206 @@
+/** Many identical calls in flight become one, whose answer everyone gets. The flights are in `coalesce/`. */
+
+import type { Millpond } from '../pond/millpond.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkOptions, isFunction, isInteger, isSignal } from '../values/options.ts'
+import { type FlightCounts, Flights } from './flights.ts'
+import { SharedFlights } from './shared-flights.ts'
+import { TtlMap } from './ttl-map.ts'
+
+const NAME = /^[A-Za-z0-9_\-.:/]{1,100}$/
+
+export interface CoalesceOptions<In, Out> {
+  /** Which calls are identical: those of the same text. It must hold all that the answer depends on, the user too if that is so. */
+  key: (input: In) => string
+  /** How long a flight may take. `'30s'` unless given; at least 1 ms. */
+  timeout?: Duration
+  /**
+   * For how long an answer is reused after its flight. 0 unless given: not at all. Errors are never reused. An answer that is asked
+   * for late in that time is renewed ahead, so that a steady stream of callers never waits.
+   */
+  ttl?: Duration
+  /** Most answers kept for reuse; beyond it the oldest goes. 1,000 unless given. */
+  maxEntries?: number
+  /** Makes each caller's own copy of the answer, `structuredClone` say. Without it all callers get the same object. */
+  copy?: (value: Out) => Out
+  /**
+   * Processes that share this pond's store make one call between them. Input and answer then travel through the store, as
+   * payloads and results do. Any of the processes may make the call, until its pond closes.
+   */
+  shared?: Millpond
+  /** With `shared`: what tells this function from others, the same in every process. 1–100 characters of a queue's name. */
+  name?: string
+}
+
+export interface CoalesceCallOptions {
+  /** Lets this caller leave: rejects with its reason. The flight goes on for the others, and is aborted when nobody is left. */
+  signal?: AbortSignal
+}
+
+/** What the function gets beside its input. */
+export interface FlightContext {
+  /**
+   * Aborted when everyone who waited has left (`AbortError`), or the time limit is over (`TimedOut`). With `shared`, when everyone
+   * has left the process where the flight began, or the call was lost to another process: the reason is then that of a job.
+   */
+  signal: AbortSignal
+}
+
+export interface CoalesceStats extends FlightCounts {
+  /** Calls of the function that this process has made. With `shared` another process may have made the call of a flight, or this one for others. */
+  calls: number
+  /** Callers who got an answer that was kept. */
+  reused: number
+  /** Flights under way. */
+  underWay: number
+  /** Answers kept. */
+  kept: number
+}
+
+export interface Coalesced<In, Out> {
+  /** @throws InvalidOption, TimedOut, what the function throws, and the reason of `signal` */
+  (input: In, options?: CoalesceCallOptions): Promise<Out>
+  /**
+   * Forgets the answer kept for the key. A flight under way still answers those who wait for it, but nobody who comes after,
+   * and its answer is not kept.
+   * @throws InvalidOption
+   */
+  clear(key: string): void
+  /** The same for every key. */
+  clearAll(): void
+  stats(): CoalesceStats
+}
+
+export type CoalesceFunction<In, Out> = (input: In, context: FlightContext) => Out | PromiseLike<Out>
+
+/** An answer that is kept. The promise is handed out as it is, so that a hit makes none. */
+interface Answer<Out> {
+  promise: Promise<Out>
+  /** From when on whoever asks has it renewed, by `performance.now()`: about two flights before it is over, at most half its time. */
+  renewAt: number
+}
+
+/**
+ * Makes one call of all that come with the same key while it is under way. An error goes to everyone who waits and is never kept.
+ * @throws InvalidOption
+ * @example
+ * const getHeaders = coalesce(fetchHeaders, { key: (request) => request.url })
+ * const headers = await getHeaders(request, { signal })
+ */
+export function coalesce<In = void, Out = unknown>(
+  fn: CoalesceFunction<In, Out>,
+  options: CoalesceOptions<In, Out>,
+): Coalesced<In, Out> {
+  const { key: keyOf, copy, timeout, ttl, maxEntries, shared } = checked(fn, options)
+  const kept = ttl === 0 ? undefined : new TtlMap<Answer<Out>>({ ttl, entries: maxEntries })
+  const keep = (key: string, value: Out, took: number): void => {
+    const promise = Promise.resolve<Promise<Out> | Out>(value)
+    kept?.put(key, { promise, renewAt: performance.now() + Math.max(ttl / 2, ttl - 2 * took) })
+  }
+  const flights = new Flights<Out>(timeout, kept && keep)
+  const elsewhere = shared && new SharedFlights<In, Out>(shared.pond, { name: shared.name, timeout, fn })
+  let reused = 0
+
+  const join = (key: string, input: In, signal?: AbortSignal): Promise<Out> => {
+    const run = (aborted: AbortSignal) => elsewhere?.get(key, input, aborted) ?? fn(input, { signal: aborted })
+    return flights.join(key, run, signal)
+  }
+  const renew = (key: string, input: In, answer: Answer<Out>): void => {
+    // Once: if it fails, the next call is made when the answer is over, as without renewing.
+    answer.renewAt = Number.POSITIVE_INFINITY
+    join(key, input).catch(() => {})
+  }
+
+  // Not async: callers who cannot leave share the flight's own promise, a thousand as cheaply as one.
+  const call = (input: In, callOptions?: CoalesceCallOptions): Promise<Out> => {
+    try {
+      const signal = callOptions === undefined ? undefined : signalOf(callOptions)
+      signal?.throwIfAborted()
+      const key = checkKey(keyOf(input))
+      const there = kept?.get(key)
+      if (there !== undefined) {
+        reused++
+        if (there.renewAt <= performance.now()) renew(key, input, there)
+      }
+      const answer = there?.promise ?? join(key, input, signal)
+      return copy === undefined ? answer : answer.then(copy)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+  return Object.assign(call, {
+    clear: (key: string) => {
+      checkKey(key)
+      kept?.delete(key)
+      flights.clear(key)
+      elsewhere?.clear(key)
+    },
+    clearAll: () => {
+      kept?.clear()
+      flights.clearAll()
+      elsewhere?.clearAll()
+    },
+    stats: () => ({
+      ...flights.counts,
+      calls: elsewhere?.calls ?? flights.counts.flights,
+      reused,
+      underWay: flights.size,
+      kept: kept?.size ?? 0,
+    }),
+  })
+}
+
+function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOptions<In, Out>) {
+  const verdict = isFunction(fn)
+  if (verdict !== true) throw new MillpondError('InvalidOption', `coalesce takes ${verdict} first; got ${kindOf(fn)}`)
+  const { key, copy, timeout, ttl, maxEntries, shared, name } = checkOptions<CoalesceOptions<In, Out>>(
+    options,
+    {
+      key: isFunction,
+      timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
+      ttl: (value) => milliseconds(value, 'ttl', 0, LONGEST_TIMER) >= 0,
+      maxEntries: isInteger(1, 10_000_000),
+      copy: isFunction,
+      shared: (value) => isPond(value) || 'a pond, as Millpond.open resolves to',
+      name: (value) =>
+        (typeof value === 'string' && NAME.test(value)) || 'made of 1 to 100 of the characters A–Z a–z 0–9 _ - . : /',
+    },
+    'coalesce',
+    ['key'],
+  )
+  if ((shared === undefined) !== (name === undefined)) {
+    throw new MillpondError(
+      'InvalidOption',
+      'coalesce: `shared` and `name` come together: a name tells shared functions apart',
+    )
+  }
+  return {
+    key,
+    copy,
+    shared: shared !== undefined && name !== undefined ? { pond: shared, name } : undefined,
+    timeout: milliseconds(timeout ?? '30s', 'timeout'),
+    ttl: milliseconds(ttl ?? 0, 'ttl'),
+    maxEntries: maxEntries ?? 1000,
+  }
+}
+
+/** Not `instanceof`, which would bring the queue and every store into a bundle that only coalesces. */
+function isPond(value: unknown): value is Millpond {
+  const methods: readonly (keyof Millpond)[] = ['queue', 'result', 'cancel']
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    methods.every((name) => isFunction(Reflect.get(value, name)) === true)
+  )
+}
+
+/** A key that is not a text, `undefined` above all, would make calls share that have nothing in common. */
+function checkKey(key: unknown): string {
+  if (typeof key === 'string') return key
+  throw new MillpondError('InvalidOption', `coalesce: a key must be a text; got ${kindOf(key)}`)
+}
+
+function signalOf(options: CoalesceCallOptions): AbortSignal | undefined {
+  return checkOptions(options, { signal: isSignal }, 'a coalesced call').signal
+}

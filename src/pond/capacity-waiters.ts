@@ -1,0 +1,170 @@
+/**
+ * Pushes to queues opened with `whenFull: 'wait'`. Each queue has a line, first come, first served: a push joins its end, and only its head
+ * is ever tried. So no push is overtaken, and freed capacity goes to the longest waiter.
+ *
+ *   idle ──push──► trying ──all stored──► idle
+ *                  │    ▲
+ *                  full └─ a bell, or a second has passed ── blocked
+ *
+ * Pushes that come while a try is under way wait for the next one.
+ */
+
+import { atEndOfTurn } from '../batch/batcher.ts'
+import type { NewJob, PushOutcome, Store } from '../store.ts'
+import { MillpondError } from '../values/errors.ts'
+import { batches, MAX_PUSH } from './push.ts'
+
+/** In milliseconds. */
+const POLL = 1000
+/** Jobs tried at first when there may be capacity again; twice as many as long as all are stored. */
+const FIRST_TRY = 16
+
+interface Waiter extends PromiseWithResolvers<PushOutcome> {
+  job: NewJob
+  call: object | undefined
+  /** `onFull` was called for it. */
+  told: boolean
+}
+
+interface Line {
+  waiters: Waiter[]
+  trying: boolean
+  /** A bell has rung since the try under way began. */
+  rung: boolean
+}
+
+export class CapacityWaiters {
+  readonly #store: Store
+  readonly #lines = new Map<string, Line>()
+  readonly #listen: () => void
+  readonly #onFull: (queue: string) => void
+  #listening = false
+  /** Not unref'd: somebody waits to push. */
+  #poll: NodeJS.Timeout | undefined
+  #closed = false
+  #idle: (() => void)[] = []
+
+  /**
+   * @param listen asks for bells, from now until the pond closes
+   * @param onFull called once for each push that has to wait
+   */
+  constructor(store: Store, listen: () => void, onFull: (queue: string) => void) {
+    this.#store = store
+    this.#listen = listen
+    this.#onFull = onFull
+  }
+
+  /** Some queue will wait for capacity. */
+  listen(): void {
+    if (this.#listening) return
+    this.#listening = true
+    this.#listen()
+  }
+
+  /**
+   * Resolves once it is stored, never to `full`.
+   * @param call the same for all jobs of one call: once one of them has failed, none after it is stored
+   * @throws Closed once it would have to wait, and the store's own
+   */
+  push(job: NewJob, call?: object): Promise<PushOutcome> {
+    const { queue } = job
+    const line = this.#lines.get(queue) ?? { waiters: [], trying: false, rung: false }
+    this.#lines.set(queue, line)
+    const waiter: Waiter = { job, call, told: false, ...Promise.withResolvers<PushOutcome>() }
+    line.waiters.push(waiter)
+    // A line that is not being tried and had somebody in it is blocked.
+    if (!line.trying && line.waiters.length === 1) this.#try(queue, line, MAX_PUSH.items)
+    else if (!line.trying) this.#tell(queue, waiter)
+    return waiter.promise
+  }
+
+  /** A bell: the queue may have capacity. */
+  rung(queue: string): void {
+    const line = this.#lines.get(queue)
+    if (line === undefined) return
+    line.rung = true
+    if (!line.trying) this.#try(queue, line, FIRST_TRY)
+  }
+
+  /** Rejects blocked pushes with `Closed`. Resolves when the tries under way are over. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#poll)
+    for (const [queue, line] of this.#lines) if (!line.trying) this.#remove(queue, line)
+    if (this.#lines.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+  }
+
+  #try(queue: string, line: Line, most: number): void {
+    line.trying = true
+    atEndOfTurn(() => void this.#tryNow(queue, line, most))
+  }
+
+  async #tryNow(queue: string, line: Line, most: number): Promise<void> {
+    const head = headOf(line.waiters, most)
+    line.rung = false
+    let next = most * 2
+    try {
+      const outcomes = await this.#store.push(head.map(({ job }) => job))
+      const full = head.filter((_, index) => (outcomes[index]?.status ?? 'full') === 'full')
+      for (const [index, { resolve }] of head.entries()) {
+        const outcome = outcomes[index]
+        if (outcome !== undefined && outcome.status !== 'full') resolve(outcome)
+      }
+      line.waiters.splice(0, head.length, ...full)
+      if (full.length > 0 && !line.rung) {
+        this.#block(queue, line)
+        return
+      }
+      if (full.length > 0) next = FIRST_TRY
+    } catch (error) {
+      const failed = new Set<object | undefined>([...head, ...head.map(({ call }) => call)])
+      failed.delete(undefined)
+      line.waiters = line.waiters.filter((waiter) => {
+        if (!failed.has(waiter) && !failed.has(waiter.call)) return true
+        waiter.reject(error)
+        return false
+      })
+      next = most
+    }
+    if (line.waiters.length > 0) this.#try(queue, line, next)
+    else this.#remove(queue, line)
+  }
+
+  #block(queue: string, line: Line): void {
+    line.trying = false
+    if (this.#closed) {
+      this.#remove(queue, line)
+      return
+    }
+    for (const waiter of line.waiters) this.#tell(queue, waiter)
+    this.#poll ??= setInterval(() => {
+      for (const name of [...this.#lines.keys()]) this.rung(name)
+    }, POLL)
+  }
+
+  #tell(queue: string, waiter: Waiter): void {
+    if (!waiter.told) this.#onFull(queue)
+    waiter.told = true
+  }
+
+  /** Pushes that are still in the line have waited in vain. */
+  #remove(queue: string, line: Line): void {
+    this.#lines.delete(queue)
+    for (const { reject } of line.waiters) reject(closed())
+    if (this.#lines.size > 0) return
+    clearInterval(this.#poll)
+    this.#poll = undefined
+    for (const resolve of this.#idle.splice(0)) resolve()
+  }
+}
+
+/** As many from the first as one call carries. */
+function headOf(waiters: readonly Waiter[], most: number): Waiter[] {
+  const jobs = waiters.slice(0, Math.min(most, MAX_PUSH.items)).map(({ job }) => job)
+  const [batch = []] = batches(jobs)
+  return waiters.slice(0, batch.length)
+}
+
+function closed(): MillpondError {
+  return new MillpondError('Closed', 'the pond was closed while a push waited for room; the job was not stored')
+}

@@ -1,0 +1,41 @@
+import type { KeyedBatcher } from '../batch/keyed-batcher.ts'
+import type { NewJob, PushOutcome, Store } from '../store.ts'
+import type { Duration } from '../values/duration.ts'
+import type { MillpondError } from '../values/errors.ts'
+import type { JobInfo } from '../values/job.ts'
+import type { Worker, WorkerOwner } from '../worker/worker.ts'
+import type { CapacityWaiters } from './capacity-waiters.ts'
+import type { PondEmitter } from './events.ts'
+import type { Pushed } from './push.ts'
+
+/** A pond, as far as jobs are looked at there. */
+export interface JobReader {
+  job(id: string): Promise<JobInfo | undefined>
+  result(id: string, options?: { timeout?: Duration; signal?: AbortSignal }): Promise<unknown>
+  /** Aborted when the pond begins to close. */
+  readonly stopping?: AbortSignal
+}
+
+/** A job on its way to the store, and what its queue makes of the outcome; an error is its pusher's. */
+export interface Push {
+  job: NewJob
+  outcomeOf: (job: NewJob, outcome: PushOutcome) => Pushed | MillpondError
+}
+
+/** What queues and workers need of their pond. */
+export interface PondInternals extends WorkerOwner {
+  readonly pond: JobReader
+  readonly store: Store
+  readonly events: PondEmitter
+  readonly maxPayload: number
+  readonly pusher: KeyedBatcher<Push, Pushed>
+  readonly capacityWaiters: CapacityWaiters
+  /** @throws Closed once no handler runs any more */
+  assertOpen(): void
+  /** @throws Closed as soon as the pond closes */
+  assertClaiming(): void
+  /** A push that is not with the pusher yet: closing waits for it. */
+  pending<T>(push: Promise<T>): Promise<T>
+  pushed(job: NewJob, id: string, existing: boolean): void
+  addWorker(worker: Worker): void
+}

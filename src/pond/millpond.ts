@@ -1,0 +1,334 @@
+import { KeyedBatcher } from '../batch/keyed-batcher.ts'
+import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from '../store.ts'
+import { openStore } from '../stores/open.ts'
+import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { MAX_PAYLOAD } from '../values/encoding.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkId } from '../values/ids.ts'
+import { type JobInfo, jobInfo } from '../values/job.ts'
+import { checkObject, checkOptions, isInteger, isSignal } from '../values/options.ts'
+import type { StandardSchema } from '../values/schema.ts'
+import { Sweeper } from '../worker/sweeper.ts'
+import type { Worker } from '../worker/worker.ts'
+import { CapacityWaiters } from './capacity-waiters.ts'
+import { type CloseReport, type PondCloseOptions, pondCloseOptions, within } from './close-options.ts'
+import { PondEmitter, type PondEvents } from './events.ts'
+import type { PondInternals, Push } from './internals.ts'
+import { MAX_PUSH, type Pushed } from './push.ts'
+import { Queue, type QueueOptions } from './queue.ts'
+import { Results } from './results.ts'
+import { closeOnSignals } from './signals.ts'
+import { type QueueReport, queueReport } from './stats.ts'
+
+/** Besides these, whatever the store of the URL takes; each store's page lists its own. */
+export interface OpenOptions {
+  /** Bytes of an encoded payload, result or progress report; 1 MiB unless set. */
+  maxPayload?: number
+  /**
+   * Close the pond on SIGTERM and SIGINT, then end the process, with 0 if all went well; false unless set. Options say how, as those of `close`:
+   * `{ before: () => closeServer(server) }` closes a server first, so that no request is cut.
+   */
+  signals?: boolean | PondCloseOptions
+  [storeOption: string]: unknown
+}
+
+export interface PondCloseReport extends CloseReport {
+  /** Live jobs that went with a store that is not durable; 0 for the others. */
+  dropped: number
+}
+
+type SchemaOf<Options> = Options extends { schema: infer Schema extends StandardSchema } ? Schema : never
+type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
+type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
+
+/** Pushes that wait behind one without an answer go out after so many ms, where the store takes several calls at once. */
+const PUSH_PATIENCE = 100
+/** Milliseconds that pushes and sweeps under way have at least when a pond closes. */
+const MIN_FLUSH_TIME = 1000
+
+/** A store, opened: where queues are made and jobs are followed. */
+export class Millpond implements AsyncDisposable {
+  readonly #store: Store
+  readonly #events = new PondEmitter()
+  readonly #internals: PondInternals
+  readonly #sweeper: Sweeper
+  readonly #results: Results
+  readonly #capacityWaiters: CapacityWaiters
+  readonly #workers = new Set<Worker>()
+  /** Those that have yet to get to the pusher: their schema or their queue's settings take time, or there are many. */
+  readonly #pushes = new Set<Promise<unknown>>()
+  /** How many need bells: workers, those who wait for results, those who wait for room. */
+  #listeners = 0
+  #unlisten: (() => void) | undefined
+  #closing: Promise<PondCloseReport> | undefined
+  readonly #stopping = new AbortController()
+  /** Closing, and no handler runs any more. */
+  #sealed = false
+  #signals: (() => void) | undefined
+
+  /**
+   * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, or `postgres://…`.
+   * @throws InvalidOption, UnknownScheme, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion
+   */
+  static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
+    checkObject(options, 'open')
+    const { maxPayload, signals, ...rest } = options
+    const rules = { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isSignals }
+    checkOptions({ maxPayload, signals }, rules, 'open')
+    const pond = new Millpond(await openStore(url, rest), maxPayload ?? MAX_PAYLOAD)
+    if (signals) pond.#signals = closeOnSignals(pond, signals === true ? {} : signals)
+    return pond
+  }
+
+  /** @internal */
+  constructor(store: Store, maxPayload: number) {
+    this.#store = store
+    this.#sweeper = new Sweeper(
+      store,
+      ({ lost }) => {
+        for (const event of lost) this.#events.emit('lost', event)
+      },
+      (error) => this.#events.trouble(error),
+    )
+    this.#results = new Results(store, (waiting) => this.#listen(waiting))
+    this.#capacityWaiters = new CapacityWaiters(
+      store,
+      () => this.#listen(true),
+      (queue) => this.#events.emit('full', { queue }),
+    )
+    const limits = store.pipelined === true ? { ...MAX_PUSH, overlap: true, patience: PUSH_PATIENCE } : MAX_PUSH
+    this.#internals = {
+      pond: this,
+      store,
+      events: this.#events,
+      maxPayload,
+      pusher: new KeyedBatcher<Push, Pushed>(
+        (pushes) => this.#push(pushes),
+        limits,
+        ({ job }) => store.lane?.(job) ?? '',
+      ),
+      assertOpen: () => this.#assertOpen(),
+      assertClaiming: () => {
+        if (this.#closing !== undefined) throw closed()
+      },
+      pending: (push) => this.#pending(push),
+      pushed: (job, id, existing) => this.#pushed(job, id, existing),
+      capacityWaiters: this.#capacityWaiters,
+      due: (ms) => this.#sweeper.due(ms),
+      completed: (id, result) => this.#results.completed(id, result),
+      addWorker: (worker) => {
+        this.#workers.add(worker)
+        this.#listen(true)
+        this.#sweeper.start()
+      },
+      removeWorker: (worker) => {
+        this.#workers.delete(worker)
+        this.#listen(false)
+        if (this.#workers.size === 0) void this.#sweeper.stop()
+      },
+    }
+  }
+
+  /** The store's scheme, and what it can do. */
+  get store(): { name: string; capabilities: Capabilities } {
+    return { name: this.#store.name, capabilities: this.#store.capabilities }
+  }
+
+  /**
+   * A queue by its name; it exists once something was pushed. Without a schema the payload's type is only what you say it is.
+   * @throws InvalidName, InvalidOption
+   */
+  queue<const Options extends QueueOptions & { schema: StandardSchema }>(
+    name: string,
+    options: Options,
+  ): Queue<InputOf<SchemaOf<Options>>, OutputOf<SchemaOf<Options>>>
+  queue<Data = unknown>(name: string, options?: QueueOptions): Queue<Data>
+  queue(name: string, options?: QueueOptions): Queue {
+    this.#assertOpen()
+    return new Queue(this.#internals, name, options)
+  }
+
+  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, `Store…` */
+  async job(id: string): Promise<JobInfo | undefined> {
+    this.#assertOpen()
+    const [record] = await this.#store.find([checkId(id)])
+    return record ? jobInfo(record) : undefined
+  }
+
+  /**
+   * Waits until the job is finished, wherever it runs, and resolves to what its handler returned.
+   * @param options `timeout`: without limit unless given. `signal`: stops waiting.
+   * @throws JobFailed, ResultTimeout (the `cause` of both is the job's last error, if an attempt has failed), JobCancelled, JobUnknown,
+   * InvalidOption, InvalidName, Closed
+   */
+  async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
+    this.#assertOpen()
+    const rules = {
+      timeout: (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0,
+      signal: isSignal,
+    }
+    const { timeout, signal } = checkOptions(options, rules, 'result')
+    return this.#results.wait(checkId(id), timeout === undefined ? undefined : milliseconds(timeout, 'timeout'), signal)
+  }
+
+  /**
+   * Cancels a live job; a running one gets its signal aborted, and what it still does is refused.
+   * @returns the state that it is in now: `cancelled`, or the final one it had; undefined if unknown
+   * @throws InvalidName, `Store…`
+   */
+  async cancel(id: string): Promise<FinalState | undefined> {
+    this.#assertOpen()
+    const known = checkId(id)
+    const [state] = await this.#store.cancel([known])
+    if (state === 'cancelled' && this.#events.has('cancelled')) {
+      const [record] = await this.#store.find([known])
+      if (record) this.#events.emit('cancelled', { id: known, queue: record.queue })
+    }
+    return state ?? undefined
+  }
+
+  /** Counts and percentiles of every queue. */
+  async stats(options: { minutes?: number } = {}): Promise<QueueReport[]> {
+    this.#assertOpen()
+    const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
+    return (await this.#store.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
+  }
+
+  /** Calls the listener whenever the event happens in this process; see `PondEvents`. @returns a function that stops it @throws InvalidOption */
+  on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
+    return this.#events.on(name, listener)
+  }
+
+  /** Aborted, with `Closed`, when the pond begins to close: `before` comes next. What waits for long should end now. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
+  }
+
+  /**
+   * Drains: no more claims; what runs may finish, until `timeout` (30 s unless given), and the rest is given back; then lets go of
+   * the store. Until the last handler has ended pushes are taken, so that a job may still push the next one; then they are `Closed`.
+   * @param options `before` comes first. If it fails, the pond is closed all the same; then `close` rejects with what it threw
+   * @throws InvalidOption
+   */
+  close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
+    const { timeout, before } = pondCloseOptions(options, 'close')
+    this.#signals?.()
+    this.#stopping.abort(closed())
+    return before === undefined ? this.#closed(timeout) : this.#closeAfter(before, timeout)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** What `before` calls may close the pond itself; it must not wait for its own end. */
+  async #closeAfter(before: () => unknown, timeout: number): Promise<PondCloseReport> {
+    const began = performance.now()
+    let report: PondCloseReport
+    try {
+      await within(timeout, (async () => before())())
+    } finally {
+      report = await this.#closed(Math.max(0, timeout - Math.round(performance.now() - began)))
+    }
+    return report
+  }
+
+  #closed(timeout: number): Promise<PondCloseReport> {
+    this.#closing ??= this.#close(timeout)
+    return this.#closing
+  }
+
+  async #close(timeout: number): Promise<PondCloseReport> {
+    const until = performance.now() + timeout
+    this.#sealed = this.#workers.size === 0
+    const left = this.#capacityWaiters.close()
+    const reports = await Promise.all([...this.#workers].map((worker) => worker.close({ timeout })))
+    this.#sealed = true
+    // A store that is gone must not keep a process from ending.
+    await within(Math.max(until - performance.now(), MIN_FLUSH_TIME), this.#flushed(left))
+    const dropped = this.#store.capabilities.durable ? 0 : await this.#live()
+    await this.#store.close()
+    this.#unlisten?.()
+    return {
+      finished: reports.reduce((sum, report) => sum + report.finished, 0),
+      givenBack: reports.reduce((sum, report) => sum + report.givenBack, 0),
+      dropped,
+    }
+  }
+
+  /** @param left settles when nobody waits for room any more */
+  async #flushed(left: Promise<void>): Promise<void> {
+    await this.#internals.pusher.flushed()
+    await left
+    await Promise.allSettled(this.#pushes)
+    await this.#results.close()
+    await this.#sweeper.stop()
+  }
+
+  async #live(): Promise<number> {
+    const all = await this.#store.stats({ minutes: 0 })
+    return all.reduce((sum, { counts }) => sum + counts.scheduled + counts.waiting + counts.running, 0)
+  }
+
+  #assertOpen(): void {
+    if (this.#sealed) {
+      throw closed()
+    }
+  }
+
+  #pending<T>(push: Promise<T>): Promise<T> {
+    this.#pushes.add(push)
+    const over = () => this.#pushes.delete(push)
+    push.then(over, over)
+    return push
+  }
+
+  async #push(pushes: readonly Push[]): Promise<(Pushed | MillpondError)[]> {
+    const jobs = pushes.map(({ job }) => job)
+    const pushed = this.#store.push(jobs)
+    for (const worker of this.#workers) {
+      if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null))
+        worker.expect()
+    }
+    const outcomes = await pushed
+    return pushes.map(({ job, outcomeOf }, index) => outcomeOf(job, outcomes[index] as PushOutcome))
+  }
+
+  #pushed(job: NewJob, id: string, existing: boolean): void {
+    if (job.delay > 0) this.#sweeper.due(job.delay)
+    else if (job.runAt !== null) this.#sweeper.due(Math.max(0, job.runAt - Date.now()))
+    if (this.#events.has('pushed')) this.#events.emit('pushed', { queue: job.queue, id, existing })
+  }
+
+  #listen(more: boolean): void {
+    this.#listeners += more ? 1 : -1
+    if (this.#listeners > 0) this.#unlisten ??= this.#store.listen((bell) => this.#rung(bell))
+    else {
+      this.#unlisten?.()
+      this.#unlisten = undefined
+    }
+  }
+
+  #rung(bell: Bell): void {
+    const { queue } = bell
+    if (bell.kind === 'finished') this.#results.finished(queue, bell.ids)
+    else if (bell.kind === 'room') this.#capacityWaiters.rung(queue)
+    else {
+      for (const worker of this.#workers) {
+        if (worker.queue !== queue) continue
+        if (bell.kind === 'work') worker.wake()
+        else worker.checkCancelled(bell.ids)
+      }
+    }
+  }
+}
+
+function isSignals(value: unknown): boolean | string {
+  if (typeof value === 'boolean') return true
+  if (typeof value !== 'object' || value === null) return 'true, false, or options of close'
+  return pondCloseOptions(value, 'signals').timeout >= 0
+}
+
+function closed(): MillpondError {
+  return new MillpondError('Closed', 'this pond is closed or closing; open a new one to go on')
+}

@@ -1,0 +1,172 @@
+/** From what a caller pushes to what a store takes: everything is checked here, before any store sees it. */
+
+import type { NewJob } from '../store.ts'
+import { type Duration, kindOf, LAST_MOMENT, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { encode } from '../values/encoding.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkId, newId } from '../values/ids.ts'
+import { checkKey } from '../values/names.ts'
+import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { type StandardSchema, validate } from '../values/schema.ts'
+
+export interface PushOptions {
+  /** A UUID of the caller's own, best a UUIDv7. Pushing it again changes nothing, so a push whose answer was lost can be repeated. */
+  id?: string
+  /** 0–9, higher first; 4 unless set, as in JMS. */
+  priority?: number
+  /** Due after this long, by the store's clock. Not together with `runAt`. */
+  delay?: Duration
+  /** Due at this time: a Date, or milliseconds since 1970. In the past means now. */
+  runAt?: Date | number
+  /** At most one live job of the queue has this key; a second push gets the first one's id. 1–255 bytes. */
+  key?: string
+  /** A label that is kept with the job and shown with it, the tenant's name say. It changes nothing about when the job runs. 1–255 bytes. */
+  group?: string
+  /** Overrides the queue's `retry.attempts`. */
+  attempts?: number
+  /** How long one attempt may run, 24 days at most; as the queue's `timeout` says unless set. */
+  timeout?: Duration
+  /** W3C trace context (`traceparent`), kept with the job. */
+  trace?: string
+  /** Store it inside this transaction of the same database; it exists when that commits. */
+  tx?: unknown
+}
+
+export interface PushManyOptions<Data> extends Omit<PushOptions, 'id' | 'key'> {
+  /** Options of one job; they override the common ones. */
+  each?: (data: Data, index: number) => Omit<PushOptions, 'tx'>
+}
+
+/** A call to the store carries at most this many jobs, and bytes of data, unless one job alone has more. */
+export const MAX_PUSH = { items: 500, bytes: 1_048_576 }
+
+/** Jobs checked without a break, so that a large array does not hold up the event loop. */
+const JOBS_PER_TURN = 200
+
+const EACH_RULES: Rules<PushOptions> = {
+  id: (value) => checkId(value) !== '',
+  priority: (value) => isInteger(0, 9)(value),
+  delay: (value) => milliseconds(value, 'delay') >= 0,
+  runAt: (value) => timeOf(value) !== undefined || 'a valid Date, or milliseconds since 1970',
+  key: (value) => checkKey(value, 'key') !== '',
+  group: (value) => checkKey(value, 'group') !== '',
+  attempts: isInteger(1, 1_000_000),
+  timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
+  trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
+  tx: (value) => value !== null || 'a transaction',
+}
+// With one id or key for all, only the first job would be stored.
+const { id: _id, key: _key, ...COMMON_RULES } = EACH_RULES
+const MANY_RULES: Rules<PushManyOptions<unknown>> = { ...COMMON_RULES, each: isFunction }
+
+/** What a push resolves to, once the store has the job. */
+export interface Pushed {
+  id: string
+  /** A live job had the key, or the id was known; `id` is that job's, and nothing was stored. */
+  existing: boolean
+}
+
+const NO_OPTIONS: PushOptions = {}
+
+export class Preparer {
+  readonly #queue: string
+  readonly #schema: StandardSchema | undefined
+  readonly #maxPayload: number
+
+  constructor(queue: string, schema: StandardSchema | undefined, maxPayload: number) {
+    this.#queue = queue
+    this.#schema = schema
+    this.#maxPayload = maxPayload
+  }
+
+  /** A promise only when the schema is asynchronous. @throws SchemaMismatch, Payload…, InvalidOption, InvalidName */
+  prepare(data: unknown, options: PushOptions | undefined): NewJob | Promise<NewJob> {
+    return this.#prepare(data, options === undefined ? NO_OPTIONS : this.#checked(options))
+  }
+
+  async prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<NewJob[]> {
+    const { each, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
+    const alike = each === undefined ? this.#checked(common) : NO_OPTIONS
+    const jobs: NewJob[] = []
+    for (const [index, item] of items.entries()) {
+      const given = each === undefined ? alike : this.#checked({ ...common, ...this.#own(each(item as never, index)) })
+      const job = this.#prepare(item, given)
+      jobs.push(job instanceof Promise ? await job : job)
+      const turnIsOver = index % JOBS_PER_TURN === JOBS_PER_TURN - 1
+      if (turnIsOver && items.length > MAX_PUSH.items) await new Promise(setImmediate)
+    }
+    return jobs
+  }
+
+  /** @throws InvalidOption, InvalidName */
+  #checked(options: PushOptions): PushOptions {
+    const given = checkOptions(options, EACH_RULES, `push to ${this.#queue}`)
+    if (given.delay !== undefined && given.runAt !== undefined) {
+      throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
+    }
+    return given
+  }
+
+  #prepare(data: unknown, given: PushOptions): NewJob | Promise<NewJob> {
+    if (this.#schema !== undefined) {
+      // What is stored is what was given: the handler's side validates again, and a transformation must happen only once.
+      const valid = validate(this.#schema, data, this.#queue)
+      if (valid instanceof Promise) return valid.then(() => this.#job(data, given))
+    }
+    return this.#job(data, given)
+  }
+
+  /** What `each` gave. @throws InvalidOption where it would be ignored otherwise */
+  #own(given: PushOptions | undefined): PushOptions | undefined {
+    if (given === undefined) return given
+    const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
+    if (isObject && !(given instanceof Promise) && !('tx' in given)) return given
+    throw new MillpondError(
+      'InvalidOption',
+      `pushMany to ${this.#queue}: each must return an object of options at once, without tx; got ${kindOf(given)}`,
+    )
+  }
+
+  #job(data: unknown, options: PushOptions): NewJob {
+    return {
+      id: options.id === undefined ? newId() : options.id.toLowerCase(),
+      queue: this.#queue,
+      priority: options.priority ?? 4,
+      delay: options.delay === undefined ? 0 : milliseconds(options.delay, 'delay'),
+      runAt: options.runAt === undefined ? null : (timeOf(options.runAt) ?? null),
+      key: options.key ?? null,
+      group: options.group ?? null,
+      attempts: options.attempts ?? null,
+      timeout: options.timeout === undefined ? null : milliseconds(options.timeout, 'timeout', 1),
+      trace: options.trace ?? null,
+      data: encode(data, 'data', this.#maxPayload),
+      fresh: options.id === undefined,
+    }
+  }
+}
+
+/** Bytes of a job's data, or what comes near: a text is counted in UTF-16 units. */
+export function bytesOf(job: NewJob): number {
+  return job.data.body.length
+}
+
+/** Cuts jobs into batches of a size that one call carries. */
+export function* batches(jobs: readonly NewJob[]): Generator<NewJob[]> {
+  let from = 0
+  let bytes = 0
+  for (const [at, job] of jobs.entries()) {
+    const more = bytesOf(job)
+    if (at > from && (at - from === MAX_PUSH.items || bytes + more > MAX_PUSH.bytes)) {
+      yield jobs.slice(from, at)
+      from = at
+      bytes = 0
+    }
+    bytes += more
+  }
+  if (from < jobs.length) yield jobs.slice(from)
+}
+
+function timeOf(value: unknown): number | undefined {
+  const ms = value instanceof Date ? value.getTime() : value
+  return typeof ms === 'number' && ms >= 0 && ms <= LAST_MOMENT ? Math.round(ms) : undefined
+}

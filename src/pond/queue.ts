@@ -1,0 +1,358 @@
+import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings, setsNothing } from '../store.ts'
+import { type Backoff, backoffPolicy, computedDelay } from '../values/backoff.ts'
+import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+import { checkId } from '../values/ids.ts'
+import { type JobInfo, jobInfo } from '../values/job.ts'
+import { checkQueueName } from '../values/names.ts'
+import { checkOptions, defined, isBoolean, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
+import { Replica } from '../worker/replica.ts'
+import type { Handler } from '../worker/runner.ts'
+import { Worker } from '../worker/worker.ts'
+import type { JobReader, PondInternals } from './internals.ts'
+import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
+import { type QueueReport, queueReport } from './stats.ts'
+
+export interface QueueOptions {
+  /** Any Standard Schema; checked on push and before work. The handler gets its output. */
+  schema?: StandardSchema
+  /** Most scheduled and waiting jobs, at least 1; unset: without limit, in memory 100,000. Kept in the store, for every process. */
+  capacity?: number | null
+  /** What a push does when the queue is full: reject with `QueueFull` (unless set), or wait for room. */
+  whenFull?: 'reject' | 'wait'
+  /**
+   * `attempts`: in all, 10 unless set. `backoff`: exponential unless set. Kept in the store, for every process and language, but for a
+   * `backoff` that is a function: its own process calls it.
+   */
+  retry?: { attempts?: number; backoff?: Backoff }
+  /** A worker silent for longer loses the job; 30 s unless set, from 50 ms to 24 days. Kept in the store. */
+  lease?: Duration
+  /** How long an attempt of a job may run that is pushed without a `timeout`; null, as it is unless set: without limit. At most 24 days. Kept in the store. */
+  timeout?: Duration | null
+  /** How long finished jobs stay: done 1 h unless set; dead, and cancelled, 7 d unless set. 0: not at all. Kept in the store. */
+  keep?: { done?: Duration; dead?: Duration }
+}
+
+export interface WorkOptions {
+  /** How many handlers run at once; 10 unless set. */
+  concurrency?: number
+  /** Jobs are claimed ahead only as far as they are expected to start within this; 50 ms unless set, 0: never ahead. */
+  window?: Duration
+  /** Run each handler in a transaction that commits with the job's completion; see `ctx.tx`. Needs a store that can. */
+  transaction?: boolean
+  /**
+   * A streaming replica of the store's database: no handler starts before it shows what was committed before the job was pushed; see
+   * `ctx.replica`. A URL, or a client as the store's `client` takes. Needs a store that can.
+   */
+  replica?: unknown
+  /** How long a job waits for the replica; then its handler reads the primary. 5 s unless set. */
+  replicaTimeout?: Duration
+}
+
+const QUEUE_RULES: Rules<QueueOptions> = {
+  schema: isStandardSchema,
+  capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
+  whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
+  retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
+  lease: (value) => milliseconds(value, 'lease', 50, LONGEST_TIMER) > 0,
+  timeout: (value) => value === null || milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
+  keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
+}
+const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
+  attempts: isInteger(1, 1_000_000),
+  backoff: () => true,
+}
+const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {
+  done: (value) => milliseconds(value, 'keep.done') >= 0,
+  dead: (value) => milliseconds(value, 'keep.dead') >= 0,
+}
+const WORK_RULES: Rules<WorkOptions> = {
+  concurrency: isInteger(1, 100_000),
+  window: (value) => milliseconds(value, 'window', 0, LONGEST_TIMER) >= 0,
+  transaction: isBoolean,
+  // What it may be is for the store to say.
+  replica: () => true,
+  replicaTimeout: (value) => milliseconds(value, 'replicaTimeout', 0, LONGEST_TIMER) >= 0,
+}
+
+/** One queue of a pond. Cheap: make it wherever it is needed. */
+export class Queue<Input = unknown, Output = Input> {
+  readonly name: string
+  readonly #pond: PondInternals
+  readonly #options: QueueOptions
+  readonly #preparer: Preparer
+  /** Where this process computes the delays of its failures itself. */
+  readonly #backoff: ((attempt: number, error: unknown) => number) | undefined
+  /** What the store does not know of the queue yet. */
+  #settings: QueueSettings | undefined
+  /** Settles when the store has been told. */
+  #configuring: Promise<void> | undefined
+
+  /** @internal */
+  constructor(pond: PondInternals, name: unknown, options: QueueOptions | undefined) {
+    this.name = checkQueueName(name)
+    this.#pond = pond
+    this.#options = checkOptions(options, QUEUE_RULES, `queue ${this.name}`)
+    const { retry, schema } = this.#options
+    this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
+    this.#preparer = new Preparer(this.name, schema, pond.maxPayload)
+    this.#settings = settingsOf(this.name, this.#options)
+    this.#ready()
+    if (this.#options.whenFull === 'wait') pond.capacityWaiters.listen()
+  }
+
+  /** Where the queue's jobs and their results are found: the pond that it is of. */
+  get pond(): JobReader {
+    return this.#pond.pond
+  }
+
+  /**
+   * Resolves when the store has the job.
+   * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported, TransactionMismatch,
+   * QueueFull, Closed, and the store's own (`Store…`). Nothing was stored, but for `StoreUnavailable` after a lost answer: repeat it with the same `id`
+   */
+  push(data: Input, options?: PushOptions): Promise<Pushed> {
+    try {
+      this.#pond.assertOpen()
+      const job = this.#preparer.prepare(data, options)
+      if (job instanceof Promise) return this.#pond.pending(job.then((checked) => this.#push(checked, options?.tx)))
+      return this.#push(job, options?.tx)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /**
+   * Pushes many, in order. All are checked before any is stored. If the store fails or the queue is full midway, the error's
+   * `pushed` tells how many, counted from the first, the store has; give each job an `id` of its own to be able to repeat the call.
+   * @throws as `push`
+   */
+  async pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
+    this.#pond.assertOpen()
+    return this.#pond.pending(this.#pushMany(items, options))
+  }
+
+  async #pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
+    if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
+    const prepared = await this.#preparer.prepareMany(items, options)
+    const pushed: Pushed[] = []
+    for (const batch of batches(prepared)) {
+      try {
+        await this.#ready()
+        if (options?.tx !== undefined) pushed.push(...(await this.#pushInside(options.tx, batch)))
+        else await this.#pushBatch(batch, pushed)
+      } catch (error) {
+        if (!(error instanceof MillpondError)) throw error
+        throw new MillpondError(error.code, error.message, { cause: error, queue: this.name, pushed: pushed.length })
+      }
+    }
+    return pushed
+  }
+
+  /**
+   * Starts a worker, which runs until it is closed.
+   * @throws InvalidOption, NotSupported, Closed
+   */
+  work(handler: Handler<Output>, options?: WorkOptions): Worker {
+    this.#pond.assertClaiming()
+    if (isFunction(handler) !== true) {
+      throw new MillpondError('InvalidOption', `work takes a function as handler; got ${kindOf(handler)}`)
+    }
+    const given = checkOptions(options, WORK_RULES, `work on ${this.name}`)
+    const { store } = this.#pond
+    if (given.transaction === true && store.transactions === undefined) {
+      throw new MillpondError(
+        'NotSupported',
+        `transaction: true needs a store with transactions; ${store.name} has none`,
+      )
+    }
+    const settings = {
+      queue: this.name,
+      concurrency: given.concurrency ?? 10,
+      window: milliseconds(given.window ?? 50, 'window'),
+      transaction: given.transaction ?? false,
+      replica: this.#replica(given),
+      maxPayload: this.#pond.maxPayload,
+      schema: this.#options.schema,
+      backoff: this.#backoff,
+    }
+    const { events } = this.#pond
+    const ready = () => this.#ready()
+    // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
+    const worker = new Worker(store, settings, handler as Handler, events, ready, this.#pond)
+    this.#pond.addWorker(worker)
+    return worker
+  }
+
+  /** @throws InvalidOption, NotSupported */
+  #replica({ replica, replicaTimeout }: WorkOptions): Replica | undefined {
+    if (replica === undefined) {
+      if (replicaTimeout === undefined) return undefined
+      throw new MillpondError('InvalidOption', `work on ${this.name}: replicaTimeout goes with replica`)
+    }
+    const { store, events } = this.#pond
+    if (store.replicas === undefined) {
+      throw new MillpondError('NotSupported', `replica needs a store with read replicas; ${store.name} has none`)
+    }
+    const limit = milliseconds(replicaTimeout ?? '5s', 'replicaTimeout')
+    return new Replica(store.replicas.open(replica), limit, (error) => events.trouble(error))
+  }
+
+  /** No claims until `resume`, in any process; pushes go on. */
+  async pause(): Promise<void> {
+    await this.#pond.store.configure({ queue: this.name, paused: true })
+  }
+
+  async resume(): Promise<void> {
+    await this.#pond.store.configure({ queue: this.name, paused: false })
+  }
+
+  /**
+   * Jobs in one state, a page at a time: waiting ones in the order of claiming, scheduled and running ones soonest first, the
+   * others newest first.
+   * @param options `limit`: 100 unless given, at most 1,000. `after`: the last id of the page before.
+   * @throws InvalidOption, InvalidName
+   */
+  async jobs(state: JobState, options: { limit?: number; after?: string } = {}): Promise<JobInfo[]> {
+    const { limit = 100, after } = checkOptions(
+      options,
+      { limit: isInteger(1, 1000), after: (value) => checkId(value) !== '' },
+      'jobs',
+    )
+    if (!JOB_STATES.includes(state)) {
+      throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
+    }
+    const records = await this.#pond.store.admin.list({ queue: this.name, state, limit, ...defined({ after }) })
+    return records.map(jobInfo)
+  }
+
+  /**
+   * Sends dead or cancelled jobs back to waiting, with all their attempts: those named, or else every dead one of the queue.
+   * @param ids an array, also for one: `requeue([id])`
+   * @returns how many went; a job whose key a live one has taken does not
+   * @throws InvalidOption, InvalidName, `Store…`
+   */
+  async requeue(ids?: readonly string[]): Promise<number> {
+    const { admin } = this.#pond.store
+    if (ids !== undefined) {
+      if (Array.isArray(ids)) return admin.requeue({ ids: ids.map(checkId) })
+      throw new MillpondError(
+        'InvalidOption',
+        `requeue takes an array of ids, as in requeue([id]), or nothing for every dead job of the queue; got ${kindOf(ids)}`,
+      )
+    }
+    let total = 0
+    for (;;) {
+      const count = await admin.requeue({ queue: this.name, limit: 1000 })
+      total += count
+      if (count < 1000) return total
+    }
+  }
+
+  /** Counts and percentiles. @param options `minutes`: how far back the percentiles look, 5 unless given, at most 60. @throws InvalidOption */
+  async stats(options: { minutes?: number } = {}): Promise<QueueReport> {
+    const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
+    await this.#ready()
+    const [stats] = await this.#pond.store.stats({ queue: this.name, minutes })
+    return queueReport(this.name, stats)
+  }
+
+  /** Settles when the store knows the queue's settings, undefined if it does already. A failure is tried anew by the next call. */
+  #ready(): Promise<void> | undefined {
+    if (this.#settings === undefined || this.#configuring !== undefined) return this.#configuring
+    this.#configuring = this.#pond.store.configure(this.#settings)
+    // Pushes that wait for it are the next reactions of this promise, so that none that comes later overtakes them.
+    this.#configuring.then(
+      () => {
+        this.#configuring = undefined
+        this.#settings = undefined
+      },
+      () => {
+        this.#configuring = undefined
+      },
+    )
+    return this.#configuring
+  }
+
+  #push(job: NewJob, tx: unknown): Promise<Pushed> {
+    if (tx !== undefined) return this.#pushInside(tx, [job]).then(([pushed]) => pushed as Pushed)
+    const ready = this.#ready()
+    return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
+  }
+
+  #add(job: NewJob, call?: object): Promise<Pushed> {
+    const { capacityWaiters, pusher } = this.#pond
+    if (this.#options.whenFull !== 'wait') return pusher.add({ job, outcomeOf: this.#outcomeOf }, bytesOf(job))
+    return capacityWaiters.push(job, call).then((outcome) => this.#pushed(job, outcome))
+  }
+
+  readonly #outcomeOf = (job: NewJob, { id, status, error }: PushOutcome): Pushed | MillpondError => {
+    if (error !== undefined) return error
+    if (status === 'full') {
+      this.#pond.events.emit('full', { queue: this.name })
+      return this.#queueFull()
+    }
+    const existing = status === 'existing'
+    this.#pond.pushed(job, id, existing)
+    return { id, existing }
+  }
+
+  /** @throws QueueFull */
+  #pushed(job: NewJob, outcome: PushOutcome): Pushed {
+    const pushed = this.#outcomeOf(job, outcome)
+    if (pushed instanceof MillpondError) throw pushed
+    return pushed
+  }
+
+  /** @param pushed gets what the store has, up to the first job that it has not */
+  async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
+    if (this.#options.whenFull === 'wait') {
+      const added = await Promise.allSettled(batch.map((job) => this.#add(job, batch)))
+      for (const each of added) {
+        if (each.status === 'rejected') throw each.reason
+        pushed.push(each.value)
+      }
+    } else {
+      const outcomes = await this.#pond.store.push(batch)
+      let index = 0
+      for (const job of batch) pushed.push(this.#pushed(job, outcomes[index++] as PushOutcome))
+    }
+  }
+
+  async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
+    const { store } = this.#pond
+    if (store.transactions === undefined) {
+      throw new MillpondError('NotSupported', `tx needs a store with transactions; ${store.name} has none`)
+    }
+    await this.#ready()
+    const outcomes = await store.transactions.push(tx, jobs)
+    if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
+    return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
+  }
+
+  #queueFull(): MillpondError {
+    const message = `queue ${this.name} is full; push again later, or open it with whenFull: 'wait'`
+    return new MillpondError('QueueFull', message, { queue: this.name })
+  }
+}
+
+/** What is kept in the store; undefined where nothing is set. @throws InvalidOption */
+function settingsOf(queue: string, { capacity, keep, lease, retry, timeout }: QueueOptions): QueueSettings | undefined {
+  const backoff = retry?.backoff
+  const ms = (value: Duration | undefined, name: string) =>
+    value === undefined ? undefined : milliseconds(value, name)
+  const settings: QueueSettings = {
+    queue,
+    ...defined({
+      capacity,
+      keepDone: ms(keep?.done, 'keep.done'),
+      keepDead: ms(keep?.dead, 'keep.dead'),
+      attempts: retry?.attempts,
+      backoff: backoff === undefined || typeof backoff === 'function' ? undefined : backoffPolicy(backoff),
+      lease: ms(lease, 'lease'),
+      timeout: timeout === null ? null : ms(timeout, 'timeout'),
+    }),
+  }
+  return setsNothing(settings) ? undefined : settings
+}

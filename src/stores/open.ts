@@ -1,0 +1,42 @@
+/** Which store answers to a URL. A store's module, and the client it needs, is loaded when it is first used. */
+
+import type { OpenStore, Store, StoreOptions } from '../store.ts'
+import { kindOf } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
+
+const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
+  memory: () => import('./memory/index.ts'),
+  sqlite: () => import('./sqlite/index.ts'),
+  redis: () => import('./redis/index.ts'),
+  rediss: () => import('./redis/index.ts'),
+  'redis+sentinel': () => import('./redis/index.ts'),
+  'rediss+sentinel': () => import('./redis/index.ts'),
+  postgres: () => import('./postgres/index.ts'),
+  postgresql: () => import('./postgres/index.ts'),
+}
+
+/** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */
+export async function openStore(url: unknown, options: StoreOptions): Promise<Store> {
+  const text = url instanceof URL ? url.href : url
+  const known = Object.keys(STORES)
+    .map((scheme) => `${scheme}:`)
+    .join(', ')
+  if (typeof text !== 'string' || !text.includes(':')) {
+    throw new MillpondError(
+      'InvalidOption',
+      `a store's URL begins with one of ${known}; got ${kindOf(text)}${typeof text === 'string' ? ' without a scheme' : ''}`,
+    )
+  }
+  const scheme = text.slice(0, text.indexOf(':')).toLowerCase()
+  const load = Object.hasOwn(STORES, scheme) ? STORES[scheme] : undefined
+  if (load === undefined) {
+    throw new MillpondError('UnknownScheme', `no store answers to ${shownScheme(scheme)}; known are ${known}`)
+  }
+  const { open } = await load()
+  return open(text, options)
+}
+
+/** What stands before the first colon is no scheme where the URL was written wrongly, and might be a password. */
+function shownScheme(scheme: string): string {
+  return /^[a-z][a-z0-9+.-]{0,30}$/.test(scheme) ? `"${scheme}:"` : 'it'
+}

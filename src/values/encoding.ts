@@ -1,0 +1,159 @@
+/**
+ * How payloads and results are laid down. A byte string alone stays what it is; anything that JSON carries without loss
+ * is JSON; what holds byte strings, big integers or non-finite numbers further down is MessagePack.
+ * `contract/vectors/encoding.json` pins all three, and what is refused.
+ */
+import { Packr } from 'msgpackr'
+import type { Encoded } from '../store.ts'
+import { MillpondError } from './errors.ts'
+import { checkMessagePack } from './plain-msgpack.ts'
+import { sketch } from './safe-error.ts'
+
+/** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
+export const MAX_PAYLOAD = 1_048_576
+
+/** Deeper than any real payload, and shallow enough that no parser's stack is in danger. A circular reference gets here too. */
+const MAX_DEPTH = 200
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** No records and no string bundles: plain MessagePack that every language reads. */
+const packr = new Packr({ useRecords: false, variableMapSize: true, mapsAsObjects: true, int64AsType: 'bigint' })
+
+/**
+ * @param what names the value in errors: 'data' or 'result'
+ * @param limit in bytes of the encoded form
+ * @throws PayloadNotEncodable, PayloadTooLarge
+ */
+export function encode(value: unknown, what: string, limit: number): Encoded {
+  let encoded: Encoded
+  try {
+    if (value instanceof Uint8Array) {
+      checkSize(value.byteLength, what, limit)
+      return { encoding: 'bytes', body: new Uint8Array(value) }
+    }
+    if (value === undefined) return { encoding: 'json', body: 'null' }
+    encoded = fitsJson(value, what, 0)
+      ? { encoding: 'json', body: JSON.stringify(value) }
+      : { encoding: 'msgpack', body: new Uint8Array(packr.pack(forMessagePack(value, what))) }
+  } catch (error) {
+    if (error instanceof MillpondError) throw error
+    // A getter or a toJSON that throws, or a text longer than a string can be. What it says may be part of the payload.
+    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${sketch(error)}`)
+  }
+  const { body } = encoded
+  // A UTF-16 unit takes at most 3 bytes of UTF-8, so short texts need no counting.
+  if (typeof body !== 'string') checkSize(body.byteLength, what, limit)
+  else if (body.length * 3 > limit) checkSize(Buffer.byteLength(body), what, limit)
+  return encoded
+}
+
+/** @throws PayloadNotDecodable; it shows nothing of the payload, as the parsers' own messages would */
+export function decode(encoded: Encoded, what: string): unknown {
+  const { encoding, body } = encoded
+  const notDecodable = (reason?: string) =>
+    new MillpondError('PayloadNotDecodable', `${what} is not valid ${encoding}${reason ? `: ${reason}` : ''}`)
+  try {
+    if (encoding === 'json') return JSON.parse(typeof body === 'string' ? body : UTF_8.decode(body))
+    if (typeof body !== 'string') {
+      if (encoding === 'bytes') return body
+      if (encoding === 'msgpack') {
+        checkMessagePack(body, MAX_DEPTH, notDecodable)
+        return packr.unpack(body)
+      }
+    }
+  } catch (error) {
+    if (error instanceof MillpondError) throw error
+  }
+  throw notDecodable()
+}
+
+/** Whether it is nested deeper than anything that `encode` takes: nobody could write it down again. */
+export function isNestedTooDeep(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return false
+  return depth === MAX_DEPTH || Object.values(value).some((item) => isNestedTooDeep(item, depth + 1))
+}
+
+function checkSize(bytes: number, what: string, limit: number): void {
+  if (bytes > limit) {
+    throw new MillpondError(
+      'PayloadTooLarge',
+      `${what} is ${bytes} bytes encoded, over the limit of ${limit}; store it elsewhere and push a reference, or raise maxPayload`,
+    )
+  }
+}
+
+function refuse(what: string, reason: string): never {
+  throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: it holds ${reason}`)
+}
+
+/** Whether JSON carries the value without loss. @throws PayloadNotEncodable where no encoding does */
+function fitsJson(value: unknown, what: string, depth: number): boolean {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+    case 'undefined':
+      return true
+    case 'number':
+      return Number.isFinite(value)
+    case 'bigint':
+      return false
+    case 'object':
+      break
+    default:
+      return refuse(what, `a ${typeof value}`)
+  }
+  if (value === null) return true
+  if (depth === MAX_DEPTH) return refuse(what, `more than ${MAX_DEPTH} levels, or refers to itself`)
+  if (Array.isArray(value)) {
+    let fits = true
+    for (const item of value) fits = fitsJson(item, what, depth + 1) && fits
+    return fits
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) {
+    if (value instanceof Uint8Array) return false
+    const replaced = replacement(value, what)
+    if (replaced !== value) return fitsJson(replaced, what, depth + 1)
+  } else if ('toJSON' in value) {
+    const replaced = replacement(value, what)
+    if (replaced !== value) return fitsJson(replaced, what, depth + 1)
+  }
+  let fits = true
+  // for-in is the fast walk; keys from a prototype are left to the own-property check, as JSON.stringify leaves them out.
+  for (const key in value) {
+    if (Object.hasOwn(value, key)) fits = fitsJson(value[key as keyof typeof value], what, depth + 1) && fits
+  }
+  return fits
+}
+
+/** What stands for an object of a class: what its toJSON gives, or itself as a plain object. @throws PayloadNotEncodable */
+function replacement(value: object, what: string): unknown {
+  if (value instanceof Date && Number.isNaN(value.getTime())) return refuse(what, 'an invalid Date')
+  if ('toJSON' in value && typeof value.toJSON === 'function') return value.toJSON('')
+  const tag = Object.prototype.toString.call(value).slice(8, -1)
+  if (tag !== 'Object' && tag !== 'Arguments') return refuse(what, `a ${tag}`)
+  return value
+}
+
+/** A copy in which everything is what MessagePack has a type for, with the same replacements that JSON would make. */
+function forMessagePack(value: unknown, what: string): unknown {
+  if (value === undefined) return null
+  if (typeof value === 'string' && !value.isWellFormed()) return refuse(what, 'a lone surrogate beside binary data')
+  if (typeof value === 'bigint' && (value < -(2n ** 63n) || value >= 2n ** 64n)) {
+    return refuse(what, 'an integer over 64 bits')
+  }
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  // Not map: it would leave the holes of a sparse array, for which MessagePack has nothing.
+  if (Array.isArray(value)) return Array.from(value, (item) => forMessagePack(item, what))
+  const replaced = replacement(value, what)
+  if (replaced !== value) return forMessagePack(replaced, what)
+  const copy: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(value)) {
+    if (key === '__proto__') return refuse(what, 'a key named __proto__ beside binary data')
+    if (!key.isWellFormed()) return refuse(what, 'a key with a lone surrogate beside binary data')
+    if (item !== undefined) copy[key] = forMessagePack(item, what)
+  }
+  return copy
+}

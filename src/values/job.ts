@@ -1,0 +1,169 @@
+import type { ClaimedJob, JobError, JobRecord, JobState } from '../store.ts'
+import { LAST_MOMENT } from './duration.ts'
+import { decode, isNestedTooDeep } from './encoding.ts'
+import { isMillpondError, MillpondError } from './errors.ts'
+
+/** What a handler is given. */
+export class Job<Data = unknown> {
+  readonly id: string
+  readonly queue: string
+  /** As pushed, or as the queue's schema puts it out. */
+  readonly data: Data
+  /** 0–9, higher first. */
+  readonly priority: number
+  /** Which attempt this is, from 1. */
+  readonly attempt: number
+  /** How many attempts the job may take in all. */
+  readonly attempts: number
+  readonly key: string | null
+  readonly group: string | null
+  /** Names this claim of the job; greater at every claim. Hand it to systems that can refuse writes with an older one. */
+  readonly fence: number
+  /** W3C trace context of the push. */
+  readonly trace: string | null
+  readonly #pushedAt: number
+  readonly #dueAt: number
+
+  constructor(queue: string, claimed: ClaimedJob, data: Data) {
+    this.id = claimed.id
+    this.queue = queue
+    this.data = data
+    this.priority = claimed.priority
+    this.attempt = claimed.attempt
+    this.attempts = claimed.attempts
+    this.key = claimed.key
+    this.group = claimed.group
+    this.fence = claimed.fence
+    this.trace = claimed.trace
+    this.#pushedAt = claimed.pushedAt
+    this.#dueAt = claimed.dueAt
+  }
+
+  /** When it was first pushed, by the store's clock. */
+  get pushedAt(): Date {
+    return new Date(this.#pushedAt)
+  }
+
+  /** When this attempt was due, by the store's clock. */
+  get dueAt(): Date {
+    return new Date(this.#dueAt)
+  }
+}
+
+/** What of a job is stored encoded. */
+export type JobPart = 'data' | 'progress' | 'result'
+
+/** All there is to know about a job; times are the store's. */
+export interface JobInfo {
+  id: string
+  queue: string
+  state: JobState
+  priority: number
+  attempt: number
+  attempts: number
+  key: string | null
+  group: string | null
+  pushedAt: Date
+  dueAt: Date
+  startedAt: Date | null
+  finishedAt: Date | null
+  worker: string | null
+  /** Milliseconds that an attempt may run; null: without limit. */
+  timeout: number | null
+  trace: string | null
+  /** undefined if it cannot be decoded; see `undecodable`. */
+  data: unknown
+  /** What the handler last reported; undefined before it did. */
+  progress: unknown
+  /** What the handler returned; undefined before it did. */
+  result: unknown
+  /** Why the last failed attempt failed. */
+  error: JobError | null
+  /**
+   * Which of `data`, `progress` and `result` the store has but nobody can decode; they are undefined here. Nearly always empty: another
+   * program wrote such a job, or its bytes were damaged.
+   */
+  undecodable: readonly JobPart[]
+}
+
+/** Never throws for what the job holds: a job that cannot be read must not hide those that are listed with it. */
+export function jobInfo(record: JobRecord): JobInfo {
+  const undecodable: JobPart[] = []
+  const decoded = (part: JobPart): unknown => {
+    const encoded = record[part]
+    if (encoded === null) return undefined
+    try {
+      const value = decode(encoded, `${part} of job ${record.id}`)
+      if (!isNestedTooDeep(value)) return value
+    } catch (error) {
+      if (!isMillpondError(error, 'PayloadNotDecodable')) throw error
+    }
+    undecodable.push(part)
+    return undefined
+  }
+  // Other programs may have stored a time that no Date reaches.
+  const dateOf = (ms: number) => new Date(Math.min(ms, LAST_MOMENT))
+  const date = (ms: number | null) => (ms === null ? null : dateOf(ms))
+  return {
+    id: record.id,
+    queue: record.queue,
+    state: record.state,
+    priority: record.priority,
+    attempt: record.attempt,
+    attempts: record.attempts,
+    key: record.key,
+    group: record.group,
+    pushedAt: dateOf(record.pushedAt),
+    dueAt: dateOf(record.dueAt),
+    startedAt: date(record.startedAt),
+    finishedAt: date(record.finishedAt),
+    worker: record.worker,
+    timeout: record.timeout,
+    trace: record.trace,
+    data: decoded('data'),
+    progress: decoded('progress'),
+    result: decoded('result'),
+    error: record.error,
+    undecodable,
+  }
+}
+
+/** What is kept of something a handler threw. Never throws itself, whatever it is given. */
+export function jobError(thrown: unknown): JobError {
+  try {
+    if (thrown instanceof Error) {
+      return {
+        code: thrown instanceof MillpondError ? thrown.code : 'HandlerFailed',
+        name: String(thrown.name),
+        message: clipped(String(thrown.message), 4000),
+        ...(typeof thrown.stack === 'string' ? { stack: clipped(thrown.stack, 8000) } : {}),
+      }
+    }
+    return {
+      code: 'HandlerFailed',
+      name: 'NonError',
+      message: `threw a non-error: ${clipped(described(thrown), 4000)}`,
+    }
+  } catch {
+    return { code: 'HandlerFailed', name: 'NonError', message: 'threw something that cannot be shown' }
+  }
+}
+
+/** The stored error as an Error again, for whoever waits for the result. */
+export function errorFrom(stored: JobError): Error {
+  const error = new Error(stored.message)
+  error.name = stored.name
+  if (stored.stack !== undefined) error.stack = stored.stack
+  return Object.assign(error, { code: stored.code })
+}
+
+function described(thrown: unknown): string {
+  if (typeof thrown === 'object' && thrown !== null) return JSON.stringify(thrown) ?? 'an object'
+  return String(thrown)
+}
+
+/** Clips by UTF-16 units and mends a surrogate pair cut in two, since stores take well-formed text only. */
+function clipped(text: string, most: number): string {
+  const well = text.replaceAll('\0', '\\0').toWellFormed()
+  return well.length <= most ? well : `${well.slice(0, most).toWellFormed()}…`
+}

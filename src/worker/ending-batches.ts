@@ -1,0 +1,165 @@
+/**
+ * Tells the store how attempts ended, in batches: what ends while a batch is being written goes with the next one.
+ * A batch that the store fails to take is sent again, ever more slowly, for as long as the worker lives: the work is done,
+ * and if the lease runs out meanwhile, the fence makes a late ending harmless.
+ */
+
+import type { Completion, Encoded, FailOutcome, Failure, Hold, HoldOutcome, JobError, Store } from '../store.ts'
+import { type MillpondError, storeError } from '../values/errors.ts'
+import type { Attempt } from './attempt.ts'
+
+/** How an attempt ended, as the store is told. */
+export type Ending = Completed | Failed | Released
+interface Completed extends Completion {
+  kind: 'complete'
+  attempt: Attempt
+  value: unknown
+}
+interface Failed extends Failure {
+  kind: 'fail'
+  attempt: Attempt
+}
+interface Released extends Hold {
+  kind: 'release'
+  attempt: Attempt
+}
+
+export function completed(attempt: Attempt, result: Encoded | null, value: unknown): Ending {
+  const { claimed: claim } = attempt
+  return { kind: 'complete', attempt, id: claim.id, fence: claim.fence, claim, result, value }
+}
+
+export function failed(attempt: Attempt, error: JobError, delay: Failure['delay']): Ending {
+  const { claimed: claim } = attempt
+  return { kind: 'fail', attempt, id: claim.id, fence: claim.fence, claim, error, delay }
+}
+
+export function released(attempt: Attempt): Ending {
+  const { claimed: claim } = attempt
+  return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim }
+}
+
+/** The handler's own transaction has told the store already. */
+export interface Committed {
+  kind: 'committed'
+  attempt: Attempt
+  value: unknown
+  outcome: HoldOutcome
+}
+
+type Outcome = HoldOutcome | FailOutcome
+
+/** In milliseconds. */
+const FIRST_RETRY = 50
+const LAST_RETRY = 5000
+
+export class EndingBatches {
+  readonly #store: Store
+  readonly #queue: string
+  readonly #answered: (ending: Ending, outcome: Outcome) => void
+  readonly #trouble: (error: MillpondError) => void
+  #waiting: Ending[] = []
+  #underWay: Ending[] = []
+  #retryIn = FIRST_RETRY
+  #retry: NodeJS.Timeout | undefined
+  #flushed: (() => void)[] = []
+
+  /** @param answered gets the store's outcome of each ending */
+  constructor(
+    store: Store,
+    queue: string,
+    answered: (ending: Ending, outcome: Outcome) => void,
+    trouble: (error: MillpondError) => void,
+  ) {
+    this.#store = store
+    this.#queue = queue
+    this.#answered = answered
+    this.#trouble = trouble
+  }
+
+  /** Takes note; `flush` sends. */
+  add(ending: Ending): void {
+    this.#waiting.push(ending)
+  }
+
+  /** Whose endings are not known to the store yet. */
+  get attempts(): Attempt[] {
+    return [...this.#underWay, ...this.#waiting].map(({ attempt }) => attempt)
+  }
+
+  /** Sends what there is, unless a batch is under way: then it goes right after. */
+  flush(): void {
+    if (this.#underWay.length > 0 || this.#retry !== undefined || this.#waiting.length === 0) return
+    this.#underWay = this.#waiting
+    this.#waiting = []
+    void this.#write(this.#underWay)
+  }
+
+  /** Resolves when nothing is left to tell. */
+  flushed(): Promise<void> {
+    if (this.#underWay.length === 0 && this.#waiting.length === 0) return Promise.resolve()
+    this.flush()
+    return new Promise((resolve) => this.#flushed.push(resolve))
+  }
+
+  /** Forgets what could not be told; leases will run out instead. @returns how many endings */
+  abandon(): number {
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+    const { length } = this.#waiting
+    this.#waiting = []
+    for (const resolve of this.#flushed.splice(0)) resolve()
+    return length
+  }
+
+  /** Never rejects. */
+  async #write(batch: readonly Ending[]): Promise<void> {
+    const completions: Completed[] = []
+    const failures: Failed[] = []
+    const releases: Released[] = []
+    for (const ending of batch) {
+      if (ending.kind === 'complete') completions.push(ending)
+      else if (ending.kind === 'fail') failures.push(ending)
+      else releases.push(ending)
+    }
+    const errors: unknown[] = []
+    const untold: Ending[] = []
+    const tell = async <Kind extends Ending>(endings: Kind[], call: (endings: Kind[]) => Promise<Outcome[]>) => {
+      if (endings.length === 0) return
+      try {
+        const outcomes = await call(endings)
+        let index = 0
+        for (const ending of endings) this.#answered(ending, outcomes[index++] ?? 'stale')
+      } catch (error) {
+        errors.push(error)
+        untold.push(...endings)
+      }
+    }
+    await Promise.all([
+      tell(completions, (endings) => this.#store.complete(this.#queue, endings)),
+      tell(failures, (endings) => this.#store.fail(this.#queue, endings)),
+      tell(releases, (endings) => this.#store.release(this.#queue, endings)),
+    ])
+    this.#underWay = []
+    if (errors.length > 0) this.#failed(untold, storeError(errors[0], 'telling how attempts ended'))
+    else {
+      this.#retryIn = FIRST_RETRY
+      if (this.#waiting.length > 0) this.flush()
+      else for (const resolve of this.#flushed.splice(0)) resolve()
+    }
+  }
+
+  #failed(untold: Ending[], error: MillpondError): void {
+    this.#trouble(error)
+    if (error.code === 'Closed') {
+      this.abandon()
+      return
+    }
+    this.#waiting.unshift(...untold)
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined
+      this.flush()
+    }, this.#retryIn)
+    this.#retryIn = Math.min(this.#retryIn * 2, LAST_RETRY)
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Keeps a worker's claims alive: all of them in one call, three times per lease, so that two calls may fail before one is lost.
+ * The same call carries what handlers reported, and brings back which claims are over.
+ */
+
+import type { Store } from '../store.ts'
+import { MillpondError } from '../values/errors.ts'
+import type { Attempt } from './attempt.ts'
+
+/** How soon a report goes out, so that a handler that reports in a loop costs few calls. */
+const REPORT_AFTER = 250
+
+/** What lease renewal needs of its worker. */
+export interface LeaseHolder {
+  held(): Attempt[]
+  lost(attempt: Attempt, reason: MillpondError): void
+  trouble(error: MillpondError): void
+}
+
+export class Leases {
+  readonly #store: Store
+  readonly #queue: string
+  readonly #holder: LeaseHolder
+  /** Milliseconds, as the last claim had it; 0: nothing was claimed yet. */
+  #lease = 0
+  #timer: NodeJS.Timeout | undefined
+  #report: NodeJS.Timeout | undefined
+
+  constructor(store: Store, queue: string, holder: LeaseHolder) {
+    this.#store = store
+    this.#queue = queue
+    this.#holder = holder
+  }
+
+  /** For how long the claims of the last answer hold: the queue's lease, which may have been changed. In milliseconds. */
+  lasting(lease: number): void {
+    if (lease === this.#lease) return
+    // What is held by a shorter lease than the new one must not wait for a third of that.
+    const held = this.#holder.held()
+    this.#lease = lease
+    clearInterval(this.#timer)
+    this.#timer = setInterval(() => void this.extend(this.#holder.held()), Math.max(5, Math.floor(lease / 3)))
+    this.#timer.unref()
+    void this.extend(held)
+  }
+
+  /** A handler has something to report. */
+  reportSoon(): void {
+    this.#report ??= setTimeout(() => {
+      this.#report = undefined
+      void this.extend(this.#holder.held().filter((attempt) => attempt.unreported !== null))
+    }, REPORT_AFTER).unref()
+  }
+
+  async extend(attempts: Attempt[]): Promise<void> {
+    if (attempts.length === 0) return
+    const extensions = attempts.map((attempt) => {
+      const progress = attempt.unreported
+      attempt.unreported = null
+      return { id: attempt.claimed.id, fence: attempt.claimed.fence, progress }
+    })
+    const heldUntil = performance.now() + this.#lease
+    try {
+      const outcomes = await this.#store.extend(this.#queue, this.#lease, extensions)
+      for (const [index, attempt] of attempts.entries()) {
+        const outcome = outcomes[index]
+        if (outcome === 'ok') attempt.heldUntil = heldUntil
+        else this.#holder.lost(attempt, lossOf(attempt, this.#queue, outcome === 'cancelled'))
+      }
+    } catch (error) {
+      for (const [index, attempt] of attempts.entries()) attempt.unreported ??= extensions[index]?.progress ?? null
+      if (error instanceof MillpondError) this.#holder.trouble(error)
+      else throw error
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    clearTimeout(this.#report)
+  }
+}
+
+function lossOf({ claimed: { id, attempt } }: Attempt, queue: string, cancelled: boolean): MillpondError {
+  if (cancelled) return new MillpondError('JobCancelled', `job ${id} was cancelled while it ran`, { id, queue })
+  const message = `attempt ${attempt} of job ${id} is over: its lease was lost or it was finished elsewhere`
+  return new MillpondError('StaleAttempt', message, { id, queue })
+}

@@ -1,0 +1,82 @@
+/**
+ * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, finished jobs that
+ * were kept long enough go. Every process does so; nothing is elected, and nothing hangs on one of them.
+ */
+
+import type { Store, Swept } from '../store.ts'
+import { MillpondError } from '../values/errors.ts'
+
+/** A lost lease is noticed this late at the most, in milliseconds. */
+const INTERVAL = 1000
+/** Jobs of a sweep. */
+const MAX_JOBS_PER_SWEEP = 1000
+
+export class Sweeper {
+  readonly #store: Pick<Store, 'sweep'>
+  readonly #onSwept: (swept: Swept) => void
+  readonly #onTrouble: (error: MillpondError) => void
+  #timer: NodeJS.Timeout | undefined
+  /** `performance.now()` of the planned sweep; Infinity: none. */
+  #at = Number.POSITIVE_INFINITY
+  #sweeping: Promise<void> | undefined
+  /** A sweep fell due while one was under way. */
+  #again = false
+  #open = false
+
+  constructor(store: Pick<Store, 'sweep'>, onSwept: (swept: Swept) => void, onTrouble: (error: MillpondError) => void) {
+    this.#store = store
+    this.#onSwept = onSwept
+    this.#onTrouble = onTrouble
+  }
+
+  start(): void {
+    if (this.#open) return
+    this.#open = true
+    this.due(0)
+  }
+
+  /** Something is due in so many milliseconds. */
+  due(ms: number): void {
+    if (!this.#open) return
+    const at = performance.now() + ms
+    if (at >= this.#at) return
+    clearTimeout(this.#timer)
+    this.#at = at
+    this.#timer = setTimeout(() => this.#run(), Math.min(ms, INTERVAL)).unref()
+  }
+
+  /** Resolves when no sweep is under way. */
+  async stop(): Promise<void> {
+    this.#open = false
+    clearTimeout(this.#timer)
+    this.#at = Number.POSITIVE_INFINITY
+    await this.#sweeping
+  }
+
+  #run(): void {
+    this.#at = Number.POSITIVE_INFINITY
+    if (this.#sweeping !== undefined) {
+      this.#again = true
+      return
+    }
+    this.#sweeping = this.#sweep().then((next) => {
+      this.#sweeping = undefined
+      const again = this.#again
+      this.#again = false
+      this.due(again ? 0 : next)
+    })
+  }
+
+  /** Milliseconds until the next sweep. */
+  async #sweep(): Promise<number> {
+    try {
+      const swept = await this.#store.sweep(MAX_JOBS_PER_SWEEP)
+      this.#onSwept(swept)
+      if (swept.more) return 0
+      return swept.nextDue === null ? INTERVAL : Math.min(INTERVAL, Math.max(1, swept.nextDue))
+    } catch (error) {
+      if (error instanceof MillpondError && error.code !== 'Closed') this.#onTrouble(error)
+      return INTERVAL
+    }
+  }
+}
