@@ -34,7 +34,7 @@ export class PendingLoad {
   #restarts = 0
 
   /** @param signal ends all of it @param onLast told when later callers should not wait for this load */
-  constructor(key: string, tags: readonly Tag[], signal = NEVER, onLast?: () => void) {
+  constructor(key: string, tags: readonly Tag[], signal: AbortSignal = NEVER, onLast?: () => void) {
     this.key = key
     this.tags = tags
     this.#signal = signal
