@@ -36,10 +36,10 @@ export function errorsPage(): string {
 
 # Errors
 
-Whatever goes wrong is a \`MillpondError\` with one of these codes in \`code\`, a message that names what to do, and, where there is
-one, the error it was made from in \`cause\`. \`retryable\` tells whether the same call may succeed later, unchanged.
-Where they apply, \`id\` and \`queue\` name the job and queue, \`issues\` lists what a schema found, and \`pushed\` tells how many jobs
-of a \`pushMany\`, counted from the first, the store has.
+Every failure is a \`MillpondError\`. It has one of these codes in \`code\`, a message that says what to do, and, if there is
+one, the original error in \`cause\`. \`retryable\` tells whether the same call may succeed later, unchanged.
+If they apply, \`id\` and \`queue\` name the job and queue, \`issues\` lists what a schema found, and \`pushed\` says how many jobs
+of a \`pushMany\`, from the first, are stored.
 
 \`\`\`ts
 import { isMillpondError } from 'millpond'
@@ -55,12 +55,12 @@ try {
 ## Secrets and payloads
 
 No error, warning or log of Millpond shows a password, a token or a payload, however deep it is inspected. The error of a driver or of the platform is kept in \`cause\` as a copy: its name, code,
-message and stack, and the names of constraint, table and column. Parameters, settings and \`detail\` are left out, and values that messages repeat are masked. In a password that stands in a URL, write
+message and stack, and the names of constraint, table and column. Parameters, settings and \`detail\` are left out, and values that messages repeat are masked. In a password in a URL, write
 \`% / ? # @\` as \`%25 %2F %3F %23 %40\`.
 
-What your own functions throw is yours: it is passed on as it is, is kept with the job (name, message, stack), and is the \`cause\` of \`JobFailed\`. Millpond never writes its message to stderr.
+Errors that your own functions throw are passed on unchanged. They are kept with the job (name, message, stack), and are the \`cause\` of \`JobFailed\`. Millpond never writes their messages to stderr.
 
-The same codes stand in \`error.code\` of a job whose attempt failed, as \`pond.job(id)\` and the events \`failed\` and \`dead\` give it.
+A job whose attempt failed has the same codes in \`error.code\`. \`pond.job(id)\` and the events \`failed\` and \`dead\` give it.
 
 ${table([['code', 'meaning', 'what to do', 'retryable'], ...rows])}
 `
