@@ -1,14 +1,13 @@
 /**
- * What every store does: the operations of `contract/operations.md`, one method each, and nothing more.
- * Everything works on batches, because a store's cost is per call. Everything is already checked: stores see no bad input.
+ * What every store does: the operations of `contract/operations.md`, one method each.
+ * Every method takes a batch, because a store's cost is per call. Inputs are already checked: stores see no bad input.
  *
  * Calls made in the same tick may share one round trip and one commit; each still has its own outcome.
- * A call rejects with a MillpondError (`Store…` codes) when nothing of it took effect.
  */
 
 import type { MillpondError } from './values/errors.ts'
 
-/** How `data` and `result` are laid down; see `contract/vectors/encoding.json`. */
+/** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
 export interface Encoded {
   encoding: Encoding
@@ -16,16 +15,22 @@ export interface Encoded {
   body: string | Uint8Array
 }
 
+/** The states of a job that is not finished. */
 export type LiveState = 'scheduled' | 'waiting' | 'running'
+/** The states of a finished job. */
 export type FinalState = 'done' | 'dead' | 'cancelled'
 export type JobState = LiveState | FinalState
 export const JOB_STATES: readonly JobState[] = ['scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled']
 
-/** Why an attempt failed, as kept with the job. `code` is from errors.json. */
+/** Why an attempt failed, as kept with the job. */
 export interface JobError {
+  /** Of `contract/errors.json`; `HandlerFailed` for an error that is no MillpondError. */
   code: string
+  /** The error's class. */
   name: string
+  /** At most about 4,000 characters. */
   message: string
+  /** At most about 8,000 characters. */
   stack?: string
 }
 
@@ -33,30 +38,35 @@ export interface NewJob {
   /** UUIDv7 as text, made by the producer. Pushing an id that the store knows changes nothing and yields that job. */
   id: string
   queue: string
-  /** 0–9, higher first. */
+  /** 0 to 9, higher first. */
   priority: number
-  /** Milliseconds from the store's now until it is due; 0: at once. Not used when `runAt` is set. */
+  /** Milliseconds from the store's now until the job is due; 0: at once. Not used when `runAt` is set. */
   delay: number
-  /** When it is due, in milliseconds since 1970; null: by `delay`. */
+  /** When the job is due, in milliseconds since 1970; null: by `delay`. */
   runAt: number | null
   /** At most one live job per queue and key. */
   key: string | null
   /** A label; kept with the job. */
   group: string | null
-  /** How many attempts it may take in all, at least 1; null: as many as the queue says at the time of the push. */
+  /** How many attempts the job may take in all, at least 1; null: the queue's setting at the time of the push. */
   attempts: number | null
-  /** How long one attempt may run, in milliseconds; null: as long as the queue says at the time of the push. */
+  /** How long one attempt may run, in milliseconds; null: the queue's setting at the time of the push. */
   timeout: number | null
   /** W3C trace context of the push, kept with the job. */
   trace: string | null
   data: Encoded
-  /** The id was made for this very push, so that no store can know it yet. */
+  /** true: the id was made for this push, so the store cannot know it and need not look. false unless set. */
   fresh?: boolean
 }
 
 /**
- * `existing`: a live job has the key, or the id is known; `id` is that job's. `full`: not stored. `failed`: the part of the store that keeps this job
- * did not take it, while others took theirs; `error` says why. It may have been stored all the same, and can be pushed again.
+ * What became of one job of a push.
+ *
+ *   pushed     the job is stored
+ *   existing   a live job has the key, or the id is known; `id` is that job's, and nothing was stored
+ *   full       the queue is full; nothing was stored
+ *   failed     only of stores with parts: the job's part failed, while others took their jobs. `error` says why. The job may have been
+ *              stored all the same; pushing it again is safe
  */
 export interface PushOutcome {
   status: 'pushed' | 'existing' | 'full' | 'failed'
@@ -68,14 +78,15 @@ export interface ClaimRequest {
   queue: string
   /** The worker's id, for people to read. */
   worker: string
+  /** Most jobs, at least 1. */
   limit: number
-  /** Milliseconds until the claim is lost unless extended; null: as long as the queue says. */
+  /** Milliseconds that the claims hold unless extended; null: the queue's setting. */
   lease: number | null
 }
 
 export interface ClaimedJob {
   id: string
-  /** Names this claim; greater than that of every earlier claim of the job. Later operations must state it. */
+  /** Names this claim; higher than the fence of every earlier claim of the job. Operations on the claim state it. */
   fence: number
   /** Which attempt this is, from 1. A claim that was released does not count. */
   attempt: number
@@ -85,28 +96,29 @@ export interface ClaimedJob {
   key: string | null
   timeout: number | null
   trace: string | null
-  /** Store times in milliseconds since 1970: first pushed, and due for this attempt. */
+  /** When the job was pushed, by the store's clock, in milliseconds since 1970. */
   pushedAt: number
+  /** When this attempt was due, by the same clock. */
   dueAt: number
   data: Encoded
 }
 
 export interface Claimed {
-  /** The store's time of the claim. */
+  /** The store's time of the claim, in milliseconds since 1970. */
   now: number
   /** Milliseconds that these claims hold unless extended. */
   lease: number
-  /** Highest priority first, then oldest first push first. Fewer than asked for does not mean that no more wait. */
+  /** Highest priority first, then in the order of first pushes. Fewer jobs than asked for do not mean an empty queue. */
   jobs: ClaimedJob[]
-  /** Milliseconds after which more may be claimable, as a job is due or a rate allows one; null: no such time is known. */
+  /** Milliseconds after which another claim may bring more, because a job is due then; null: no such time is known. */
   retryAfter: number | null
 }
 
-/** The claim that an operation speaks for. */
+/** The claim that an operation is about. */
 export interface Hold {
   id: string
   fence: number
-  /** The claim as the store handed it out, where it is at hand: it may spare the store a look-up, and changes nothing else. */
+  /** The claim as the store returned it. It may spare the store a look-up, and changes nothing else. */
   claim?: ClaimedJob
 }
 export interface Completion extends Hold {
@@ -115,36 +127,37 @@ export interface Completion extends Hold {
 }
 export interface Failure extends Hold {
   error: JobError
-  /** Milliseconds until the next attempt; `backoff`: as the queue says; null: no further attempt. The store makes it dead, too, when attempts are used up. */
+  /** Milliseconds until the next attempt; `backoff`: by the queue's setting; null: no further attempt. With no attempt left, the job is dead in any case. */
   delay: number | 'backoff' | null
 }
 export interface Extension extends Hold {
-  /** What the handler last reported; null: nothing new. */
+  /** What the handler last reported; null: nothing new, and the last report stays. */
   progress: Encoded | null
 }
 
-/** Outcome of an operation on a claim, in the order of the input. */
+/** Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. */
 export type HoldOutcome = 'ok' | 'stale'
-/** `retry`: back to waiting or scheduled. */
+/** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. */
 export type FailOutcome = 'retry' | 'dead' | 'stale'
-/** `cancelled`: stale, and the reason is known. */
+/** `cancelled`: stale, because a cancel has ended this claim. */
 export type ExtendOutcome = 'ok' | 'stale' | 'cancelled'
 
 export interface Swept {
-  /** Claims whose lease ran out: back to waiting, or dead. */
+  /** Jobs whose lease ran out. `attempt`: the lost attempt. `state`: the job waits again, or is dead. */
   lost: { id: string; queue: string; attempt: number; state: 'waiting' | 'dead' }[]
-  /** How many scheduled jobs became waiting, and how many finished ones were removed: more than the limit where many go in one stroke. */
+  /** How many scheduled jobs became waiting. */
   promoted: number
+  /** How many finished jobs were removed. May exceed the limit, where a store drops many at once. */
   expired: number
-  /** A limit was hit: sweep again at once. */
+  /** A limit was reached: sweep again at once. */
   more: boolean
-  /** Milliseconds until the next scheduled job is due; null: none is. */
+  /** Milliseconds until the next scheduled job is due, 0 if one is overdue; null: no job is scheduled. */
   nextDue: number | null
   /** How many queues there are. */
   queues: number
 }
 
-/** All there is to know about a job. Times are the store's, in milliseconds since 1970. */
+/** All that the store keeps of a job. Times are the store's, in milliseconds since 1970. */
 export interface JobRecord {
   id: string
   queue: string
@@ -167,29 +180,30 @@ export interface JobRecord {
   error: JobError | null
 }
 
-/** What belongs to a queue rather than to a process. Only what is given is changed. */
+/** Settings that the store keeps for a queue, for every process. Only those given are changed. */
 export interface QueueSettings {
   queue: string
-  /** Most scheduled and waiting jobs; null: without limit. */
+  /** Most scheduled and waiting jobs, at least 1; null: no limit. null unless set; memory: 100,000. */
   capacity?: number | null
-  /** Milliseconds that done, and dead or cancelled, jobs are kept. 0: not at all. */
+  /** Milliseconds that done jobs are kept; 0: not at all. 1 hour unless set. */
   keepDone?: number
+  /** Milliseconds that dead and cancelled jobs are kept; 0: not at all. 7 days unless set. */
   keepDead?: number
-  /** A paused queue takes pushes and yields no claims. */
+  /** A paused queue takes pushes and yields no claims. false unless set. */
   paused?: boolean
-  /** Attempts of a job that is pushed without a number of its own; 10 unless set. */
+  /** For jobs pushed without `attempts`, at least 1; 10 unless set. */
   attempts?: number
-  /** The delay of a failure that names none; 1 s, doubled each time, up to 1 h, half of it random, unless set. */
+  /** For failures with the delay `backoff`. Unless set: base 1 s, factor 2, max 1 h, jitter 0.5. */
   backoff?: BackoffPolicy
-  /** Milliseconds that a claim or an extension holds that names no lease; 30,000 unless set. */
+  /** Milliseconds, for claims and extensions that name no lease; 30,000 unless set. */
   lease?: number
-  /** Milliseconds that an attempt may run of a job that is pushed without a limit of its own; null, which it is unless set: without limit. */
+  /** Milliseconds that an attempt may run, for jobs pushed without `timeout`; null: no limit. null unless set. */
   timeout?: number | null
 }
 
 /** delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds; `contract/vectors/backoff.json` has cases. */
 export interface BackoffPolicy {
-  /** Milliseconds after the first attempt. */
+  /** Delay after the first attempt, in milliseconds. */
   base: number
   /** 1 to 100; 1: the same delay each time. */
   factor: number
@@ -199,12 +213,13 @@ export interface BackoffPolicy {
   jitter: number
 }
 
-/** Settings that name a queue and nothing else: they make none. */
+/** Whether the settings name a queue and nothing else. Such a `configure` makes no queue. */
 export const setsNothing = ({ queue: _, ...given }: QueueSettings): boolean =>
   Object.values(given).every((value) => value === undefined)
 
+/** `wait`: from due to started. `run`: from started to finished. */
 export type Metric = 'wait' | 'run'
-/** Counts per bucket of `histogram.ts`, over whatever time they were gathered. */
+/** Counts of measurements, per bucket of `histogram.ts`. */
 export interface HistogramSlice {
   queue: string
   priority: number
@@ -216,138 +231,184 @@ export interface HistogramSlice {
 export interface QueueStats {
   queue: string
   paused: boolean
+  /** Most scheduled and waiting jobs; null: no limit. */
   capacity: number | null
-  /** Jobs per state. Maintained, never counted by a scan. */
+  /** Jobs per state, changed in the same commit as the jobs. */
   counts: Record<JobState, number>
-  /** Milliseconds since the oldest waiting job became due; null: none waits. */
+  /** Milliseconds since the oldest waiting job became due; null: no job waits. */
   oldestWaiting: number | null
-  /** The last minutes asked for, merged. */
+  /** Of the minutes asked for, merged. */
   histograms: HistogramSlice[]
 }
 
-/** Something happened that someone may wait for. A bell is a hint: it can be missed, doubled or rung for nothing. */
+/**
+ * A notification: a hint that something happened in a queue. It may be lost, repeated or needless.
+ *
+ *   work       jobs may be waiting
+ *   room       the queue may have free capacity
+ *   finished   these jobs may have finished; without `ids`, any job of the queue
+ *   cancelled  these jobs may have been cancelled; without `ids`, any job of the queue
+ */
 export type Bell =
   | { kind: 'work'; queue: string }
   | { kind: 'room'; queue: string }
-  /** `ids` where they are at hand, else any job of the queue may have finished. */
   | { kind: 'finished'; queue: string; ids?: readonly string[] }
   | { kind: 'cancelled'; queue: string; ids?: readonly string[] }
 
 /** Where stores differ. */
 export interface Capabilities {
-  /** An acknowledged push survives the process. */
+  /** A push that has resolved survives the end of the process. */
   durable: boolean
   /** Other processes can open the same store. */
   shared: boolean
-  /** `transactions` is there: the handler's writes and the completion commit together. */
+  /** A handler's writes and its job's completion can commit together, and pushes can be part of the caller's transaction. */
   transactions: boolean
-  /** `replicas` is there: handlers can read a replica of the store's database. false unless set. */
+  /** Handlers can read a replica of the store's database. false unless set. */
   replicas?: boolean
 }
 
+/**
+ * Every call but `listen` and `close` may reject with StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreFailed or Closed. Further codes
+ * are listed at the method.
+ *
+ * A call that rejects has changed nothing, with two exceptions. After StoreUnavailable it may have taken effect, because only its answer was lost.
+ * On a store with parts (Redis with partitions), a batch may have taken effect on some of them.
+ */
 export interface Store {
-  /** As in the URL's scheme. */
+  /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
   readonly name: string
   readonly capabilities: Capabilities
-  /** Calls made one after another are carried out in that order, and a second push may well be sent while one is under way. false unless set. */
+  /** true: calls are executed in the order in which they were made, so a second push may be sent while one is under way. false unless set. */
   readonly pipelined?: boolean
   /**
-   * Names what a push of this job depends on, where not all depend on the same, as on servers of a cluster: jobs of different lanes are pushed in
-   * calls of their own, so that one that fails or is slow is no other's trouble. One lane for all unless given.
+   * Names the part of the store that takes this job, such as one server of a cluster. Jobs of different lanes are pushed in separate calls, so
+   * that a slow or failing server delays only its own jobs. Unset: one lane for all.
    */
   lane?(job: NewJob): string
-  /** There when `capabilities.transactions`. */
+  /** Set if `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
-  /** There when `capabilities.replicas`. */
+  /** Set if `capabilities.replicas`. */
   readonly replicas?: StoreReplicas
-  /** What people and tools ask for; every store of ours has it. */
+  /** Operations for people and tools. */
   readonly admin: StoreAdmin
 
-  /** With nothing but the queue's name it does nothing, and makes no queue. */
+  /**
+   * Sets the given settings and keeps the others; makes the queue if it does not exist. With only the queue's name it does nothing.
+   * @throws InvalidOption: the store cannot keep the value (Redis: a capacity below the number of partitions)
+   */
   configure(settings: QueueSettings): Promise<void>
-  /** Rejects where every job failed. */
+  /** Stores jobs, in one commit where the store can. Rejects if every job failed. @returns per job, in the order of the input */
   push(jobs: readonly NewJob[]): Promise<PushOutcome[]>
+  /** Takes up to `limit` waiting jobs, highest priority first, then in the order of first pushes. Each gets a higher fence and a lease. */
   claim(request: ClaimRequest): Promise<Claimed>
+  /** Ends claims as done. @returns per claim, in the order of the input */
   complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]>
+  /** Ends claims as failed. @returns per claim, in the order of the input */
   fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]>
-  /** Gives claims back unstarted: the job keeps its place, and the claim does not count as an attempt. */
+  /** Gives claims back: the job waits at its old position, and the claim does not count as an attempt. @returns per claim, in the order of the input */
   release(queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]>
-  /** @param lease milliseconds; null: as long as the queue says */
+  /**
+   * Extends leases and keeps progress. A lease is never shortened.
+   * @param lease milliseconds; null: the queue's setting
+   * @returns per claim, in the order of the input
+   */
   extend(queue: string, lease: number | null, extensions: readonly Extension[]): Promise<ExtendOutcome[]>
-  /** The state that each job is in afterwards: `cancelled`, or the final one it was in already; null: unknown. */
+  /** Cancels live jobs. @returns per id the state afterwards: `cancelled`, or the final state that the job had; null: the store does not know the job */
   cancel(ids: readonly string[]): Promise<(FinalState | null)[]>
-  /** What time alone brings about. Also removes queues that its sweeps have found idle for an hour: no job, default settings. */
+  /**
+   * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed. Also removes queues that are idle (no job, default
+   * settings), once all sweeps of an hour have found them so. Any number of processes may sweep.
+   * @param limit most jobs of each kind, at least 1
+   */
   sweep(limit: number): Promise<Swept>
+  /** @returns per id the job; null: the store does not know it */
   find(ids: readonly string[]): Promise<(JobRecord | null)[]>
-  /** Every queue, or the one named; `minutes`: how far back the histograms go, 0: none. */
+  /** Of every queue, or of the one named. @param options `minutes`: how far back the histograms go, 0 to 60; 0, as when unset: none */
   stats(options: { queue?: string; minutes?: number }): Promise<QueueStats[]>
+  /** Adds measurements to the histograms of the current minute. The store keeps 60 minutes. */
   record(slices: readonly HistogramSlice[]): Promise<void>
-  /** Hands over bells until the returned function is called. */
+  /** Calls the listener for each notification, until the returned function is called. @throws Closed */
   listen(listener: (bell: Bell) => void): () => void
-  /** Lets go of the store. Calls after it reject with `Closed`. */
+  /** Closes the store. Later calls reject with `Closed`. May be called more than once. */
   close(): Promise<void>
 }
 
 export interface ListRequest {
   queue: string
   state: JobState
+  /** Most jobs, at least 1. */
   limit: number
-  /** Cursor: the last id of the page before. */
+  /** Cursor: the last id of the page before. Unset: the first page. */
   after?: string
 }
 
 export interface StoreAdmin {
-  /** Waiting jobs in the order of claiming; others newest first for final states, soonest first for live ones. */
+  /**
+   * Waiting jobs in the order of claiming, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first.
+   * Rejects as the methods of `Store` do.
+   */
   list(request: ListRequest): Promise<JobRecord[]>
-  /** Dead or cancelled jobs go back to waiting with all their attempts: the named ones, or up to `limit` dead ones of a queue. How many did. */
+  /**
+   * Sends dead or cancelled jobs back to waiting, with all their attempts: those of `ids`, or up to `limit` dead jobs of a queue. Rejects as the
+   * methods of `Store` do.
+   * @returns how many were requeued. A job whose key a live job has by now is not.
+   */
   requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): Promise<number>
 }
 
-/** Runs a statement inside a transaction. */
+/** Runs a statement inside a transaction, with the parameters of its placeholders. Resolves to the rows, by column name. */
 export type TransactionQuery = (text: string, params?: readonly unknown[]) => Promise<Record<string, unknown>[]>
 
 /** A transaction of the store's own connection, for one handler. */
 export interface StoreTransaction {
   readonly query: TransactionQuery
-  /** Completes the job and commits; `stale` rolls back. */
+  /** Completes the job and commits. If the claim is `stale`, rolls back. Rejects as the methods of `Store` do, and with TransactionMismatch once ended. */
   complete(queue: string, completion: Completion): Promise<HoldOutcome>
+  /** Does nothing if no statement was run. */
   rollback(): Promise<void>
 }
 
 export interface StoreTransactions {
-  /** `query` begins the transaction when first called, so that a handler's slow part holds no lock. */
+  /** A transaction for a handler. It begins with the first `query`, so a handler's slow part before that holds no lock. */
   begin(): StoreTransaction
-  /** Pushes inside a transaction of the caller, or a `query` of `begin`. Rejects with `TransactionMismatch` if it isn't one. */
+  /**
+   * Pushes inside an open transaction of the caller, or inside that of a `query` of `begin`. Rejects as the methods of `Store` do, and with:
+   * @throws TransactionMismatch: `tx` is no open transaction on the store's database. NotSupported: PostgreSQL, where the isolation level is
+   * above READ COMMITTED and a job has an id of its own or its queue a capacity
+   */
   push(tx: unknown, jobs: readonly NewJob[]): Promise<PushOutcome[]>
 }
 
-/** Reads for a handler: on the replica as long as that is known to show enough, else on the primary. Nothing can be written on either. */
+/** Reads for a handler: on the replica while it shows enough, else on the primary. Both refuse writes. */
 export interface ReplicaQuery {
   (text: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>
-  /** Reads go to the primary. May change from false to true, when the replica is lost. */
+  /** Whether reads go to the primary. Changes from false to true if the replica is lost. */
   readonly primary: boolean
 }
 
-/** A replica of the store's database, which lags behind, for one worker. */
+/** A replica of the store's database, for one worker. */
 export interface StoreReplica {
   /**
-   * Per claim: whether the replica shows all that was committed before any push that led to it; `query` is for those that it does.
-   * Rejects where it cannot be asked. One call at a time.
+   * Asks the replica about claims. One call at a time.
+   * @returns `shown`, per claim: whether the replica shows everything committed before any push that resolved to the job. `query`: reads
+   * for the claims shown
+   * @throws StoreUnavailable or another `Store…` code: the replica cannot be asked
    */
   shows(claims: readonly ClaimedJob[]): Promise<{ shown: boolean[]; query: ReplicaQuery }>
   /** Reads on the primary, for the other claims. */
   readonly primary: ReplicaQuery
-  /** Gives up a `shows` that was not answered, so that the next one need not wait behind it. */
+  /** Gives up a `shows` without an answer, so that the next one does not wait behind it. */
   drop(): void
+  /** Closes the connection, unless it is the caller's client. */
   close(): Promise<void>
 }
 
 export interface StoreReplicas {
-  /** Connects when first asked. @param replica a URL, or a client of the caller's @throws InvalidOption */
+  /** Connects at the first use. @param replica a URL, or a client of the caller @throws InvalidOption */
   open(replica: unknown): StoreReplica
 }
 
-/** What a store is opened with, after the URL's and the caller's options are merged. */
+/** The options of opening a store; each store lists its own. */
 export interface StoreOptions {
   /** Replaces the store's clock in tests: milliseconds since 1970. */
   clock?: () => number

@@ -1,16 +1,16 @@
-/** What a worker, a pond and a server take on closing, and what the first two answer. */
+/** The options of closing a worker, a pond or a service, and the reports of the first two. */
 import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 import { checkOptions, isFunction, type Rules } from '../values/options.ts'
 
 export interface CloseOptions {
-  /** How long running handlers may go on; 30 s unless set. */
+  /** How long running handlers may go on; 0 to 24 days, 30 s unless set. Then their signal is aborted and their jobs are given back. */
   timeout?: Duration
 }
 
 export interface PondCloseOptions extends CloseOptions {
   /**
-   * Comes before anything is closed, while jobs still run and pushes are taken: the place to close the servers that use the pond. What it
-   * takes is taken from `timeout`, and after that the pond closes whatever it does.
+   * Called before anything is closed, while jobs still run and pushes are accepted: here, close the servers that use the pond. A promise is
+   * awaited, but no longer than `timeout`; its time is deducted from `timeout`. If it fails, the pond closes all the same.
    */
   before?: () => unknown
 }
@@ -33,13 +33,13 @@ export function pondCloseOptions(
 }
 
 export interface CloseReport {
-  /** Attempts that ran to their end while closing, and whose end the store knows. */
+  /** Attempts that ended while closing, and whose ending the store has. */
   finished: number
-  /** Jobs given back, whether started or not; others will run them. */
+  /** Jobs given back, started or not. They wait again, for other workers. */
   givenBack: number
 }
 
-/** Waits for the promise, but no longer than so many milliseconds. */
+/** Waits for the promise, but no longer than `ms` milliseconds. */
 export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {

@@ -4,45 +4,51 @@ import { kindOf, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { SilentFailures } from './silent-failures.ts'
 
-/** A job concerned by an event. */
+/** The job that an event is about. */
 export interface JobEvent {
   queue: string
   id: string
 }
 export interface AttemptEvent extends JobEvent {
+  /** Which attempt of the job it is, from 1. */
   attempt: number
+  /** 0 to 9, higher first. */
   priority: number
 }
-/** Milliseconds: from due to started, and from started to finished. */
+/** Both in milliseconds. */
 export interface Timings {
+  /** From due to started. */
   wait: number
+  /** From started to finished. */
   run: number
 }
 
 /**
- * What a pond tells while it works, of the jobs that pass through this process. Events of one attempt come in their order; the
- * next attempt may be told to have `started` before the last one is told to have `failed`, since the store knew it first.
+ * The events of a pond, for the jobs that this process pushes or runs. Events of one attempt are emitted in order. The next attempt may emit
+ * `started` before the last one emits `failed`, because the store knew of the failure first.
  */
 export interface PondEvents {
-  /** The store has it. `existing`: a live job had the key, or the id was known. */
+  /** The store has the job. `existing`: a live job had the key, or the id was known. Not emitted for a push with `tx`. */
   pushed: [event: JobEvent & { existing: boolean }]
+  /** The handler is about to be called. `wait`: milliseconds from due to started. */
   started: [event: AttemptEvent & { wait: number }]
-  /** The store has the completion. */
+  /** The store has the completion. `result`: what the handler returned. */
   completed: [event: AttemptEvent & Timings & { result: unknown }]
-  /** An attempt failed and another will follow. With no listener to this nor to `dead`, each queue and error is shown once as a process warning. */
+  /** An attempt failed and another will follow. Without a listener for `failed` or `dead`, each queue and error is shown once as a process warning. */
   failed: [event: AttemptEvent & Timings & { error: JobError }]
-  /** No attempt is left, or the handler gave up. Without a listener, each queue and error is shown once as a process warning. */
+  /** The job is dead: no attempt is left, or the handler gave up. Without a listener, each queue and error is shown once as a process warning. */
   dead: [event: AttemptEvent & { error: JobError }]
+  /** This process cancelled the job. */
   cancelled: [event: JobEvent]
-  /** The claim was over before the attempt was; what it did was refused by the store. */
+  /** The claim was over before the attempt was: the lease was lost, or the job was cancelled. The store refused its ending. */
   stale: [event: AttemptEvent]
-  /** This process found a worker silent past its lease. */
+  /** A sweep of this process ended a lost lease. `attempt`: the lost attempt. `state`: the job waits again, or is dead. */
   lost: [event: JobEvent & { attempt: number; state: 'waiting' | 'dead' }]
-  /** Claimed ahead of time, not started within the window, given back. */
+  /** Jobs claimed ahead were not started within the window and were given back. `count`: how many. */
   released: [event: { queue: string; count: number }]
-  /** A push found the queue full. */
+  /** A push found the queue full: it was rejected, or it waits. Not emitted for a push with `tx`. */
   full: [event: { queue: string }]
-  /** The store failed in the background; it is tried again. Without a listener, each kind is shown once as a process warning. */
+  /** A call to the store failed in the background; it is tried again. Without a listener, each code is shown once as a process warning. */
   error: [error: MillpondError]
 }
 
@@ -64,12 +70,12 @@ const NAMES: Readonly<Record<keyof PondEvents, true>> = {
 export class PondEmitter {
   // Untyped inside: EventEmitter's own types cannot follow a generic name to its arguments.
   readonly #emitter: NodeJS.EventEmitter = new EventEmitter()
-  /** What anybody listens to. */
+  /** The events that have a listener. */
   readonly #heard = new Set<keyof PondEvents>()
   readonly #warned = new Set<string>()
   readonly #silent = new SilentFailures()
 
-  /** @returns a function that stops it @throws InvalidOption */
+  /** @returns a function that removes the listener @throws InvalidOption */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
     if (!Object.hasOwn(NAMES, name)) {
       throw new MillpondError(
@@ -83,7 +89,7 @@ export class PondEmitter {
         `on: the listener of ${name} must be a function; got ${kindOf(listener)}`,
       )
     }
-    // A function of its own, so that to stop twice does not stop the same listener where it listens a second time.
+    // A new function for each call, so that removing a listener twice does not remove its second registration.
     const own = (...args: unknown[]) => (listener as (...args: unknown[]) => void)(...args)
     this.#emitter.on(name, own)
     this.#heard.add(name)
@@ -93,12 +99,12 @@ export class PondEmitter {
     }
   }
 
-  /** Asked before an event is put together that many jobs would pay for. */
+  /** Whether the event has a listener. Checked first where putting the event together would cost every job. */
   has(name: keyof PondEvents): boolean {
     return this.#heard.size > 0 && this.#heard.has(name)
   }
 
-  /** A listener that throws is an uncaught exception, as with any emitter, but it must not break the bookkeeping that told it. */
+  /** A listener that throws is an uncaught exception, as with any emitter; it must not break the caller's bookkeeping. */
   emit<Name extends keyof PondEvents>(name: Name, ...args: PondEvents[Name]): void {
     try {
       this.#emitter.emit(name, ...args)
@@ -109,12 +115,12 @@ export class PondEmitter {
     }
   }
 
-  /** An attempt failed by an error that its handler did not decide on. @param last no attempt is left */
+  /** An attempt failed by an error, not by `retry` or `giveUp`. @param last no attempt is left */
   failure(queue: string, error: unknown, last: boolean): void {
     if (!this.has('dead') && (last || !this.has('failed'))) this.#silent.tell(queue, error)
   }
 
-  /** An error that no caller is there to receive. */
+  /** An error in the background, which no caller gets. */
   trouble(error: MillpondError): void {
     if (this.has('error')) this.emit('error', error)
     else if (!this.#warned.has(error.code)) {

@@ -20,20 +20,20 @@ import { Results } from './results.ts'
 import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport } from './stats.ts'
 
-/** Besides these, whatever the store of the URL takes; each store's page lists its own. */
+/** The options of every store; further ones belong to the store of the URL and are listed on its page. */
 export interface OpenOptions {
-  /** Bytes of an encoded payload, result or progress report; 1 MiB unless set. */
+  /** Most bytes of an encoded payload, result or progress report; 1 byte to 512 MiB, 1 MiB unless set. */
   maxPayload?: number
   /**
-   * Close the pond on SIGTERM and SIGINT, then end the process, with 0 if all went well; false unless set. Options say how, as those of `close`:
-   * `{ before: () => closeServer(server) }` closes a server first, so that no request is cut.
+   * Close the pond on SIGTERM and SIGINT, then end the process: with exit code 0, or 1 if closing failed. false unless set. An object holds the
+   * options of `close`: `{ before: () => closeServer(server) }` closes a server first, so that no request is cut.
    */
   signals?: boolean | PondCloseOptions
   [storeOption: string]: unknown
 }
 
 export interface PondCloseReport extends CloseReport {
-  /** Live jobs that went with a store that is not durable; 0 for the others. */
+  /** Live jobs that were lost with a store that is not durable; 0 for durable stores. */
   dropped: number
 }
 
@@ -41,12 +41,16 @@ type SchemaOf<Options> = Options extends { schema: infer Schema extends Standard
 type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
-/** Pushes that wait behind one without an answer go out after so many ms, where the store takes several calls at once. */
+/** Milliseconds that a push waits behind an unanswered one, where the store takes several calls at once; then it is sent. */
 const PUSH_PATIENCE = 100
-/** Milliseconds that pushes and sweeps under way have at least when a pond closes. */
+/** Milliseconds that pushes and sweeps under way have at least to finish when a pond closes. */
 const MIN_FLUSH_TIME = 1000
 
-/** A store, opened: where queues are made and jobs are followed. */
+/**
+ * An open store: here queues are made and jobs are followed.
+ *
+ * `Store…` in a list of errors stands for StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt and StoreFailed.
+ */
 export class Millpond implements AsyncDisposable {
   readonly #store: Store
   readonly #events = new PondEmitter()
@@ -55,20 +59,20 @@ export class Millpond implements AsyncDisposable {
   readonly #results: Results
   readonly #capacityWaiters: CapacityWaiters
   readonly #workers = new Set<Worker>()
-  /** Those that have yet to get to the pusher: their schema or their queue's settings take time, or there are many. */
+  /** Pushes that have not reached the pusher yet: a schema or the queue's settings take time, or there are many jobs. */
   readonly #pushes = new Set<Promise<unknown>>()
-  /** How many need bells: workers, those who wait for results, those who wait for room. */
+  /** How many parts need notifications: each worker, the results, the pushes that wait for room. */
   #listeners = 0
   #unlisten: (() => void) | undefined
   #closing: Promise<PondCloseReport> | undefined
   readonly #stopping = new AbortController()
-  /** Closing, and no handler runs any more. */
+  /** The pond is closing and no handler runs any more: nothing is accepted. */
   #sealed = false
   #signals: (() => void) | undefined
 
   /**
    * Opens the store that the URL names: `memory:`, `sqlite:PATH`, `redis://…`, or `postgres://…`.
-   * @throws InvalidOption, UnknownScheme, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion
+   * @throws InvalidOption, UnknownScheme, DriverMissing, NotSupported, StoreVersion, `Store…`
    */
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
     checkObject(options, 'open')
@@ -129,14 +133,15 @@ export class Millpond implements AsyncDisposable {
     }
   }
 
-  /** The store's scheme, and what it can do. */
+  /** `name`: the kind of the store, as in its URL's scheme. `capabilities`: what it can do. */
   get store(): { name: string; capabilities: Capabilities } {
     return { name: this.#store.name, capabilities: this.#store.capabilities }
   }
 
   /**
-   * A queue by its name; it exists once something was pushed. Without a schema the payload's type is only what you say it is.
-   * @throws InvalidName, InvalidOption
+   * A queue by its name: 1 to 128 of the characters `A–Z a–z 0–9 _ - . : /`, the first one a letter or digit. The store makes the queue at the
+   * first push. Without a schema, the payload's type is only declared, never checked.
+   * @throws InvalidName, InvalidOption, Closed
    */
   queue<const Options extends QueueOptions & { schema: StandardSchema }>(
     name: string,
@@ -148,7 +153,7 @@ export class Millpond implements AsyncDisposable {
     return new Queue(this.#internals, name, options)
   }
 
-  /** All there is to know about a job; undefined if the store does not know it, or no longer. @throws InvalidName, `Store…` */
+  /** All that the store knows about a job; undefined if it does not know the job, or no longer. @throws InvalidName, Closed, `Store…` */
   async job(id: string): Promise<JobInfo | undefined> {
     this.#assertOpen()
     const [record] = await this.#store.find([checkId(id)])
@@ -156,10 +161,11 @@ export class Millpond implements AsyncDisposable {
   }
 
   /**
-   * Waits until the job is finished, wherever it runs, and resolves to what its handler returned.
-   * @param options `timeout`: without limit unless given. `signal`: stops waiting.
-   * @throws JobFailed, ResultTimeout (the `cause` of both is the job's last error, if an attempt has failed), JobCancelled, JobUnknown,
-   * InvalidOption, InvalidName, Closed
+   * Waits until the job is finished, in whichever process it runs, and resolves to what its handler returned. While the store cannot be
+   * reached, it goes on waiting.
+   * @param options `timeout`: 0 to 24 days, no limit unless given. `signal`: stops waiting; the call rejects with the signal's reason.
+   * @throws JobFailed and ResultTimeout (their `cause` is the job's last error, if an attempt has failed), JobCancelled, JobUnknown,
+   * PayloadNotDecodable, StoreCorrupt, InvalidOption, InvalidName, Closed, the signal's reason
    */
   async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
     this.#assertOpen()
@@ -172,9 +178,9 @@ export class Millpond implements AsyncDisposable {
   }
 
   /**
-   * Cancels a live job; a running one gets its signal aborted, and what it still does is refused.
-   * @returns the state that it is in now: `cancelled`, or the final one it had; undefined if unknown
-   * @throws InvalidName, `Store…`
+   * Cancels a live job. If it is running, its handler's `signal` is aborted, and the store refuses its completion.
+   * @returns the state of the job now: `cancelled`, or the final state that it had before; undefined if the store does not know the job
+   * @throws InvalidName, Closed, `Store…`
    */
   async cancel(id: string): Promise<FinalState | undefined> {
     this.#assertOpen()
@@ -187,27 +193,37 @@ export class Millpond implements AsyncDisposable {
     return state ?? undefined
   }
 
-  /** Counts and percentiles of every queue. */
+  /**
+   * The same as `queue.stats`, for every queue.
+   * @param options `minutes`: how far back the percentiles look; whole minutes, 1 to 60, 5 unless given
+   * @throws InvalidOption, Closed, `Store…`
+   */
   async stats(options: { minutes?: number } = {}): Promise<QueueReport[]> {
     this.#assertOpen()
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     return (await this.#store.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
   }
 
-  /** Calls the listener whenever the event happens in this process; see `PondEvents`. @returns a function that stops it @throws InvalidOption */
+  /**
+   * Calls the listener whenever the event happens in this process; see `PondEvents`. A listener that throws is an uncaught exception.
+   * @returns a function that removes the listener
+   * @throws InvalidOption
+   */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
     return this.#events.on(name, listener)
   }
 
-  /** Aborted, with `Closed`, when the pond begins to close: `before` comes next. What waits for long should end now. */
+  /** Aborted, with `Closed` as reason, when the pond begins to close, just before `before` is called. Long waits should end then. */
   get stopping(): AbortSignal {
     return this.#stopping.signal
   }
 
   /**
-   * Drains: no more claims; what runs may finish, until `timeout` (30 s unless given), and the rest is given back; then lets go of
-   * the store. Until the last handler has ended pushes are taken, so that a job may still push the next one; then they are `Closed`.
-   * @param options `before` comes first. If it fails, the pond is closed all the same; then `close` rejects with what it threw
+   * Drains the pond, then closes the store. Workers stop claiming, running handlers may finish within `timeout`, and the other claimed jobs are
+   * given back. Pushes are accepted until the last handler has ended, so that a job may still push the next one; later ones reject with `Closed`.
+   * May be called more than once.
+   * @param options `timeout`: 0 to 24 days, 30 s unless given; it covers `before` as well. `before`: called first. If it fails, the pond is
+   * closed all the same, and `close` then rejects with its error.
    * @throws InvalidOption
    */
   close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
@@ -217,11 +233,12 @@ export class Millpond implements AsyncDisposable {
     return before === undefined ? this.#closed(timeout) : this.#closeAfter(before, timeout)
   }
 
+  /** Calls `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
 
-  /** What `before` calls may close the pond itself; it must not wait for its own end. */
+  /** `before` may itself close the pond, so it is not part of `#closing`: it would wait for its own end. */
   async #closeAfter(before: () => unknown, timeout: number): Promise<PondCloseReport> {
     const began = performance.now()
     let report: PondCloseReport
@@ -244,7 +261,7 @@ export class Millpond implements AsyncDisposable {
     const left = this.#capacityWaiters.close()
     const reports = await Promise.all([...this.#workers].map((worker) => worker.close({ timeout })))
     this.#sealed = true
-    // A store that is gone must not keep a process from ending.
+    // An unreachable store must not keep the process from ending.
     await within(Math.max(until - performance.now(), MIN_FLUSH_TIME), this.#flushed(left))
     const dropped = this.#store.capabilities.durable ? 0 : await this.#live()
     await this.#store.close()
@@ -256,7 +273,7 @@ export class Millpond implements AsyncDisposable {
     }
   }
 
-  /** @param left settles when nobody waits for room any more */
+  /** @param left settles when no push waits for room any more */
   async #flushed(left: Promise<void>): Promise<void> {
     await this.#internals.pusher.flushed()
     await left

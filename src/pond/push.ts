@@ -1,4 +1,4 @@
-/** From what a caller pushes to what a store takes: everything is checked here, before any store sees it. */
+/** Turns the data and options of a push into a job for the store. Everything is checked here, before a store sees it. */
 
 import type { NewJob } from '../store.ts'
 import { type Duration, kindOf, LAST_MOMENT, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
@@ -10,34 +10,41 @@ import { checkOptions, isFunction, isInteger, type Rules } from '../values/optio
 import { type StandardSchema, validate } from '../values/schema.ts'
 
 export interface PushOptions {
-  /** A UUID of the caller's own, best a UUIDv7. Pushing it again changes nothing, so a push whose answer was lost can be repeated. */
+  /**
+   * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and resolves to that job, so
+   * a push whose answer was lost can be repeated.
+   */
   id?: string
-  /** 0–9, higher first; 4 unless set, as in JMS. */
+  /** Whole number, 0 to 9, higher first; 4 unless set, as in JMS. */
   priority?: number
-  /** Due after this long, by the store's clock. Not together with `runAt`. */
+  /** The job is due after this time, by the store's clock; 0 to 100 years, 0 unless set. Not together with `runAt`. */
   delay?: Duration
-  /** Due at this time: a Date, or milliseconds since 1970. In the past means now. */
+  /** The job is due at this time: a Date, or milliseconds since 1970, not negative. A time in the past means now. Not together with `delay`. */
   runAt?: Date | number
-  /** At most one live job of the queue has this key; a second push gets the first one's id. 1–255 bytes. */
+  /** At most one live job of the queue has this key; a second push resolves to the first job's id. 1 to 255 bytes of UTF-8 without NUL. */
   key?: string
-  /** A label that is kept with the job and shown with it, the tenant's name say. It changes nothing about when the job runs. 1–255 bytes. */
+  /** A label that is kept and shown with the job, such as a tenant. It does not change when the job runs. 1 to 255 bytes of UTF-8 without NUL. */
   group?: string
-  /** Overrides the queue's `retry.attempts`. */
+  /** How often the job is tried, the first attempt included; 1 to 1,000,000, the queue's `retry.attempts` unless set. */
   attempts?: number
-  /** How long one attempt may run, 24 days at most; as the queue's `timeout` says unless set. */
+  /** How long one attempt may run; 1 ms to 24 days, the queue's `timeout` unless set. */
   timeout?: Duration
-  /** W3C trace context (`traceparent`), kept with the job. */
+  /** W3C trace context (`traceparent`), kept with the job; 1 to 512 printable ASCII characters. */
   trace?: string
-  /** Store it inside this transaction of the same database; it exists when that commits. */
+  /**
+   * Store the job inside this open transaction of the store's own database; the job exists when that commits. On a store without
+   * transactions the push rejects with `NotSupported`, with any other value with `TransactionMismatch`. A full queue always rejects with
+   * `QueueFull` here, even with `whenFull: 'wait'`.
+   */
   tx?: unknown
 }
 
 export interface PushManyOptions<Data> extends Omit<PushOptions, 'id' | 'key'> {
-  /** Options of one job; they override the common ones. */
+  /** Called for each job; returns options that override the common ones, at once and without `tx`. */
   each?: (data: Data, index: number) => Omit<PushOptions, 'tx'>
 }
 
-/** A call to the store carries at most this many jobs, and bytes of data, unless one job alone has more. */
+/** A call to the store carries at most this many jobs and bytes of data. A single larger job goes alone. */
 export const MAX_PUSH = { items: 500, bytes: 1_048_576 }
 
 /** Jobs checked without a break, so that a large array does not hold up the event loop. */
@@ -61,8 +68,9 @@ const MANY_RULES: Rules<PushManyOptions<unknown>> = { ...COMMON_RULES, each: isF
 
 /** What a push resolves to, once the store has the job. */
 export interface Pushed {
+  /** The id of the job, in lower case. */
   id: string
-  /** A live job had the key, or the id was known; `id` is that job's, and nothing was stored. */
+  /** true: a live job had the key, or the id was known. Nothing was stored, and `id` is that job's. */
   existing: boolean
 }
 
@@ -116,7 +124,7 @@ export class Preparer {
     return this.#job(data, given)
   }
 
-  /** What `each` gave. @throws InvalidOption where it would be ignored otherwise */
+  /** The options that `each` returned. @throws InvalidOption for anything that would be ignored otherwise */
   #own(given: PushOptions | undefined): PushOptions | undefined {
     if (given === undefined) return given
     const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
@@ -145,7 +153,7 @@ export class Preparer {
   }
 }
 
-/** Bytes of a job's data, or what comes near: a text is counted in UTF-16 units. */
+/** Roughly the bytes of a job's data: a text is counted in UTF-16 units. */
 export function bytesOf(job: NewJob): number {
   return job.data.body.length
 }

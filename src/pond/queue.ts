@@ -15,38 +15,46 @@ import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type Pus
 import { type QueueReport, queueReport } from './stats.ts'
 
 export interface QueueOptions {
-  /** Any Standard Schema; checked on push and before work. The handler gets its output. */
+  /** Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset: nothing is checked. */
   schema?: StandardSchema
-  /** Most scheduled and waiting jobs, at least 1; unset: without limit, in memory 100,000. Kept in the store, for every process. */
+  /** Most scheduled and waiting jobs; at least 1. null removes the limit. Unset: no limit, in memory 100,000. Kept in the store, for every process. */
   capacity?: number | null
-  /** What a push does when the queue is full: reject with `QueueFull` (unless set), or wait for room. */
+  /** What a push does when the queue is full: reject with `QueueFull`, or wait for room. `'reject'` unless set. Only for pushes of this process. */
   whenFull?: 'reject' | 'wait'
   /**
-   * `attempts`: in all, 10 unless set. `backoff`: exponential unless set. Kept in the store, for every process and language, but for a
-   * `backoff` that is a function: its own process calls it.
+   * `attempts`: how often a job is tried, the first attempt included; 1 to 1,000,000, 10 unless set. `backoff`: the delay before the next attempt;
+   * `'exponential'` unless set. Both are kept in the store, for every process and language. A `backoff` that is a function is not: only workers
+   * of this process call it.
    */
   retry?: { attempts?: number; backoff?: Backoff }
-  /** A worker silent for longer loses the job; 30 s unless set, from 50 ms to 24 days. Kept in the store. */
+  /** A worker that is silent for longer loses the job. 50 ms to 24 days, 30 s unless set. Kept in the store. */
   lease?: Duration
-  /** How long an attempt of a job may run that is pushed without a `timeout`; null, as it is unless set: without limit. At most 24 days. Kept in the store. */
+  /** How long an attempt may run, for jobs pushed without a `timeout`. 1 ms to 24 days; null: no limit, as when unset. Kept in the store. */
   timeout?: Duration | null
-  /** How long finished jobs stay: done 1 h unless set; dead, and cancelled, 7 d unless set. 0: not at all. Kept in the store. */
+  /**
+   * How long finished jobs stay in the store. `done`: 1 h unless set. `dead`: 7 d unless set; also for cancelled jobs. Each 0 to 100 years;
+   * 0: not at all. Kept in the store.
+   */
   keep?: { done?: Duration; dead?: Duration }
 }
 
 export interface WorkOptions {
-  /** How many handlers run at once; 10 unless set. */
+  /** How many handlers run at once; 1 to 100,000, 10 unless set. */
   concurrency?: number
-  /** Jobs are claimed ahead only as far as they are expected to start within this; 50 ms unless set, 0: never ahead. */
+  /** A job is claimed ahead only if it is expected to start within this; 0 to 24 days, 50 ms unless set. 0: never ahead. */
   window?: Duration
-  /** Run each handler in a transaction that commits with the job's completion; see `ctx.tx`. Needs a store that can. */
+  /**
+   * Run each handler in a transaction that commits with the job's completion; see `ctx.tx`. false unless set. A store without transactions
+   * (`capabilities.transactions`) rejects true with `NotSupported`.
+   */
   transaction?: boolean
   /**
-   * A streaming replica of the store's database: no handler starts before it shows what was committed before the job was pushed; see
-   * `ctx.replica`. A URL, or a client as the store's `client` takes. Needs a store that can.
+   * A streaming replica of the store's database: a URL, or a client as the store's `client` takes. A handler starts once the replica shows
+   * everything that was committed before the job was pushed; see `ctx.replica`. Unset: no replica. A store without replicas
+   * (`capabilities.replicas`) rejects it with `NotSupported`.
    */
   replica?: unknown
-  /** How long a job waits for the replica; then its handler reads the primary. 5 s unless set. */
+  /** How long a job waits for the replica; then its handler reads the primary. 0 to 24 days, 5 s unless set. Only with `replica`. */
   replicaTimeout?: Duration
 }
 
@@ -71,12 +79,16 @@ const WORK_RULES: Rules<WorkOptions> = {
   concurrency: isInteger(1, 100_000),
   window: (value) => milliseconds(value, 'window', 0, LONGEST_TIMER) >= 0,
   transaction: isBoolean,
-  // What it may be is for the store to say.
+  // The store checks it.
   replica: () => true,
   replicaTimeout: (value) => milliseconds(value, 'replicaTimeout', 0, LONGEST_TIMER) >= 0,
 }
 
-/** One queue of a pond. Cheap: make it wherever it is needed. */
+/**
+ * One queue of a pond. Cheap: make it wherever it is needed.
+ *
+ * `Store…` in a list of errors stands for StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt and StoreFailed.
+ */
 export class Queue<Input = unknown, Output = Input> {
   readonly name: string
   readonly #pond: PondInternals
@@ -102,15 +114,18 @@ export class Queue<Input = unknown, Output = Input> {
     if (this.#options.whenFull === 'wait') pond.capacityWaiters.listen()
   }
 
-  /** Where the queue's jobs and their results are found: the pond that it is of. */
+  /** The pond of this queue: there its jobs and their results are read. */
   get pond(): JobReader {
     return this.#pond.pond
   }
 
   /**
    * Resolves when the store has the job.
-   * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported, TransactionMismatch,
-   * QueueFull, Closed, and the store's own (`Store…`). Nothing was stored, but for `StoreUnavailable` after a lost answer: repeat it with the same `id`
+   *
+   * If it rejects, the job was not stored, with one exception: after `StoreUnavailable` only the answer may have been lost. To repeat such a
+   * push safely, give it an `id` and push again with the same one.
+   * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (`tx` on a store without
+   * transactions), TransactionMismatch, QueueFull, Closed, `Store…`
    */
   push(data: Input, options?: PushOptions): Promise<Pushed> {
     try {
@@ -124,8 +139,9 @@ export class Queue<Input = unknown, Output = Input> {
   }
 
   /**
-   * Pushes many, in order. All are checked before any is stored. If the store fails or the queue is full midway, the error's
-   * `pushed` tells how many, counted from the first, the store has; give each job an `id` of its own to be able to repeat the call.
+   * Pushes many jobs, in order. All are checked before any is stored. They are stored in batches of at most 500 jobs or 1 MiB, so the call can
+   * fail midway: the error's `pushed` is then how many jobs, counted from the first, the store has. To repeat such a call safely, give each
+   * job its own `id` by `each`.
    * @throws as `push`
    */
   async pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
@@ -152,7 +168,7 @@ export class Queue<Input = unknown, Output = Input> {
 
   /**
    * Starts a worker, which runs until it is closed.
-   * @throws InvalidOption, NotSupported, Closed
+   * @throws InvalidOption, NotSupported (`transaction` or `replica` on a store without them), Closed
    */
   work(handler: Handler<Output>, options?: WorkOptions): Worker {
     this.#pond.assertClaiming()
@@ -199,20 +215,21 @@ export class Queue<Input = unknown, Output = Input> {
     return new Replica(store.replicas.open(replica), limit, (error) => events.trouble(error))
   }
 
-  /** No claims until `resume`, in any process; pushes go on. */
+  /** Stops claims in every process until `resume`. Pushes go on, and running jobs finish. Kept in the store. @throws Closed, `Store…` */
   async pause(): Promise<void> {
     await this.#pond.store.configure({ queue: this.name, paused: true })
   }
 
+  /** Allows claims again, in every process. @throws Closed, `Store…` */
   async resume(): Promise<void> {
     await this.#pond.store.configure({ queue: this.name, paused: false })
   }
 
   /**
-   * Jobs in one state, a page at a time: waiting ones in the order of claiming, scheduled and running ones soonest first, the
-   * others newest first.
-   * @param options `limit`: 100 unless given, at most 1,000. `after`: the last id of the page before.
-   * @throws InvalidOption, InvalidName
+   * Jobs in one state, a page at a time: waiting jobs in the order of claiming, scheduled jobs by due time, running jobs by the end of their
+   * lease, finished jobs newest first.
+   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last id of the page before.
+   * @throws InvalidOption, InvalidName, Closed, `Store…`
    */
   async jobs(state: JobState, options: { limit?: number; after?: string } = {}): Promise<JobInfo[]> {
     const { limit = 100, after } = checkOptions(
@@ -228,10 +245,10 @@ export class Queue<Input = unknown, Output = Input> {
   }
 
   /**
-   * Sends dead or cancelled jobs back to waiting, with all their attempts: those named, or else every dead one of the queue.
-   * @param ids an array, also for one: `requeue([id])`
-   * @returns how many went; a job whose key a live one has taken does not
-   * @throws InvalidOption, InvalidName, `Store…`
+   * Sends dead or cancelled jobs back to waiting, with all their attempts.
+   * @param ids the jobs, as an array: `requeue([id])` for one. Unset: every dead job of the queue.
+   * @returns how many were requeued. A job whose key a live job has by now is not.
+   * @throws InvalidOption, InvalidName, Closed, `Store…`
    */
   async requeue(ids?: readonly string[]): Promise<number> {
     const { admin } = this.#pond.store
@@ -250,7 +267,11 @@ export class Queue<Input = unknown, Output = Input> {
     }
   }
 
-  /** Counts and percentiles. @param options `minutes`: how far back the percentiles look, 5 unless given, at most 60. @throws InvalidOption */
+  /**
+   * Counts of jobs per state, and percentiles of waits and run times. The counts are those of now.
+   * @param options `minutes`: how far back the percentiles look; whole minutes, 1 to 60, 5 unless given
+   * @throws InvalidOption, Closed, `Store…`
+   */
   async stats(options: { minutes?: number } = {}): Promise<QueueReport> {
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     await this.#ready()
@@ -258,11 +279,11 @@ export class Queue<Input = unknown, Output = Input> {
     return queueReport(this.name, stats)
   }
 
-  /** Settles when the store knows the queue's settings, undefined if it does already. A failure is tried anew by the next call. */
+  /** Settles when the store knows the queue's settings; undefined if it knows them already. After a failure the next call tries again. */
   #ready(): Promise<void> | undefined {
     if (this.#settings === undefined || this.#configuring !== undefined) return this.#configuring
     this.#configuring = this.#pond.store.configure(this.#settings)
-    // Pushes that wait for it are the next reactions of this promise, so that none that comes later overtakes them.
+    // Pushes that wait for the settings are the next reactions of this promise, so that no later push overtakes them.
     this.#configuring.then(
       () => {
         this.#configuring = undefined
@@ -305,7 +326,7 @@ export class Queue<Input = unknown, Output = Input> {
     return pushed
   }
 
-  /** @param pushed gets what the store has, up to the first job that it has not */
+  /** @param pushed filled with the stored jobs, in order, up to the first one that was not stored */
   async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
     if (this.#options.whenFull === 'wait') {
       const added = await Promise.allSettled(batch.map((job) => this.#add(job, batch)))
@@ -337,7 +358,7 @@ export class Queue<Input = unknown, Output = Input> {
   }
 }
 
-/** What is kept in the store; undefined where nothing is set. @throws InvalidOption */
+/** The settings that the store keeps; undefined where none is given. @throws InvalidOption */
 function settingsOf(queue: string, { capacity, keep, lease, retry, timeout }: QueueOptions): QueueSettings | undefined {
   const backoff = retry?.backoff
   const ms = (value: Duration | undefined, name: string) =>

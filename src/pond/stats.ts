@@ -1,8 +1,9 @@
 import type { HistogramSlice, JobState, Metric, QueueStats } from '../store.ts'
 import { merge, percentile } from '../values/histogram.ts'
 
-/** In milliseconds; undefined while nothing was measured. Read from buckets 9 % apart, so each is off by 4.5 % at the most. */
+/** Milliseconds; undefined if nothing was measured. Each is read from log-spaced buckets (see `values/histogram.ts`) and is off by at most 4.5 %. */
 export interface Percentiles {
+  /** How many measurements. */
   count: number
   p50: number | undefined
   p95: number | undefined
@@ -11,17 +12,19 @@ export interface Percentiles {
 
 export interface QueueReport {
   queue: string
+  /** Whether claims are stopped; see `queue.pause`. */
   paused: boolean
+  /** Most scheduled and waiting jobs; null: no limit. */
   capacity: number | null
-  /** Jobs that the store holds now, per state. */
+  /** How many jobs the store holds now, per state. */
   counts: Record<JobState, number>
-  /** Milliseconds since the oldest waiting job became due; null: none waits. */
+  /** Milliseconds since the oldest waiting job became due; null: no job waits. */
   oldestWaiting: number | null
-  /** From due to started, over all workers. */
+  /** From due to started, over all workers and the minutes asked for. */
   wait: Percentiles
-  /** From started to finished. */
+  /** From started to finished, over the same. */
   run: Percentiles
-  /** The same per priority, for those seen. */
+  /** The same per priority, highest first; only priorities that were measured. */
   priorities: { priority: number; wait: Percentiles; run: Percentiles }[]
 }
 

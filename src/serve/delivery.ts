@@ -3,8 +3,8 @@
  *
  *   2xx              done; a JSON answer that can be stored is the job's result
  *   410              given up: the job is dead
- *   429, 503 …       another attempt, after Retry-After where the answer has one
- *   all else         another attempt, after the backoff; so are redirects, no answer, and none in time
+ *   429, 503 …       another attempt, after Retry-After if the answer has one
+ *   anything else    another attempt, after the backoff; also after a redirect, no answer, or a late one
  */
 
 import type { Millpond } from '../pond/millpond.ts'
@@ -23,32 +23,34 @@ import { retryAfter } from './retry-after.ts'
 import { signatureHeaders } from './signature.ts'
 import { version } from './version.ts'
 
+/** A queue that is delivered to a webhook. */
 export interface Delivery {
+  /** The queue's name. */
   queue: string
-  /** Where to: `https:`, or `http:` to this machine; without user and password. */
+  /** The receiver: `https:`, or `http:` to this machine; without user and password. */
   url: URL
-  /** What to sign with, one signature each. */
+  /** Signing keys, as `signingKey` makes them. Each makes one signature, so that a secret can be changed without a gap. */
   keys: readonly Buffer[]
-  /** Jobs under way at once. */
+  /** Most requests at once; 1 to 100,000. */
   concurrency: number
   /** Milliseconds that a request may take. */
   timeout: number
-  /** Tells of attempts that failed; neither secrets nor what the URL asks are in it. */
+  /** Called for each failed attempt. The message holds no secrets and no query of the URL. Unset: as for any failed job, a process warning. */
   onFailure?: (job: { id: string; queue: string; attempt: number }, message: string) => void
 }
 
-/** Ten attempts, which is what jobs have unless they say otherwise, span two days, as the specification advises. */
+/** With this backoff ten attempts, the default, take about two days, as the Standard Webhooks specification advises. */
 const BACKOFF: BackoffPolicy = { base: 5000, factor: 4, max: 24 * 3_600_000, jitter: 0.5 }
 
 /**
- * @param maxPayload bytes of an encoded result, as the pond has it
- * @returns lets go of what connects to the receiver; to be called once the pond is closed
+ * @param maxPayload most bytes of an encoded result, as of the pond
+ * @returns closes the connections to the receiver; to be called once the pond is closed
  * @throws InvalidName, InvalidOption, Closed
  */
 export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number): () => void {
   const { url, timeout, concurrency } = delivery
   const receiver = new Receiver(url, timeout, concurrency)
-  // Computed here, so that the queue's own policy stays as it is for workers of other kinds.
+  // A function, so that the queue's own policy stays as it is for other workers.
   const backoff = (attempt: number) => delayAfter(BACKOFF, attempt, Math.random())
   const queue = pond.queue(delivery.queue, { retry: { backoff } })
   queue.work((job, context) => attempt(delivery, receiver, job, context, maxPayload), { concurrency })

@@ -1,5 +1,5 @@
 /**
- * `millpond/serve`: a queue for every language, over HTTP. What `npx millpond serve` runs, for those who bring a server of their own:
+ * `millpond/serve`: a queue for every language, over HTTP. This is what `npx millpond serve` runs; use it with a server of your own, as in
  * `Deno.serve((request) => service.handle(request))`.
  */
 
@@ -22,27 +22,33 @@ export { signingKey } from './signature.ts'
 export type { Stranger } from './strangers.ts'
 
 export interface ServeOptions {
-  /** Any of them is asked for as `Authorization: Bearer TOKEN`. Without one, only this machine's names are taken as Host. */
+  /**
+   * Every request must have one of them as `Authorization: Bearer TOKEN`. Each is 16 to 1,024 visible ASCII characters. Unset: no token is
+   * needed, and only requests whose Host is a name of this machine, or one of `hosts`, are accepted.
+   */
   tokens?: readonly string[]
-  /** Further names that Host may have where there is no token. */
+  /** Without tokens: further names that Host may have. None unless set. */
   hosts?: readonly string[]
-  /** Queues that are delivered to webhooks. */
+  /** Queues that are delivered to webhooks. None unless set. */
   deliveries?: readonly Delivery[]
-  /** Bytes of a body; 2 MiB unless given. */
+  /** Most bytes of a request's body; 1 byte to 512 MiB, 2 MiB unless set. */
   maxBody?: number
-  /** Bytes of an encoded payload, result or progress report; 1 MiB unless given. */
+  /** Most bytes of an encoded payload, result or progress report; 1 byte to 512 MiB, 1 MiB unless set. */
   maxPayload?: number
-  /** Longest wait of a claim, a long poll or a push; 60 s unless given. */
+  /** Longest wait of a claim, a long poll or a push; 0 to 24 days, 60 s unless set. 0: requests never wait. */
   maxWait?: Duration
-  /** How many requests of each kind wait at once; 1,000 unless given. */
+  /** Most requests of each kind (pushes; polls and streams; claims) that wait at once; 0 to 1,000,000, 1,000 unless set. Further ones do not wait. */
   maxWaiting?: number
-  /** How many of those one client has, told by the address of its connection; half of `maxWaiting` unless given. Behind a proxy all are one client. */
+  /**
+   * Most of them for one client, that is, for one address; 0 to 1,000,000, half of `maxWaiting` unless set. Behind a proxy all clients count as
+   * one.
+   */
   maxWaitingPerClient?: number
-  /** Hears of every request without a right token, which is a 401. The tokens are not in it. */
+  /** Called for each request without a valid token, which is a 401. It is not given the tokens. Unset: nothing is called. */
   onUnauthorized?: (stranger: Stranger) => void
-  /** How many queues there may be for a client to make another one; 10,000 unless given. Beyond, a push to a new one is a 503 with `TooManyQueues`. */
+  /** With this many queues, a push to a new queue is a 503 with `TooManyQueues`; 0 to 1,000,000, 10,000 unless set. */
   maxQueues?: number
-  /** Hears of errors that are the service's own. A process warning unless given. */
+  /** Called with errors of the service; the client gets a 500 or 503 without details. Unset: the first one is a process warning. */
   onError?: OnError
 }
 
@@ -61,24 +67,26 @@ const RULES: Rules<ServeOptions> = {
   onError: isFunction,
 }
 
-/** A store, served. */
+/** A running service. */
 export interface Served {
-  /** From Request to Response; never rejects. */
+  /** Answers a request; never rejects. Errors are problem documents (RFC 9457). */
   handle(request: Request): Promise<Response>
-  /** The scheme of the store. */
+  /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
   store: string
-  /** Ends all that waits with what is known; from now on nothing waits. To be called when the server stops to listen. */
+  /** Answers waiting requests with what is known; later requests do not wait. Call it when the server stops listening. */
   stop(): void
   /**
-   * Closes deliveries, giving them the time to finish, and lets go of the store. To be called when no request is under way; claims that nobody
-   * waits for any more are given back first.
+   * Closes the deliveries and the store. Claims whose client has disconnected are given back first. Call it when no request is under way.
+   * @param options `timeout`: how long deliveries under way may take; 0 to 24 days, 30 s unless given
+   * @throws InvalidOption
    */
   close(options?: { timeout?: Duration }): Promise<void>
 }
 
 /**
- * Opens the store and serves it.
- * @throws InvalidOption, InvalidName, UnknownScheme, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion
+ * Opens the store of the URL and serves it.
+ * @throws InvalidOption, InvalidName, UnknownScheme, DriverMissing, NotSupported, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt,
+ * StoreFailed, StoreVersion
  */
 export async function serve(store: string, options?: ServeOptions): Promise<Served> {
   const given = checkOptions(options, RULES, 'serve')
@@ -113,7 +121,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     for (const letGo of receivers) letGo()
   }
   try {
-    // Whoever is told of failed deliveries needs no process warnings of them.
+    // With `onFailure` for every delivery, process warnings of failed ones are not needed.
     if (given.deliveries?.every(({ onFailure }) => onFailure !== undefined)) pond.on('dead', () => {})
     for (const delivery of given.deliveries ?? []) receivers.push(deliver(pond, delivery, maxPayload))
   } catch (error) {
@@ -134,7 +142,7 @@ function tokensFault(value: unknown): string | undefined {
     throw new MillpondError('InvalidOption', `serve: tokens must be an array of texts; got ${kindOf(value)}`)
   for (const token of value) {
     const fault = typeof token === 'string' ? tokenFault(token) : 'a token is a text'
-    // Not as other options are refused: that would show it.
+    // Other options are shown when refused; a token must not be.
     if (fault !== undefined) throw new MillpondError('InvalidOption', `serve: ${fault}`)
   }
   return undefined

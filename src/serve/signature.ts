@@ -3,12 +3,12 @@
  */
 import { createHmac } from 'node:crypto'
 
-/** Bytes of a key, as the specification has them. */
+/** Bytes of a key, by the specification. */
 const SHORTEST = 24
 const LONGEST = 64
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/
 
-/** The key of a secret `whsec_BASE64`; undefined where it is none of 24 to 64 bytes. */
+/** The key of a secret `whsec_BASE64`; undefined if the secret is malformed or its key is not 24 to 64 bytes long. */
 export function signingKey(secret: string): Buffer | undefined {
   const [, text] = SECRET.exec(secret) ?? []
   if (text === undefined) return undefined
@@ -23,7 +23,7 @@ export interface SignatureHeaders {
 }
 
 /**
- * @param keys one signature each: while a secret is being changed receivers may know either
+ * @param keys one signature each: while a secret is changed, receivers may know either
  * @param seconds since 1970, of this attempt
  */
 export function signatureHeaders(

@@ -1,30 +1,30 @@
 /**
- * Requests without a right token: each is told of, and answered the later the more there were of its client.
+ * Requests without a valid token. Each is reported; the more of them a client sends, the later each is answered.
  *
- * The right token is never kept waiting, nor refused because of wrong ones before it. Behind a proxy all clients have one address, and whoever sends
- * wrong tokens would lock out the others. So the delay does not guard the token: its length does, as 96 bits are not guessed at any rate. The
- * delay keeps guessing from costing much, and hangs on nothing but the number of wrong tokens before, so that it tells nothing of them.
+ * A request with a valid token is never delayed, nor refused because of invalid ones before it. Behind a proxy all clients have one address, so a
+ * client with invalid tokens would lock out the others. The delay does not protect the token; its length does: 96 random bits cannot be guessed.
+ * The delay keeps guessing cheap for the service. It depends only on the number of invalid requests, so it reveals nothing about the token.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Refusal } from '../web/problem.ts'
 import { Slots } from '../web/settings.ts'
 import { unauthorized } from './refuse.ts'
 
-/** What the owner of the service is told of each 401. */
+/** A client that got a 401, for `onUnauthorized`. */
 export interface Stranger {
-  /** An IPv4 address, or the first half of an IPv6 address; undefined where the server in front does not tell. */
+  /** An IPv4 address, or the first half of an IPv6 address; undefined if the server does not provide it. */
   address: string | undefined
-  /** How many came from there, this one included, with less than a minute between two. */
+  /** How many such requests came from this address, this one included, each less than a minute after the last. */
   times: number
 }
 
-/** So many are answered at once: mistakes. After that the delay doubles from the first to the most, in milliseconds. */
+/** This many are answered without delay, as mistakes. Then the delay doubles from FIRST_DELAY to MAX_DELAY, in milliseconds. */
 const FREE_ATTEMPTS = 5
 const FIRST_DELAY = 100
 const MAX_DELAY = 2000
-/** Milliseconds without another one, after which a client is forgotten. */
+/** Milliseconds without another such request, after which a client is forgotten. */
 const FORGET_AFTER = 60_000
-/** Most clients that are remembered, some 100 bytes each; those longest silent are forgotten first. */
+/** Most clients that are remembered, about 100 bytes each; those silent for longest are forgotten first. */
 const MAX_CLIENTS = 1000
 
 export class Strangers {

@@ -1,5 +1,5 @@
 /**
- * A POST becomes a job. A function from Request to Response, so that it runs wherever there are such.
+ * A POST becomes a job. A function from Request to Response, so that it runs on every Web-standard server.
  *
  *   guard ─► body ─► data ─► push ─┬─ stored ───────────────────────┬─► 202, Location, { id, state }
  *                                  └─ a job was there ─► existing ──┤
@@ -28,38 +28,38 @@ type MaybePromise<T> = T | Promise<T>
 
 export interface AcceptOptions<Input = unknown> {
   /**
-   * Whether the request may push: undefined or true lets it pass, false is a 403, a Response is the answer. Asked before the body is read.
-   * Here and in the other hooks, the request's own ways to its body (`formData()`, `clone()` and so on) keep to `maxBody` and `bodyTimeout`.
+   * Whether the request may push: undefined or true: yes; false: a 403; a Response is sent as it is. Called before the body is read. Unset: every
+   * request may. Here and in the other hooks, `request.formData()`, `request.clone()` and the like keep to `maxBody` and `bodyTimeout`.
    */
   guard?: (request: Request) => MaybePromise<Response | boolean | undefined>
   /**
-   * Makes the payload, or a Response that refuses. The body is read when asked for, within the limits; unless this is given, it is the
-   * payload. It should give the same for the same request, or else say `compare: false` (see `idempotency`).
+   * Makes the payload; a Response refuses the request. `body()` reads the body within the limits. Unset: the body is the payload. It should
+   * return the same payload for the same request; if it does not, set `idempotency.compare` to false.
    */
   data?: (request: Request, body: () => Promise<unknown>) => MaybePromise<Input | Response>
-  /** Options of the push, such as priority, delay, key or group. Where they have an `id`, that counts, and an `Idempotency-Key` means nothing. */
+  /** Options of the push, such as priority, delay, key or group. If they have an `id`, an `Idempotency-Key` is ignored. Unset: none. */
   push?: (request: Request, data: Input) => MaybePromise<Omit<PushOptions, 'tx'>>
   /**
-   * Whether the request may have a job for its answer that was there already, by the `key` or `id` of `push` or by its `Idempotency-Key`:
-   * anything but true is a 409, which shows nothing of the job. Unless given, only a job of the same `Idempotency-Key` and scope is answered
-   * with. `'shared'`: all clients are one tenant, and may have each other's jobs.
+   * Whether the request may see a job that existed already, by the `key` or `id` of `push` or by its `Idempotency-Key`. Anything but true is a
+   * 409, which shows nothing of the job. Unset: only a job of the same `Idempotency-Key` and scope is shown. `'shared'`: all clients are one
+   * tenant and may see each other's jobs.
    */
   existing?: 'shared' | ((request: Request, job: JobInfo) => MaybePromise<boolean>)
-  /** How `Idempotency-Key` is understood. */
+  /** How the header `Idempotency-Key` is handled; see there for the defaults. */
   idempotency?: IdempotencyOptions
-  /** Where the job can be followed: a path or URL with `:id` in it, `/jobs/:id` unless given. */
+  /** The `Location` of a job: a path or URL with `:id` in it; `/jobs/:id` unless set. Serve it with `follow`. */
   location?: string
-  /** Bytes of a body; 1 MiB unless given. */
+  /** Most bytes of a body; 0 to 512 MiB, 1 MiB unless set. A larger body is a 413. */
   maxBody?: number
-  /** How long a body may take to come; 30 s unless given. */
+  /** How long the client may take to send a body; 1 ms to 24 days, 30 s unless set. Then it is a 408. */
   bodyTimeout?: Duration
-  /** Longest wait for a result; 60 s unless given, 0: `Prefer: wait` has no effect. */
+  /** Longest wait for a result; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
   maxWait?: Duration
-  /** How many requests wait for results at once; 1,000 unless given. Those beyond are answered 202 at once. */
+  /** Most requests that wait for results at once; 0 to 1,000,000, 1,000 unless set. Further ones are answered 202 at once. */
   maxWaiting?: number
-  /** `Retry-After` of a 503; 5 s unless given, up to doubled by chance. */
+  /** `Retry-After` of a 503; 1 ms to 24 days, 5 s unless set. Each answer has a random value between this and twice this. */
   retryAfter?: Duration
-  /** Hears of errors that are the service's own; the client gets a 500 or 503 without particulars. A process warning unless given. */
+  /** Called with errors of the service; the client gets a 500 or 503 without details. Unset: the first one is a process warning. */
   onError?: OnError
 }
 
@@ -79,8 +79,8 @@ const RULES: Rules<AcceptOptions> = {
 }
 
 /**
- * A handler that takes POST requests and pushes each as a job. It never rejects: whatever goes wrong is a problem document
- * (RFC 9457): 400, 403, 405, 408, 409, 413, 415, 422, 500, 503.
+ * A handler that takes POST requests and pushes each as a job. It never rejects: every error is a problem document (RFC 9457) with status
+ * 400, 403, 405, 408, 409, 413, 415, 422, 500 or 503.
  * @throws InvalidOption
  */
 export function accept<Input>(

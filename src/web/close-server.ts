@@ -1,13 +1,13 @@
 /**
  * Closes a server of node:http and cuts no request.
  *
- * 1. It stops to listen. Connections stay: a client may be about to use one.
- * 2. Every further answer says `Connection: close`, so that clients askToLeave by themselves.
- * 3. Connections on which nothing happens are closed after a while in which no answer ended.
- * 4. What is left after the time limit is cut.
+ * 1. The server stops listening. Connections stay: a client may be about to use one.
+ * 2. Every further answer says `Connection: close`, so that clients leave by themselves.
+ * 3. Idle connections are closed after a pause without any finished answer.
+ * 4. Connections that are left after the time limit are cut.
  *
- * `server.close()` alone does otherwise: it closes idle connections at once, though a request may be on its way there, and then waits for as
- * long as clients go on asking through the others.
+ * `server.close()` alone closes idle connections at once, though a request may be on its way there. Then it waits for as long as clients
+ * send requests through the others.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -17,11 +17,11 @@ import { checkOptions, type Rules } from '../values/options.ts'
 import { isDuration, millisecondsOr } from './settings.ts'
 
 export interface CloseServerOptions {
-  /** How long requests under way may take; 20 s unless given. */
+  /** How long requests under way may take; 0 to 24 days, 20 s unless set. Then their connections are cut. */
   timeout?: Duration
 }
 
-/** What is used of a server of node:http or node:https, which Express, Fastify and Hono build upon. */
+/** The part of a server of node:http or node:https that `closeServer` uses. Express, Fastify and Hono build on these. */
 export interface ClosableServer {
   readonly listening: boolean
   close(closed: () => void): unknown
@@ -32,10 +32,10 @@ export interface ClosableServer {
 }
 
 const RULES: Rules<CloseServerOptions> = { timeout: isDuration('timeout', 0) }
-/** Milliseconds, more than a request takes on its way: one that was sent before the client could know still gets its answer. */
+/** Milliseconds; longer than a request travels. A request that was sent before the client could know still gets its answer. */
 const IDLE_CHECK_INTERVAL = 500
 
-/** Resolves when no connection is left, or the time is over. @throws InvalidOption */
+/** Closes the server and cuts no request. Resolves when no connection is left, or `timeout` is over. @throws InvalidOption */
 export async function closeServer(server: ClosableServer, options?: CloseServerOptions): Promise<void> {
   const timeout = millisecondsOr(checkOptions(options, RULES, 'closeServer').timeout, '20s')
   if (!server.listening) return
@@ -64,7 +64,7 @@ export async function closeServer(server: ClosableServer, options?: CloseServerO
   }
 }
 
-/** Node's own news of answers that are sent. Elsewhere it is silent, and then a connection may be closed soon after an answer. */
+/** Node's diagnostics channel for sent answers. Other runtimes do not publish on it; a connection may then be closed soon after an answer. */
 const RESPONSE_FINISHED = 'http.server.response.finish'
 
 function stopListening(server: ClosableServer, closed: () => void): void {
@@ -73,7 +73,7 @@ function stopListening(server: ClosableServer, closed: () => void): void {
     return
   }
   NetServer.prototype.close.call(server, () => {
-    // All is over; this stops the timer that looks for requests which take too long.
+    // All connections are closed; this stops the timer that looks for slow requests.
     server.close(() => {})
     closed()
   })

@@ -7,52 +7,58 @@ import { isDuration, millisecondsOr } from './settings.ts'
 import { SharedAnswers, type SharingCounts } from './shared-answers.ts'
 
 /**
- * What makes requests identical, beside their method, what `Vary` names and the headers that divide. A text is for requests that name no
- * user. To share answers to those that do, say which of their headers the text accounts for: `{ key: `${user} ${url}`, covers: ['cookie'] }`.
- * `undefined`: this request shares nothing.
+ * The key of a request. Requests are identical if they have the same key, the same method, and the same values of the headers that answers
+ * differ by (`vary`, and `Vary` of the answer).
+ *
+ * A text is for requests that name no user. For requests that do, list the headers that the key accounts for:
+ * `{ key: `${user} ${url}`, covers: ['cookie'] }`. undefined: this request shares nothing.
  */
 export type ResponseKey = string | { key: string; covers: readonly string[] } | undefined
 
 export interface CoalesceResponsesOptions {
-  /** The URL unless given. */
+  /** The key of a request; its URL unless set. */
   key?: (request: Request) => ResponseKey
-  /** For how long an answer is reused. 0 unless given: only requests that are there at the same time share. `Cache-Control` may shorten it. */
+  /** How long an answer is reused; 0 to 24 days, 0 unless set: only requests at the same time share it. `Cache-Control` may shorten it. */
   ttl?: Duration
-  /** How long others wait for the one that runs the handler. `'30s'` unless given; at least 1 ms. */
+  /** How long requests wait for a shared run of the handler; 1 ms to 24 days, 30 s unless set. Then they get a 503. */
   timeout?: Duration
   /**
-   * Further request headers that answers differ by, such as `X-Tenant`: their values are part of the key. A header that is neither named here
-   * or in `ignore`, nor covered by `key`, nor on the list of docs/coalesce.md, makes its request personal: it shares nothing.
+   * Further request headers that answers differ by, such as `X-Tenant`: their values become part of the key. None unless set.
+   *
+   * A header that is in none of `vary`, `ignore`, the `covers` of `key` and the list of docs/coalesce.md makes its request personal: the request
+   * shares nothing.
    */
   vary?: readonly string[]
-  /** Further request headers that no answer depends on, such as the request id of a proxy. */
+  /** Further request headers that no answer depends on, such as the request id of a proxy. None unless set. */
   ignore?: readonly string[]
-  /** Headers of the list that name a user to this service after all, such as `X-Real-IP`. */
+  /** Headers of that list that name a user to this service after all, such as `X-Real-IP`. None unless set. */
   personal?: readonly string[]
-  /** Largest body that is shared, in bytes. 1 MiB unless given. */
+  /** Largest shared body, in bytes; 0 to 1 GiB, 1 MiB unless set. */
   maxBody?: number
-  /** Most answers kept for reuse. 1,000 unless given. */
+  /** Most answers kept for reuse; 1 to 10,000,000, 1,000 unless set. Beyond it the oldest are removed. */
   maxEntries?: number
-  /** Most bytes of all answers kept for reuse. 64 MiB unless given. */
+  /** Most bytes of all answers kept for reuse; at least 1, 64 MiB unless set. Beyond it the oldest are removed. */
   maxBytes?: number
 }
 
 export interface ResponseCounts extends SharingCounts {
-  /** Request headers, twenty at most, that made requests personal, so that they ran alone. */
+  /** Request headers that made requests personal, at most 20. Such requests ran alone. */
   personal: readonly string[]
 }
 
 export interface CoalescedResponses {
-  /** Answers with what `next` does, or did for another. @throws what `next` throws, for all who waited for it */
+  /** Answers with the result of `next`, its own or a shared one. @throws InvalidOption (`key` returned something else), and what `next` throws: all waiting requests get it */
   (request: Request, next: () => Response | Promise<Response>): Promise<Response>
-  /** Forgets what is kept under this key (a URL, unless `key` was given); requests from now on get no answer of a run under way. */
+  /** Forgets the answers kept for this key: a URL, unless `key` was set. Later requests do not share a run under way either. */
   clear(key: string): void
+  /** The same for every key. */
   clearAll(): void
+  /** Counts since the function was made, and what is kept now. */
   stats(): ResponseCounts
 }
 
 /**
- * For a Web-standard server, as a wrapper around what answers the request.
+ * Identical GET and HEAD requests share one run of the handler. Wrap it around the handler of a Web-standard server.
  * @throws InvalidOption
  * @example
  * const share = coalesceResponses({ ttl: '1s' })

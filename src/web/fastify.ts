@@ -5,7 +5,7 @@ import { requestOf } from './incoming.ts'
 import { problem, Refusal } from './problem.ts'
 import { inTurn } from './turns.ts'
 
-/** What is used of Fastify, so that neither it nor its types have to be installed. */
+/** The part of a Fastify instance that `toFastify` uses, so that neither Fastify nor its types have to be installed. */
 export interface FastifyScope {
   removeAllContentTypeParsers(): unknown
   addContentTypeParser(
@@ -14,17 +14,21 @@ export interface FastifyScope {
   ): unknown
   all(path: string, handle: (request: FastifyIncoming, reply: FastifyOutgoing) => unknown): unknown
 }
+/** The part of a Fastify request that is used. */
 export interface FastifyIncoming {
   raw: IncomingMessage
 }
+/** The part of a Fastify reply that is used. */
 export interface FastifyOutgoing {
   raw: ServerResponse
   send(response: Response): unknown
 }
 
 /**
- * For `app.register(toFastify(handler), { prefix: '/emails' })`: the handler gets whatever comes below the prefix. A plugin and no route, since it
- * must read the body itself: Fastify's parsers are off within it, and only there. Fastify's hooks and its error handler apply.
+ * For `app.register(toFastify(handler), { prefix: '/emails' })`: the handler gets every request below the prefix. It is a plugin, not a route,
+ * because the handler reads the body itself: inside the plugin Fastify's parsers are off. Fastify's hooks and its error handler apply.
+ *
+ * Requests of one connection are handled one after the other; a connection with more than 16 unanswered requests is cut.
  */
 export function toFastify(
   handler: (request: Request) => Response | Promise<Response>,

@@ -1,6 +1,6 @@
 /**
- * A job by its id: `GET` tells of it, at once, when it changes (`Prefer: wait`), or as server-sent events; `DELETE` cancels it.
- * A function from Request to Response, so that it runs wherever there are such.
+ * A job by its id. `GET` answers with the job: at once, when it changes (`Prefer: wait`), or as server-sent events. `DELETE` cancels it.
+ * A function from Request to Response, so that it runs on every Web-standard server.
  */
 
 import type { Millpond } from '../pond/millpond.ts'
@@ -21,28 +21,28 @@ import { Watcher } from './watcher.ts'
 
 export interface FollowOptions {
   /**
-   * Whether this request may see, or with DELETE cancel, this job; anything but true is a 404, as if there were no such job. Unless given, whoever
-   * has the id may: 74 of its bits are random, but not those of an id made from an `Idempotency-Key`.
+   * Whether this request may see this job, or with DELETE cancel it. Anything but true is a 404, as if there were no such job. Unset: every
+   * client that knows the id may. An id has 74 random bits, but an id derived from an `Idempotency-Key` has none.
    */
   guard?: (request: Request, job: JobInfo) => boolean | Promise<boolean>
-  /** The id that a request asks for; the last segment of its path unless given. */
+  /** The job id of a request; the last segment of its path unless set. undefined: 404. */
   id?: (request: Request) => string | undefined
-  /** Longest wait of a long poll; 60 s unless given, 0: `Prefer: wait` has no effect. */
+  /** Longest wait of a long poll; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
   maxWait?: Duration
-  /** How many long polls and event streams go on at once; 1,000 unless given. Polls beyond are answered at once, streams get a 503. */
+  /** Most long polls and event streams at once; 0 to 1,000,000, 1,000 unless set. Further polls are answered at once, further streams get a 503. */
   maxFollowers?: number
   /**
-   * How many of them one client has, which is told by the address of its connection behind `toNode` and `toFastify`; as many as there are unless
-   * given. Behind a proxy all are one client.
+   * Most of them for one client; 0 to 1,000,000, `maxFollowers` unless set. A client is the address of a connection, known behind `toNode` and
+   * `toFastify` only. Behind a proxy all clients count as one.
    */
   maxFollowersPerClient?: number
-  /** Between signs of life on an event stream where nothing happens; 15 s unless given. */
+  /** Time between heartbeats on an event stream without events; 10 ms to 24 days, 15 s unless set. */
   heartbeat?: Duration
-  /** How long an event stream may last; 1 h unless given. */
+  /** How long an event stream may last; 10 ms to 24 days, 1 h unless set. */
   maxStream?: Duration
-  /** `Retry-After` of a 503; 5 s unless given, up to doubled by chance. */
+  /** `Retry-After` of a 503; 1 ms to 24 days, 5 s unless set. Each answer has a random value between this and twice this. */
   retryAfter?: Duration
-  /** Hears of errors that are the service's own; the client gets a 500 or 503 without particulars. A process warning unless given. */
+  /** Called with errors of the service; the client gets a 500 or 503 without details. Unset: the first one is a process warning. */
   onError?: OnError
 }
 
@@ -59,7 +59,7 @@ const RULES: Rules<FollowOptions> = {
 }
 
 /**
- * A handler for `/jobs/:id`. It never rejects: whatever goes wrong is a problem document (RFC 9457): 404, 405, 409, 500, 503.
+ * A handler for `/jobs/:id`. It never rejects: every error is a problem document (RFC 9457) with status 404, 405, 409, 500 or 503.
  * @throws InvalidOption
  */
 export function follow(
@@ -89,7 +89,7 @@ export function follow(
     }
   }
 
-  /** @throws Refusal where there is no such job, or none that the request may see */
+  /** @throws Refusal: there is no such job, or the request may not see it */
   async function find(request: Request): Promise<JobInfo> {
     const id = idOf(request)
     const job = id === undefined ? undefined : await pond.job(id).catch(unknownName)
@@ -116,7 +116,7 @@ export function follow(
     return answer(request, { ...(await view(now)) }, { headers })
   }
 
-  /** Waits until the job is another than the client knows, or has another state than now if it did not say what it knows. */
+  /** Waits until the job differs from what the client knows (`If-None-Match`), or else until its state changes. */
   async function poll(
     request: Request,
     first: JobInfo,
@@ -158,7 +158,7 @@ export function follow(
   }
 
   function stream(request: Request, job: JobInfo): Response {
-    // To a browser that comes back after the last event, this is how to say that there will be no more.
+    // A browser reconnects after the last event; a 204 tells it to stop.
     if (header(request, 'last-event-id') === LAST_EVENT_ID) return new Response(null, { status: 204 })
     const free = slots.take(clientOf(request))
     if (free === undefined) {
@@ -181,7 +181,7 @@ export function follow(
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
       vary: 'accept, prefer',
-      // Without it some proxies hold events back until there is a bufferful of them.
+      // Without it some proxies hold events back until their buffer is full.
       'x-accel-buffering': 'no',
     }
     return new Response(body, { headers })
@@ -200,7 +200,7 @@ function headOnly({ status, headers }: Response): Response {
   return new Response(null, { status, headers })
 }
 
-/** What is no id at all names no job either. */
+/** A malformed id names no job: the answer is a 404. */
 function unknownName(error: unknown): undefined {
   if (!isMillpondError(error, 'InvalidName')) throw error
 }

@@ -1,4 +1,4 @@
-/** What makes a request that is sent twice one job: its id is derived from the key, and a push of a known id stores nothing. */
+/** A request that is sent twice makes one job: the job's id is derived from the `Idempotency-Key`, and a push of a known id stores nothing. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { decode, encode } from '../values/encoding.ts'
@@ -8,18 +8,17 @@ import { Refusal } from './problem.ts'
 
 export interface IdempotencyOptions {
   /**
-   * Whose keys they are: the same key in another scope is another job. Give the user or tenant, as the session or the token tells it; a
-   * request for which this is undefined or empty is refused if it has a key. Unless given, it is the `Authorization` header, and without
-   * that the key is refused (400); a retry with a new token is then another job.
+   * The owner of a key, such as the user or tenant of the session: the same key in another scope makes another job. A request with a key but
+   * an undefined or empty scope is a 400. Unset: the scope is the `Authorization` header, so a retry with a new token makes another job.
    */
   scope?: (request: Request) => string | undefined | Promise<string | undefined>
-  /** Whether a repeated request must have the same payload, or else get a 422; true unless set. */
+  /** Whether a repeated request must have the same payload; if it differs, it is a 422. true unless set. */
   compare?: boolean
 }
 
 export const IDEMPOTENCY_RULES: Rules<IdempotencyOptions> = { scope: isFunction, compare: isBoolean }
 
-/** The request's key, if it has one. @throws Refusal where it has one that is none */
+/** The request's key, if it has one. @throws Refusal: the key is malformed */
 export function keyOf(request: Request): string | undefined {
   const key = idempotencyKey(request)
   if (key !== null) return key

@@ -1,4 +1,4 @@
-/** `millpond/web`: what stands between HTTP and the work. */
+/** `millpond/web`: HTTP handlers that push jobs, follow them, and share answers. */
 import '../values/runtime.ts'
 
 export { type AcceptOptions, accept } from './accept.ts'

@@ -1,6 +1,6 @@
 /**
  * `millpond/web/node`: a handler from Request to Response as a listener of node:http, which Express takes as it is.
- * Our own rather than a package: it is small, and the library stays without a dependency that only some need.
+ * It is small, so it is part of the library instead of a dependency that only some users need.
  */
 import '../values/runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -16,12 +16,13 @@ import { inTurn } from './turns.ts'
 export { type ClosableServer, type CloseServerOptions, closeServer } from './close-server.ts'
 
 export interface NodeOptions {
-  /** How long a client may take to read 64 KiB of its answer, or what is left of it, before it is cut off; 60 s unless given. */
+  /** How long a client may take to read 64 KiB of its answer, or the rest of it; 1 ms to 24 days, 60 s unless set. Then its connection is cut. */
   stall?: Duration
 }
 
 const RULES: Rules<NodeOptions> = { stall: isDuration('stall') }
 
+/** A listener of node:http. `next`: given by Express; called with errors of the handler. */
 export type NodeListener = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -29,8 +30,11 @@ export type NodeListener = (
 ) => void
 
 /**
- * For `createServer(toNode(handler))` and `app.post('/emails', toNode(handler))`. The request's signal is aborted when the client hangs up.
- * Requests of one connection are handled one after the other; with more than 16 unanswered ones it is cut. If a body parser ran before, what it made is taken. Should the handler reject, Express is told, or else the answer is a bare 500.
+ * For `createServer(toNode(handler))` and `app.post('/emails', toNode(handler))`.
+ *
+ * The request's signal is aborted when the client disconnects. Requests of one connection are handled one after the other; a connection with
+ * more than 16 unanswered requests is cut. If a body parser ran before, its result is used as the body. If the handler rejects, Express gets
+ * the error by `next`; without Express the answer is a problem document: 500, or 503 for errors that pass.
  * @throws InvalidOption
  */
 export function toNode(

@@ -1,16 +1,18 @@
-/** Problem documents (RFC 9457), and how an error becomes one. What is the server's own affair stays out of them. */
+/** Problem documents (RFC 9457), and how an error becomes one. Internal details of the server stay out of them. */
 import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, isMillpondError } from '../values/errors.ts'
 import type { OnError } from './report.ts'
 
 export interface Problem {
+  /** The HTTP status. */
   status: number
-  /** What went wrong with this very request, for people. */
+  /** What went wrong with this request, for people. */
   detail: string
-  /** Of `contract/errors.json`, where one fits; the `type` is made of it. */
+  /** Of `contract/errors.json`; also makes the `type`. Unset: the type is `about:blank`. */
   code?: ErrorCode
+  /** Further headers of the answer; none unless set. */
   headers?: Record<string, string>
-  /** Further members of the document. */
+  /** Further members of the document; none unless set. */
   members?: Record<string, unknown>
 }
 
@@ -21,7 +23,7 @@ const TITLES: Readonly<Record<number, string | undefined>> = {
   422: 'Unprocessable Content',
 }
 
-/** An answer with a problem document. Its `type` is `about:blank` where the status says it all, else `urn:millpond:error:CODE`. */
+/** An answer with a problem document. Its `type` is `urn:millpond:error:CODE`, or `about:blank` without a code. */
 export function problem({ status, detail, code, headers, members }: Problem): Response {
   const document = {
     type: code === undefined ? 'about:blank' : `urn:millpond:error:${code}`,
@@ -36,7 +38,7 @@ export function problem({ status, detail, code, headers, members }: Problem): Re
   return new Response(bytes, { status, headers: { ...always, 'cache-control': 'no-store', ...headers } })
 }
 
-/** Thrown where a request cannot be gone on with; becomes its problem document. */
+/** Thrown to refuse a request; becomes its problem document. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly problem: Problem
@@ -50,7 +52,7 @@ export class Refusal extends Error {
 /** Most issues of a schema that a document lists. */
 const MAX_ISSUES = 100
 
-/** Errors that the sender of a request can mend. Their messages speak of what was sent. A body that cannot be decoded is a Refusal; stored data is not theirs. */
+/** Errors that the client can correct, with their status. PayloadNotDecodable is missing: it is about stored data; an unreadable body is a Refusal. */
 const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   InvalidOption: 400,
   InvalidName: 400,
@@ -60,7 +62,7 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   SchemaMismatch: 422,
 }
 
-/** Errors that pass. Their messages may name paths and hosts, so that others stand in for them. */
+/** Errors that pass, with the text for the client. Their own messages may name paths and hosts. */
 const PASSING_ERRORS: Partial<Record<ErrorCode, string>> = {
   QueueFull: 'The queue is full. Nothing was stored; send the request again later.',
   TooManyQueues: 'There are too many queues for another one. Nothing was stored.',
@@ -73,7 +75,7 @@ const PASSING_ERRORS: Partial<Record<ErrorCode, string>> = {
 
 export interface Trouble {
   problem: Problem
-  /** Whether the service's own people should hear of it. */
+  /** Whether `onError` is called with it. */
   ours: boolean
 }
 

@@ -1,9 +1,9 @@
 import { sketch } from '../values/safe-error.ts'
 
-/** Where the service's own people hear of errors that a client is told nothing of. `request`: undefined where none could be made of what came. */
+/** Called with errors of the service that the client is not told. `request`: undefined if the error belongs to no request, or none could be parsed. */
 export type OnError = (error: unknown, request: Request | undefined) => void
 
-/** @param onError unless given, the first error is shown as a process warning: its class and place, not its message, which may hold a payload */
+/** @param onError unset: the first error is a process warning with its class and place; not its message, which may hold a payload */
 export function reporter(onError: OnError | undefined): OnError {
   let warned = false
   return (error, request) => {

@@ -50,17 +50,17 @@ export interface SharingLimits {
 }
 
 export interface SharingCounts {
-  /** Runs of the handler for all who came with the same request. */
+  /** Shared calls: runs of the handler for identical requests. */
   flights: number
-  /** Requests that waited for one. */
+  /** Requests that waited for a shared call. */
   joined: number
-  /** Requests answered by what was kept. */
+  /** Requests answered by a kept answer. */
   reused: number
-  /** Runs for one request alone, since its answer, or it, could not be shared. */
+  /** Runs for one request alone, because the request or its answer could not be shared. */
   alone: number
-  /** Flights over the time limit. */
+  /** Shared calls that exceeded `timeout`. */
   timedOut: number
-  /** Flights under way. */
+  /** Shared calls under way. */
   underWay: number
   /** Answers kept, and their bytes. */
   kept: number

@@ -1,4 +1,4 @@
-/** A job as those who follow it see it. */
+/** A job as clients see it. */
 import { createHash } from 'node:crypto'
 import type { JobState } from '../store.ts'
 import type { JobInfo, JobPart } from '../values/job.ts'
@@ -6,29 +6,30 @@ import { jsonText } from './answer.ts'
 import { timeText } from './time.ts'
 
 /**
- * What an answer tells of a job. Times are RFC 3339 in UTC, by the store's clock; what is not known or has not happened is left out.
- * The payload, the worker and the error's stack are not for clients.
+ * A job in an answer. Times are RFC 3339 in UTC, by the store's clock. Members without a value are left out. The payload, the worker and the
+ * error's stack are never included.
  */
 export interface JobView {
   id: string
   queue: string
   state: JobState
-  /** 0–9, higher first. */
+  /** 0 to 9, higher first. */
   priority: number
-  /** How many attempts were started, and how many it may take in all. */
+  /** How many attempts were started. */
   attempt: number
+  /** How many attempts the job may take in all. */
   attempts: number
   pushedAt: string
   dueAt: string
   startedAt?: string
   finishedAt?: string
-  /** About when it will start, while it waits and there are figures to tell it from. */
+  /** About when the job will start: while it waits, if the queue has enough measurements for an estimate. */
   expectedStart?: string
   progress?: unknown
   result?: unknown
-  /** Why the last failed attempt failed. */
+  /** Why the last failed attempt failed. `code`: of `contract/errors.json`. */
   error?: { name: string; message: string; code: string }
-  /** What the store has of the job but cannot be decoded, and so is left out. Only where there is such. */
+  /** Parts of the job that the store has but that cannot be decoded. Left out if there are none. */
   undecodable?: readonly JobPart[]
 }
 
@@ -49,7 +50,7 @@ export function jobView(job: JobInfo, expectedStart?: Date): JobView {
   }
 }
 
-/** Weak, since the expected start is left out of it: that changes with every look. */
+/** A weak tag: the expected start is not part of it, because that changes with every look. */
 export function entityTag(job: JobInfo): string {
   return `W/"${createHash('sha256')
     .update(jsonText(jobView(job)))

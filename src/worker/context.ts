@@ -5,26 +5,38 @@ import type { Outcome } from './outcome.ts'
 /** What a handler can do besides returning. */
 export interface Context {
   /**
-   * Aborted when the attempt is over before the handler is. Its `reason` is a MillpondError: `StaleAttempt` (the lease was
-   * lost), `JobCancelled`, `TimedOut`, or `Closed` (the worker closes and has no more time).
+   * Aborted when the attempt is over before the handler is. Its `reason` is a MillpondError: `StaleAttempt` (the lease was lost),
+   * `JobCancelled`, `TimedOut`, or `Closed` (the worker's `close` has reached its `timeout`).
    */
   readonly signal: AbortSignal
-  /** Tells how far the job is; anything that can be encoded. Others see it in `pond.job(id)` within half a second or so. @throws PayloadNotEncodable, PayloadTooLarge */
+  /**
+   * Reports how far the job is: any value that can be encoded, at most `maxPayload` bytes. It is seen in `pond.job(id)` within about half a
+   * second; of several reports in that time, the last one counts.
+   * @throws PayloadNotEncodable, PayloadTooLarge
+   */
   progress(value: unknown): void
-  /** Return or throw it: another attempt after the delay. It counts as one. @throws InvalidOption */
+  /**
+   * Return or throw the outcome: this attempt has failed, and the next one is due after `delay`, whatever the backoff says. With no attempt
+   * left, the job is dead.
+   * @param delay 0 to 100 years
+   * @param reason kept as the job's error
+   * @throws InvalidOption
+   */
   retry(delay: Duration, reason?: unknown): Outcome
-  /** Return or throw it: the job is dead at once. */
+  /** Return or throw the outcome: the job is dead at once. @param reason kept as the job's error */
   giveUp(reason?: unknown): Outcome
   /**
-   * With `transaction: true`: runs a statement in the transaction that commits together with the job's completion. The first call
-   * begins it; in SQLite it then holds the database's only write lock until the handler returns, so do the slow part before.
-   * @throws InvalidOption without `transaction: true`, StaleAttempt once the attempt is over
+   * With `transaction: true`: runs a statement in the transaction that commits together with the job's completion. The first call begins it.
+   * In SQLite the transaction holds the database's only write lock until the handler returns, so do the slow part first.
+   * @throws InvalidOption (no `transaction: true`, a parameter of a wrong type, a statement that begins or ends a transaction),
+   * TransactionMismatch (the handler has returned), StaleAttempt, JobCancelled, TimedOut or Closed (the attempt is over; as `signal.reason`),
+   * `Store…`; on PostgreSQL also an error with the SQLSTATE as `code`
    */
   readonly tx: TransactionQuery
   /**
-   * With `replica`: runs a reading statement on the replica, which shows everything that was committed before the job was pushed.
-   * Where it does not in time, or cannot be reached, the statement runs on the primary; `ctx.replica.primary` tells which.
-   * @throws InvalidOption without `replica`
+   * With `replica`: runs a reading statement on the replica, which shows everything that was committed before the job was pushed. If the
+   * replica is too late or cannot be reached, the statement runs on the primary; `ctx.replica.primary` says which of them is read.
+   * @throws InvalidOption (no `replica`), `Store…`; on PostgreSQL also an error with the SQLSTATE as `code`
    */
   readonly replica: ReplicaQuery
 }
