@@ -28,7 +28,7 @@ for (const [url, name, opens] of [
   ['postgres://127.0.0.1:1/db', 'pg', 1],
 ] as const) {
   test(`without ${name}: DriverMissing, which is not to be tried again`, async () => {
-    const args = ['--input-type=module', '--eval', PROGRAM, url, name, src('index'), src('cache')]
+    const args = ['--input-type=module', '--eval', PROGRAM, url, name, src('index'), src('cache/index')]
     const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 60_000 })
     const line = ['DriverMissing', false, true, 'ERR_MODULE_NOT_FOUND'].join(' ')
     assert.deepEqual(stdout.trim().split('\n'), Array(opens).fill(line))

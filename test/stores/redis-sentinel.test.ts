@@ -5,7 +5,10 @@ import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { isMillpondError, Millpond } from '../../src/index.ts'
+import { Calls } from '../../src/stores/redis/connection/calls.ts'
+import { newClient } from '../../src/stores/redis/connection/client.ts'
 import { open } from '../../src/stores/redis/index.ts'
+import { settingsOf } from '../../src/stores/redis/settings.ts'
 import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { MASTER_NAME, startRedisSentinel } from '../servers/redis-sentinel.ts'
@@ -77,6 +80,17 @@ describe('redis sentinel', { skip: missingReason('redis') }, () => {
       const outcomes = await store.push([newJob()]).catch((error: unknown) => assert.ok(refused(error)))
       return outcomes !== undefined
     })
+  })
+
+  test('a connection that is cut while it is being made is made again', async (t) => {
+    const redis = await started(t, () => startRedisSentinel({ replicas: 1 }))
+    if (redis === undefined) return
+    const settings = settingsOf(redis.url, {})
+    const client = await newClient(settings)
+    t.after(() => client.disconnect())
+    client.disconnect(true)
+    await new Promise<void>((resolve) => client.once('end', resolve))
+    assert.equal(await new Calls(client, settings).command('', 'ping').then(String), 'PONG')
   })
 
   test('a client of the caller’s goes through its sentinels', async (t) => {

@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Bell } from '../../store.ts'
 import { Bells } from '../bells.ts'
+import { reconnectIfEnded } from './connection/client.ts'
 import { unheld, unholdSubscriber } from './connection/unheld.ts'
 import type { Client } from './settings.ts'
 import { idTexts, listBefore } from './wire.ts'
@@ -84,6 +85,7 @@ export class Notifier {
   #check(): void {
     const subscriber = this.#subscriber
     if (subscriber === undefined) return
+    reconnectIfEnded(subscriber)
     const timer = setTimeout(() => subscriber.disconnect(true), this.#timeout).unref()
     const heard = (): void => clearTimeout(timer)
     subscriber.ping().then(heard, heard)

@@ -14,7 +14,7 @@ import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../errors.ts'
 import type { Client, Settings } from '../settings.ts'
-import { replaceConnection } from './client.ts'
+import { reconnectIfEnded, replaceConnection } from './client.ts'
 import { type ScriptName, scriptOf } from './scripts.ts'
 
 export type Arg = string | Buffer | number
@@ -147,6 +147,7 @@ export class Calls {
         if (!isPassing(error) || performance.now() + RETRY_PAUSE > call.deadline || this.#closed) {
           throw toMillpondError(error, this.#settings.where)
         }
+        reconnectIfEnded(this.client)
         await pause(RETRY_PAUSE)
       }
     }

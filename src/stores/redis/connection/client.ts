@@ -125,12 +125,20 @@ export async function connected(client: Client, { timeout, where }: Settings): P
   }
 }
 
+/**
+ * A client of ours that asks sentinels ends for good if it is cut before it has connected, as its failover detector does. Then it
+ * has to be connected again.
+ */
+export function reconnectIfEnded(client: Client): void {
+  if (!('nodes' in client) && client.status === 'end') client.connect().catch(() => undefined)
+}
+
 /** What was under way on a silent connection fails as if it had been cut, and a new one is made. Else it stays open until the system notices, minutes later. */
 export function replaceConnection(client: Client): void {
   if (!('nodes' in client)) {
-    // A client that asks the sentinels ends for good where it is cut; the limits on connecting bound that.
-    if (client.status === 'end') client.connect().catch(() => undefined)
-    else if (client.status !== 'connecting') client.disconnect(true)
+    reconnectIfEnded(client)
+    // A connection that is being made has limits of its own.
+    if (client.status !== 'connecting') client.disconnect(true)
     return
   }
   // Which node is silent is seen by asking all. The client finds out by itself which has taken its place.
