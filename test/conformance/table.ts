@@ -66,7 +66,7 @@ const skips = [...topics]
   )
 const page = `# Conformance
 
-Every store runs the same suites, on the real thing. Written by \`npm run docs\`.
+Every store runs the same tests, against real servers. Written by \`npm run docs\`.
 
 | suite | ${stores.join(' | ')} |
 |---|${stores.map(() => '---|').join('')}

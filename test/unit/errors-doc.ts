@@ -54,7 +54,7 @@ try {
 
 ## Secrets and payloads
 
-No error, warning or log of Millpond shows a password, a token or a payload, however deep it is inspected. The error of a driver or of the platform is kept in \`cause\` as a copy: its name, code,
+No error, warning or log of Millpond shows a password, token or payload, not even in nested properties. The error of a driver or of the platform is kept in \`cause\` as a copy: its name, code,
 message and stack, and the names of constraint, table and column. Parameters, settings and \`detail\` are left out, and values that messages repeat are masked. In a password in a URL, write
 \`% / ? # @\` as \`%25 %2F %3F %23 %40\`.
 
