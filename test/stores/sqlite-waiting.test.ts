@@ -20,4 +20,16 @@ describe('sqlite: waiting jobs', () => {
       jobs.map(({ id }) => id),
     )
   })
+
+  test('stats of a queue whose last waiting job is claimed while they are read', async () => {
+    const path = newPath()
+    const store = await openAt(path)
+    await store.push([job()])
+    // As another process leaves it between the reading of the counts and that of the jobs.
+    const other = connectTo(path)
+    other.exec('delete from millpond_jobs')
+    other.close()
+    const [stats] = await store.stats({ queue: 'emails' })
+    assert.deepEqual([stats?.counts.waiting, stats?.oldestWaiting], [1, null])
+  })
 })

@@ -28,8 +28,10 @@ export function stats(context: Context, request: { queue?: string; minutes?: num
     if (one !== undefined) one.counts[stateFrom(row.state)] = integer(row.count)
   }
   for (const one of all) {
-    if (one.counts.waiting > 0)
-      one.oldestWaiting = now - integer(statements.get('stats/oldest').get({ queue: one.queue })?.due_at)
+    if (one.counts.waiting === 0) continue
+    // Another process may have claimed the last one since the counts were read.
+    const due = integerOrNull(statements.get('stats/oldest').get({ queue: one.queue })?.due_at)
+    if (due !== null) one.oldestWaiting = now - due
   }
   return all
 }
