@@ -6,6 +6,7 @@
  */
 
 import type { MillpondError } from './values/errors.ts'
+import type { GroupLimits, GroupRecord, QueueLimits, Rate } from './values/limits.ts'
 
 /** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
@@ -46,8 +47,10 @@ export interface NewJob {
   runAt: number | null
   /** At most one live job per queue and key. */
   key: string | null
-  /** A label; kept with the job. */
+  /** In a grouped queue the jobs of a group share limits and take turns with other groups; else a label. */
   group: string | null
+  /** What its start takes of a rate, 1 to 10,000; 1 unless set. */
+  cost?: number
   /** How many attempts the job may take in all, at least 1; null: the queue's setting at the time of the push. */
   attempts: number | null
   /** How long one attempt may run, in milliseconds; null: the queue's setting at the time of the push. */
@@ -80,6 +83,8 @@ export interface ClaimRequest {
   worker: string
   /** Most jobs, at least 1. */
   limit: number
+  /** Only jobs of this priority or a higher one; 0 unless set. */
+  minPriority?: number
   /** Milliseconds that the claims hold unless extended; null: the queue's setting. */
   lease: number | null
 }
@@ -110,7 +115,7 @@ export interface Claimed {
   lease: number
   /** Highest priority first, then in the order of first pushes. Fewer jobs than asked for do not mean an empty queue. */
   jobs: ClaimedJob[]
-  /** Milliseconds after which another claim may bring more, because a job is due then; null: no such time is known. */
+  /** Milliseconds after which another claim may bring more, because a job is due or a rate or pause allows a start then; null: no such time is known. */
   retryAfter: number | null
 }
 
@@ -129,6 +134,10 @@ export interface Failure extends Hold {
   error: JobError
   /** Milliseconds until the next attempt; `backoff`: by the queue's setting; null: no further attempt. With no attempt left, the job is dead in any case. */
   delay: number | 'backoff' | null
+}
+export interface Release extends Hold {
+  /** Milliseconds for which no job of its group is claimed, or none of the queue if it has no group; 0: not paused. 0 unless set. */
+  pause?: number
 }
 export interface Extension extends Hold {
   /** What the handler last reported; null: nothing new, and the last report stays. */
@@ -167,6 +176,8 @@ export interface JobRecord {
   attempts: number
   key: string | null
   group: string | null
+  /** What its start takes of a rate; 1 unless set. */
+  cost?: number
   timeout: number | null
   trace: string | null
   pushedAt: number
@@ -199,6 +210,16 @@ export interface QueueSettings {
   lease?: number
   /** Milliseconds that an attempt may run, for jobs pushed without `timeout`; null: no limit. null unless set. */
   timeout?: number | null
+  /** Most jobs of the queue that run at once, over all workers, at least 1; null: no limit. null unless set. */
+  running?: number | null
+  /** Starts of the queue's jobs, over all workers; null: no limit. null unless set. */
+  rate?: Rate | null
+  /** Groups take turns. Once true it stays so; the settings for groups and `limitGroup` make it true. false unless set. */
+  grouped?: true
+  /** Most jobs of each group that run at once, at least 1; null: no limit. null unless set. */
+  groupRunning?: number | null
+  /** Starts of each group's jobs; null: no limit. null unless set. */
+  groupRate?: Rate | null
 }
 
 /** delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds; `contract/vectors/backoff.json` has cases. */
@@ -237,6 +258,8 @@ export interface QueueStats {
   counts: Record<JobState, number>
   /** Milliseconds since the oldest waiting job became due; null: no job waits. */
   oldestWaiting: number | null
+  /** null: the queue has no limits and is not grouped. Unset if the store has none. */
+  limits?: QueueLimits | null
   /** Of the minutes asked for, merged. */
   histograms: HistogramSlice[]
 }
@@ -265,6 +288,8 @@ export interface Capabilities {
   transactions: boolean
   /** Handlers can read a replica of the store's database. false unless set. */
   replicas?: boolean
+  /** Limits, rates, groups that take turns, `minPriority` of a claim and `pause` of a release. false unless set. */
+  limits?: boolean
 }
 
 /**
@@ -297,6 +322,11 @@ export interface Store {
    * @throws InvalidOption: the store cannot keep the value (Redis: a capacity below the number of partitions)
    */
   configure(settings: QueueSettings): Promise<void>
+  /**
+   * Gives a group limits of its own, and makes the queue a grouped one. Set if `capabilities.limits`.
+   * @param limits null: as all groups of the queue
+   */
+  limitGroup?(queue: string, group: string, limits: GroupLimits | null): Promise<void>
   /** Stores jobs, in one commit where the store can. Rejects if every job failed. @returns per job, in the order of the input */
   push(jobs: readonly NewJob[]): Promise<PushOutcome[]>
   /** Takes up to `limit` waiting jobs, highest priority first, then in the order of first pushes. Each gets a higher fence and a lease. */
@@ -306,7 +336,7 @@ export interface Store {
   /** Ends claims as failed. @returns per claim, in the order of the input */
   fail(queue: string, failures: readonly Failure[]): Promise<FailOutcome[]>
   /** Gives claims back: the job waits at its old position, and the claim does not count as an attempt. @returns per claim, in the order of the input */
-  release(queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]>
+  release(queue: string, releases: readonly Release[]): Promise<HoldOutcome[]>
   /**
    * Extends leases and keeps progress. A lease is never shortened.
    * @param lease milliseconds; null: the queue's setting
@@ -354,6 +384,8 @@ export interface StoreAdmin {
    * @returns how many were requeued. A job whose key a live job has by now is not.
    */
   requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): Promise<number>
+  /** The groups of a grouped queue by name, from after `after` on. Set if `capabilities.limits`. Rejects as the methods of `Store` do. */
+  groups?(request: { queue: string; limit: number; after?: string }): Promise<GroupRecord[]>
 }
 
 /** Runs a statement inside a transaction, with the parameters of its placeholders. Resolves to the rows, by column name. */

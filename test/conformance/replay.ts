@@ -63,8 +63,8 @@ async function call(store: Store, step: Step): Promise<unknown> {
       return store.fail(step.in.queue ?? 'q', failures)
     }
     case 'release': {
-      const holds = step.in.items.map(({ id, fence }) => ({ id: longId(id), fence }))
-      return store.release(step.in.queue ?? 'q', holds)
+      const releases = step.in.items.map((item) => ({ ...item, id: longId(item.id) }))
+      return store.release(step.in.queue ?? 'q', releases)
     }
     case 'extend': {
       const { queue = 'q', lease, items } = step.in
@@ -89,6 +89,10 @@ async function call(store: Store, step: Step): Promise<unknown> {
       const { after, ...rest } = step.in
       return store.admin.list({ queue: 'q', ...rest, ...(after === undefined ? {} : { after: longId(after) }) })
     }
+    case 'limitGroup':
+      return (await store.limitGroup?.(step.in.queue ?? 'q', step.in.group, step.in.limits)) ?? null
+    case 'groups':
+      return store.admin.groups?.({ queue: 'q', ...step.in })
     case 'requeue':
       return store.admin.requeue('ids' in step.in ? { ids: step.in.ids.map(longId) } : step.in)
   }

@@ -28,7 +28,11 @@ export interface StoreUnderTest {
   modelRuns: number
   /** Why an id is known within its queue only: the test that asks for more is skipped with this reason. Else it is known in the whole store. */
   idsPerQueue?: string
+  /** Why it has no limits. */
+  noLimits?: string
 }
+
+const NO_LIMITS = 'limits are built for the memory store only'
 
 /** Loaded by path when needed, so that a missing store skips its own tests and no others. */
 async function load(module: string): Promise<OpenStore> {
@@ -47,6 +51,7 @@ function redis(name: 'redis' | 'redis-cluster', modelRuns: number): StoreUnderTe
     name,
     skip: missingReason(name),
     modelRuns,
+    noLimits: NO_LIMITS,
     idsPerQueue: 'a script reaches the keys of one queue, so that a cluster may keep each queue elsewhere',
     open: (options = {}) => openRedis(urlOf(name), options),
   }
@@ -57,6 +62,7 @@ function postgres(name: 'postgres' | 'pgbouncer'): StoreUnderTest {
     name,
     skip: missingReason(name),
     modelRuns: 60,
+    noLimits: NO_LIMITS,
     open: (options = {}) => openEmptied(urlOf(name), options),
   }
 }
@@ -79,6 +85,7 @@ export const stores: readonly StoreUnderTest[] = [
   },
   {
     name: 'sqlite',
+    noLimits: NO_LIMITS,
     skip: missing(SQLITE),
     modelRuns: 100,
     async open(options = {}) {

@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import type { JobError, JobState, Metric, QueueSettings } from '../../src/store.ts'
+import type { GroupLimits } from '../../src/values/limits.ts'
 
 const folder = new URL('../../contract/vectors/lifecycle/', import.meta.url)
 
@@ -20,6 +21,7 @@ export interface VectorJob {
   runAt?: number
   key?: string
   group?: string
+  cost?: number
   attempts?: number
   timeout?: number
   trace?: string
@@ -34,10 +36,12 @@ interface VectorHold {
 type Call =
   | { op: 'configure'; in: Partial<QueueSettings> }
   | { op: 'push'; in: { jobs: VectorJob[] } }
-  | { op: 'claim'; in: { queue?: string; worker?: string; limit?: number; lease?: number } }
+  | { op: 'claim'; in: { queue?: string; worker?: string; limit?: number; lease?: number; minPriority?: number } }
   | { op: 'complete'; in: { queue?: string; items: (VectorHold & { result?: VectorBody | null })[] } }
   | { op: 'fail'; in: { queue?: string; items: (VectorHold & { error?: JobError; delay: number | null })[] } }
-  | { op: 'release'; in: { queue?: string; items: VectorHold[] } }
+  | { op: 'release'; in: { queue?: string; items: (VectorHold & { pause?: number })[] } }
+  | { op: 'limitGroup'; in: { queue?: string; group: string; limits: GroupLimits | null } }
+  | { op: 'groups'; in: { queue?: string; limit: number; after?: string } }
   | {
       op: 'extend'
       in: { queue?: string; lease: number; items: (VectorHold & { progress?: VectorBody | null })[] }
@@ -58,7 +62,7 @@ export interface Vector {
   name: string
   about: string
   /** What a store may lack: then the vector is not for it. */
-  needs?: 'ids of all queues'
+  needs?: 'ids of all queues' | 'limits'
   steps: Step[]
 }
 

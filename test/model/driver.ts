@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import type { Hold, JobRecord, JobState, QueueStats, Store, Swept } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
+import type { GroupRecord } from '../../src/values/limits.ts'
 import { Model, type ModelJob, type ModelStats } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
 
@@ -13,6 +14,7 @@ export class Driver {
   readonly #model = new Model()
   readonly #clock: { now: number }
   readonly #idsPerQueue: boolean
+  readonly #limits: boolean
   /** Every claim ever, the latest first. */
   readonly #claims: (Hold & { queue: string })[] = []
 
@@ -21,6 +23,7 @@ export class Driver {
     this.#store = store
     this.#clock = clock
     this.#idsPerQueue = idsPerQueue
+    this.#limits = store.capabilities.limits === true
   }
 
   async run(operations: readonly Operation[]): Promise<void> {
@@ -51,7 +54,8 @@ export class Driver {
         return same(await store.push(jobs), model.push(jobs))
       }
       case 'claim': {
-        const request = { ...operation, worker: `w${operation.lease}` }
+        const minPriority = this.#limits ? operation.minPriority : 0
+        const request = { ...operation, minPriority, worker: `w${operation.lease}` }
         const expected = model.claim(request)
         const actual = await store.claim(request)
         for (const claim of actual.jobs) {
@@ -77,7 +81,9 @@ export class Driver {
       }
       case 'release': {
         const { queue, holds } = this.#holds(operation)
-        return same(await store.release(queue, holds), model.release(queue, holds))
+        const pause = this.#limits ? operation.pause : 0
+        const releases = holds.map((hold) => ({ ...hold, pause }))
+        return same(await store.release(queue, releases), model.release(queue, releases))
       }
       case 'extend': {
         const { queue, holds } = this.#holds(operation)
@@ -94,6 +100,18 @@ export class Driver {
       case 'configure':
         await store.configure(operation.settings)
         return model.configure(operation.settings)
+      case 'limit':
+        if (!this.#limits) return
+        await store.configure({ queue: operation.queue, ...operation.settings })
+        return model.configure({ queue: operation.queue, ...operation.settings })
+      case 'limitGroup': {
+        const { queue, group, limits } = operation
+        if (!this.#limits) return
+        await store.limitGroup?.(queue, group, limits)
+        return model.limitGroup(queue, group, limits)
+      }
+      case 'groups':
+        return this.#groups(operation.queue, operation.limit)
       case 'requeue':
         return same(await store.admin.requeue(operation), model.requeue(operation))
       case 'requeueQueue':
@@ -197,6 +215,18 @@ export class Driver {
     same(listed.map(withoutWords), this.#model.find(listed.map(({ id }) => id)).map(withoutWords))
   }
 
+  async #groups(queue: string, limit: number): Promise<void> {
+    if (!this.#limits) return
+    const listed: GroupRecord[] = []
+    for (;;) {
+      const after = listed.at(-1)?.group
+      const page = (await this.#store.admin.groups?.({ queue, limit, ...(after === undefined ? {} : { after }) })) ?? []
+      listed.push(...page)
+      if (page.length < limit) break
+    }
+    same(listed, this.#model.groups(queue))
+  }
+
   async #stats(minutes: number): Promise<void> {
     const stats = await this.#store.stats({ minutes })
     const expected = this.#model.stats(minutes)
@@ -204,6 +234,7 @@ export class Driver {
       const answer = stats.find((one) => one.queue === queue)
       // Never configured: the store has its own.
       if (answer !== undefined && capacity === undefined) Object.assign(answer, { capacity })
+      if (answer !== undefined && !this.#limits) Object.assign(answer, { limits: null })
     }
     same(sorted(stats), sorted(expected))
   }
@@ -212,6 +243,7 @@ export class Driver {
     await this.#find(IDS)
     for (const queue of this.#model.queues.keys()) {
       for (const state of JOB_STATES) await this.#list(queue, state, 2)
+      await this.#groups(queue, 2)
     }
     await this.#stats(60)
   }
@@ -228,7 +260,8 @@ function same(actual: unknown, expected: unknown): void {
 }
 
 /** The words of LeaseLost are each store's own. */
-function withoutWords(record: JobRecord | null): JobRecord | null {
+function withoutWords(given: JobRecord | null): JobRecord | null {
+  const record = given === null ? null : { cost: 1, ...given }
   return record?.error?.code === 'LeaseLost'
     ? { ...record, error: { code: 'LeaseLost', name: '', message: '' } }
     : record

@@ -21,8 +21,11 @@ import type {
   PushOutcome,
   QueueSettings,
   QueueStats,
+  Release,
   Swept,
 } from '../../src/store.ts'
+import type { GroupLimits, GroupRecord, QueueLimits, Rate } from '../../src/values/limits.ts'
+import { givenBack, step, waitFor } from './rates.ts'
 
 const MINUTE = 60_000
 
@@ -31,8 +34,26 @@ export interface ModelJob extends JobRecord {
   leaseUntil: number
 }
 
+interface ModelGroup {
+  group: string
+  limits: GroupLimits | null
+  /** Per priority. */
+  virtual: number[]
+  full: number
+  pausedUntil: number
+  /** The priority of its first job at the end of the last claim, if it was eligible then; else -1. */
+  ticket: number
+}
+
 /** `capacity` undefined: never configured, and so the store's own. */
-type ModelQueue = Required<Omit<QueueSettings, 'capacity'>> & { capacity: number | null | undefined }
+type ModelQueue = Required<Omit<QueueSettings, 'capacity' | 'grouped'>> & {
+  capacity: number | null | undefined
+  grouped: boolean
+  groups: ModelGroup[]
+  virtual: number[]
+  full: number
+  pausedUntil: number
+}
 
 const DEFAULTS = {
   capacity: undefined,
@@ -43,6 +64,11 @@ const DEFAULTS = {
   timeout: null,
   lease: 30_000,
   backoff: { base: 1000, factor: 2, max: 60 * MINUTE, jitter: 0.5 },
+  running: null,
+  rate: null,
+  grouped: false,
+  groupRunning: null,
+  groupRate: null,
 }
 
 export type ModelStats = Omit<QueueStats, 'capacity'> & { capacity: number | null | undefined }
@@ -58,7 +84,14 @@ export class Model {
 
   configure(settings: QueueSettings): void {
     if (Object.keys(settings).length === 1) return
-    Object.assign(this.#queue(settings.queue), settings)
+    const queue = Object.assign(this.#queue(settings.queue), settings)
+    if (queue.groupRunning !== null || queue.groupRate !== null) queue.grouped = true
+  }
+
+  limitGroup(name: string, group: string, limits: GroupLimits | null): void {
+    const queue = this.#queue(name)
+    queue.grouped = true
+    this.#group(queue, group).limits = limits
   }
 
   push(jobs: readonly NewJob[]): PushOutcome[] {
@@ -72,6 +105,7 @@ export class Model {
       const dueAt = Math.max(this.now, runAt ?? this.now + delay)
       this.jobs.push({
         ...job,
+        cost: job.cost ?? 1,
         attempts: job.attempts ?? attempts,
         timeout: job.timeout ?? timeout,
         data,
@@ -98,29 +132,135 @@ export class Model {
     if (this.removed && job !== undefined && fence > job.fence) job.fence = fence
   }
 
-  claim({ queue, worker, limit, ...request }: ClaimRequest): Claimed {
-    const known = this.queues.get(queue)
-    const lease = request.lease ?? known?.lease ?? DEFAULTS.lease
-    const jobs = known?.paused ? [] : this.list(queue, 'waiting').slice(0, limit)
-    for (const job of jobs) {
-      job.state = 'running'
-      job.fence++
-      job.attempt++
-      job.startedAt = this.now
-      job.worker = worker
-      job.leaseUntil = this.now + lease
+  claim({ queue: name, worker, limit, minPriority = 0, ...request }: ClaimRequest): Claimed {
+    const queue = this.queues.get(name)
+    const lease = request.lease ?? queue?.lease ?? DEFAULTS.lease
+    const answer: Claimed = { now: this.now, lease, jobs: [], retryAfter: null }
+    if (queue === undefined || queue.paused) return answer
+    let wait = this.#startableIn(queue, 1)
+    if (wait === 0) for (const group of this.#groups(queue)) this.#place(queue, group)
+    while (wait === 0 && answer.jobs.length < limit) {
+      const job = this.#next(queue, minPriority)
+      if (job === undefined) break
+      wait = this.#startableIn(queue, job.cost ?? 1)
+      if (wait === 0) {
+        this.#start(queue, job)
+        Object.assign(job, { state: 'running', fence: job.fence + 1, attempt: job.attempt + 1, startedAt: this.now })
+        Object.assign(job, { worker, leaseUntil: this.now + lease })
+        if (queue.grouped) this.#place(queue, this.#group(queue, job.group ?? ''))
+        const { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data } = job
+        const claim = { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }
+        answer.jobs.push(claim)
+      }
     }
-    const due = this.list(queue, 'scheduled')[0]?.dueAt
-    const tells = jobs.length < limit && known?.paused === false && due !== undefined
+    if (answer.jobs.length === limit) return answer
+    const due = this.list(name, 'scheduled').map((job) => Math.max(0, job.dueAt - this.now))
+    const held = wait === 0 ? this.#groups(queue).map((group) => this.#groupStartableIn(queue, group)) : [wait]
+    const times = [...due, ...held.filter((time) => time !== null && time > 0)].filter((time) => time !== null)
+    if (times.length > 0) answer.retryAfter = Math.min(...times)
+    return answer
+  }
+
+  /** The job that a claim starts next. */
+  #next(queue: ModelQueue, minPriority: number): ModelJob | undefined {
+    const jobs = this.list(queue.queue, 'waiting').filter(({ priority }) => priority >= minPriority)
+    if (!queue.grouped) return jobs[0]
+    const turn = (group: ModelGroup) => group.virtual[group.ticket] ?? 0
+    const place = (group: ModelGroup) => this.jobs.indexOf(this.#line(queue, group)[0] as ModelJob)
+    const [group] = queue.groups
+      .filter(({ ticket }) => ticket >= minPriority)
+      .sort((a, b) => b.ticket - a.ticket || turn(a) - turn(b) || place(a) - place(b))
+    return group === undefined ? undefined : this.#line(queue, group)[0]
+  }
+
+  #start(queue: ModelQueue, { group, priority, cost = 1 }: ModelJob): void {
+    if (queue.rate !== null) queue.full = Math.max(queue.full, this.now * 1000) + cost * step(queue.rate)
+    if (!queue.grouped) return
+    const own = this.#group(queue, group ?? '')
+    const rate = this.#rate(queue, own)
+    const turn = own.virtual[priority] ?? 0
+    queue.virtual[priority] = Math.max(queue.virtual[priority] ?? 0, turn)
+    own.virtual[priority] = turn + cost / (own.limits?.weight ?? 1)
+    if (rate !== null) own.full = Math.max(own.full, this.now * 1000) + cost * step(rate)
+  }
+
+  #place(queue: ModelQueue, group: ModelGroup): void {
+    const had = group.ticket
+    const first = this.#line(queue, group)[0]
+    group.ticket = first !== undefined && this.#groupStartableIn(queue, group) === 0 ? first.priority : -1
+    const { ticket, virtual } = group
+    if (ticket >= 0 && ticket !== had) virtual[ticket] = Math.max(virtual[ticket] ?? 0, queue.virtual[ticket] ?? 0)
+  }
+
+  /** null: as many jobs run as may. */
+  #startableIn({ queue, running, rate, full, pausedUntil }: ModelQueue, cost: number): number | null {
+    if (running !== null && this.#in(queue, 'running').length >= running) return null
+    const rated = rate === null ? 0 : waitFor(rate, full, this.now, cost)
+    return Math.max(0, pausedUntil - this.now, rated)
+  }
+
+  /** null: as many jobs run as may, or none waits. */
+  #groupStartableIn(queue: ModelQueue, group: ModelGroup): number | null {
+    const first = this.#line(queue, group)[0]
+    const most = group.limits?.running ?? (group.group === '' ? null : queue.groupRunning)
+    const running = this.#in(queue.queue, 'running').filter((job) => (job.group ?? '') === group.group).length
+    if (first === undefined || (most !== null && running >= most)) return null
+    const rate = this.#rate(queue, group)
+    const rated = rate === null ? 0 : waitFor(rate, group.full, this.now, first.cost ?? 1)
+    return Math.max(0, group.pausedUntil - this.now, rated)
+  }
+
+  #rate(queue: ModelQueue, { group, limits }: ModelGroup): Rate | null {
+    return limits?.rate ?? (group === '' ? null : queue.groupRate)
+  }
+
+  /** The waiting jobs of a group. */
+  #line(queue: ModelQueue, { group }: ModelGroup): ModelJob[] {
+    return this.list(queue.queue, 'waiting').filter((job) => (job.group ?? '') === group)
+  }
+
+  #group(queue: ModelQueue, group: string): ModelGroup {
+    let known = queue.groups.find((one) => one.group === group)
+    if (known === undefined) {
+      known = { group, limits: null, virtual: new Array(10).fill(0), full: 0, pausedUntil: 0, ticket: -1 }
+      queue.groups.push(known)
+    }
+    return known
+  }
+
+  /** All that have jobs, or had some. */
+  #groups(queue: ModelQueue): ModelGroup[] {
+    if (!queue.grouped) return []
+    for (const job of this.jobs) if (job.queue === queue.queue && live(job)) this.#group(queue, job.group ?? '')
+    return queue.groups
+  }
+
+  groups(name: string): GroupRecord[] {
+    const queue = this.queues.get(name)
+    if (queue === undefined) return []
+    const records = this.#groups(queue).map((group) => ({
+      ...(group.limits ?? { running: null, rate: null, weight: 1 }),
+      group: group.group,
+      waiting: this.#line(queue, group).length,
+      runningJobs: this.#in(name, 'running').filter((job) => (job.group ?? '') === group.group).length,
+      nextStart: this.#groupStartableIn(queue, group),
+      kept: group.limits !== null,
+    }))
+    return records
+      .filter(({ waiting, runningJobs, kept }) => waiting > 0 || runningJobs > 0 || kept)
+      .map(({ kept: _, ...record }) => record)
+      .sort((a, b) => (a.group < b.group ? -1 : 1))
+  }
+
+  #limits(queue: ModelQueue): QueueLimits | null {
+    const { running, rate, grouped, groupRunning, groupRate } = queue
+    if (running === null && rate === null && !grouped) return null
+    const waits = this.groups(queue.queue).filter(({ waiting }) => waiting > 0)
     return {
-      now: this.now,
-      lease,
-      retryAfter: tells ? Math.max(0, due - this.now) : null,
-      jobs: jobs.map(
-        ({ id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }) => {
-          return { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }
-        },
-      ),
+      ...{ running, rate, grouped, groupRunning, groupRate },
+      nextStart: this.#startableIn(queue, 1),
+      groupsAtLimit: waits.filter(({ nextStart }) => nextStart === null).length,
+      groupsHeld: waits.filter(({ nextStart }) => nextStart !== null && nextStart > 0).length,
     }
   }
 
@@ -150,10 +290,19 @@ export class Model {
     })
   }
 
-  release(queue: string, holds: readonly Hold[]): HoldOutcome[] {
-    return holds.map((hold) => {
-      const job = this.#held(queue, hold)
+  release(name: string, releases: readonly Release[]): HoldOutcome[] {
+    return releases.map((given) => {
+      const job = this.#held(name, given)
       if (!job) return 'stale'
+      const queue = this.#queue(name)
+      const group = queue.grouped ? this.#group(queue, job.group ?? '') : null
+      if (given.pause) {
+        const paused = job.group === null ? queue : (group ?? queue)
+        paused.pausedUntil = Math.max(paused.pausedUntil, this.now + given.pause)
+      } else {
+        queue.full -= givenBack(queue.rate, job, this.now)
+        if (group !== null) group.full -= givenBack(this.#rate(queue, group), job, this.now)
+      }
       Object.assign(job, { state: 'waiting', attempt: job.attempt - 1, startedAt: null, worker: null })
       return 'ok'
     })
@@ -240,8 +389,14 @@ export class Model {
 
   /** Whether nobody uses the queue, so that a sweep may remove it. */
   idle(name: string): boolean {
-    const { capacity, keepDone, keepDead, paused } = this.#queue(name)
-    const isDefault = keepDone === 60 * MINUTE && keepDead === 7 * 24 * 60 * MINUTE && !paused
+    const { capacity, keepDone, keepDead, paused, running, rate, grouped } = this.#queue(name)
+    const isDefault =
+      keepDone === 60 * MINUTE &&
+      keepDead === 7 * 24 * 60 * MINUTE &&
+      !paused &&
+      running === null &&
+      rate === null &&
+      !grouped
     return isDefault && typeof capacity !== 'number' && this.jobs.every(({ queue }) => queue !== name)
   }
 
@@ -256,7 +411,8 @@ export class Model {
   }
 
   stats(minutes: number): ModelStats[] {
-    return [...this.queues.values()].map(({ queue, paused, capacity }) => {
+    return [...this.queues.values()].map((settings) => {
+      const { queue, paused, capacity } = settings
       const count = (state: JobState) => this.#in(queue, state).length
       const due = this.#in(queue, 'waiting').map((job) => job.dueAt)
       return {
@@ -272,6 +428,7 @@ export class Model {
           cancelled: count('cancelled'),
         },
         oldestWaiting: due.length === 0 ? null : this.now - Math.min(...due),
+        limits: this.#limits(settings),
         histograms: this.#merged(queue, minutes),
       }
     })
@@ -308,7 +465,8 @@ export class Model {
   #queue(queue: string): ModelQueue {
     const known = this.queues.get(queue)
     if (known) return known
-    const made = { queue, ...DEFAULTS }
+    const virtual = new Array<number>(10).fill(0)
+    const made: ModelQueue = { queue, ...DEFAULTS, groups: [], virtual, full: 0, pausedUntil: 0 }
     this.queues.set(queue, made)
     return made
   }

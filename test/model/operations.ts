@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import type { Encoded, HistogramSlice, JobState, QueueSettings } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
+import type { Rate } from '../../src/values/limits.ts'
 
 const QUEUES = ['p', 'q'] as const
 
@@ -28,7 +29,8 @@ const job = fc.record({
   /** Relative to now; the driver makes it a time. */
   runAt: fc.option(fc.integer({ min: -50, max: 50 }), { nil: null, freq: 6 }),
   key: optional(fc.constantFrom('k', 'l')),
-  group: optional(fc.constant('g')),
+  group: fc.constantFrom(null, 'g', 'h', 'i'),
+  cost: fc.constantFrom(1, 1, 1, 2, 5),
   attempts: fc.constantFrom(1, 2, 3, null),
   timeout: optional(fc.constant(1_000)),
   trace: optional(fc.constant('t')),
@@ -63,6 +65,19 @@ const settings: fc.Arbitrary<QueueSettings> = fc.record(
   { requiredKeys: ['queue'] },
 )
 
+const rate: fc.Arbitrary<Rate | null> = fc.option(
+  fc.record(
+    { count: fc.constantFrom(1, 3), per: fc.constantFrom(10, 40), burst: fc.constantFrom(null, null, 2) },
+    { noNullPrototype: true },
+  ),
+  { nil: null },
+)
+const most = fc.constantFrom(null, 1, 2)
+const limits: fc.Arbitrary<Partial<QueueSettings>> = fc.record(
+  { running: fc.constantFrom(null, null, 2, 4), rate, grouped: fc.constant(true), groupRunning: most, groupRate: rate },
+  { requiredKeys: [], noNullPrototype: true },
+)
+
 const slice: fc.Arbitrary<HistogramSlice> = fc.record({
   queue,
   priority: fc.constantFrom(4, 9),
@@ -77,7 +92,13 @@ export const operation = fc.oneof(
   { weight: 6, arbitrary: fc.record({ op: fc.constant('push'), jobs: fc.array(job, { minLength: 1, maxLength: 4 }) }) },
   {
     weight: 6,
-    arbitrary: fc.record({ op: fc.constant('claim'), queue, limit: fc.integer({ min: 1, max: 4 }), lease }),
+    arbitrary: fc.record({
+      op: fc.constant('claim'),
+      queue,
+      limit: fc.integer({ min: 1, max: 4 }),
+      lease,
+      minPriority: fc.constantFrom(0, 0, 0, 0, 4, 9),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('complete'), otherQueue, holds, result: optional(encoded) }) },
   {
@@ -89,7 +110,10 @@ export const operation = fc.oneof(
       delay: fc.constantFrom(0, 0, 5, 40, null, 'backoff' as const),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ op: fc.constant('release'), otherQueue, holds }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ op: fc.constant('release'), otherQueue, holds, pause: fc.constantFrom(0, 0, 0, 7, 30) }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({ op: fc.constant('extend'), otherQueue, holds, lease, progress: optional(encoded) }),
@@ -101,6 +125,19 @@ export const operation = fc.oneof(
     arbitrary: fc.record({ op: fc.constant('advance'), ms: fc.constantFrom(3, 10, 50, 300, 61_000, 3_600_000) }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('configure'), settings }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('limit'), queue, settings: limits }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant('limitGroup'),
+      queue,
+      group: fc.constantFrom('g', 'h', 'x'),
+      limits: optional(
+        fc.record({ running: most, rate, weight: fc.constantFrom(0.5, 1, 3) }, { noNullPrototype: true }),
+      ),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('groups'), queue, limit: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('requeue'), ids }) },
   {
     weight: 1,

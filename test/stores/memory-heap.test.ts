@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { JobHeap } from '../../src/stores/memory/heap.ts'
+import { Heap } from '../../src/stores/memory/heap.ts'
 import { Job } from '../../src/stores/memory/job.ts'
 import { byDue } from '../../src/stores/memory/queue.ts'
 import { newJob } from '../conformance/suite.ts'
@@ -14,7 +14,7 @@ test('gives the first at any time, and lets go of any', () => {
   const step = fc.record({ add: fc.array(dueAt, { maxLength: 4 }), remove: fc.noBias(fc.nat(1_000)) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
-      const heap = new JobHeap(byDue)
+      const heap = new Heap(byDue)
       const jobs: Job[] = []
       steps.forEach(({ add, remove }, place) => {
         for (const due of add) {

@@ -1,76 +1,80 @@
 /**
- * A binary heap of jobs that knows where each job sits (`slot`), so that a cancelled job leaves at once.
+ * A binary heap whose entries know where they sit (`slot`), so that a cancelled job leaves at once.
  * Written out because the small heap packages on npm have no removal, which is the point here.
  */
 
-import type { Job } from './job.ts'
+/** What an entry carries of its heap. */
+export interface HeapEntry {
+  /** Position in the heap; -1: in none. */
+  slot: number
+}
 
-export class JobHeap {
-  readonly #jobs: Job[] = []
-  readonly #before: (a: Job, b: Job) => boolean
+export class Heap<Entry extends HeapEntry> {
+  readonly #entries: Entry[] = []
+  readonly #before: (a: Entry, b: Entry) => boolean
 
-  constructor(before: (a: Job, b: Job) => boolean) {
+  constructor(before: (a: Entry, b: Entry) => boolean) {
     this.#before = before
   }
 
   get size(): number {
-    return this.#jobs.length
+    return this.#entries.length
   }
 
-  get first(): Job | undefined {
-    return this.#jobs[0]
+  get first(): Entry | undefined {
+    return this.#entries[0]
   }
 
   /** In no particular order. */
-  get all(): readonly Job[] {
-    return this.#jobs
+  get all(): readonly Entry[] {
+    return this.#entries
   }
 
-  add(job: Job): void {
-    this.#jobs.push(job)
-    this.#rise(job, this.#jobs.length - 1)
+  add(entry: Entry): void {
+    this.#entries.push(entry)
+    this.#rise(entry, this.#entries.length - 1)
   }
 
-  remove(job: Job): void {
-    const slot = job.slot
-    const last = this.#jobs.pop()
-    job.slot = -1
-    if (last === undefined || last === job) return
+  remove(entry: Entry): void {
+    const slot = entry.slot
+    const last = this.#entries.pop()
+    entry.slot = -1
+    if (last === undefined || last === entry) return
     // The last one takes the free slot and may belong further up or further down.
     this.#rise(last, slot)
     this.#sink(last, last.slot)
   }
 
-  #rise(job: Job, slot: number): void {
+  #rise(entry: Entry, slot: number): void {
     while (slot > 0) {
       const parentSlot = (slot - 1) >> 1
-      const parent = this.#jobs[parentSlot]
-      if (parent === undefined || !this.#before(job, parent)) break
+      const parent = this.#entries[parentSlot]
+      if (parent === undefined || !this.#before(entry, parent)) break
       this.#put(parent, slot)
       slot = parentSlot
     }
-    this.#put(job, slot)
+    this.#put(entry, slot)
   }
 
-  #sink(job: Job, slot: number): void {
+  #sink(entry: Entry, slot: number): void {
     for (;;) {
       let childSlot = 2 * slot + 1
-      let child = this.#jobs[childSlot]
+      let child = this.#entries[childSlot]
       if (child === undefined) break
-      const right = this.#jobs[childSlot + 1]
+      const right = this.#entries[childSlot + 1]
       if (right !== undefined && this.#before(right, child)) {
         child = right
         childSlot++
       }
-      if (!this.#before(child, job)) break
+      if (!this.#before(child, entry)) break
       this.#put(child, slot)
       slot = childSlot
     }
-    this.#put(job, slot)
+    this.#put(entry, slot)
   }
 
-  #put(job: Job, slot: number): void {
-    this.#jobs[slot] = job
-    job.slot = slot
+  #put(entry: Entry, slot: number): void {
+    this.#entries[slot] = entry
+    entry.slot = slot
   }
 }

@@ -17,10 +17,10 @@ import { MillpondError } from '../../values/errors.ts'
 import { shownName } from '../../values/options.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim } from './operations/claim.ts'
-import { configure } from './operations/configure.ts'
+import { configure, limitGroup } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
-import { find, list } from './operations/find.ts'
+import { find, groups, list } from './operations/find.ts'
 import { push } from './operations/push.ts'
 import { requeue } from './operations/requeue.ts'
 import { record, stats } from './operations/stats.ts'
@@ -49,9 +49,10 @@ export const open: OpenStore = async (url, options) => {
     }
   return {
     name: 'memory',
-    capabilities: { durable: false, shared: false, transactions: false },
-    admin: { list: on(list), requeue: on(requeue) },
+    capabilities: { durable: false, shared: false, transactions: false, limits: true },
+    admin: { list: on(list), requeue: on(requeue), groups: on(groups) },
     configure: on(configure),
+    limitGroup: on(limitGroup),
     push: on(push),
     claim: on(claim),
     complete: on(complete),

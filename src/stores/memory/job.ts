@@ -30,6 +30,7 @@ export class Job implements Linked<Job> {
   readonly attempts: number
   readonly key: string | null
   readonly group: string | null
+  readonly cost: number
   readonly timeout: number | null
   readonly trace: string | null
   readonly pushedAt: number
@@ -65,6 +66,7 @@ export class Job implements Linked<Job> {
     this.attempts = job.attempts ?? defaults.attempts
     this.key = job.key
     this.group = job.group
+    this.cost = job.cost ?? 1
     this.timeout = job.timeout ?? defaults.timeout
     this.trace = job.trace
     this.pushedAt = now
@@ -84,6 +86,7 @@ export class Job implements Linked<Job> {
       attempts: this.attempts,
       key: this.key,
       group: this.group,
+      cost: this.cost,
       timeout: this.timeout,
       trace: this.trace,
       pushedAt: ORIGIN + this.pushedAt,

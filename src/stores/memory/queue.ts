@@ -7,8 +7,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FinalState, JobState, QueueSettings } from '../../store.ts'
 import { DEFAULT_BACKOFF } from '../../values/backoff.ts'
+import type { QueueLimits } from '../../values/limits.ts'
 import { LinkedList } from '../../values/linked-list.ts'
-import { JobHeap } from './heap.ts'
+import { fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
+import { Groups } from './groups.ts'
+import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { Job } from './job.ts'
 import { byPlace, WaitingJobs } from './waiting.ts'
@@ -18,7 +21,7 @@ const MAX_FINISHED = 10_000
 
 const HOUR = 3_600_000
 
-type Settings = Required<Omit<QueueSettings, 'queue'>>
+type Settings = Required<Omit<QueueSettings, 'queue' | 'grouped'>> & { grouped: boolean }
 
 /** Also of claims in queues that do not exist. */
 export const DEFAULTS: Readonly<Settings> = {
@@ -30,6 +33,11 @@ export const DEFAULTS: Readonly<Settings> = {
   backoff: DEFAULT_BACKOFF,
   lease: 30_000,
   timeout: null,
+  running: null,
+  rate: null,
+  grouped: false,
+  groupRunning: null,
+  groupRate: null,
 }
 
 export const byDue = (a: Job, b: Job): boolean => a.dueAt < b.dueAt || (a.dueAt === b.dueAt && byPlace(a, b))
@@ -39,8 +47,8 @@ export const byLease = (a: Job, b: Job): boolean =>
 export class MemoryQueue {
   readonly name: string
   readonly settings = { ...DEFAULTS }
-  readonly waiting = new WaitingJobs()
-  readonly scheduled = new JobHeap(byDue)
+  waiting: WaitingJobs | Groups = new WaitingJobs()
+  readonly scheduled = new Heap<Job>(byDue)
   /** In the order of claiming. */
   readonly running = new LinkedList<Job>()
   /** Each in the order of finishing. */
@@ -52,6 +60,9 @@ export class MemoryQueue {
   /** Live jobs by key. */
   readonly keys = new Map<string, Job>()
   readonly histograms = new Histograms()
+  /** Of the queue's own rate, in microseconds. */
+  #full = Number.NEGATIVE_INFINITY
+  #pausedUntil = Number.NEGATIVE_INFINITY
   /** The store's jobs, from which one is taken once it is kept no longer. */
   readonly #jobs: Map<string, Job>
 
@@ -64,6 +75,27 @@ export class MemoryQueue {
     for (const [name, value] of Object.entries(structuredClone(settings))) {
       if (value !== undefined) Object.assign(this.settings, { [name]: value })
     }
+    const { grouped, groupRunning, groupRate } = this.settings
+    if (grouped || groupRunning !== null || groupRate !== null) this.group().touchAll()
+  }
+
+  /** Makes it a grouped queue, if it is none. */
+  group(): Groups {
+    if (this.waiting instanceof Groups) return this.waiting
+    const groups = new Groups(this.settings)
+    for (const job of [...this.waiting.after(null)]) {
+      this.waiting.remove(job)
+      groups.putBack(job)
+    }
+    for (const job of this.running) groups.adopt(job)
+    this.settings.grouped = true
+    this.waiting = groups
+    return groups
+  }
+
+  /** The end of a running job may let another one start. */
+  get hasLimits(): boolean {
+    return this.settings.running !== null || this.waiting instanceof Groups
   }
 
   get isFull(): boolean {
@@ -75,6 +107,39 @@ export class MemoryQueue {
   nextDueIn(now: number): number | null {
     const next = this.scheduled.first
     return next === undefined ? null : Math.max(0, next.dueAt - now)
+  }
+
+  /** Milliseconds until the queue's rate and pause allow a start of this cost; null: as many jobs run as may. */
+  startableIn(now: number, cost: number): number | null {
+    const { running, rate } = this.settings
+    if (running !== null && this.running.size >= running) return null
+    const rated = rate === null ? now : Math.ceil(startableAt(rate, this.#full, cost) / 1000)
+    return Math.max(0, this.#pausedUntil - now, rated - now)
+  }
+
+  /** No job of its group is claimed until then, or none of the queue if it is not grouped or the job has no group. */
+  pause(job: Job, until: number): void {
+    if (this.waiting instanceof Groups && job.group !== null) this.waiting.pause(job, until)
+    else this.#pausedUntil = Math.max(this.#pausedUntil, until)
+  }
+
+  /** A running job did not start after all. */
+  giveBackStart(job: Job, now: number): void {
+    const { rate } = this.settings
+    if (rate !== null) this.#full = fullWithout(rate, this.#full, now * 1000, job.startedAt * 1000, job.cost)
+    if (this.waiting instanceof Groups) this.waiting.giveBack(job, now)
+  }
+
+  limits(now: number): QueueLimits | null {
+    const { running, rate, grouped, groupRunning, groupRate } = this.settings
+    if (running === null && rate === null && !grouped) return null
+    const groups = this.waiting instanceof Groups ? this.waiting.records(now).filter(({ waiting }) => waiting > 0) : []
+    return {
+      ...{ running, rate, grouped, groupRunning, groupRate },
+      nextStart: this.startableIn(now, 1),
+      groupsAtLimit: groups.filter(({ nextStart }) => nextStart === null).length,
+      groupsHeld: groups.filter(({ nextStart }) => nextStart !== null && nextStart > 0).length,
+    }
   }
 
   /** There is no job, and every setting is the default. */
@@ -102,7 +167,10 @@ export class MemoryQueue {
 
   /** A waiting job is claimed. */
   run(job: Job, worker: string, now: number, leaseUntil: number): void {
-    this.waiting.remove(job)
+    const { rate } = this.settings
+    if (this.waiting instanceof Groups) this.waiting.start(job, now)
+    else this.waiting.remove(job)
+    if (rate !== null) this.#full = fullAfter(rate, this.#full, now * 1000, job.cost)
     job.state = 'running'
     job.fence++
     job.attempt++
@@ -183,6 +251,7 @@ export class MemoryQueue {
     if (job.state === 'waiting') this.waiting.remove(job)
     else if (job.state === 'scheduled') this.scheduled.remove(job)
     else job.list?.remove(job)
+    if (job.state === 'running' && this.waiting instanceof Groups) this.waiting.end(job)
   }
 
   #forget(job: Job): void {

@@ -46,6 +46,12 @@ export class MemoryState {
     return queue
   }
 
+  /** A job has reached a final state: who waits for it is notified, and who waits for its slot. */
+  ended(queue: MemoryQueue, job: Job): void {
+    this.bells.ring('finished', queue.name, job.id)
+    if (queue.hasLimits) this.bells.ring('work', queue.name)
+  }
+
   /** @throws Closed */
   assertOpen(): void {
     if (this.#closed) throw new MillpondError('Closed', 'The memory store is closed; open a new one to go on.')

@@ -6,14 +6,16 @@
  * the two heads, so that a plain job never pays for the heap.
  */
 import { LinkedList } from '../../values/linked-list.ts'
-import { JobHeap } from './heap.ts'
+import { Heap } from './heap.ts'
 import type { Job } from './job.ts'
 
 export const byPlace = (a: Job, b: Job): boolean => a.place < b.place
+export const byClaim = (a: Job, b: Job): boolean =>
+  a.priority > b.priority || (a.priority === b.priority && byPlace(a, b))
 
 class OnePriority {
   readonly fresh = new LinkedList<Job>()
-  readonly returned = new JobHeap(byPlace)
+  readonly returned = new Heap<Job>(byPlace)
 
   get first(): Job | null {
     const fresh = this.fresh.first
@@ -59,8 +61,13 @@ export class WaitingJobs {
   }
 
   get first(): Job | null {
+    return this.firstFrom(0)
+  }
+
+  /** The first job of this priority or a higher one. */
+  firstFrom(minPriority: number): Job | null {
     if (this.size === 0) return null
-    for (let priority = this.#priorities.length - 1; priority >= 0; priority--) {
+    for (let priority = this.#priorities.length - 1; priority >= minPriority; priority--) {
       const first = this.#priorities[priority]?.first ?? null
       if (first !== null) return first
     }

@@ -9,9 +9,10 @@ export function cancel(state: MemoryState, ids: readonly string[]): (FinalState 
     if (job === undefined) return null
     if (isFinal(job.state)) return job.state
     const waited = job.state !== 'running'
-    state.findOrCreate(job.queue).finish(job, 'cancelled', now)
+    const queue = state.findOrCreate(job.queue)
+    queue.finish(job, 'cancelled', now)
     state.bells.ring('cancelled', job.queue, id)
-    state.bells.ring('finished', job.queue, id)
+    state.ended(queue, job)
     if (waited) state.bells.ring('room', job.queue)
     return 'cancelled'
   })

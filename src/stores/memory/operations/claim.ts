@@ -1,21 +1,35 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
+import { Groups } from '../groups.ts'
 import { Claim, ORIGIN } from '../job.ts'
 import { DEFAULTS } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
 
-export function claim(state: MemoryState, { queue: name, worker, limit, lease: asked }: ClaimRequest): Claimed {
+export function claim(state: MemoryState, request: ClaimRequest): Claimed {
+  const { queue: name, worker, limit, minPriority = 0 } = request
   const now = state.now()
   const queue = state.queues.get(name)
-  const lease = asked ?? (queue?.settings ?? DEFAULTS).lease
+  const lease = request.lease ?? (queue?.settings ?? DEFAULTS).lease
   const claimed: Claimed = { now: ORIGIN + now, lease, jobs: [], retryAfter: null }
   if (queue === undefined || queue.settings.paused) return claimed
-  while (claimed.jobs.length < limit) {
-    const job = queue.waiting.first
+  const { waiting } = queue
+  let wait = queue.startableIn(now, 1)
+  if (wait === 0 && waiting instanceof Groups) waiting.beginClaim(now)
+  while (wait === 0 && claimed.jobs.length < limit) {
+    const job = waiting.firstFrom(minPriority)
     if (job === null) break
+    wait = queue.startableIn(now, job.cost)
+    if (wait !== 0) break
     queue.run(job, worker, now, now + lease)
     claimed.jobs.push(new Claim(job))
   }
   if (claimed.jobs.length > 0) state.bells.ring('room', name)
-  if (claimed.jobs.length < limit) claimed.retryAfter = queue.nextDueIn(now)
+  if (claimed.jobs.length < limit) {
+    const held = wait !== 0 ? wait : waiting instanceof Groups ? waiting.heldFor(now) : null
+    claimed.retryAfter = least(queue.nextDueIn(now), held)
+  }
   return claimed
+}
+
+function least(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b)
 }

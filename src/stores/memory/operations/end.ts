@@ -1,4 +1,4 @@
-import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { copyEncoded, copyError } from '../job.ts'
 import type { MemoryState } from '../state.ts'
@@ -11,7 +11,7 @@ export function complete(state: MemoryState, name: string, completions: readonly
     if (job === undefined || queue === undefined) return 'stale'
     job.result = copyEncoded(completion.result)
     queue.finish(job, 'done', now)
-    state.bells.ring('finished', name, job.id)
+    state.ended(queue, job)
     return 'ok'
   })
 }
@@ -25,26 +25,27 @@ export function fail(state: MemoryState, name: string, failures: readonly Failur
     job.error = copyError(failure.error)
     if (failure.delay === null || job.attempt >= job.attempts) {
       queue.finish(job, 'dead', now)
-      state.bells.ring('finished', name, job.id)
+      state.ended(queue, job)
       return 'dead'
     }
     const { backoff } = queue.settings
     const delay = failure.delay === 'backoff' ? delayAfter(backoff, job.attempt, Math.random()) : failure.delay
     job.dueAt = now + Math.max(0, delay)
     if (delay > 0) queue.schedule(job)
-    else {
-      queue.wait(job)
-      state.bells.ring('work', name)
-    }
+    else queue.wait(job)
+    if (delay <= 0 || queue.hasLimits) state.bells.ring('work', name)
     return 'retry'
   })
 }
 
-export function release(state: MemoryState, name: string, holds: readonly Hold[]): HoldOutcome[] {
+export function release(state: MemoryState, name: string, releases: readonly Release[]): HoldOutcome[] {
+  const now = state.now()
   const queue = state.queues.get(name)
-  return holds.map((hold) => {
-    const job = state.held(name, hold)
+  return releases.map((given) => {
+    const job = state.held(name, given)
     if (job === undefined || queue === undefined) return 'stale'
+    if (given.pause) queue.pause(job, now + given.pause)
+    else queue.giveBackStart(job, now)
     // As if the claim had never been; its fence alone stays used up.
     job.worker = null
     job.attempt--

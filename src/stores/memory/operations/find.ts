@@ -1,4 +1,6 @@
 import type { JobRecord, ListRequest } from '../../../store.ts'
+import type { GroupRecord } from '../../../values/limits.ts'
+import { Groups } from '../groups.ts'
 import type { Job } from '../job.ts'
 import { byDue, byLease, type MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
@@ -42,3 +44,13 @@ function sortedAfter(jobs: readonly Job[], before: (a: Job, b: Job) => boolean, 
 function* backwards(from: Job | null): Generator<Job> {
   for (let job = from; job !== null; job = job.prev) yield job
 }
+
+export function groups(state: MemoryState, request: { queue: string; limit: number; after?: string }): GroupRecord[] {
+  const waiting = state.queues.get(request.queue)?.waiting
+  if (!(waiting instanceof Groups)) return []
+  const { after } = request
+  const records = waiting.records(state.now()).filter(({ group }) => after === undefined || byBytes(after, group) < 0)
+  return records.sort((a, b) => byBytes(a.group, b.group)).slice(0, request.limit)
+}
+
+const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

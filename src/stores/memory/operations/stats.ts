@@ -17,6 +17,7 @@ export function stats(
         capacity: queue.settings.capacity,
         counts: queue.counts(),
         oldestWaiting: oldest === null ? null : now - oldest,
+        limits: queue.limits(now),
         histograms: queue.histograms.merged(minutes, ORIGIN + now),
       }
     })

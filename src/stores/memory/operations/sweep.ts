@@ -1,4 +1,5 @@
 import type { Swept } from '../../../store.ts'
+import { Groups } from '../groups.ts'
 import { ORIGIN } from '../job.ts'
 import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
@@ -12,6 +13,7 @@ export function sweep(state: MemoryState, limit: number): Swept {
     swept.lost.push(...takeBack(state, queue, now, limit - swept.lost.length))
     swept.expired += queue.expire(now, limit - swept.expired)
     queue.histograms.expire(ORIGIN + now)
+    if (queue.waiting instanceof Groups) queue.waiting.forgetIdle(now)
     const due = queue.nextDueIn(now)
     if (due !== null) swept.nextDue = Math.min(swept.nextDue ?? due, due)
     if (queue.isIdle) idle.push(queue.name)
@@ -40,7 +42,7 @@ function takeBack(state: MemoryState, queue: MemoryQueue, now: number, limit: nu
     if (outcome === 'dead') {
       job.error = { code: 'LeaseLost', name: 'MillpondError', message: `Worker ${job.worker} fell silent.` }
       queue.finish(job, 'dead', now)
-      state.bells.ring('finished', queue.name, id)
+      state.ended(queue, job)
     } else {
       job.dueAt = now
       queue.wait(job)

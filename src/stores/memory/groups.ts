@@ -1,0 +1,248 @@
+/**
+ * The waiting jobs of a grouped queue. Each group has its jobs in a line of its own; a group that may start one has a ticket.
+ *
+ *   touched ──next claim──┬─► ticket: by priority of its first job, then virtual time, then place of that job
+ *      ▲                  ├─► held: its rate or pause allows a start later
+ *      │                  └─► neither: no job waits, or as many run as may
+ *      └── a job of the group begins or ends to wait or to run; its limits change
+ *
+ * So only claims decide who is eligible, and a group costs a claim nothing while nothing happens to it. `contract/operations.md` has the order.
+ */
+import { DEFAULT_GROUP_LIMITS, type GroupLimits, type GroupRecord, type Rate } from '../../values/limits.ts'
+import { fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
+import { Heap, type HeapEntry } from './heap.ts'
+import type { Job } from './job.ts'
+import { byClaim, WaitingJobs } from './waiting.ts'
+
+const PRIORITIES = 10
+
+class Group implements HeapEntry {
+  slot = -1
+  readonly name: string
+  readonly waiting = new WaitingJobs()
+  running = 0
+  limits: GroupLimits = DEFAULT_GROUP_LIMITS
+  /** Per priority. */
+  readonly virtual: number[] = new Array(PRIORITIES).fill(0)
+  /** Of its rate, in microseconds. */
+  full = Number.NEGATIVE_INFINITY
+  /** In milliseconds, as `heldUntil`. */
+  pausedUntil = Number.NEGATIVE_INFINITY
+  heldUntil = 0
+  /** The priority at which it has a ticket; -1: none. */
+  ticket = -1
+  /** By these two a ticket stands among others of its priority. `place`: of the first job. */
+  turn = 0
+  place = 0
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+/** The queue's settings for each group. */
+export interface GroupSettings {
+  groupRunning: number | null
+  groupRate: Rate | null
+}
+
+export class Groups {
+  readonly #settings: GroupSettings
+  readonly #groups = new Map<string, Group>()
+  readonly #touched = new Set<Group>()
+  readonly #tickets = Array.from(
+    { length: PRIORITIES },
+    () => new Heap<Group>((a, b) => a.turn < b.turn || (a.turn === b.turn && a.place < b.place)),
+  )
+  readonly #held = new Heap<Group>((a, b) => a.heldUntil < b.heldUntil)
+  /** The virtual time of each priority. */
+  readonly #virtual: number[] = new Array(PRIORITIES).fill(0)
+  size = 0
+
+  /** @param settings the queue's own object, read at each claim */
+  constructor(settings: GroupSettings) {
+    this.#settings = settings
+  }
+
+  append(job: Job): void {
+    this.#of(job).waiting.append(job)
+    this.size++
+  }
+
+  putBack(job: Job): void {
+    this.#of(job).waiting.putBack(job)
+    this.size++
+  }
+
+  remove(job: Job): void {
+    this.#of(job).waiting.remove(job)
+    this.size--
+  }
+
+  /** Gives out tickets. To be called at the beginning of a claim. @param now in milliseconds */
+  beginClaim(now: number): void {
+    for (const group of this.#touched) this.#place(group, now)
+    this.#touched.clear()
+    for (let group = this.#held.first; group !== undefined && group.heldUntil <= now; group = this.#held.first) {
+      this.#place(group, now)
+    }
+  }
+
+  /** The job that the claim starts next, of this priority or a higher one. */
+  firstFrom(minPriority: number): Job | null {
+    for (let priority = PRIORITIES - 1; priority >= minPriority; priority--) {
+      const group = this.#tickets[priority]?.first
+      if (group !== undefined) return group.waiting.first
+    }
+    return null
+  }
+
+  /** The job of `firstFrom` is being started. */
+  start(job: Job, now: number): void {
+    const group = this.#of(job)
+    const rate = this.#rateOf(group)
+    this.#virtual[job.priority] = Math.max(this.#virtual[job.priority] ?? 0, group.turn)
+    group.virtual[job.priority] = group.turn + job.cost / group.limits.weight
+    this.remove(job)
+    group.running++
+    if (rate !== null) group.full = fullAfter(rate, group.full, now * 1000, job.cost)
+    this.#place(group, now)
+  }
+
+  /** A job that ran before its queue was grouped. */
+  adopt(job: Job): void {
+    this.#of(job).running++
+  }
+
+  /** A running job ends. */
+  end(job: Job): void {
+    this.#of(job).running--
+  }
+
+  /** Its start is given back to the rate. */
+  giveBack(job: Job, now: number): void {
+    const group = this.#of(job)
+    const rate = this.#rateOf(group)
+    if (rate !== null) group.full = fullWithout(rate, group.full, now * 1000, job.startedAt * 1000, job.cost)
+  }
+
+  pause(job: Job, until: number): void {
+    const group = this.#of(job)
+    group.pausedUntil = Math.max(group.pausedUntil, until)
+  }
+
+  limit(name: string, limits: GroupLimits | null): void {
+    this.#named(name).limits = limits ?? DEFAULT_GROUP_LIMITS
+  }
+
+  /** The queue's settings have changed. */
+  touchAll(): void {
+    for (const group of this.#groups.values()) this.#touched.add(group)
+  }
+
+  /** Milliseconds until the first group that a rate or pause holds may start a job; null: there is none. */
+  heldFor(now: number): number | null {
+    const first = this.#held.first
+    return first === undefined ? null : first.heldUntil - now
+  }
+
+  /** In the order of priority and place. */
+  *after(cursor: Job | null): Generator<Job> {
+    const jobs = [...this.#groups.values()].flatMap(({ waiting }) => [...waiting.after(null)])
+    for (const job of jobs.sort((a, b) => (byClaim(a, b) ? -1 : 1))) {
+      if (cursor === null || byClaim(cursor, job)) yield job
+    }
+  }
+
+  oldestDue(): number | null {
+    let oldest: number | null = null
+    for (const { waiting } of this.#groups.values()) {
+      const due = waiting.oldestDue()
+      if (due !== null) oldest = Math.min(oldest ?? due, due)
+    }
+    return oldest
+  }
+
+  records(now: number): GroupRecord[] {
+    const shown = [...this.#groups.values()].filter(
+      ({ waiting, running, limits }) => waiting.size > 0 || running > 0 || limits !== DEFAULT_GROUP_LIMITS,
+    )
+    return shown.map((group) => ({
+      ...group.limits,
+      group: group.name,
+      waiting: group.waiting.size,
+      runningJobs: group.running,
+      nextStart: this.#startable(group, now),
+    }))
+  }
+
+  /** Forgets groups of which nothing is left that matters to a later job. */
+  forgetIdle(now: number): void {
+    for (const [name, group] of this.#groups) {
+      const { waiting, running, limits, pausedUntil, full, virtual } = group
+      if (waiting.size > 0 || running > 0 || limits !== DEFAULT_GROUP_LIMITS) continue
+      if (pausedUntil > now || full > now * 1000) continue
+      if (virtual.some((time, priority) => time > (this.#virtual[priority] ?? 0))) continue
+      this.#withdraw(group)
+      this.#groups.delete(name)
+      this.#touched.delete(group)
+    }
+  }
+
+  /** Milliseconds until the group may start its first job; null: it waits for a slot, or no job waits. */
+  #startable(group: Group, now: number): number | null {
+    const first = group.waiting.first
+    const running = group.limits.running ?? (group.name === '' ? null : this.#settings.groupRunning)
+    if (first === null || (running !== null && group.running >= running)) return null
+    const rate = this.#rateOf(group)
+    const rated = rate === null ? now : Math.ceil(startableAt(rate, group.full, first.cost) / 1000)
+    return Math.max(0, group.pausedUntil - now, rated - now)
+  }
+
+  /** @returns the priority at which the group had a ticket; -1: it had none */
+  #withdraw(group: Group): number {
+    const { ticket } = group
+    if (group.slot >= 0) (ticket >= 0 ? this.#tickets[ticket] : this.#held)?.remove(group)
+    group.ticket = -1
+    return ticket
+  }
+
+  #place(group: Group, now: number): void {
+    const had = this.#withdraw(group)
+    const first = group.waiting.first
+    const wait = this.#startable(group, now)
+    if (first === null || wait === null) return
+    if (wait > 0) {
+      group.heldUntil = now + wait
+      this.#held.add(group)
+      return
+    }
+    const { priority, place } = first
+    const own = group.virtual[priority] ?? 0
+    // A ticket that is new at its priority begins at the priority's virtual time: to wait or to idle earns no credit.
+    group.turn = had === priority ? own : Math.max(own, this.#virtual[priority] ?? 0)
+    group.virtual[priority] = group.turn
+    group.ticket = priority
+    group.place = place
+    this.#tickets[priority]?.add(group)
+  }
+
+  #rateOf({ name, limits }: Group): Rate | null {
+    return limits.rate ?? (name === '' ? null : this.#settings.groupRate)
+  }
+
+  #of(job: Job): Group {
+    return this.#named(job.group ?? '')
+  }
+
+  /** Something happens to the group. */
+  #named(name: string): Group {
+    let group = this.#groups.get(name)
+    if (group === undefined) {
+      group = new Group(name)
+      this.#groups.set(name, group)
+    }
+    this.#touched.add(group)
+    return group
+  }
+}

@@ -1,0 +1,46 @@
+/** What a store keeps and tells of limits; `contract/operations.md`, "Limits and turns", says what they do. */
+
+/** Most starts in a time; see `values/rate.ts`. */
+export interface Rate {
+  count: number
+  /** Milliseconds. */
+  per: number
+  /** Starts that may come at once after a pause; null: those of 100 ms, at least 1. */
+  burst: number | null
+}
+
+/** What a group has of its own, instead of the queue's settings for groups. */
+export interface GroupLimits {
+  /** null: as the queue has it. */
+  running: number | null
+  /** null: as the queue has it. */
+  rate: Rate | null
+  /** Its share of the starts where groups take turns, beside those of other groups: above 0, at most 1000. */
+  weight: number
+}
+export const DEFAULT_GROUP_LIMITS: GroupLimits = { running: null, rate: null, weight: 1 }
+
+/** A group that has waiting or running jobs, or limits of its own. */
+export interface GroupRecord extends GroupLimits {
+  /** Empty: the jobs without a group. */
+  group: string
+  /** A store may stop counting at 10,000. */
+  waiting: number
+  runningJobs: number
+  /** Milliseconds until its rate or pause allows a start, 0: at once; null: it waits for a slot, or no job of it waits. */
+  nextStart: number | null
+}
+
+/** The limits of a queue, and what they do now. */
+export interface QueueLimits {
+  running: number | null
+  rate: Rate | null
+  grouped: boolean
+  groupRunning: number | null
+  groupRate: Rate | null
+  /** Milliseconds until the queue's rate or pause allows a start; 0: now. null: as many jobs run as may. */
+  nextStart: number | null
+  /** Groups with waiting jobs that wait for a slot of their own, and for their rate or the end of their pause. A store may stop counting at 10,000. */
+  groupsAtLimit: number
+  groupsHeld: number
+}

@@ -1,0 +1,71 @@
+/**
+ * Rates of starts, by the generic cell rate algorithm (GCRA; ITU-T I.371, Annex A). All that is kept of a rate is one time, `full`, in microseconds:
+ * when all that was started is paid for. `contract/vectors/rate.json` pins the arithmetic.
+ *
+ *   step = ⌈per × 1000 ÷ count⌉        what one start costs, in microseconds
+ *   a start of cost c is allowed from   full − (max(burst, c) − c) × step
+ *   and sets                            full = max(full, now) + c × step
+ */
+import type { Rate } from '../values/limits.ts'
+import { type Duration, milliseconds, shown } from './duration.ts'
+import { MillpondError } from './errors.ts'
+import { checkOptions, isInteger } from './options.ts'
+
+/** `'100/s'`, `'5/10s'` or `'2000/h'`: so many starts in that time; or the same in full. */
+export type RateOption = `${number}/${string}` | RateOptions
+
+export interface RateOptions {
+  /** Starts; whole number, 1 to 1,000,000. */
+  count: number
+  /** In this time; 1 ms to 1 day, and long enough that a start takes a microsecond. */
+  per: Duration
+  /** Starts that may come at once after a pause; whole number, 1 to 1,000,000. The starts of 100 ms unless set, at least 1. */
+  burst?: number
+}
+
+/** Of one job. */
+export const MAX_COST = 10_000
+const MAX_STARTS = 1_000_000
+const DAY = 86_400_000
+/** Microseconds that a whole burst may take: sums of times stay exact. */
+const MAX_BURST_TIME = 1e15
+
+const RULES = {
+  count: isInteger(1, MAX_STARTS),
+  per: (value: unknown) => milliseconds(value, 'per', 1, DAY) > 0,
+  burst: isInteger(1, MAX_STARTS),
+}
+
+/** As the store keeps it. @param name what the rate is for, as the error names it @throws InvalidOption */
+export function rateOf(option: RateOption, name: string): Rate {
+  const match = typeof option === 'string' ? /^(\d+)\/(\d+(?:\.\d+)?)?(ms|s|m|h|d)$/.exec(option) : null
+  const given = match === null ? option : { count: Number(match[1]), per: `${match[2] ?? 1}${match[3]}` }
+  if (typeof given !== 'object' || given === null) {
+    throw new MillpondError('InvalidOption', `${name} must be a rate such as '100/s' or '5/10s'; got ${shown(option)}`)
+  }
+  const { count, per, burst = null } = checkOptions(given as RateOptions, RULES, name, ['count', 'per'])
+  const rate = { count, per: milliseconds(per, 'per', 1, DAY), burst }
+  if (rate.count > rate.per * 1000 || burstOf(rate) * stepOf(rate) > MAX_BURST_TIME) {
+    const message = `${name}: ${count} starts in ${rate.per} ms${burst === null ? '' : ` with a burst of ${burst}`} is out of range`
+    throw new MillpondError('InvalidOption', message)
+  }
+  return rate
+}
+
+/** Microseconds. */
+export const stepOf = ({ count, per }: Rate): number => Math.ceil((per * 1000) / count)
+
+/** Starts that may come at once after a pause. */
+export const burstOf = ({ count, per, burst }: Rate): number => burst ?? Math.max(1, Math.floor((count * 100) / per))
+
+/** From when on a start is allowed, in microseconds. */
+export const startableAt = (rate: Rate, full: number, cost: number): number =>
+  full - (Math.max(burstOf(rate), cost) - cost) * stepOf(rate)
+
+/** `full` after a start. All times are in microseconds. */
+export const fullAfter = (rate: Rate, full: number, now: number, cost: number): number =>
+  Math.max(full, now) + cost * stepOf(rate)
+
+/** `full` after a start was given back: what time has not given back by itself. To give back more would allow starts above the rate. */
+export const fullWithout = (rate: Rate, full: number, now: number, startedAt: number, cost: number): number =>
+  full - Math.min(cost * stepOf(rate), Math.max(0, startedAt + cost * stepOf(rate) - now))

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { isMillpondError } from '../../src/values/errors.ts'
+import type { Rate } from '../../src/values/limits.ts'
+import { fullAfter, fullWithout, type RateOption, rateOf, startableAt } from '../../src/values/rate.ts'
+import { vectors } from './vectors.ts'
+
+type Step = { now: number; cost: number; full: number } & ({ from: number } | { released: number })
+
+const { cases, texts, refused } = vectors<{
+  cases: { about: string; rate: Rate; full: number; steps: Step[] }[]
+  texts: { text: RateOption; rate: Rate }[]
+  refused: { about: string; rate: RateOption }[]
+}>('rate')
+
+describe('rate', () => {
+  for (const { about, rate, full, steps } of cases) {
+    test(about, () => {
+      let kept = full
+      for (const step of steps) {
+        const { now, cost } = step
+        if ('from' in step) {
+          assert.equal(startableAt(rate, kept, cost), step.from)
+          assert.ok(step.from <= now, 'a start before it is allowed')
+          kept = fullAfter(rate, kept, now, cost)
+        } else kept = fullWithout(rate, kept, now, step.released, cost)
+        assert.equal(kept, step.full)
+      }
+    })
+  }
+
+  for (const { text, rate } of texts) test(String(text), () => assert.deepEqual(rateOf(text, 'rate'), rate))
+
+  for (const { about, rate } of refused) {
+    test(`refused: ${about}`, () => {
+      assert.throws(
+        () => rateOf(rate, 'limits.rate'),
+        (error) => isMillpondError(error, 'InvalidOption'),
+      )
+    })
+  }
+})
