@@ -1,23 +1,17 @@
 /** What requests take and answers hold, as JSON Schema. */
 
 import { JOB_STATES } from '../store.ts'
-import { LONGEST_TIMER } from '../values/duration.ts'
+import { LAST_TIME, LONGEST_TIMER } from '../values/duration.ts'
 import { ERROR_CODES } from '../values/errors.ts'
-import { LAST_TIME } from '../web/time.ts'
-import { array, integer, object, oneOf, type Properties, type Rules, type Schema, string } from './schema.ts'
+import { array, integer, object, oneOf, type Properties, type Rules, type Schema, string } from './json-schema.ts'
 
 const CENTURY = 36_525 * 86_400_000
-/** A lease shorter than the way to the worker and back is of no use. In milliseconds. */
+/** Milliseconds. A lease shorter than the way to the worker and back is of no use. */
 const SHORTEST_LEASE = 1000
 /** Most jobs of a request. */
 const MAX_JOBS = 1000
 
-/** Milliseconds. Text such as "30s" has no place here: no schema can say how long is too long. */
-function duration(what: string, least: number, most: number): Schema<number> {
-  return integer(least, most, { description: `${what}, in milliseconds.` })
-}
-
-/** What a request sends: a member that is not known is refused. */
+/** A body of a request: unknown members are refused. */
 function request<Required extends Properties, Optional extends Properties>(
   title: string,
   required: Required,
@@ -26,6 +20,19 @@ function request<Required extends Properties, Optional extends Properties>(
 ) {
   return object(required, optional, { ...rules, title, additionalProperties: false })
 }
+
+/** A body of an answer. */
+function reply<Required extends Properties, Optional extends Properties = Record<never, Schema>>(
+  title: string,
+  required: Required,
+  optional?: Optional,
+  description?: string,
+) {
+  return object(required, optional, { title, ...(description !== undefined && { description }) })
+}
+
+/** The same schema with a description. */
+const described = <S extends Schema>(schema: S, description: string): S => ({ ...schema, description })
 
 const text = string()
 const boolean: Schema<boolean> = { type: 'boolean' }
@@ -36,15 +43,37 @@ const time = string({ format: 'date-time' })
 const state = oneOf(JOB_STATES)
 const anything: Schema = { description: 'Any JSON or MessagePack value. In JSON, byte strings are base64.' }
 const attempts = (description: string) => integer(1, 1_000_000, { description })
-// NUL is what no store keeps in text.
+// No store keeps NUL in text.
 const name = (description: string) => string({ minLength: 1, maxLength: 255, pattern: '^[^\\u0000]+$', description })
 const printable = (rules: Rules) => string({ pattern: '^[ -~]{1,100}$', ...rules })
+/** Not text such as "30s": no schema can say how long is too long. */
+const duration = (what: string, least: number, most: number) =>
+  integer(least, most, { description: `${what}, in milliseconds.` })
+const lease = (what: string) => duration(what, SHORTEST_LEASE, LONGEST_TIMER)
 
 export const id = string({ format: 'uuid', description: 'The id of a job.' })
 export const queueName = string({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_.:/\\-]{0,127}$',
   description: 'The name of a queue. Percent-encode a slash in it.',
 })
+
+// Request headers.
+export const PREFER = string({
+  description: '`wait=SECONDS`: how long to wait at the most (RFC 7240).',
+  examples: ['wait=20'],
+})
+export const REQUESTED_WITH = string({
+  description:
+    'Of any value. Where there is no body, a request needs this, `Prefer`, or the Content-Type of a body: forms of web pages can send none of them.',
+  examples: ['curl'],
+})
+export const IDEMPOTENCY_KEY = string({
+  description:
+    'Makes the request, sent again, the same job. 1 to 255 visible ASCII characters. Where a job has an id of its own, that counts instead.',
+  pattern: '^[!#-+\\-.-~]{1,255}$',
+})
+export const TRACE = string({ description: 'W3C trace context; kept with the job if it is valid.' })
+export const KNOWN_ETAG = string({ description: 'The ETag of what is known already.' })
 
 const runAt: Schema<number | string> = {
   description: 'when it is due: a time in RFC 3339, or milliseconds since 1970; up to the end of the year 9999 in UTC',
@@ -55,7 +84,7 @@ export const newJob = request(
   'NewJob',
   { data: anything },
   {
-    id: { ...id, description: 'An id of your own, best a UUIDv7. Pushing it again stores nothing.' },
+    id: described(id, 'An id of your own, best a UUIDv7. Pushing it again stores nothing.'),
     priority: integer(0, 9, { default: 4, description: 'Higher first.' }),
     delay: duration('Due after this long', 0, CENTURY),
     runAt,
@@ -66,83 +95,59 @@ export const newJob = request(
   },
   { not: { required: ['delay', 'runAt'], description: 'takes delay or runAt, not both' } },
 )
-
 export const newJobs = request('NewJobs', { jobs: array(newJob, { minItems: 1, maxItems: MAX_JOBS }) }, {})
 
-export const pushed = object(
+export const pushed = reply(
+  'Pushed',
   { id },
   { state },
-  { title: 'Pushed', description: 'A job that the store has. `state` is left out where it is not known.' },
+  'A job that the store has. `state` is left out where it is not known.',
 )
-
-export const pushedMany = object(
-  {
-    jobs: array(object({ id, existing: boolean }), {
-      description: 'In the order of the request. `existing`: nothing was stored, this job was there already.',
-    }),
-  },
-  {},
-  { title: 'PushedMany' },
-)
+export const pushedMany = reply('PushedMany', {
+  jobs: array(object({ id, existing: boolean }), {
+    description: 'In the order of the request. `existing`: nothing was stored, this job was there already.',
+  }),
+})
 
 const always = {
-  id,
-  queue: text,
-  state,
-  priority: anInteger,
-  attempt: { ...anInteger, description: 'How many attempts were started.' },
-  attempts: { ...anInteger, description: 'How many it may take in all.' },
-  pushedAt: time,
-  dueAt: time,
+  ...{ id, queue: text, state, priority: anInteger, pushedAt: time, dueAt: time },
+  attempt: described(anInteger, 'How many attempts were started.'),
+  attempts: described(anInteger, 'How many it may take in all.'),
 }
 const sometimes = {
-  startedAt: time,
-  finishedAt: time,
-  expectedStart: { ...time, description: 'An estimate, while it waits.' },
-  progress: anything,
-  result: anything,
-  error: {
-    ...object({ name: text, message: text, code: text }, { stack: text }),
-    description: 'Why the last failed attempt failed.',
-  },
+  ...{ startedAt: time, finishedAt: time, progress: anything, result: anything },
+  expectedStart: described(time, 'An estimate, while it waits.'),
+  error: described(
+    object({ name: text, message: text, code: text }, { stack: text }),
+    'Why the last failed attempt failed.',
+  ),
   undecodable: array(oneOf(['data', 'progress', 'result']), {
     description: 'What the store has of the job but cannot be decoded, and so is left out. Only where there is such.',
   }),
 }
-
-export const job = object(always, sometimes, { title: 'Job' })
-
-export const listedJob = object(
-  always,
+export const job = reply('Job', always, sometimes)
+export const listedJob = reply('ListedJob', always, {
+  ...{ ...sometimes, key: text, group: text, worker: text },
+  data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
+})
+export const jobList = reply(
+  'JobList',
+  { jobs: array(listedJob) },
   {
-    ...sometimes,
-    data: { ...anything, description: `${anything.description} Left out where it cannot be decoded.` },
-    key: text,
-    group: text,
-    worker: text,
+    next: described(
+      id,
+      'Give it as `after` for the next page; left out on the last one. A page may be shorter than its limit.',
+    ),
   },
-  { title: 'ListedJob' },
 )
 
-const next = {
-  ...id,
-  description: 'Give it as `after` for the next page; left out on the last one. A page may be shorter than its limit.',
-}
-export const jobList = object({ jobs: array(listedJob) }, { next }, { title: 'JobList' })
-
-export const cancelled = object({ id, state: oneOf(['cancelled']) }, {}, { title: 'Cancelled' })
-export const requeuedJob = object({ id, state: oneOf(['waiting']) }, {}, { title: 'RequeuedJob' })
-export const requeued = object(
-  { requeued: { ...anInteger, description: 'How many jobs went back to waiting.' } },
-  {},
-  { title: 'Requeued' },
-)
+export const cancelled = reply('Cancelled', { id, state: oneOf(['cancelled']) })
+export const requeuedJob = reply('RequeuedJob', { id, state: oneOf(['waiting']) })
+export const requeued = reply('Requeued', { requeued: described(anInteger, 'How many jobs went back to waiting.') })
 
 export const nothing: Schema = {
-  title: 'Nothing',
-  description: 'An empty object, or no body.',
-  type: 'object',
-  additionalProperties: false,
+  ...{ title: 'Nothing', description: 'An empty object, or no body.' },
+  ...{ type: 'object', additionalProperties: false },
 }
 
 export const claimRequest = request(
@@ -151,47 +156,39 @@ export const claimRequest = request(
   {
     worker: printable({ description: 'A name of the worker, for people to read.', default: 'http' }),
     limit: integer(1, 100, { default: 1 }),
-    lease: duration(
-      'How long the claim holds unless extended; as the queue says unless given',
-      SHORTEST_LEASE,
-      LONGEST_TIMER,
-    ),
+    lease: lease('How long the claim holds unless extended; as the queue says unless given'),
   },
 )
 
-const fence = integer(1, Number.MAX_SAFE_INTEGER, {
-  description: 'Names the claim; every operation on it states it.',
+const fence = integer(1, Number.MAX_SAFE_INTEGER, { description: 'Names the claim; every operation on it states it.' })
+
+export const claimedJob = reply(
+  'ClaimedJob',
+  {
+    ...{
+      id,
+      queue: text,
+      fence,
+      attempts: anInteger,
+      priority: anInteger,
+      data: anything,
+      pushedAt: time,
+      dueAt: time,
+    },
+    attempt: described(anInteger, 'Which attempt this is, from 1.'),
+    leaseUntil: described(time, 'When the claim is lost unless extended, by the clock of the store.'),
+  },
+  {
+    ...{ key: text, group: text },
+    timeout: described(anInteger, 'Milliseconds that the attempt may run.'),
+    trace: described(text, 'The `traceparent` of the push.'),
+  },
+)
+export const claims = reply('Claims', {
+  jobs: array(claimedJob, { description: 'Highest priority first; none if there is nothing to do.' }),
 })
 
-export const claimedJob = object(
-  {
-    id,
-    queue: text,
-    fence,
-    attempt: { ...anInteger, description: 'Which attempt this is, from 1.' },
-    attempts: anInteger,
-    priority: anInteger,
-    data: anything,
-    pushedAt: time,
-    dueAt: time,
-    leaseUntil: { ...time, description: 'When the claim is lost unless extended, by the clock of the store.' },
-  },
-  {
-    key: text,
-    group: text,
-    timeout: { ...anInteger, description: 'Milliseconds that the attempt may run.' },
-    trace: { ...text, description: 'The `traceparent` of the push.' },
-  },
-  { title: 'ClaimedJob' },
-)
-
-export const claims = object(
-  { jobs: array(claimedJob, { description: 'Highest priority first; none if there is nothing to do.' }) },
-  {},
-  { title: 'Claims' },
-)
-
-const result = { ...anything, description: 'What the job came to; null or left out: nothing.' }
+const result = described(anything, 'What the job came to; null or left out: nothing.')
 const retry: Schema<number | false> = {
   description:
     'milliseconds until the next attempt; false: no further attempt. By the retry policy of the queue unless given',
@@ -217,8 +214,8 @@ export const extension = request(
   'Extension',
   { fence },
   {
-    lease: duration('From now; as the queue says unless given', SHORTEST_LEASE, LONGEST_TIMER),
-    progress: { ...anything, description: 'How far the job is; shown to those who follow it.' },
+    lease: lease('From now; as the queue says unless given'),
+    progress: described(anything, 'How far the job is; shown to those who follow it.'),
   },
 )
 
@@ -226,7 +223,6 @@ export const extension = request(
 function endings<Optional extends Properties>(optional: Optional) {
   return array(object({ id, fence }, optional, { additionalProperties: false }), { maxItems: MAX_JOBS })
 }
-
 export const settlement = request(
   'Settlement',
   {},
@@ -234,42 +230,29 @@ export const settlement = request(
 )
 
 const outcomes = (values: readonly string[]) => array(oneOf(values), { description: 'In the order of the request.' })
-export const settlementOutcome = object(
-  {
-    complete: outcomes(['ok', 'stale']),
-    fail: outcomes(['retry', 'dead', 'stale']),
-    release: outcomes(['ok', 'stale']),
-  },
-  {},
-  { title: 'SettlementOutcome' },
-)
-
-const outcome = (title: string, values: readonly string[]) => object({ id, outcome: oneOf(values) }, {}, { title })
-export const completedJob = outcome('Done', ['done'])
-export const failedJob = outcome('Failed', ['retry', 'dead'])
-export const releasedJob = outcome('Released', ['waiting'])
-export const extendedClaim = object({ id }, {}, { title: 'Extended' })
+export const settlementOutcome = reply('SettlementOutcome', {
+  complete: outcomes(['ok', 'stale']),
+  fail: outcomes(['retry', 'dead', 'stale']),
+  release: outcomes(['ok', 'stale']),
+})
+export const completedJob = reply('Done', { id, outcome: oneOf(['done']) })
+export const failedJob = reply('Failed', { id, outcome: oneOf(['retry', 'dead']) })
+export const releasedJob = reply('Released', { id, outcome: oneOf(['waiting']) })
+export const extendedClaim = reply('Extended', { id })
 
 const percentiles = (description: string) =>
   object({ count: anInteger }, { p50: aNumber, p95: aNumber, p99: aNumber }, { description })
 const measured = percentiles('In milliseconds; left out where nothing was measured.')
 
-export const queueReport = object(
-  {
-    queue: text,
-    paused: boolean,
-    capacity: { type: ['integer', 'null'] },
-    counts: object(Object.fromEntries(JOB_STATES.map((one) => [one, count]))),
-    oldestWaiting: { type: ['number', 'null'], description: 'Milliseconds since the oldest waiting job became due.' },
-    wait: percentiles('From due to started, in milliseconds.'),
-    run: percentiles('From started to finished, of jobs that a process of the library or a delivery ran.'),
-    priorities: array(object({ priority: anInteger, wait: measured, run: measured })),
-  },
-  {},
-  { title: 'Queue' },
-)
-
-export const queueList = object({ queues: array(queueReport) }, {}, { title: 'Queues' })
+export const queueReport = reply('Queue', {
+  ...{ queue: text, paused: boolean, capacity: { type: ['integer', 'null'] } },
+  counts: object(Object.fromEntries(JOB_STATES.map((one) => [one, count]))),
+  oldestWaiting: { type: ['number', 'null'], description: 'Milliseconds since the oldest waiting job became due.' },
+  wait: percentiles('From due to started, in milliseconds.'),
+  run: percentiles('From started to finished, of jobs that a process of the library or a delivery ran.'),
+  priorities: array(object({ priority: anInteger, wait: measured, run: measured })),
+})
+export const queueList = reply('Queues', { queues: array(queueReport) })
 
 const orNull = (schema: Schema<number>): Schema<number | null> => ({ ...schema, type: ['integer', 'null'] })
 const backoff = object(
@@ -285,35 +268,32 @@ const backoff = object(
     additionalProperties: false,
   },
 )
+const capacity = integer(1, Number.MAX_SAFE_INTEGER, {
+  description: 'Most scheduled and waiting jobs; null: without limit.',
+})
+const timeout = integer(1, LONGEST_TIMER, {
+  description: 'Milliseconds that an attempt may run of a job pushed without a limit of its own; null: without limit.',
+})
 
 export const queueChange = request(
   'QueueChange',
   {},
   {
-    paused: { ...boolean, description: 'A paused queue takes pushes and yields no claims.' },
-    capacity: orNull(
-      integer(1, Number.MAX_SAFE_INTEGER, {
-        description: 'Most scheduled and waiting jobs; null: without limit.',
-      }),
-    ),
+    paused: described(boolean, 'A paused queue takes pushes and yields no claims.'),
+    capacity: orNull(capacity),
     keepDone: duration('How long done jobs are kept', 0, CENTURY),
     keepDead: duration('How long dead and cancelled jobs are kept', 0, CENTURY),
     attempts: attempts('Attempts of jobs pushed without a number of their own.'),
     backoff,
-    lease: duration('Of claims and extensions that name none', SHORTEST_LEASE, LONGEST_TIMER),
-    timeout: orNull(
-      integer(1, LONGEST_TIMER, {
-        description:
-          'Milliseconds that an attempt may run of a job pushed without a limit of its own; null: without limit.',
-      }),
-    ),
+    lease: lease('Of claims and extensions that name none'),
+    timeout: orNull(timeout),
   },
 )
 
-export const health = object({ status: oneOf(['ok']) }, {}, { title: 'Health' })
-
-export const problem = object(
+export const health = reply('Health', { status: oneOf(['ok']) })
+export const problem = reply(
+  'Problem',
   { type: text, title: text, status: anInteger, detail: text },
   { code: oneOf(ERROR_CODES) },
-  { title: 'Problem', description: 'RFC 9457.' },
+  'RFC 9457.',
 )

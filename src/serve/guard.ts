@@ -1,32 +1,31 @@
 /**
- * Who may ask. With a token, whoever has it. Without, the service is on loopback, where programs of this machine may; but pages in a
- * browser of this machine may not, whatever site they are of:
+ * Which requests are served. With tokens: those with one of them. Without, the service is on loopback, and programs of this machine may
+ * use it; but not pages in a browser of this machine, of whatever site:
  *
- *   Host     must name this machine, so that a site which has its name point here (DNS rebinding) gets nothing
- *   Origin   must be the service's own, and Sec-Fetch-Site must not say otherwise, so that other sites' pages cannot send anything
+ *   Host     must name this machine, so that a site whose name is pointed here (DNS rebinding) gets nothing
+ *   Origin   must be the service's own, and Sec-Fetch-Site must not contradict, so that pages of other sites cannot send anything
  *
- * There is no CORS, so a browser shows no page of another origin what was answered.
+ * There is no CORS, so a browser shows no answer to pages of another origin.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../web/problem.ts'
 
-/** Answers to be guessed at leisure are none: 16 characters of 64 are 96 bits. */
-const SHORTEST = 16
-const TOKEN = /^[\x21-\x7e]+$/
+/** 16 characters of 64 are 96 bits, too many to be guessed. */
+const SHORTEST_TOKEN = 16
 
 /** @returns what is wrong with a token; undefined if nothing is */
 export function tokenFault(token: string): string | undefined {
-  if (token.length < SHORTEST) return `a token has ${SHORTEST} characters at least`
+  if (token.length < SHORTEST_TOKEN) return `a token has ${SHORTEST_TOKEN} characters at least`
   if (token.length > 1024) return 'a token has 1,024 characters at most'
-  return TOKEN.test(token) ? undefined : 'a token is made of visible ASCII characters'
+  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'a token is made of visible ASCII characters'
 }
 
 export class Guard {
-  /** Hashes, so that comparing takes as long whatever is wrong, the length too. */
+  /** Hashes, so that the time of a comparison tells nothing, not even the length. */
   readonly #tokens: readonly Buffer[]
   readonly #hosts: ReadonlySet<string>
 
-  /** @param hosts further names that Host may have where there is no token */
+  /** @param hosts further names that Host may have without tokens */
   constructor(tokens: readonly string[], hosts: readonly string[] = []) {
     this.#tokens = tokens.map(hashed)
     this.#hosts = new Set(hosts.map((host) => host.toLowerCase()))
@@ -36,15 +35,15 @@ export class Guard {
   checkOrigin(request: Request): void {
     const host = request.headers.get('host') ?? new URL(request.url).host
     if (this.#tokens.length === 0 && !this.#isOwn(host)) {
-      throw new Refusal({ status: 403, detail: 'The Host header does not name this machine.' })
+      throw new Refusal(403, 'The Host header does not name this machine.')
     }
     if (isForeign(request, host)) {
-      throw new Refusal({ status: 403, detail: 'Pages of other origins may not use this service.' })
+      throw new Refusal(403, 'Pages of other origins may not use this service.')
     }
   }
 
-  /** Whether the request has a token, or there is none to have. */
-  knows(request: Request): boolean {
+  /** Whether the request has a token, or needs none. */
+  isAuthorized(request: Request): boolean {
     return this.#tokens.length === 0 || this.#isToken(request.headers.get('authorization'))
   }
 
@@ -57,7 +56,7 @@ export class Guard {
     const [, given] = /^Bearer +([\x21-\x7e]{1,1024}) *$/i.exec(authorization ?? '') ?? []
     const hash = hashed(given ?? '')
     let known = false
-    // All are compared, so that the time does not tell which one came close.
+    // All are compared, so that the time does not tell which one matched.
     for (const token of this.#tokens) known = timingSafeEqual(token, hash) || known
     return known && given !== undefined
   }

@@ -5,21 +5,21 @@
 
 import '../values/runtime.ts'
 import { closeTimeout } from '../pond/close-options.ts'
-import { type Duration, kindOf } from '../values/duration.ts'
+import { Millpond } from '../pond/millpond.ts'
+import { openStore } from '../stores/open.ts'
+import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
-import { type OnError, reporter } from '../web/report.ts'
-import { isDuration, millisecondsOr } from '../web/settings.ts'
+import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { type OnError, reporter } from '../web/problem.ts'
 import { type Delivery, deliver } from './delivery.ts'
 import { tokenFault } from './guard.ts'
 import { LIMITS } from './limits.ts'
-import { openPond } from './open.ts'
 import { Service } from './service.ts'
-import type { Stranger } from './strangers.ts'
+import type { UnauthorizedClient } from './unauthorized.ts'
 
 export type { Delivery } from './delivery.ts'
 export { signingKey } from './signature.ts'
-export type { Stranger } from './strangers.ts'
+export type { UnauthorizedClient as Stranger } from './unauthorized.ts'
 
 export interface ServeOptions {
   /**
@@ -45,7 +45,7 @@ export interface ServeOptions {
    */
   maxWaitingPerClient?: number
   /** Called for each request without a valid token, which is a 401. It is not given the tokens. Unset: nothing is called. */
-  onUnauthorized?: (stranger: Stranger) => void
+  onUnauthorized?: (client: UnauthorizedClient) => void
   /** With this many queues, a push to a new queue is a 503 with `TooManyQueues`; 0 to 1,000,000, 10,000 unless set. */
   maxQueues?: number
   /** Called with errors of the service; the client gets a 500 or 503 without details. Unset: the first one is a process warning. */
@@ -53,13 +53,13 @@ export interface ServeOptions {
 }
 
 const RULES: Rules<ServeOptions> = {
-  tokens: (value) => tokensFault(value) ?? true,
+  tokens: areTokens,
   hosts: (value) =>
     (Array.isArray(value) && value.every((host) => typeof host === 'string')) || 'an array of host names',
   deliveries: (value) => Array.isArray(value) || 'an array of deliveries',
   maxBody: isInteger(1, 512 * 1024 * 1024),
   maxPayload: isInteger(1, 512 * 1024 * 1024),
-  maxWait: isDuration('maxWait', 0),
+  maxWait: isDuration(0),
   maxWaiting: isInteger(0, 1_000_000),
   maxWaitingPerClient: isInteger(0, 1_000_000),
   onUnauthorized: isFunction,
@@ -90,24 +90,19 @@ export interface Served {
  */
 export async function serve(store: string, options?: ServeOptions): Promise<Served> {
   const given = checkOptions(options, RULES, 'serve')
-  const onError = reporter(given.onError)
-  const maxPayload = given.maxPayload ?? LIMITS.maxPayload
-  const opened = await openPond(store, maxPayload)
-  const { pond } = opened
-  pond.on('error', (error) => onError(error, undefined))
-  const { maxBody = LIMITS.maxBody, maxWaiting = LIMITS.maxWaiting, maxQueues = LIMITS.maxQueues } = given
+  const { maxBody, maxPayload, maxWaiting, maxQueues, deliveries = [] } = { ...LIMITS, ...defined(given) }
+  const maxWait = milliseconds(given.maxWait ?? LIMITS.maxWait, 'maxWait')
   const { maxWaitingPerClient = Math.ceil(maxWaiting / 2) } = given
-  const maxWait = millisecondsOr(given.maxWait, LIMITS.maxWait)
-  const limits = { ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues }
+  const onError = reporter(given.onError)
+  const opened = await openStore(store, {})
+  const pond = new Millpond(opened, maxPayload)
+  pond.on('error', (error) => onError(error, undefined))
   const service = new Service({
-    ...opened,
-    limits,
-    tokens: given.tokens ?? [],
-    hosts: given.hosts ?? [],
-    onError,
-    onUnauthorized: (stranger) => {
+    ...{ store: opened, pond, onError, tokens: given.tokens ?? [], hosts: given.hosts ?? [] },
+    limits: { ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues },
+    onUnauthorized: (client) => {
       try {
-        given.onUnauthorized?.(stranger)
+        given.onUnauthorized?.(client)
       } catch (error) {
         onError(error, undefined)
       }
@@ -118,12 +113,12 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   const close = async (timeout: number) => {
     await service.drained()
     await pond.close({ timeout })
-    for (const letGo of receivers) letGo()
+    for (const disconnect of receivers) disconnect()
   }
   try {
-    // With `onFailure` for every delivery, process warnings of failed ones are not needed.
-    if (given.deliveries?.every(({ onFailure }) => onFailure !== undefined)) pond.on('dead', () => {})
-    for (const delivery of given.deliveries ?? []) receivers.push(deliver(pond, delivery, maxPayload))
+    // If every delivery has `onFailure`, process warnings of failed ones are not needed.
+    if (deliveries.every(({ onFailure }) => onFailure !== undefined)) pond.on('dead', () => {})
+    for (const delivery of deliveries) receivers.push(deliver(pond, delivery, maxPayload))
   } catch (error) {
     await close(0)
     throw error
@@ -136,14 +131,13 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   }
 }
 
-/** @throws InvalidOption */
-function tokensFault(value: unknown): string | undefined {
-  if (!Array.isArray(value))
-    throw new MillpondError('InvalidOption', `serve: tokens must be an array of texts; got ${kindOf(value)}`)
+/** @throws InvalidOption. Unlike other options, a token is not shown in the error. */
+function areTokens(value: unknown): true {
+  const refuse = (fault: string) => new MillpondError('InvalidOption', `serve: ${fault}`)
+  if (!Array.isArray(value)) throw refuse(`tokens must be an array of texts; got ${kindOf(value)}`)
   for (const token of value) {
     const fault = typeof token === 'string' ? tokenFault(token) : 'a token is a text'
-    // Other options are shown when refused; a token must not be.
-    if (fault !== undefined) throw new MillpondError('InvalidOption', `serve: ${fault}`)
+    if (fault !== undefined) throw refuse(fault)
   }
-  return undefined
+  return true
 }

@@ -1,6 +1,6 @@
-/** What the service takes at the most, of requests and of connections. docs/serve.md tells each with its reason. */
+/** Bounds of the service, for requests and for connections. docs/serve.md gives the reason of each. */
 
-/** Of requests, whatever server is in front. */
+/** For requests, on any server. */
 export const LIMITS = {
   /** Bytes of a request's body. */
   maxBody: 2 * 1024 * 1024,
@@ -10,22 +10,22 @@ export const LIMITS = {
   maxPayload: 1024 * 1024,
   /** Milliseconds of a long poll or a claim that waits. */
   maxWait: 60_000,
-  /** How many requests of each kind (pushes, polls and streams, claims) wait at once; those beyond are answered at once. */
+  /** Most requests of each kind (pushes, polls and streams, claims) that wait at once; further ones are answered at once. */
   maxWaiting: 1000,
-  /** How many of those one client has, by the address of its connection. */
+  /** Most of them for one client, by the address of its connection. */
   maxWaitingPerClient: 500,
-  /** How many queues there may be for a client to make another one. */
+  /** With so many queues, clients cannot make another one. */
   maxQueues: 10_000,
   /** Milliseconds, for `Retry-After` of a 503. */
   retryAfter: 2000,
 }
 export type Limits = typeof LIMITS
 
-/** Of connections, where the server is ours. Times are in milliseconds. */
+/** For connections, on the server of `millpond serve`. Times are in milliseconds. */
 export const CONNECTION_LIMITS = {
   /** Connections at once; more are refused. */
   maxConnections: 1024,
-  /** Requests of a connection, after which it is closed, so that none is held for good. */
+  /** Requests after which a connection is closed, so that none is held for ever. */
   maxRequests: 1000,
   /** Bytes of all headers of a request together, and how many there may be. */
   headerBytes: 16 * 1024,
@@ -34,11 +34,11 @@ export const CONNECTION_LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 60_000,
   keepAlive: 10_000,
-  /** How often the first two are looked after. */
+  /** How often the first two are checked. */
   checkEvery: 2000,
-  /** For 64 KiB of an answer to be read by its client. */
+  /** For a client to read 64 KiB of an answer. */
   stall: 30_000,
-  /** For a client that was refused to read why, and close. */
+  /** For a refused client to read the answer and close. */
   linger: 2000,
 }
 export type ConnectionLimits = typeof CONNECTION_LIMITS

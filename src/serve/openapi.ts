@@ -2,8 +2,8 @@
 
 import { defined } from '../values/options.ts'
 import { id, problem, queueName } from './api-schemas.ts'
+import type { Properties, Schema } from './json-schema.ts'
 import type { Answer, Route } from './route.ts'
-import type { Properties, Schema } from './schema.ts'
 import { version } from './version.ts'
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -22,11 +22,15 @@ const TITLES: Readonly<Record<number, string>> = {
 
 const PARAMS: Properties = { queue: queueName, id }
 
-export function openApi(routes: readonly Route[], withToken: boolean): Record<string, unknown> {
+/** @param routes by their tag */
+export function openApi(routes: Readonly<Record<string, readonly Route[]>>, withToken: boolean): object {
   const components = new Map<string, unknown>()
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const route of routes) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, withToken, components) }
+  for (const [tag, tagged] of Object.entries(routes)) {
+    for (const route of tagged) {
+      const own = { tags: [tag], ...operation(route, withToken, components) }
+      paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: own }
+    }
   }
   return {
     openapi: '3.1.0',
@@ -43,50 +47,39 @@ export function openApi(routes: readonly Route[], withToken: boolean): Record<st
   }
 }
 
-function operation(route: Route, withToken: boolean, components: Map<string, unknown>): Record<string, unknown> {
-  const { tag, summary, description, query, headers, body, answers, open } = route
+function operation(route: Route, withToken: boolean, components: Map<string, unknown>): object {
+  const { summary, description, query = {}, headers = {}, body, bodyOptional, answers, open, problems = [503] } = route
   const schema = (given: Schema) => referred(given, components)
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '')
   const parameters = [
     ...names.map((name) => parameter('path', name, PARAMS[name] ?? {})),
-    ...Object.entries(query ?? {}).map(([name, given]) => parameter('query', name, given)),
-    ...Object.entries(headers ?? {}).map(([name, given]) => parameter('header', name, given)),
+    ...Object.entries(query).map(([name, given]) => parameter('query', name, given)),
+    ...Object.entries(headers).map(([name, given]) => parameter('header', name, given)),
   ]
-  // Whatever the route: path and query, the token, the host and origin, and Accept.
-  const own = [
-    400,
-    ...(withToken && open !== true ? [401] : []),
-    403,
-    406,
-    ...(body === undefined ? [] : [408, 413, 415, 422]),
-    ...route.problems,
-  ]
-  const problems = [...new Set(own)].sort((a, b) => a - b)
+  // For any route: path and query, the token, host and origin, Accept. Then those of a body.
+  const general = [400, ...(withToken && !open ? [401] : []), 403, 406, ...(body ? [408, 413, 415, 422] : [])]
+  const refusals = [...new Set([...general, ...problems])].sort((a, b) => a - b)
   return {
     operationId: route.id,
-    tags: [tag],
     summary,
     ...defined({
       description,
       parameters: parameters.length === 0 ? undefined : parameters,
-      requestBody: body && { required: body.required, content: contentOf(schema(body.schema)) },
-      security: withToken ? (open === true ? [] : [{ token: [] }]) : undefined,
+      requestBody: body && { required: !bodyOptional, content: contentOf(schema(body)) },
+      security: withToken ? (open ? [] : [{ token: [] }]) : undefined,
     }),
     responses: {
       ...Object.fromEntries(Object.entries(answers).map(([status, given]) => [status, response(given, schema)])),
-      ...Object.fromEntries(problems.map((status) => [status, refusal(status, schema)])),
+      ...Object.fromEntries(refusals.map((status) => [status, refusal(status, schema)])),
     },
   }
 }
 
-function parameter(place: string, name: string, { description, ...schema }: Schema): Record<string, unknown> {
+function parameter(place: string, name: string, { description, ...schema }: Schema): object {
   return { name, in: place, required: place === 'path', description, schema }
 }
 
-function response(
-  { description, schema, events, headers }: Answer,
-  refer: (schema: Schema) => unknown,
-): Record<string, unknown> {
+function response({ description, schema, events, headers }: Answer, refer: (schema: Schema) => unknown): object {
   const content = {
     ...(schema && contentOf(refer(schema))),
     ...(events && { 'text/event-stream': { schema: { type: 'string' } } }),
@@ -98,11 +91,11 @@ function response(
   }
 }
 
-function contentOf(schema: unknown): Record<string, unknown> {
+function contentOf(schema: unknown): object {
   return { 'application/json': { schema }, 'application/msgpack': {} }
 }
 
-function refusal(status: number, refer: (schema: Schema) => unknown): Record<string, unknown> {
+function refusal(status: number, refer: (schema: Schema) => unknown): object {
   return {
     description: TITLES[status] ?? '',
     content: { 'application/problem+json': { schema: refer(problem) } },
@@ -110,32 +103,26 @@ function refusal(status: number, refer: (schema: Schema) => unknown): Record<str
   }
 }
 
-function headersOf(headers: Readonly<Record<string, string>>): Record<string, unknown> {
+function headersOf(headers: Readonly<Record<string, string>>): object {
   const schema = { type: 'string' }
   return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema }]))
 }
 
-/** The schema with those that have a title in their place among the components. */
+/** The schema, with references to the components in place of schemas that have a title. */
 function referred(schema: Schema, components: Map<string, unknown>): unknown {
-  const { title } = schema
-  if (title === undefined) return inner(schema, components)
-  if (!components.has(title)) {
-    components.set(title, {})
-    components.set(title, inner(schema, components))
-  }
-  return { $ref: `#/components/schemas/${title}` }
-}
-
-function inner(schema: Schema, components: Map<string, unknown>): Record<string, unknown> {
-  const { properties, items, anyOf, ...rest } = schema
+  const { title, properties, items, anyOf } = schema
+  if (title !== undefined && components.has(title)) return { $ref: `#/components/schemas/${title}` }
   const refer = (given: Schema) => referred(given, components)
   const members = properties && Object.entries(properties).map(([name, given]) => [name, refer(given)])
-  return {
-    ...rest,
+  const inner = {
+    ...schema,
     ...defined({
       properties: members && Object.fromEntries(members),
       items: items && refer(items),
       anyOf: anyOf?.map(refer),
     }),
   }
+  if (title === undefined) return inner
+  components.set(title, inner)
+  return { $ref: `#/components/schemas/${title}` }
 }

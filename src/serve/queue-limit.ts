@@ -1,15 +1,15 @@
 /**
- * How many queues clients may make. What a client names is kept in the store until nobody has used it for an hour, so names without end would fill
- * it, and each costs every sweep.
+ * Bounds the queues that clients may make. A queue stays in the store until it has been unused for an hour, so names without end would fill
+ * the store, and each queue costs every sweep.
  *
- * How many there are is what the last sweep counted and the new ones since; a name that is known here costs nothing. So the limit is held about:
- * several services on one store may each let a few in beyond it between two sweeps.
+ * The number of queues is that of the last sweep and the new ones since. Known names cost nothing. The bound is approximate: between two
+ * sweeps, several services on one store may each admit a few too many.
  */
 
 import type { Store } from '../store.ts'
 import { MillpondError } from '../values/errors.ts'
 
-/** Names that are remembered beyond the limit: of queues that others made. */
+/** Names remembered beyond the limit: of queues that other programs made. */
 const MAX_KNOWN_BEYOND_LIMIT = 10_000
 
 export class QueueLimit {
@@ -18,15 +18,15 @@ export class QueueLimit {
   readonly #known = new Set<string>()
   #count = 0
 
-  /** @param most queues that there may be; those that are there already can always be used */
+  /** @param most queues; existing ones can always be used */
   constructor(store: Pick<Store, 'stats'>, most: number) {
     this.#store = store
     this.#most = most
   }
 
-  /** A sweep has counted them. */
+  /** To be called after a sweep, which counts the queues. */
   swept(queues: number): void {
-    // Some were removed, or were never made because their push failed.
+    // Some were removed, or not made because their push failed.
     if (queues < this.#count) this.#known.clear()
     this.#count = queues
   }

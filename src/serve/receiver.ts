@@ -1,9 +1,9 @@
 /**
- * A webhook's receiver, which may answer anything. It is asked through node:http, because `fetch` decodes what comes and fails where nobody listens.
+ * Requests to a webhook's receiver, which may answer anything. By node:http, because `fetch` decodes bodies and emits errors that nobody handles.
  *
- * - Nothing is decoded, and no redirect is followed.
- * - What the head says holds, however the body ends: whole, cut off, endless or late.
- * - Request, response and socket have an error listener for as long as they live.
+ * - Nothing is decompressed, and no redirect is followed.
+ * - The status counts, however the body ends: whole, cut off, endless or late.
+ * - Request, response and socket always have an error listener.
  * - One time limit covers everything, from the look-up of the name to the last byte.
  */
 import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as sendHttp } from 'node:http'
@@ -13,15 +13,15 @@ import { MillpondError } from '../values/errors.ts'
 export interface Answer {
   status: number
   headers: IncomingHttpHeaders
-  /** As it came. Undefined where it was cut off, late or too long, and where the status is not 2xx. */
+  /** Undefined if it was cut off, late or too long, or the status is not 2xx. */
   body: Buffer | undefined
 }
 
-/** Bytes of a body that are read. */
+/** Most bytes of a body. */
 const MAX_BODY_BYTES = 64 * 1024
-/** Bytes of all headers of an answer together. */
+/** Most bytes of all headers of an answer together. */
 const MAX_HEADER_BYTES = 16 * 1024
-/** Milliseconds that a connection waits for its next request, less than receivers usually give it. */
+/** Milliseconds that a connection is kept for the next request: less than receivers usually keep it. */
 const IDLE_TIMEOUT = 4000
 
 export class Receiver {
@@ -36,7 +36,7 @@ export class Receiver {
    */
   constructor(url: URL, timeout: number, connections: number) {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refused('must be http: or https:')
-    // It would be sent, and no log that shows the URL could be trusted.
+    // It would be sent, and logs that show the URL would show it.
     if (url.username !== '' || url.password !== '') throw refused('must not hold a user or a password')
     this.#url = url
     this.#timeout = timeout
@@ -55,7 +55,7 @@ export class Receiver {
     }
   }
 
-  /** Lets go of the connections that wait for a request. */
+  /** Closes the kept connections. */
   close(): void {
     this.#agent.destroy()
   }

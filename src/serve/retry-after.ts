@@ -17,8 +17,8 @@ const DATES: readonly RegExp[] = [
 ]
 
 /**
- * Milliseconds that it asks to wait, a second at least and a day at most. Undefined where it names no time ahead: what is neither seconds
- * nor a date, 0, and a date that is past, be it for clocks that differ. Attempts in a row would do no good then.
+ * Milliseconds that it asks to wait, from a second to a day. Undefined if it names no time ahead: it is malformed, 0, or a date that is past,
+ * perhaps because clocks differ. The caller's own backoff is better then.
  */
 export function retryAfter(value: string, now: number): number | undefined {
   const text = value.trim()
@@ -27,16 +27,14 @@ export function retryAfter(value: string, now: number): number | undefined {
 }
 
 function dateOf(text: string, now: number): number | undefined {
-  for (const form of DATES) {
-    const { day, month, year, time } = form.exec(text)?.groups ?? {}
-    if (day === undefined || month === undefined || year === undefined || time === undefined) continue
-    const ms = Date.parse(`${day.trim().padStart(2, '0')} ${month} ${fullYear(year, now)} ${time} GMT`)
-    return Number.isNaN(ms) ? undefined : ms
-  }
-  return undefined
+  const parts = DATES.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined)
+  if (parts === undefined) return undefined
+  const { day = '', month, year = '', time } = parts
+  const ms = Date.parse(`${day.trim().padStart(2, '0')} ${month} ${fullYear(year, now)} ${time} GMT`)
+  return Number.isNaN(ms) ? undefined : ms
 }
 
-/** A year of two digits that would be over 50 years ahead is one of the past. */
+/** A year of two digits that would be over 50 years ahead is a past one. */
 function fullYear(year: string, now: number): string {
   if (year.length === 4) return year
   const current = new Date(now).getUTCFullYear()

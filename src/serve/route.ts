@@ -1,17 +1,15 @@
 /**
- * A route: what it takes, what it answers, and what does the work. Requests are matched, checked and described (`openapi.ts`) by the same
- * table, so that the description cannot differ from what is served.
+ * A route: what it takes, what it answers, and what does the work. The same table matches requests, checks them (`request-input.ts`) and
+ * describes them (`openapi.ts`), so the description cannot differ from the service.
  */
 import { segmentsOf } from '../web/path.ts'
-import type { Properties, Query, Schema } from './schema.ts'
-
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+import type { Properties, Query, Schema } from './json-schema.ts'
 
 export interface Answer {
   description: string
-  /** Of the body; none where there is no body. */
+  /** Of the body; none if there is no body. */
   schema?: Schema
-  /** Whether server-sent events are on offer, too. */
+  /** Whether the client may have server-sent events instead. */
   events?: boolean
   headers?: Readonly<Record<string, string>>
 }
@@ -25,69 +23,66 @@ export interface Call<Body, Query> {
   body: Body
 }
 
-export interface Route<Body = unknown, Parameters extends Properties = Properties> {
-  method: Method
-  /** With `{name}` for what varies. A segment is matched by one segment. */
-  path: string
-  /** Its operationId. */
-  id: string
-  tag: 'jobs' | 'claims' | 'queues' | 'service'
-  summary: string
+interface RouteDetails<Body, Parameters extends Properties> {
   description?: string
   query?: Parameters
   /** Request headers that have a meaning here. */
   headers?: Properties
-  /**
-   * Every POST has one, if only of nothing: its Content-Type, or a header in its place, is what forms of other sites cannot send. Without
-   * `required` no body at all stands for an empty object.
-   */
-  body?: { schema: Schema<Body>; required: boolean }
+  /** Every POST has one, if only of nothing: pages of other sites cannot send its Content-Type, nor the header that may replace it. */
+  body?: Schema<Body>
+  /** Whether a request without a body counts as an empty object. */
+  bodyOptional?: boolean
   answers: Readonly<Record<number, Answer>>
-  /** Statuses of problem documents besides those that any route may answer with, and those of a body. */
-  problems: readonly number[]
+  /** Statuses of problem documents besides those of any route and of a body; 503 unless set. */
+  problems?: readonly number[]
   /** Answered without a token. */
   open?: boolean
   /** May throw Refusals and MillpondErrors. */
   handle(call: Call<Body, Query<Parameters>>): Response | Promise<Response>
 }
 
-/** Forgets the types of body and query: they have been checked by the route's schemas when `handle` is called. */
+export interface Route extends RouteDetails<unknown, Properties> {
+  method: string
+  /** With `{name}` for a variable segment. */
+  path: string
+  /** Its operationId. */
+  id: string
+  summary: string
+}
+
+/**
+ * Forgets the types of body and query: the route's schemas have checked both when `handle` is called.
+ * @param request method and path
+ */
 export function route<Body = unknown, Parameters extends Properties = Properties>(
-  route: Route<Body, Parameters>,
+  request: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`,
+  id: string,
+  summary: string,
+  details: RouteDetails<Body, Parameters>,
 ): Route {
-  return route as Route
+  const [method = '', path = ''] = request.split(' ')
+  return { method, path, id, summary, ...(details as RouteDetails<unknown, Properties>) }
 }
 
 export interface Matched {
-  /** Those of the path, by method; empty where no route has the path. */
+  /** Those of the path, by method; empty if no route has the path. */
   routes: ReadonlyMap<string, Route>
   params: Readonly<Record<string, string>>
 }
 
-const NOTHING: Matched = { routes: new Map(), params: {} }
-
-interface Template {
-  segments: readonly string[]
-  routes: Map<string, Route>
-}
-
 export class Router {
-  /** By the number of segments. */
-  readonly #templates = new Map<number, Template[]>()
+  readonly #paths: { segments: readonly string[]; routes: ReadonlyMap<string, Route> }[] = []
   readonly #open: ReadonlySet<string>
 
   constructor(routes: readonly Route[]) {
-    this.#open = new Set(routes.filter(({ open }) => open === true).map(({ method, path }) => `${method} ${path}`))
-    const byPath = Map.groupBy(routes, ({ path }) => path)
-    for (const [path, own] of byPath) {
-      const segments = path.slice(1).split('/')
-      const same = this.#templates.get(segments.length) ?? []
-      same.push({ segments, routes: new Map(own.map((one) => [one.method, one])) })
-      this.#templates.set(segments.length, same)
+    this.#open = new Set(routes.filter(({ open }) => open).map(({ method, path }) => `${method} ${path}`))
+    for (const [path, own] of Map.groupBy(routes, (one) => one.path)) {
+      const byMethod = new Map(own.map((one) => [one.method, one]))
+      this.#paths.push({ segments: path.slice(1).split('/'), routes: byMethod })
     }
   }
 
-  /** Whether the route is answered without a token; asked before anything else is looked at. */
+  /** Whether the route is answered without a token; asked before anything else is read. */
   isOpen(method: string, pathname: string): boolean {
     return this.#open.has(`${method} ${pathname}`)
   }
@@ -95,7 +90,8 @@ export class Router {
   /** @throws Refusal: 400, InvalidPath */
   match(pathname: string): Matched {
     const given = segmentsOf(pathname)
-    for (const { segments, routes } of this.#templates.get(given.length) ?? []) {
+    for (const { segments, routes } of this.#paths) {
+      if (segments.length !== given.length) continue
       const params: Record<string, string> = {}
       const fits = segments.every((segment, index) => {
         const text = given[index] ?? ''
@@ -105,6 +101,6 @@ export class Router {
       })
       if (fits) return { routes, params }
     }
-    return NOTHING
+    return { routes: new Map(), params: {} }
   }
 }

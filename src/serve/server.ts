@@ -1,14 +1,13 @@
 /**
  * The service behind node:http: bounds on everything that comes, and a stop that loses nothing.
  *
- * Stopping: no new connections; what waits is answered with what is known; what is under way may finish; then connections are cut.
+ * Stopping: no new connections; requests that wait are answered with what is known; requests under way may finish; then connections are cut.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIPv6, type Socket } from 'node:net'
 import { closeServer, toNode } from '../web/node.ts'
+import { inTurn, isFull } from '../web/pipelining.ts'
 import { problem } from '../web/problem.ts'
-import { inTurn } from '../web/turns.ts'
-import { BoundedMessage } from './bounded-message.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits } from './limits.ts'
 
 export interface ServerOptions {
@@ -16,11 +15,31 @@ export interface ServerOptions {
   /** Called once, when the stop begins. */
   stopping: () => void
   limits?: Partial<ConnectionLimits>
-  /** Hears of every answer. */
+  /** Called after every answer. */
   onAnswer?: (method: string, path: string, status: number, ms: number) => void
 }
 
 const BROKEN: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
+
+/**
+ * Stops the reading of a connection at its first request too many, for the option `IncomingMessage` of `createServer`.
+ *
+ * Node parses all requests in the 64 KiB that it has read, even if the connection is cut at the 17th of 1,700: 1,000 such connections took
+ * gigabytes. Node's parser stops only for a change of protocol; without a listener for `upgrade`, Node then destroys the connection. In
+ * runtimes without this option, `inTurn` cuts the connection.
+ */
+class PipelinedMessage extends IncomingMessage {
+  declare private isUpgrade: boolean | null
+
+  get upgrade(): boolean | null {
+    return this.isUpgrade
+  }
+
+  /** Set by Node, from the headers. */
+  set upgrade(asked: boolean | null) {
+    this.isUpgrade = asked || isFull(this.socket)
+  }
+}
 
 export class HttpServer {
   readonly #server: Server
@@ -48,9 +67,9 @@ export class HttpServer {
         requestTimeout: this.#limits.requestTimeout,
         keepAliveTimeout: this.#limits.keepAlive,
         connectionsCheckingInterval: this.#limits.checkEvery,
-        // What Node answers itself, before its turn, is bounded by nothing. So the listener answers to these, too.
+        // Answers that Node itself sends are out of turn and unbounded. So the listener answers these requests, too.
         requireHostHeader: false,
-        IncomingMessage: BoundedMessage,
+        IncomingMessage: PipelinedMessage,
       },
       onRequest,
     )
@@ -58,7 +77,7 @@ export class HttpServer {
     this.#server.maxHeadersCount = this.#limits.headers
     this.#server.maxConnections = this.#limits.maxConnections
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-      // An answer that is under way must not get another one in its midst.
+      // A refusal must not go into the middle of another answer.
       if ([...this.#underWay].some((outgoing) => outgoing.socket === socket)) socket.destroy()
       else refuse(error, socket, this.#limits.linger)
     })
@@ -85,12 +104,12 @@ export class HttpServer {
 
   async #stop(timeout: number): Promise<void> {
     const closed = closeServer(this.#server, { timeout })
-    // Otherwise clients would go on asking through connections that are open.
+    // Otherwise clients could go on sending requests through open connections.
     for (const outgoing of this.#underWay) outgoing.shouldKeepAlive = false
     this.#options.stopping()
     await closed
-    // Node tells of the server's end before it tells the answers that they were cut, upon which claims are given back.
-    await Promise.all([...this.#underWay].map(over))
+    // Node reports the server's end before the `close` of cut answers, at which claims are given back.
+    await Promise.all([...this.#underWay].map((outgoing) => new Promise((over) => outgoing.once('close', over))))
   }
 
   #note(incoming: IncomingMessage, outgoing: ServerResponse): void {
@@ -109,13 +128,7 @@ export class HttpServer {
   }
 }
 
-function over(outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    outgoing.once('close', () => resolve())
-  })
-}
-
-/** What is no HTTP, or too much of it, never becomes a request. @param linger milliseconds */
+/** Answers what is not HTTP, or too much of it, and so becomes no request. @param linger milliseconds */
 function refuse(error: NodeJS.ErrnoException, socket: Socket, linger: number): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -129,7 +142,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket, linger: number): v
       const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/problem+json\r\nconnection: close\r\n`
       socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
     })
-  // A client that leaves its side open would count as a connection until it closes. Cut at once, it might miss the answer.
+  // A client that keeps its side open would go on counting as a connection. If it were cut at once, it might miss the answer.
   const timer = setTimeout(() => socket.destroy(), linger)
   socket.once('close', () => clearTimeout(timer))
 }

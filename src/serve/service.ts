@@ -1,41 +1,36 @@
 /**
- * `millpond serve` as a function from Request to Response, for any server of web standards.
+ * `millpond serve` as a function from Request to Response, for any Web-standard server.
  *
- *   guard (guard.ts, strangers.ts) ─► route (route.ts) ─► Accept, query, body (checked by the route's schemas) ─► handle (routes/)
+ *   guard.ts, unauthorized.ts ─► route.ts ─► Accept, query, body: request-input.ts ─► the handler: routes/
  */
 import type { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
-import { readBody } from '../web/body.ts'
-import { clientOf } from '../web/client.ts'
-import { problem, Refusal, troubleOf } from '../web/problem.ts'
-import type { OnError } from '../web/report.ts'
+import { errorAnswer, type OnError, Refusal } from '../web/problem.ts'
+import { clientOf } from '../web/slots.ts'
 import { Sweeper } from '../worker/sweeper.ts'
 import { Claims } from './claims.ts'
 import { Guard } from './guard.ts'
 import type { Limits } from './limits.ts'
-import { checkAccept, checkContentType } from './negotiate.ts'
 import { openApi } from './openapi.ts'
-import { parseQuery } from './query.ts'
 import { QueueLimit } from './queue-limit.ts'
-import { invalid } from './refuse.ts'
-import { type Route, Router } from './route.ts'
+import { inputOf } from './request-input.ts'
+import { Router } from './route.ts'
 import { claimRoutes } from './routes/claims.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { queueRoutes } from './routes/queues.ts'
 import { serviceRoutes } from './routes/service.ts'
-import { check } from './schema.ts'
-import { type Stranger, Strangers } from './strangers.ts'
+import { type UnauthorizedClient, UnauthorizedClients } from './unauthorized.ts'
 
-export interface ServiceParts {
+export interface ServiceOptions {
   store: Store
   pond: Millpond
   limits: Limits
   tokens: readonly string[]
-  /** Further names that Host may have where there is no token. */
+  /** Further names that Host may have without tokens. */
   hosts: readonly string[]
   onError: OnError
-  /** Hears of every 401. */
-  onUnauthorized?: (stranger: Stranger) => void
+  /** Called at every 401. */
+  onUnauthorized?: (client: UnauthorizedClient) => void
 }
 
 export class Service {
@@ -44,14 +39,14 @@ export class Service {
   readonly #limits: Limits
   readonly #onError: OnError
   readonly #claims: Claims
-  /** Workers over HTTP have no process of ours that would sweep. */
+  /** Workers over HTTP do not sweep. */
   readonly #sweeper: Sweeper
-  readonly #strangers: Strangers
+  readonly #unauthorized: UnauthorizedClients
   readonly #stop = new AbortController()
 
-  constructor({ store, pond, limits, tokens, hosts, onError, onUnauthorized = () => {} }: ServiceParts) {
+  constructor({ store, pond, limits, tokens, hosts, onError, onUnauthorized = () => {} }: ServiceOptions) {
     this.#guard = new Guard(tokens, hosts)
-    this.#strangers = new Strangers(limits.maxWaiting, this.#stop.signal, onUnauthorized)
+    this.#unauthorized = new UnauthorizedClients(limits.maxWaiting, this.#stop.signal, onUnauthorized)
     this.#limits = limits
     this.#onError = onError
     this.#claims = new Claims(store)
@@ -63,12 +58,15 @@ export class Service {
     )
     this.#sweeper.start()
     const { signal: stopping } = this.#stop
-    const [claims, sweeper] = [this.#claims, this.#sweeper]
-    const parts = { store, pond, sweeper, limits, queueLimit, onError, claims, stopping }
-    const routes = [...jobRoutes(parts), ...claimRoutes(parts), ...queueRoutes(parts)]
-    const described = [...routes, ...serviceRoutes(parts, () => document)]
-    const document = openApi(described, tokens.length > 0)
-    this.#router = new Router(described)
+    const context = { store, pond, sweeper: this.#sweeper, claims: this.#claims, limits, queueLimit, onError, stopping }
+    const routes = {
+      jobs: jobRoutes(context),
+      claims: claimRoutes(context),
+      queues: queueRoutes(context),
+      service: serviceRoutes(context, () => document),
+    }
+    const document = openApi(routes, tokens.length > 0)
+    this.#router = new Router(Object.values(routes).flat())
   }
 
   /** Never rejects. */
@@ -76,19 +74,17 @@ export class Service {
     try {
       return await this.#handle(request)
     } catch (error) {
-      const trouble = troubleOf(error, this.#limits.retryAfter / 1000)
-      if (trouble.ours) this.#onError(error, request)
-      return problem(trouble.problem)
+      return errorAnswer(error, request, this.#limits.retryAfter / 1000, this.#onError)
     }
   }
 
-  /** Ends all that waits, with what is known; from now on nothing waits. */
+  /** Answers requests that wait, with what is known; later requests do not wait. */
   stop(): void {
     this.#stop.abort()
     this.#claims.stop()
   }
 
-  /** Stops, and resolves when no claim is under way: none is left to its lease because the store closed before it was given back. */
+  /** Stops, and resolves when no claim is under way, so that every claim can be given back before the store is closed. */
   async drained(): Promise<void> {
     this.stop()
     await this.#claims.drained()
@@ -99,30 +95,16 @@ export class Service {
     const { pathname, searchParams } = new URL(request.url)
     const method = request.method === 'HEAD' ? 'GET' : request.method
     this.#guard.checkOrigin(request)
-    if (!this.#router.isOpen(method, pathname) && !this.#guard.knows(request)) {
-      throw await this.#strangers.refuse(clientOf(request), request.signal)
+    if (!this.#router.isOpen(method, pathname) && !this.#guard.isAuthorized(request)) {
+      throw await this.#unauthorized.refusal(clientOf(request), request.signal)
     }
-    const matched = this.#router.match(pathname)
-    const route = matched.routes.get(method)
+    const { routes, params } = this.#router.match(pathname)
+    if (routes.size === 0) throw new Refusal(404, 'There is nothing at this path. See /openapi.json.')
+    const route = routes.get(method)
     if (route === undefined) {
-      if (matched.routes.size === 0)
-        throw new Refusal({ status: 404, detail: 'There is nothing at this path. See /openapi.json.' })
-      const allow = [...matched.routes.keys()].flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
-      return problem({ status: 405, detail: `At this path there is ${allow}.`, headers: { allow } })
+      const allow = [...routes.keys()].map((one) => (one === 'GET' ? 'GET, HEAD' : one)).join(', ')
+      throw new Refusal(405, `At this path there is ${allow}.`, { headers: { allow } })
     }
-    checkAccept(request, route.answers[200]?.events ?? false)
-    const query = parseQuery(searchParams, route.query ?? {})
-    const body = await this.#body(request, route)
-    return route.handle({ request, params: matched.params, query, body })
-  }
-
-  async #body(request: Request, { body }: Route): Promise<unknown> {
-    if (body === undefined) return undefined
-    const optional = !body.required
-    const sent = checkContentType(request, body.required) ? await readBody(request, this.#limits, optional) : undefined
-    const value = sent === undefined && optional ? {} : sent
-    const issues = check(value, body.schema)
-    if (issues.length > 0) throw invalid(422, 'The body', issues)
-    return value
+    return route.handle({ request, params, ...(await inputOf(request, searchParams, route, this.#limits)) })
   }
 }

@@ -16,6 +16,14 @@ export const LONGEST_TIMER = 24 * UNITS.d
 /** The last moment that a Date can hold, in milliseconds since 1970. */
 export const LAST_MOMENT = 8.64e15
 
+/** The last moment that RFC 3339 has a text for: its years have four digits. In milliseconds since 1970. */
+export const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
+/** RFC 3339 in UTC. A later time is shown as LAST_TIME: a Date goes on to `+275760-…`, which few clients can read. */
+export function timeText(time: Date): string {
+  return new Date(Math.min(time.getTime(), LAST_TIME)).toISOString()
+}
+
 /**
  * Milliseconds, rounded to whole ones; from `least` (0 unless given) to `most` (a century unless given).
  * @param name what the duration is for, as the error names it

@@ -59,8 +59,11 @@ function writeHead(): void {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
 
-/** Any version is taken, so that callers may bring ids that they have. @returns it in lower case @throws InvalidName */
+/** Whether it is a UUID of any version, so that callers may bring ids that they have. */
+export const isId = (id: unknown): id is string => typeof id === 'string' && UUID.test(id)
+
+/** @returns the id in lower case @throws InvalidName */
 export function checkId(id: unknown): string {
-  if (typeof id === 'string' && UUID.test(id)) return id.toLowerCase()
+  if (isId(id)) return id.toLowerCase()
   throw new MillpondError('InvalidName', `a job id is a UUID; got ${shown(id)}`)
 }

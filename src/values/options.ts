@@ -1,9 +1,9 @@
 /** Checks what callers pass: unknown names are refused, since a misspelt option that is silently ignored loses jobs later. */
-import { kindOf, shown } from './duration.ts'
+import { kindOf, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 
 /** Per option: true if the value is fine, else what it should have been. May throw an InvalidOption of its own. */
-export type Rules<T> = { [K in keyof Required<T>]: (value: unknown) => true | false | string }
+export type Rules<T> = { [K in keyof Required<T>]: (value: unknown, name: string) => boolean | string }
 
 /** @throws InvalidOption */
 export function checkOptions<T extends object>(
@@ -22,7 +22,7 @@ export function checkOptions<T extends object>(
       )
     }
     if (value === undefined) continue
-    const verdict = rules[name as keyof T](value)
+    const verdict = rules[name as keyof T](value, name)
     if (verdict !== true) {
       throw new MillpondError(
         'InvalidOption',
@@ -56,6 +56,11 @@ export function shownName(name: string): string {
 export const isBoolean = (value: unknown) => typeof value === 'boolean' || 'true or false'
 export const isFunction = (value: unknown) => typeof value === 'function' || 'a function'
 export const isSignal = (value: unknown) => value instanceof AbortSignal || 'an AbortSignal'
+/** A duration that becomes a timer, in milliseconds from `least` on. */
+export const isDuration =
+  (least = 1) =>
+  (value: unknown, name: string) =>
+    milliseconds(value, name, least, LONGEST_TIMER) >= least
 export const isInteger = (least: number, most: number) => (value: unknown) =>
   (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) ||
   `a whole number from ${least} to ${most}`

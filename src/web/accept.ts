@@ -8,21 +8,19 @@
 
 import type { Pushed, PushOptions } from '../pond/push.ts'
 import type { Queue } from '../pond/queue.ts'
-import type { Duration } from '../values/duration.ts'
+import { type Duration, milliseconds } from '../values/duration.ts'
 import { MAX_PAYLOAD } from '../values/encoding.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { JobInfo } from '../values/job.ts'
-import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { answer } from './answer.ts'
 import { readBody } from './body.ts'
-import type { BodyLimits } from './bounded-body.ts'
-import { type Bounds, boundBody } from './bounded-request.ts'
+import { type Bounds, boundBody } from './body-limits.ts'
 import { boundedWait, traceParent } from './headers.ts'
 import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, keyOf, sameData, scopeOf } from './idempotency.ts'
-import { problem, problemOf, Refusal } from './problem.ts'
-import { type OnError, reporter } from './report.ts'
-import { isDuration, isResponse, millisecondsOr, Slots, stoppedBy } from './settings.ts'
-import { isFinal, jobView } from './view.ts'
+import { isFinal, jobView } from './job-view.ts'
+import { errorAnswer, type OnError, Refusal, reporter } from './problem.ts'
+import { Slots } from './slots.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
@@ -71,10 +69,10 @@ const RULES: Rules<AcceptOptions> = {
   idempotency: (value) => checkOptions(value as IdempotencyOptions, IDEMPOTENCY_RULES, 'idempotency') !== undefined,
   location: (value) => (typeof value === 'string' && value.includes(':id')) || 'a path with :id in it',
   maxBody: isInteger(0, 512 * 1024 * 1024),
-  bodyTimeout: isDuration('bodyTimeout'),
-  maxWait: isDuration('maxWait', 0),
+  bodyTimeout: isDuration(),
+  maxWait: isDuration(0),
   maxWaiting: isInteger(0, 1_000_000),
-  retryAfter: isDuration('retryAfter'),
+  retryAfter: isDuration(),
   onError: isFunction,
 }
 
@@ -88,17 +86,14 @@ export function accept<Input>(
   options?: AcceptOptions<Input>,
 ): (request: Request) => Promise<Response> {
   const given = checkOptions<AcceptOptions<Input>>(options, RULES, `accept ${queue.name}`)
-  const limits: BodyLimits = {
-    maxBody: given.maxBody ?? MAX_PAYLOAD,
-    bodyTimeout: millisecondsOr(given.bodyTimeout, '30s'),
-  }
-  const maxWait = millisecondsOr(given.maxWait, '60s')
-  const retryAfter = millisecondsOr(given.retryAfter, '5s') / 1000
-  const location = given.location ?? '/jobs/:id'
+  const { guard, data, push, idempotency, existing, location = '/jobs/:id' } = given
+  const bodyTimeout = milliseconds(given.bodyTimeout ?? '30s', 'bodyTimeout')
+  const limits = { maxBody: given.maxBody ?? MAX_PAYLOAD, bodyTimeout }
+  const maxWait = milliseconds(given.maxWait ?? '60s', 'maxWait')
+  const retryAfter = milliseconds(given.retryAfter ?? '5s', 'retryAfter') / 1000
   const waiting = new Slots(given.maxWaiting ?? 1000)
   const report = reporter(given.onError)
   const { pond } = queue
-  const { guard, data, push, idempotency, existing } = given
   const hooked = [guard, data, push, idempotency?.scope, existing].some((hook) => typeof hook === 'function')
 
   return async (request) => {
@@ -107,47 +102,47 @@ export function accept<Input>(
       if (hooked) bounds = boundBody(request, limits)
       return await handle(request, bounds)
     } catch (error) {
-      return problemOf(bounds?.refusal ?? error, request, retryAfter, report)
+      return errorAnswer(bounds?.refusal ?? error, request, retryAfter, report)
     }
   }
 
   async function handle(request: Request, bounds: Bounds | undefined): Promise<Response> {
     if (request.method !== 'POST') {
-      return problem({ status: 405, detail: 'Jobs are pushed with POST.', headers: { allow: 'POST' } })
+      throw new Refusal(405, 'Jobs are pushed with POST.', { headers: { allow: 'POST' } })
     }
     const verdict = await guard?.(request)
     if (isResponse(verdict)) return verdict
-    if (verdict !== undefined && verdict !== true) throw new Refusal({ status: 403, detail: 'This is not allowed.' })
+    if (verdict !== undefined && verdict !== true) throw new Refusal(403, 'This is not allowed.')
     const key = keyOf(request)
     const made = await payload(request)
     if (isResponse(made)) return made
-    const trace = traceParent(request)
     const own = await push?.(request, made)
-    const id =
-      key === undefined || own?.id !== undefined
-        ? undefined
-        : derivedId(queue.name, await scopeOf(request, idempotency, existing === 'shared'), key)
-    const options = { ...(trace === undefined ? {} : { trace }), ...own, ...(id === undefined ? {} : { id }) }
+    const isDerived = key !== undefined && own?.id === undefined
+    const id = isDerived
+      ? derivedId(queue.name, await scopeOf(request, idempotency, existing === 'shared'), key)
+      : undefined
+    const options = { ...defined({ trace: traceParent(request) }), ...own, ...defined({ id }) }
     // Whatever the hooks made of it: a body that was not read to its end is no payload.
     if (bounds?.refusal) throw bounds.refusal
     const pushed = await queue.push(made, options)
     const job = pushed.existing ? await pond.job(pushed.id) : undefined
     if (pushed.existing) {
+      // Of the same Idempotency-Key and scope, and so of the same client.
       const isOwn = pushed.id === id
-      if (!(await mayHave(request, job, isOwn)))
-        throw new Refusal({ status: 409, detail: 'There is a job with this key or id already. Nothing was stored.' })
+      if (!(await mayShow(request, job, isOwn))) {
+        throw new Refusal(409, 'There is a job with this key or id already. Nothing was stored.')
+      }
       if (job && isOwn && idempotency?.compare !== false && !sameData(job.data, made)) {
         const detail = 'This Idempotency-Key was used with another payload. Nothing was stored.'
-        throw new Refusal({ status: 422, code: 'InvalidOption', detail })
+        throw new Refusal(422, detail, { code: 'InvalidOption' })
       }
     }
     return respond(request, pushed, job, options)
   }
 
-  /** @param isOwn whether it is of the same Idempotency-Key and scope, and so of the same client */
-  async function mayHave(request: Request, job: JobInfo | undefined, isOwn: boolean): Promise<boolean> {
+  async function mayShow(request: Request, job: JobInfo | undefined, isOwn: boolean): Promise<boolean> {
     if (existing === 'shared') return true
-    // A job that has left the store since cannot be asked about.
+    // The hook cannot be asked about a job that has left the store since.
     if (existing === undefined || job === undefined) return isOwn
     return (await existing(request, job)) === true
   }
@@ -155,12 +150,12 @@ export function accept<Input>(
   async function payload(request: Request): Promise<Input | Response> {
     if (data) return data(request, () => readBody(request, limits))
     const body = await readBody(request, limits)
-    if (body === undefined) throw new Refusal({ status: 415, detail: 'The request has no Content-Type and no body.' })
+    if (body === undefined) throw new Refusal(415, 'The request has no Content-Type and no body.')
     // The queue's schema checks it, or else its type is what the caller said it is.
     return body as Input
   }
 
-  /** The job is stored: from here on nothing may be answered that makes the client send it again. */
+  /** The job is stored: from here on no answer may make the client send it again. */
   async function respond(
     request: Request,
     { id, existing }: Pushed,
@@ -172,17 +167,12 @@ export function accept<Input>(
     const later = (push.delay !== undefined && push.delay !== 0) || Number(push.runAt ?? 0) > Date.now()
     const state = job?.state ?? (existing || waited !== undefined ? undefined : later ? 'scheduled' : 'waiting')
     const final = waited !== undefined && job !== undefined && isFinal(job)
-    const body = final ? { ...jobView(job) } : { id, state }
-    return answer(request, body, {
-      status: final ? 200 : 202,
-      headers: {
-        location: location.replace(':id', id),
-        ...(waited === undefined ? {} : { 'preference-applied': `wait=${waited.seconds}` }),
-      },
-    })
+    const applied = waited && { 'preference-applied': `wait=${waited.seconds}` }
+    const headers = { location: location.replace(':id', id), ...applied }
+    return answer(request, final ? jobView(job) : { id, state }, { status: final ? 200 : 202, headers })
   }
 
-  /** @returns undefined where no wait is asked for or to be had */
+  /** @returns undefined if the client asks for no wait, or too many wait already */
   async function wait(
     request: Request,
     id: string,
@@ -191,14 +181,14 @@ export function accept<Input>(
     const free = asked && waiting.take()
     if (asked === undefined || free === undefined) return undefined
     const { seconds, ms } = asked
+    const { signal } = request
     try {
-      await pond
-        .result(id, { timeout: ms, signal: stoppedBy(request.signal, pond.stopping) })
-        .catch((error: unknown) => {
-          // What the job came to is told by a look at it; that the client has left, or the pond is closing, ends the wait.
-          if (!isMillpondError(error) && !request.signal.aborted) report(error, request)
-        })
-      return { seconds, job: request.signal.aborted ? undefined : await pond.job(id) }
+      const ends = [signal, pond.stopping].filter((one) => one !== undefined)
+      await pond.result(id, { timeout: ms, signal: AbortSignal.any(ends) }).catch((error: unknown) => {
+        // A failed job is seen below. A client that has left, or a pond that closes, ends the wait.
+        if (!isMillpondError(error) && !signal.aborted) report(error, request)
+      })
+      return { seconds, job: signal.aborted ? undefined : await pond.job(id) }
     } catch (error) {
       if (!isMillpondError(error, 'Closed')) report(error, request)
       return { seconds, job: undefined }
@@ -206,4 +196,9 @@ export function accept<Input>(
       free()
     }
   }
+}
+
+/** Not `instanceof` alone: servers replace the global class, and a Response of `fetch` is not of theirs. */
+function isResponse(value: unknown): value is Response {
+  return value instanceof Response || Object.prototype.toString.call(value) === '[object Response]'
 }

@@ -12,9 +12,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
-import type { Duration } from '../values/duration.ts'
-import { checkOptions, type Rules } from '../values/options.ts'
-import { isDuration, millisecondsOr } from './settings.ts'
+import { type Duration, milliseconds } from '../values/duration.ts'
+import { checkOptions, isDuration, type Rules } from '../values/options.ts'
 
 export interface CloseServerOptions {
   /** How long requests under way may take; 0 to 24 days, 20 s unless set. Then their connections are cut. */
@@ -31,13 +30,13 @@ export interface ClosableServer {
   closeAllConnections?(): void
 }
 
-const RULES: Rules<CloseServerOptions> = { timeout: isDuration('timeout', 0) }
+const RULES: Rules<CloseServerOptions> = { timeout: isDuration(0) }
 /** Milliseconds; longer than a request travels. A request that was sent before the client could know still gets its answer. */
 const IDLE_CHECK_INTERVAL = 500
 
 /** Closes the server and cuts no request. Resolves when no connection is left, or `timeout` is over. @throws InvalidOption */
 export async function closeServer(server: ClosableServer, options?: CloseServerOptions): Promise<void> {
-  const timeout = millisecondsOr(checkOptions(options, RULES, 'closeServer').timeout, '20s')
+  const timeout = milliseconds(checkOptions(options, RULES, 'closeServer').timeout ?? '20s', 'timeout')
   if (!server.listening) return
   const { promise, resolve } = Promise.withResolvers<void>()
   const askToLeave = (_: IncomingMessage, outgoing: ServerResponse) => outgoing.setHeader('connection', 'close')

@@ -1,10 +1,9 @@
-/** Identical GET and HEAD requests share one run of the handler and one rendered answer. The rules are in `request-rules.ts` and `shareable.ts`. */
-import { type Duration, shown } from '../values/duration.ts'
+/** Identical GET and HEAD requests share one run of the handler and one rendered answer. The rules are in `request-rules.ts` and `response-rules.ts`. */
+import { type Duration, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isFunction, isInteger } from '../values/options.ts'
-import { RequestRules } from './request-rules.ts'
-import { isDuration, millisecondsOr } from './settings.ts'
-import { SharedAnswers, type SharingCounts } from './shared-answers.ts'
+import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { isHeaderName, RequestRules } from './request-rules.ts'
+import { SharedResponses, type SharingCounts } from './shared-responses.ts'
 
 /**
  * The key of a request. Requests are identical if they have the same key, the same method, and the same values of the headers that answers
@@ -57,6 +56,22 @@ export interface CoalescedResponses {
   stats(): ResponseCounts
 }
 
+const areNames = (value: unknown) =>
+  (Array.isArray(value) && value.every((name) => typeof name === 'string' && isHeaderName(name))) ||
+  'an array of header names'
+
+const RULES: Rules<CoalesceResponsesOptions> = {
+  key: isFunction,
+  ttl: isDuration(0),
+  timeout: isDuration(),
+  vary: areNames,
+  ignore: areNames,
+  personal: areNames,
+  maxBody: isInteger(0, 1024 * 1024 * 1024),
+  maxEntries: isInteger(1, 10_000_000),
+  maxBytes: isInteger(1, Number.MAX_SAFE_INTEGER),
+}
+
 /**
  * Identical GET and HEAD requests share one run of the handler. Wrap it around the handler of a Web-standard server.
  * @throws InvalidOption
@@ -65,73 +80,40 @@ export interface CoalescedResponses {
  * const handle = (request: Request) => share(request, () => render(request))
  */
 export function coalesceResponses(options: CoalesceResponsesOptions = {}): CoalescedResponses {
-  const { key: keyOf, rules, limits } = checked(options)
-  const answers = new SharedAnswers(limits)
+  const given = checkOptions(options, RULES, 'coalesceResponses')
+  const { key: keyOf = (request: Request) => request.url } = given
+  const rules = new RequestRules(given)
+  const responses = new SharedResponses({
+    timeout: milliseconds(given.timeout ?? '30s', 'timeout'),
+    ttl: milliseconds(given.ttl ?? 0, 'ttl'),
+    entries: given.maxEntries ?? 1000,
+    bytes: given.maxBytes ?? 64 * 1024 * 1024,
+    maxBody: given.maxBody ?? 1024 * 1024,
+  })
 
   const share = async (request: Request, next: () => Response | Promise<Response>): Promise<Response> => {
-    const key = sharedKey(request, keyOf, rules)
-    return key === undefined ? answers.alone(next) : answers.answer(request, key, next)
+    const key = METHODS.includes(request.method) ? sharedKey(request, keyOf(request), rules) : undefined
+    return key === undefined ? responses.alone(next) : responses.answer(request, key, next)
   }
   return Object.assign(share, {
     clear: (key: string) => {
-      for (const method of METHODS) answers.clear(`${method} ${key}`)
+      for (const method of METHODS) responses.clear(`${method} ${key}`)
     },
-    clearAll: () => answers.clearAll(),
-    stats: () => ({ ...answers.counts(), personal: rules.seen }),
+    clearAll: () => responses.clearAll(),
+    stats: () => ({ ...responses.counts(), personal: rules.personal }),
   })
 }
 
 const METHODS: readonly string[] = ['GET', 'HEAD']
 
 /** @returns undefined for a request that shares nothing */
-function sharedKey(
-  request: Request,
-  keyOf: (request: Request) => ResponseKey,
-  rules: RequestRules,
-): string | undefined {
-  const { method, headers } = request
-  if (!METHODS.includes(method)) return undefined
-  const given = keyOf(request)
+function sharedKey({ method, headers }: Request, given: ResponseKey, rules: RequestRules): string | undefined {
   if (given === undefined) return undefined
   const { key, covers } = typeof given === 'string' ? { key: given, covers: [] } : given
-  if (typeof key !== 'string' || !isNames(covers)) {
+  if (typeof key !== 'string' || areNames(covers) !== true) {
     const message = `coalesceResponses: key must answer with a text, { key, covers } or undefined; got ${shown(given)}`
     throw new MillpondError('InvalidOption', message)
   }
   const prefix = rules.prefix(headers, covers)
   return prefix === undefined ? undefined : `${prefix}${method} ${key}`
 }
-
-function checked(options: CoalesceResponsesOptions) {
-  const given = checkOptions(
-    options,
-    {
-      key: isFunction,
-      ttl: isDuration('ttl', 0),
-      timeout: isDuration('timeout'),
-      vary: areNames,
-      ignore: areNames,
-      personal: areNames,
-      maxBody: isInteger(0, 1_073_741_824),
-      maxEntries: isInteger(1, 10_000_000),
-      maxBytes: isInteger(1, Number.MAX_SAFE_INTEGER),
-    },
-    'coalesceResponses',
-  )
-  return {
-    key: given.key ?? ((request: Request) => request.url),
-    rules: new RequestRules(given),
-    limits: {
-      timeout: millisecondsOr(given.timeout, '30s'),
-      ttl: millisecondsOr(given.ttl, 0),
-      entries: given.maxEntries ?? 1000,
-      bytes: given.maxBytes ?? 67_108_864,
-      maxBody: given.maxBody ?? 1_048_576,
-    },
-  }
-}
-
-const isNames = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((name) => typeof name === 'string' && /^[!#$%&'*+\-.^_`|~a-z0-9]+$/i.test(name))
-
-const areNames = (value: unknown) => isNames(value) || 'an array of header names'

@@ -1,27 +1,30 @@
 /**
- * A followed job as server-sent events: `state` at first and whenever state, attempt or times change, `progress` when only the progress
- * did, and `done` as the last one when the job is final, or `gone` when the store knows it no longer. Each carries the whole job, so that
- * nothing has to be replayed to those who come back.
+ * A followed job as server-sent events. Each event holds the whole job, so that nothing has to be replayed after a reconnect.
  *
- * Nothing is buffered: what is sent next is made when the reader asks for it, of the job as it was seen last.
+ *   state     first, and whenever state, attempt or times change
+ *   progress  only the progress changed
+ *   done      the job is final; the last event
+ *   gone      the store does not know the job any more; the last event
+ *
+ * Nothing is buffered: an event is made when the reader asks for it, of the job as it was seen last.
  */
 import type { JobInfo } from '../values/job.ts'
 import { jsonText } from './answer.ts'
-import { isFinal, type JobView, jobView } from './view.ts'
+import { isFinal, type JobView, jobView } from './job-view.ts'
 import type { Watcher } from './watcher.ts'
 
-/** The id of a last event. A browser that comes back for more says that it had this one. */
+/** The id of a last event. A browser that reconnects sends it back. */
 export const LAST_EVENT_ID = 'last'
 
 export interface EventStreamOptions {
   watcher: Watcher
   signal: AbortSignal
-  /** Milliseconds between signs of life while nothing happens. */
+  /** Milliseconds between comments that keep the connection alive while nothing happens. */
   heartbeat: number
-  /** Milliseconds after which the stream ends; browsers come back by themselves. */
+  /** Milliseconds after which the stream ends; browsers reconnect by themselves. */
   lifetime: number
   view: (job: JobInfo) => Promise<JobView>
-  /** Called once, when nobody follows any more; with the error if that was why. */
+  /** Called once, at the end; with the error that ended it, if any. */
   ended: (error?: unknown) => void
 }
 
@@ -38,7 +41,7 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let timer: NodeJS.Timeout | undefined
 
-  /** Called by listeners and timers, where whatever it threw would end the process. */
+  /** Called by listeners and timers, so it must not throw. */
   const end = (error?: unknown) => {
     if (!open) return
     open = false
@@ -51,7 +54,7 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
   }
   const leave = () => end()
 
-  /** The next event, and whether it is the last; undefined where there is nothing to tell. */
+  /** The next event, and whether it is the last; undefined if nothing changed. */
   const next = async (): Promise<{ text: string; last: boolean } | undefined> => {
     fresh = false
     const job = seen
@@ -59,8 +62,8 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
     const name = sent === undefined ? 'state' : changed(sent, job)
     if (name === undefined) return undefined
     sent = job
-    if (isFinal(job)) return { text: event('done', await view(job), LAST_EVENT_ID), last: true }
-    return { text: event(name, await view(job)), last: false }
+    const last = isFinal(job)
+    return { text: event(last ? 'done' : name, await view(job), last ? LAST_EVENT_ID : undefined), last }
   }
 
   return new ReadableStream<Uint8Array>(
@@ -91,14 +94,14 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
             }
           }
         } catch (error) {
-          // The throw makes an error of the stream, which must not be closed then.
+          // The throw breaks the stream, which must not be closed then.
           controller = undefined
           end(error)
           throw error
         }
       },
       cancel() {
-        // It is closed already, and must not be closed again.
+        // It is closed already.
         controller = undefined
         leave()
       },

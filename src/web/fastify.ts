@@ -1,9 +1,9 @@
 /** `millpond/web/fastify`: a handler from Request to Response as a Fastify plugin. */
 import '../values/runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { requestOf } from './incoming.ts'
+import { requestOf } from './node-request.ts'
+import { inTurn } from './pipelining.ts'
 import { problem, Refusal } from './problem.ts'
-import { inTurn } from './turns.ts'
 
 /** The part of a Fastify instance that `toFastify` uses, so that neither Fastify nor its types have to be installed. */
 export interface FastifyScope {
@@ -33,25 +33,22 @@ export interface FastifyOutgoing {
 export function toFastify(
   handler: (request: Request) => Response | Promise<Response>,
 ): (scope: FastifyScope) => Promise<void> {
-  const handle = async ({ raw }: FastifyIncoming, reply: FastifyOutgoing) => {
-    return reply.send(await respond(raw, reply.raw))
+  const handle = async ({ raw: incoming }: FastifyIncoming, reply: FastifyOutgoing) => {
+    const { raw: outgoing } = reply
+    await new Promise<void>((resolve) => inTurn(incoming, outgoing, resolve))
+    let request: Request
+    try {
+      request = requestOf(incoming, outgoing)
+    } catch (error) {
+      if (error instanceof Refusal) return reply.send(problem(error.problem))
+      throw error
+    }
+    return reply.send(await handler(request))
   }
   return async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, _body, done) => done(null))
     scope.all('/', handle)
     scope.all('/*', handle)
-  }
-
-  async function respond(incoming: IncomingMessage, outgoing: ServerResponse): Promise<Response> {
-    await new Promise<void>((resolve) => inTurn(incoming, outgoing, resolve))
-    let request: Request
-    try {
-      request = requestOf(incoming, outgoing)
-    } catch (error) {
-      if (error instanceof Refusal) return problem(error.problem)
-      throw error
-    }
-    return handler(request)
   }
 }

@@ -4,19 +4,17 @@
  */
 
 import type { Millpond } from '../pond/millpond.ts'
-import type { Duration } from '../values/duration.ts'
+import { type Duration, milliseconds } from '../values/duration.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { JobInfo } from '../values/job.ts'
-import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { answer } from './answer.ts'
-import { clientOf } from './client.ts'
 import { eventStream, LAST_EVENT_ID } from './event-stream.ts'
-import { Expected } from './expected.ts'
+import { ExpectedStarts } from './expected-start.ts'
 import { boundedWait, header, prefersEvents } from './headers.ts'
-import { later, problem, problemOf, Refusal } from './problem.ts'
-import { type OnError, reporter } from './report.ts'
-import { isDuration, millisecondsOr, Slots, stoppedBy } from './settings.ts'
-import { entityTag, isFinal, type JobView, jobView } from './view.ts'
+import { entityTag, isFinal, jobView } from './job-view.ts'
+import { errorAnswer, type OnError, Refusal, refuseUnknownJob, reporter, retryAfterHeader } from './problem.ts'
+import { clientOf, Slots } from './slots.ts'
 import { Watcher } from './watcher.ts'
 
 export interface FollowOptions {
@@ -49,12 +47,12 @@ export interface FollowOptions {
 const RULES: Rules<FollowOptions> = {
   guard: isFunction,
   id: isFunction,
-  maxWait: isDuration('maxWait', 0),
+  maxWait: isDuration(0),
   maxFollowers: isInteger(0, 1_000_000),
   maxFollowersPerClient: isInteger(0, 1_000_000),
-  heartbeat: isDuration('heartbeat', 10),
-  maxStream: isDuration('maxStream', 10),
-  retryAfter: isDuration('retryAfter'),
+  heartbeat: isDuration(10),
+  maxStream: isDuration(10),
+  retryAfter: isDuration(),
   onError: isFunction,
 }
 
@@ -67,38 +65,38 @@ export function follow(
   options?: FollowOptions,
 ): (request: Request) => Promise<Response> {
   const given = checkOptions(options, RULES, 'follow')
-  const maxWait = millisecondsOr(given.maxWait, '60s')
-  const heartbeat = millisecondsOr(given.heartbeat, '15s')
-  const lifetime = millisecondsOr(given.maxStream, '1h')
-  const retryAfter = millisecondsOr(given.retryAfter, '5s') / 1000
+  const { guard, id: idOf = lastSegment } = given
+  const maxWait = milliseconds(given.maxWait ?? '60s', 'maxWait')
+  const heartbeat = milliseconds(given.heartbeat ?? '15s', 'heartbeat')
+  const lifetime = milliseconds(given.maxStream ?? '1h', 'maxStream')
+  const retryAfter = milliseconds(given.retryAfter ?? '5s', 'retryAfter') / 1000
   const slots = new Slots(given.maxFollowers ?? 1000, given.maxFollowersPerClient)
   const report = reporter(given.onError)
   const watcher = new Watcher(pond)
-  const expected = new Expected(pond)
-  const idOf = given.id ?? lastSegment
+  const starts = new ExpectedStarts(pond)
+  const view = async (job: JobInfo) => jobView(job, await starts.of(job))
 
   return async (request) => {
     try {
       if (request.method === 'DELETE') return await cancel(request, await find(request))
       if (request.method === 'GET') return await show(request, await find(request))
-      if (request.method === 'HEAD') return headOnly(await show(request, await find(request)))
-      const headers = { allow: 'GET, HEAD, DELETE' }
-      return problem({ status: 405, detail: 'A job can be read with GET and cancelled with DELETE.', headers })
+      if (request.method !== 'HEAD') {
+        const headers = { allow: 'GET, HEAD, DELETE' }
+        throw new Refusal(405, 'A job can be read with GET and cancelled with DELETE.', { headers })
+      }
+      const { status, headers } = await show(request, await find(request))
+      return new Response(null, { status, headers })
     } catch (error) {
-      return problemOf(error, request, retryAfter, report)
+      return errorAnswer(error, request, retryAfter, report)
     }
   }
 
-  /** @throws Refusal: there is no such job, or the request may not see it */
+  /** @throws Refusal: 404 also if the request may not see the job */
   async function find(request: Request): Promise<JobInfo> {
     const id = idOf(request)
-    const job = id === undefined ? undefined : await pond.job(id).catch(unknownName)
-    if (job === undefined || (given.guard !== undefined && (await given.guard(request, job)) !== true)) throw notFound()
+    const job = id === undefined ? undefined : await findJob(pond, id)
+    if (job === undefined || (guard !== undefined && (await guard(request, job)) !== true)) refuseUnknownJob()
     return job
-  }
-
-  async function view(job: JobInfo): Promise<JobView> {
-    return jobView(job, await expected.start(job))
   }
 
   async function show(request: Request, job: JobInfo): Promise<Response> {
@@ -107,16 +105,12 @@ export function follow(
     const polled = await poll(request, job, known)
     const now = polled?.job ?? job
     const tag = entityTag(now)
-    const headers = {
-      etag: tag,
-      ...(polled === undefined ? {} : { 'preference-applied': `wait=${polled.seconds}` }),
-    }
-    if (matches(known, tag))
-      return new Response(null, { status: 304, headers: { ...headers, 'cache-control': 'no-store' } })
-    return answer(request, { ...(await view(now)) }, { headers })
+    const headers = { etag: tag, ...(polled && { 'preference-applied': `wait=${polled.seconds}` }) }
+    if (!matches(known, tag)) return answer(request, await view(now), { headers })
+    return new Response(null, { status: 304, headers: { ...headers, 'cache-control': 'no-store' } })
   }
 
-  /** Waits until the job differs from what the client knows (`If-None-Match`), or else until its state changes. */
+  /** Waits until the job differs from the one that the client has (`If-None-Match`), or, without that header, until its state changes. */
   async function poll(
     request: Request,
     first: JobInfo,
@@ -130,25 +124,20 @@ export function follow(
     if (isNews(first)) return { seconds, job: first }
     const free = slots.take(clientOf(request))
     if (free === undefined) return undefined
-    const { promise, resolve, reject } = Promise.withResolvers<JobInfo>()
-    let last = first
+    const { promise, resolve, reject } = Promise.withResolvers<JobInfo | undefined>()
+    let last: JobInfo | undefined = first
     const enough = () => resolve(last)
     const timer = setTimeout(enough, ms)
-    const signal = stoppedBy(request.signal, pond.stopping)
+    const signal = ending(request)
     signal.addEventListener('abort', enough)
-    const unfollow = watcher.follow(first.id, {
-      seen: (job) => {
-        if (job === undefined) reject(notFound())
-        else {
-          last = job
-          if (isNews(job)) resolve(job)
-        }
-      },
-      failed: reject,
-    })
+    const seen = (job: JobInfo | undefined) => {
+      last = job
+      if (job === undefined || isNews(job)) resolve(job)
+    }
+    const unfollow = watcher.follow(first.id, { seen, failed: reject })
     if (signal.aborted) enough()
     try {
-      return { seconds, job: await promise }
+      return { seconds, job: (await promise) ?? refuseUnknownJob() }
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', enough)
@@ -163,20 +152,13 @@ export function follow(
     const free = slots.take(clientOf(request))
     if (free === undefined) {
       const detail = 'Too many follow jobs at present. Come back later, or ask without waiting.'
-      return problem({ status: 503, detail, headers: later(retryAfter) })
+      throw new Refusal(503, detail, { headers: retryAfterHeader(retryAfter) })
     }
     const ended = (error?: unknown) => {
       free()
       if (error !== undefined && !isMillpondError(error, 'Closed')) report(error, request)
     }
-    const body = eventStream(job, {
-      watcher,
-      signal: stoppedBy(request.signal, pond.stopping),
-      heartbeat,
-      lifetime,
-      view,
-      ended,
-    })
+    const body = eventStream(job, { watcher, signal: ending(request), heartbeat, lifetime, view, ended })
     const headers = {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
@@ -187,26 +169,26 @@ export function follow(
     return new Response(body, { headers })
   }
 
+  /** Aborted when the client is gone and when the pond begins to close. */
+  function ending({ signal }: Request): AbortSignal {
+    return AbortSignal.any([signal, pond.stopping].filter((one) => one !== undefined))
+  }
+
   async function cancel(request: Request, { id }: JobInfo): Promise<Response> {
     const state = await pond.cancel(id)
-    if (state === undefined) throw notFound()
+    if (state === undefined) refuseUnknownJob()
     if (state === 'cancelled') return answer(request, { id, state })
     const detail = `The job is ${state} already and cannot be cancelled any more.`
-    return problem({ status: 409, detail, members: { id, state } })
+    throw new Refusal(409, detail, { members: { id, state } })
   }
 }
 
-function headOnly({ status, headers }: Response): Response {
-  return new Response(null, { status, headers })
-}
-
-/** A malformed id names no job: the answer is a 404. */
-function unknownName(error: unknown): undefined {
-  if (!isMillpondError(error, 'InvalidName')) throw error
-}
-
-function notFound(): Refusal {
-  return new Refusal({ status: 404, code: 'JobUnknown', detail: 'There is no such job, or it is not kept any more.' })
+/** The job; undefined also for a malformed id, which no job has. */
+export async function findJob(pond: Pick<Millpond, 'job'>, id: string): Promise<JobInfo | undefined> {
+  return pond.job(id).catch((error: unknown) => {
+    if (!isMillpondError(error, 'InvalidName')) throw error
+    return undefined
+  })
 }
 
 function lastSegment(request: Request): string | undefined {

@@ -1,9 +1,9 @@
-/** The request headers that are read here. Each is bounded, and what does not parse is as good as absent unless it says otherwise. */
+/** The request headers that are read here. Each is bounded in length. A header that does not parse counts as absent, unless said otherwise. */
 
-/** Longest header value that is looked at, in UTF-16 units. Servers cap all of them together, at 16 KiB in Node. */
+/** Longest header value that is parsed, in UTF-16 units. Servers bound all of them together; Node at 16 KiB. */
 const MAX_HEADER_LENGTH = 4096
 
-/** Undefined where it is absent or too long to be worth a look. */
+/** Undefined if it is absent or too long. */
 export function header(request: Request, name: string): string | undefined {
   const value = request.headers.get(name)
   return value === null || value.length > MAX_HEADER_LENGTH ? undefined : value
@@ -12,61 +12,74 @@ export function header(request: Request, name: string): string | undefined {
 export interface ContentType {
   /** In lower case, without parameters. */
   media: string
-  /** In lower case; undefined when not given. */
+  /** In lower case; undefined if there is none. */
   charset: string | undefined
 }
 
 const MEDIA = /^\s*([!#$%&'*+\-.^_`|~a-z0-9]+\/[!#$%&'*+\-.^_`|~a-z0-9]+)\s*(?:;|$)/
 
-/** @returns undefined where there is none; null where it is not one */
-export function contentType(request: Request): ContentType | null | undefined {
-  const value = request.headers.get('content-type')
+/** @returns undefined if there is none; null if it is malformed */
+export function contentType(headers: Headers): ContentType | null | undefined {
+  const value = headers.get('content-type')
   if (value === null) return undefined
   const lower = value.length > MAX_HEADER_LENGTH ? '' : value.toLowerCase()
   const media = MEDIA.exec(lower)?.[1]
-  if (media === undefined) return null
-  return { media, charset: /;\s*charset\s*=\s*"?([^\s";]+)/.exec(lower)?.[1] }
+  return media === undefined ? null : { media, charset: /;\s*charset\s*=\s*"?([^\s";]+)/.exec(lower)?.[1] }
 }
 
-export const isMessagePack = (media: string): boolean =>
-  media === 'application/msgpack' || media === 'application/vnd.msgpack' || media === 'application/x-msgpack'
+export const isMessagePack = (media: string): boolean => /^application\/(?:vnd\.|x-)?msgpack$/.test(media)
 
-/** What an answer may be laid down as. */
+/** How an answer is encoded. */
 export type Format = 'json' | 'msgpack'
 
 /**
- * The format that an `Accept` prefers; JSON where it prefers none, for an answer in JSON helps more than a 406.
- * @param accept the header's value; as good as absent if it is too long to be worth a look
+ * The format that an `Accept` prefers. JSON if it prefers none: an answer in JSON helps more than a 406.
+ * @param accept the header's value; it counts as absent if it is too long
  */
 export function preferredFormat(accept: string | null | undefined): Format {
   return preferred(accept, false) === 'msgpack' ? 'msgpack' : 'json'
 }
 
-/** Whether server-sent events are what `Accept` prefers. */
+/** Whether `Accept` prefers server-sent events. */
 export function prefersEvents(request: Request): boolean {
   return preferred(request.headers.get('accept'), true) === 'events'
 }
 
 function preferred(accept: string | null | undefined, events: boolean): Format | 'events' {
   if (accept === null || accept === undefined || accept.length > MAX_HEADER_LENGTH) return 'json'
-  const text = accept.toLowerCase()
-  // Most ask for nothing in particular, and a cache's hit has no time to lose.
-  if (!text.includes('msgpack') && !(events && text.includes('event-stream'))) return 'json'
+  // Most clients ask for nothing in particular, and a hit of the cache should not pay for parsing.
+  if (!/msgpack/i.test(accept) && !(events && /event-stream/i.test(accept))) return 'json'
   let best: Format | 'events' = 'json'
-  let quality = 0
-  for (const range of text.split(',')) {
-    const [media = '', ...parameters] = range.split(';').map((part) => part.trim())
+  let highest = 0
+  for (const { media, quality } of rangesOf(accept)) {
     const format = formatOf(media)
     if (format === undefined || (format === 'events' && !events)) continue
-    const given = parameters.find((parameter) => parameter.startsWith('q='))
-    const q = given === undefined ? 1 : Number(given.slice(2))
-    // Of equals the first named wins, as clients list what they like best first.
-    if (q > quality && q <= 1) {
+    // Of equals the first one wins: clients list first what they like best.
+    if (quality > highest && quality <= 1) {
       best = format
-      quality = q
+      highest = quality
     }
   }
   return best
+}
+
+/** Whether `Accept` allows JSON or MessagePack, or, with `events`, server-sent events. */
+export function isAcceptable(request: Request, events: boolean): boolean {
+  const accept = header(request, 'accept') ?? ''
+  if (accept.trim() === '') return true
+  return rangesOf(accept).some(({ media, quality }) => {
+    const format = media === 'text/*' ? 'events' : formatOf(media)
+    return quality !== 0 && format !== undefined && (format !== 'events' || events)
+  })
+}
+
+function rangesOf(accept: string): { media: string; quality: number }[] {
+  const ranges = accept.toLowerCase().split(',')
+  return ranges.map((range) => {
+    const [media = '', ...parameters] = range.split(';').map((part) => part.trim())
+    const given = parameters.find((parameter) => parameter.startsWith('q='))
+    return { media, quality: given === undefined ? 1 : Number(given.slice(2)) }
+  })
 }
 
 function formatOf(media: string): Format | 'events' | undefined {
@@ -75,7 +88,7 @@ function formatOf(media: string): Format | 'events' | undefined {
   return isMessagePack(media) ? 'msgpack' : undefined
 }
 
-/** `Prefer: wait=SECONDS` (RFC 7240) in seconds; undefined where it is not asked for. */
+/** `Prefer: wait=SECONDS` (RFC 7240) in seconds; undefined if there is none. */
 export function preferredWait(request: Request): number | undefined {
   for (const preference of (header(request, 'prefer') ?? '').split(',')) {
     const seconds = /^\s*wait\s*=\s*(?:(\d{1,9})|"(\d{1,9})")\s*(?:;|$)/i.exec(preference)
@@ -85,7 +98,7 @@ export function preferredWait(request: Request): number | undefined {
   return undefined
 }
 
-/** The same, no longer than `maxWait`, in ms: as it is told to the client, and as it is waited. */
+/** The same, no longer than `maxWait` in ms: `seconds` is told to the client, `ms` is waited. */
 export function boundedWait(request: Request, maxWait: number): { seconds: number; ms: number } | undefined {
   const asked = preferredWait(request)
   if (asked === undefined || maxWait === 0) return undefined
@@ -94,21 +107,8 @@ export function boundedWait(request: Request, maxWait: number): { seconds: numbe
 }
 
 /**
- * `Idempotency-Key`: a string of structured headers (quoted), as its draft has it, or the bare token that most clients send; 1 to 255
- * characters of visible ASCII, in quotes also spaces.
- * @returns undefined where there is none; null where it is not one
- */
-export function idempotencyKey(request: Request): string | null | undefined {
-  const value = request.headers.get('idempotency-key')
-  if (value === null) return undefined
-  const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"$/.exec(value)
-  if (quoted) return (quoted[1] ?? '').replaceAll(/\\(["\\])/g, '$1')
-  return /^[\x21\x23-\x2b\x2d-\x7e]{1,255}$/.test(value) ? value : null
-}
-
-/**
- * `traceparent` (W3C Trace Context). What follows the four parts that are known in a later version is left out.
- * @returns undefined where there is none or it is invalid: the trace then begins anew, as the standard says
+ * `traceparent` (W3C Trace Context), without the parts that a later version may add to the four known ones.
+ * @returns undefined if there is none or it is invalid: then a new trace begins, as the standard says
  */
 export function traceParent(request: Request): string | undefined {
   const value = header(request, 'traceparent')

@@ -1,9 +1,8 @@
-/** A request that is sent twice makes one job: the job's id is derived from the `Idempotency-Key`, and a push of a known id stores nothing. */
+/** A repeated request makes one job: the job's id is derived from the `Idempotency-Key`, and a push of a known id stores nothing. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { decode, encode } from '../values/encoding.ts'
 import { isBoolean, isFunction, type Rules } from '../values/options.ts'
-import { idempotencyKey } from './headers.ts'
 import { Refusal } from './problem.ts'
 
 export interface IdempotencyOptions {
@@ -18,17 +17,23 @@ export interface IdempotencyOptions {
 
 export const IDEMPOTENCY_RULES: Rules<IdempotencyOptions> = { scope: isFunction, compare: isBoolean }
 
-/** The request's key, if it has one. @throws Refusal: the key is malformed */
+/**
+ * The request's `Idempotency-Key`: a quoted string, as its draft has it, or the bare token that most clients send; undefined if there is none.
+ * @throws Refusal: 400, the key is malformed
+ */
 export function keyOf(request: Request): string | undefined {
-  const key = idempotencyKey(request)
-  if (key !== null) return key
+  const value = request.headers.get('idempotency-key')
+  if (value === null || /^[\x21\x23-\x2b\x2d-\x7e]{1,255}$/.test(value)) return value ?? undefined
+  const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"$/.exec(value)?.[1]
+  if (quoted !== undefined) return quoted.replaceAll(/\\(["\\])/g, '$1')
   const detail = 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.'
-  throw new Refusal({ status: 400, code: 'InvalidOption', detail })
+  throw new Refusal(400, detail, { code: 'InvalidOption' })
 }
 
 /**
- * @param shared whether all clients are one tenant: then a key needs no scope
- * @throws Refusal where it is not known whose key it is: anybody could send it and get the job that another one pushed
+ * The owner of the request's key.
+ * @param shared whether all clients are one tenant: then a key needs no owner
+ * @throws Refusal: 400 if the owner is not known. Anybody could send such a key and get the job that another client pushed.
  */
 export async function scopeOf(
   request: Request,
@@ -41,7 +46,7 @@ export async function scopeOf(
   if (shared) return ''
   const detail =
     'An Idempotency-Key is taken only where it is known whose it is: send it with Authorization, or signed in.'
-  throw new Refusal({ status: 400, code: 'InvalidOption', detail })
+  throw new Refusal(400, detail, { code: 'InvalidOption' })
 }
 
 /**
@@ -58,12 +63,9 @@ export function derivedId(queue: string, scope: string, key: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** Whether the data given now would be stored as what is stored; the order of an object's keys does not matter. */
+/** Whether both are stored as the same data; the order of an object's keys does not matter. */
 export function sameData(stored: unknown, given: unknown): boolean {
+  // As it comes out of the store: a Date as text, undefined members left out, bytes of one class.
+  const asStored = (value: unknown) => decode(encode(value, 'data', Number.POSITIVE_INFINITY), 'data')
   return isDeepStrictEqual(asStored(stored), asStored(given))
-}
-
-/** As it comes out of the store: a Date as text, what is undefined left out, bytes of one class. */
-function asStored(value: unknown): unknown {
-  return decode(encode(value, 'data', Number.POSITIVE_INFINITY), 'data')
 }

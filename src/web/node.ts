@@ -1,17 +1,12 @@
-/**
- * `millpond/web/node`: a handler from Request to Response as a listener of node:http, which Express takes as it is.
- * It is small, so it is part of the library instead of a dependency that only some users need.
- */
+/** `millpond/web/node`: a handler from Request to Response as a listener of node:http, also for Express. */
 import '../values/runtime.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duration } from '../values/duration.ts'
-import { checkOptions, type Rules } from '../values/options.ts'
-import { requestOf } from './incoming.ts'
-import { send } from './outgoing.ts'
-import { problem, troubleOf } from './problem.ts'
-import { reporter } from './report.ts'
-import { isDuration, millisecondsOr } from './settings.ts'
-import { inTurn } from './turns.ts'
+import { type Duration, milliseconds } from '../values/duration.ts'
+import { checkOptions, isDuration, type Rules } from '../values/options.ts'
+import { requestOf } from './node-request.ts'
+import { send } from './node-response.ts'
+import { inTurn } from './pipelining.ts'
+import { problem, problemOf, reporter } from './problem.ts'
 
 export { type ClosableServer, type CloseServerOptions, closeServer } from './close-server.ts'
 
@@ -20,7 +15,7 @@ export interface NodeOptions {
   stall?: Duration
 }
 
-const RULES: Rules<NodeOptions> = { stall: isDuration('stall') }
+const RULES: Rules<NodeOptions> = { stall: isDuration() }
 
 /** A listener of node:http. `next`: given by Express; called with errors of the handler. */
 export type NodeListener = (
@@ -41,7 +36,7 @@ export function toNode(
   handler: (request: Request) => Response | Promise<Response>,
   options?: NodeOptions,
 ): NodeListener {
-  const stall = millisecondsOr(checkOptions(options, RULES, 'toNode').stall, '60s')
+  const stall = milliseconds(checkOptions(options, RULES, 'toNode').stall ?? '60s', 'stall')
   const report = reporter(undefined)
 
   return (incoming, outgoing, next) => {
@@ -58,13 +53,13 @@ export function toNode(
         outgoing.destroy()
         return
       }
-      const trouble = troubleOf(error, 1)
-      if (trouble.ours && next !== undefined) {
+      const { problem: document, isReported } = problemOf(error, 1)
+      if (isReported && next !== undefined) {
         next(error)
         return
       }
-      if (trouble.ours) report(error, request)
-      await send(problem(trouble.problem), outgoing, stall).catch(() => outgoing.destroy())
+      if (isReported) report(error, request)
+      await send(problem(document), outgoing, stall).catch(() => outgoing.destroy())
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Paths that every program on the way reads the same. A proxy or router in front may have decided by the text of a path who may go there, so a
- * path that means another one once it is resolved or decoded is refused instead of followed.
+ * Refuses paths that programs on the way could read differently. A proxy or router in front may have allowed a path by its text, so a path
+ * that means another one once it is resolved or decoded is refused.
  */
 import { Refusal } from './problem.ts'
 
@@ -8,19 +8,19 @@ import { Refusal } from './problem.ts'
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not come in
 const CONTROL = /[\u0000-\u0020\u007f]/
-/** Letters, digits and `-._~` need no encoding, so that nobody sends them encoded but to hide them (RFC 3986, section 2.3). */
+/** Letters, digits and `-._~` need no encoding (RFC 3986, section 2.3); clients encode them only to hide them. */
 const ENCODED_UNRESERVED = /%(?:3[0-9]|[46][1-9a-f]|[57][0-9a]|2[de]|5f|7e)/i
 
 /**
- * What a URL made of the request's target would change in it.
+ * Refuses a target that a URL made of it would change.
  * @param target of the request line: the path and the query
  * @throws Refusal: 400, InvalidPath
  */
 export function checkTarget(target: string): void {
   const [path = ''] = target.split('?', 1)
-  // Also `*`, and `http://…`, which names a host that nobody in front may have looked at.
+  // Such as `*`, or `http://…`, whose host no program in front may have checked.
   if (!target.startsWith('/')) throw invalidPath('The target must be a path that begins with a slash, not a whole URL')
-  // A URL is made without them, as if they had not been sent.
+  // A URL drops them.
   if (CONTROL.test(target)) throw invalidPath('The target has a control character')
   if (target.includes('#')) throw invalidPath('The target has a #, which is not sent')
   if (path.includes('\\')) throw invalidPath('The path has a backslash; separate segments by slashes')
@@ -28,7 +28,7 @@ export function checkTarget(target: string): void {
 }
 
 /**
- * The segments of a path, decoded; for those who compare them with names.
+ * The segments of a path, decoded.
  * @param path without the query
  * @throws Refusal: 400, InvalidPath
  */
@@ -44,5 +44,5 @@ export function segmentsOf(path: string): string[] {
 }
 
 function invalidPath(what: string): Refusal {
-  return new Refusal({ status: 400, code: 'InvalidPath', detail: `${what}.` })
+  return new Refusal(400, `${what}.`, { code: 'InvalidPath' })
 }

@@ -1,7 +1,7 @@
 /** Problem documents (RFC 9457), and how an error becomes one. Internal details of the server stay out of them. */
 import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, isMillpondError } from '../values/errors.ts'
-import type { OnError } from './report.ts'
+import { sketch } from '../values/safe-error.ts'
 
 export interface Problem {
   /** The HTTP status. */
@@ -30,7 +30,7 @@ export function problem({ status, detail, code, headers, members }: Problem): Re
     title: TITLES[status] ?? 'Error',
     status,
     detail,
-    ...(code === undefined ? {} : { code }),
+    ...(code !== undefined && { code }),
     ...members,
   }
   const bytes = Buffer.from(JSON.stringify(document))
@@ -43,9 +43,45 @@ export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly problem: Problem
 
-  constructor(problem: Problem) {
-    super(problem.detail)
-    this.problem = problem
+  constructor(status: number, detail: string, more: Omit<Problem, 'status' | 'detail'> = {}) {
+    super(detail)
+    this.problem = { status, detail, ...more }
+  }
+}
+
+/** @throws Refusal: 404, JobUnknown */
+export function refuseUnknownJob(): never {
+  throw new Refusal(404, 'There is no such job, or it is not kept any more.', { code: 'JobUnknown' })
+}
+
+/** A 415. @param supported media types, as `Accept-Post` lists them */
+export function unsupportedType(what: string, supported: string, headers: Record<string, string> = {}): Refusal {
+  const detail = `${what}; send one of ${supported}, in UTF-8 and uncompressed.`
+  return new Refusal(415, detail, { headers: { 'accept-post': supported, ...headers } })
+}
+
+/** Called with errors of the service that the client is not told. `request`: undefined if the error belongs to no request, or none could be parsed. */
+export type OnError = (error: unknown, request: Request | undefined) => void
+
+/** @param onError unset: the first error is a process warning with its class and place; not its message, which may hold a payload */
+export function reporter(onError: OnError | undefined): OnError {
+  let warned = false
+  const warn = (error: unknown) => {
+    const text = `${sketch(error)} (further ones are not shown; give onError to see all)`
+    process.emitWarning(text, { type: 'MillpondWarning' })
+  }
+  return (error, request) => {
+    try {
+      if (onError !== undefined) {
+        onError(error, request)
+        return
+      }
+    } catch (broken) {
+      // A broken hook must neither change the answer nor end the process.
+      warn(broken)
+    }
+    if (!warned) warn(error)
+    warned = true
   }
 }
 
@@ -72,40 +108,38 @@ const PASSING_ERRORS: Partial<Record<ErrorCode, string>> = {
   StoreFull: 'The store has no room left. Nothing was stored; send the request again later.',
   StoreFailed: 'The store could not do it. Send the request again later.',
 }
+const UNREPORTED: readonly string[] = ['QueueFull', 'TooManyQueues', 'Closed']
 
-export interface Trouble {
-  problem: Problem
-  /** Whether `onError` is called with it. */
-  ours: boolean
-}
-
-/** @param retryAfter seconds, for what passes; up to twice as many are told, so that those refused together do not come back together */
-export function troubleOf(error: unknown, retryAfter: number): Trouble {
-  if (error instanceof Refusal) return { problem: error.problem, ours: false }
+/**
+ * What the client is told of an error, and whether it is one of the service, which `onError` is called with.
+ * @param retryAfter seconds, for errors that pass
+ */
+export function problemOf(error: unknown, retryAfter: number): { problem: Problem; isReported: boolean } {
+  if (error instanceof Refusal) return { problem: error.problem, isReported: false }
   if (isMillpondError(error)) {
     const { code, message, issues } = error
     const status = CLIENT_ERRORS[code]
     if (status !== undefined) {
-      const members = issues === undefined ? undefined : { issues: issues.slice(0, MAX_ISSUES) }
-      return { problem: { status, code, detail: message, ...(members ? { members } : {}) }, ours: false }
+      const members = issues === undefined ? {} : { members: { issues: issues.slice(0, MAX_ISSUES) } }
+      return { problem: { status, code, detail: message, ...members }, isReported: false }
     }
     const detail = PASSING_ERRORS[code]
     if (detail !== undefined) {
-      const passing = { status: 503, code, detail, headers: later(retryAfter) }
-      return { problem: passing, ours: code !== 'QueueFull' && code !== 'TooManyQueues' && code !== 'Closed' }
+      const passing = { status: 503, code, detail, headers: retryAfterHeader(retryAfter) }
+      return { problem: passing, isReported: !UNREPORTED.includes(code) }
     }
   }
-  return { problem: { status: 500, detail: 'The service could not handle the request.' }, ours: true }
+  return { problem: { status: 500, detail: 'The service could not handle the request.' }, isReported: true }
 }
 
-/** The answer to an error, which `report` hears of where it is the service's own. @param retryAfter as of `troubleOf` */
-export function problemOf(error: unknown, request: Request, retryAfter: number, report: OnError): Response {
-  const { problem: told, ours } = troubleOf(error, retryAfter)
-  if (ours) report(error, request)
-  return problem(told)
+/** The answer to an error, which `report` is called with if it is one of the service. @param retryAfter as of `problemOf` */
+export function errorAnswer(error: unknown, request: Request, retryAfter: number, report: OnError): Response {
+  const { problem: document, isReported } = problemOf(error, retryAfter)
+  if (isReported) report(error, request)
+  return problem(document)
 }
 
-/** `Retry-After`, spread over one to two times the seconds. */
-export function later(seconds: number): { 'retry-after': string } {
+/** `Retry-After`, spread over one to two times the seconds, so that clients refused together do not come back together. */
+export function retryAfterHeader(seconds: number): { 'retry-after': string } {
   return { 'retry-after': String(Math.max(1, Math.ceil(seconds * (1 + Math.random())))) }
 }

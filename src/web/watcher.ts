@@ -1,40 +1,41 @@
 /**
- * Watches jobs for those who follow them, one watch per job however many do.
+ * Watches jobs for their followers, with one watch per job however many follow it.
  *
- * That a job is final comes from `pond.result`, which is woken by the store's bells, from any process. What happens on the way is seen at
- * once when this process works on the job (the pond's events), and otherwise by a look every half second: progress made elsewhere
- * rings no bell. All looks of a round are asked for in the same turn, so that stores can carry them in one trip.
+ * A look is a read of the job. It happens:
+ *   - when the job is final: `pond.result` learns it from the store's notifications, from any process;
+ *   - at each event of the pond about the job: this process works on it;
+ *   - every LOOK_INTERVAL: for progress made in another process there is no notification. All looks of a round are asked for in one turn,
+ *     so that a store can read them in one call.
  *
- * A look that finds nothing new is told only to those who have come since the last one: were everybody told, each who comes to a job that
- * thousands follow would cost as much as all who are there.
+ * A look that finds no change is passed only to followers that came since the last one. Otherwise each new follower of a job with
+ * thousands would cost as much as all of them.
  */
-
 import type { Millpond } from '../pond/millpond.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { JobInfo } from '../values/job.ts'
 import { jsonText } from './answer.ts'
-import { isFinal, jobView } from './view.ts'
+import { isFinal, jobView } from './job-view.ts'
 
 /** Milliseconds between two rounds, from the end of one to the next. */
 const LOOK_INTERVAL = 500
 const EVENTS = ['started', 'failed', 'completed', 'dead', 'cancelled', 'lost'] as const
 
 export interface Follower {
-  /** Called with the job as the first look finds it, and whenever a later one finds it changed; undefined: the store knows it no longer. */
+  /** Called with the job at the first look, and at each look that finds it changed; undefined: the store does not know it any more. */
   seen(job: JobInfo | undefined): void
-  /** The watch is over: the store or the pond failed for good. */
+  /** The store or the pond failed for good; there are no further calls. */
   failed(error: unknown): void
 }
 
 interface Watch {
   followers: Set<Follower>
-  /** Of the followers, those who have not been told anything yet. */
+  /** The followers that were not called yet. */
   newcomers: Set<Follower>
-  /** What the others were told last, as text; undefined: nothing, or something that no text shows. */
-  told: string | undefined
+  /** The job at the last call, as text; undefined: there was none, or it has no text. */
+  shown: string | undefined
   result: AbortController
   looking: Promise<void> | undefined
-  /** Something happened during a look, which may have come too early to see it. */
+  /** Something happened during a look, which may have been too early to see it. */
   again: boolean
 }
 
@@ -53,14 +54,14 @@ export class Watcher {
     let watch = this.#watches.get(id)
     if (watch === undefined) {
       const result = new AbortController()
-      watch = { followers: new Set(), newcomers: new Set(), told: undefined, result, looking: undefined, again: false }
+      watch = { followers: new Set(), newcomers: new Set(), shown: undefined, result, looking: undefined, again: false }
       this.#watches.set(id, watch)
       this.#awaitResult(id, watch)
       if (this.#watches.size === 1) this.#begin()
     }
     watch.followers.add(follower)
     watch.newcomers.add(follower)
-    // The job may have changed since whoever asks looked at it.
+    // The job may have changed since the caller read it.
     void this.#look(id, watch)
     return () => this.#leave(id, watch, follower)
   }
@@ -101,7 +102,7 @@ export class Watcher {
 
   #awaitResult(id: string, watch: Watch): void {
     const over = () => {
-      // What it came to is told by the look, whether it was a result or an error.
+      // The look shows how it ended, with a result or an error.
       if (this.#watches.get(id) === watch) void this.#look(id, watch)
     }
     this.#pond.result(id, { signal: watch.result.signal }).then(over, over)
@@ -124,10 +125,10 @@ export class Watcher {
       watch.again = false
       try {
         const job = await this.#pond.job(id)
-        tell(watch, job)
+        pass(watch, job)
         if (job === undefined || isFinal(job)) return
       } catch (error) {
-        // A store that is only away for now is asked again in the next round.
+        // A store that fails only for now is asked again in the next round.
         if (isMillpondError(error) && error.retryable) return
         for (const follower of watch.followers) follower.failed(error)
         return
@@ -136,16 +137,17 @@ export class Watcher {
   }
 }
 
-function tell(watch: Watch, job: JobInfo | undefined): void {
+/** Calls the followers that a look concerns. */
+function pass(watch: Watch, job: JobInfo | undefined): void {
   const text = textOf(job)
-  const changed = text === undefined || text !== watch.told
+  const changed = text === undefined || text !== watch.shown
   const concerned = changed ? watch.followers : watch.newcomers
-  watch.told = text
+  watch.shown = text
   watch.newcomers = new Set()
   for (const follower of concerned) follower.seen(job)
 }
 
-/** All that those who follow a job can see of it; undefined where it cannot be shown, which is theirs to find out. */
+/** All that followers see of the job; undefined if it cannot be shown, which is for the follower to find out. */
 function textOf(job: JobInfo | undefined): string | undefined {
   try {
     return jsonText(job === undefined ? null : jobView(job))

@@ -1,10 +1,10 @@
 /** Jobs that another program wrote wrongly: each is told of with what can be read of it, and hides no other. */
 import assert from 'node:assert/strict'
-import type { Millpond } from '../../src/pond/millpond.ts'
+import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
-import { openPond } from '../../src/serve/open.ts'
 import { Service } from '../../src/serve/service.ts'
 import type { Encoded, NewJob, Store } from '../../src/store.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { newId } from '../../src/values/ids.ts'
 import { answered } from '../serve/client.ts'
 import { onEachStore, type Place, refused } from './suite.ts'
@@ -25,7 +25,8 @@ function job(data: Encoded): NewJob {
 }
 
 async function withPond(place: Place, check: (pond: Millpond, store: Store) => Promise<void>): Promise<void> {
-  const { pond, store } = await openPond(place.url)
+  const store = await openStore(place.url, {})
+  const pond = new Millpond(store, LIMITS.maxPayload)
   try {
     await check(pond, store)
   } finally {

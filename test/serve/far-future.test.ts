@@ -1,18 +1,20 @@
 /** Jobs that are due after the year 9999, which RFC 3339 has no text for. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Millpond } from '../../src/pond/millpond.ts'
 import * as schemas from '../../src/serve/api-schemas.ts'
+import { check } from '../../src/serve/json-schema.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
-import { openPond } from '../../src/serve/open.ts'
-import { check } from '../../src/serve/schema.ts'
 import { Service } from '../../src/serve/service.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { answered, isProblem, serveTest } from './client.ts'
 
 const LAST = '9999-12-31T23:59:59.999Z'
 
 test('a process of the library pushes such a job: its times are told as the schema says', async () => {
   const onError = assert.ifError
-  const { store, pond } = await openPond('memory:')
+  const store = await openStore('memory:', {})
+  const pond = new Millpond(store, LIMITS.maxPayload)
   const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
   try {
     const { id } = await pond.queue('q').push(1, { runAt: 8.64e15 })

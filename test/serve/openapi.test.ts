@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { check, type Schema } from '../../src/serve/schema.ts'
+import { check, type Schema } from '../../src/serve/json-schema.ts'
 import { type Answered, answered, type Client, serveTest } from './client.ts'
 
 interface Operation {

@@ -1,10 +1,11 @@
 /** Claims that hold a job whose payload cannot be read: it fails, and the others are handed out, also when the store cannot be told. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
-import { openPond } from '../../src/serve/open.ts'
 import { Service } from '../../src/serve/service.ts'
 import type { NewJob, Store } from '../../src/store.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { newId } from '../../src/values/ids.ts'
 import { answered } from './client.ts'
 
@@ -17,7 +18,8 @@ function job(body: string): NewJob {
 async function claimed(change: (store: Store) => void): Promise<[unknown[], string | undefined]> {
   const errors: unknown[] = []
   const onError = (error: unknown) => errors.push(error)
-  const { store, pond } = await openPond('memory:')
+  const store = await openStore('memory:', {})
+  const pond = new Millpond(store, LIMITS.maxPayload)
   change(store)
   const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
   try {

@@ -7,7 +7,7 @@ import fastify from 'fastify'
 import { toFastify } from '../../src/web/fastify.ts'
 import { follow } from '../../src/web/index.ts'
 import { toNode } from '../../src/web/node.ts'
-import { MAX_OUTSTANDING } from '../../src/web/turns.ts'
+import { MAX_OUTSTANDING } from '../../src/web/pipelining.ts'
 import { until } from '../api/suite.ts'
 import { exchange, type WebHandler, webTest } from './serving.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Packr } from 'msgpackr'
 import { Millpond, MillpondError } from '../../src/index.ts'
-import { Expected, expectedWait } from '../../src/web/expected.ts'
+import { ExpectedStarts, expectedWait } from '../../src/web/expected-start.ts'
 import { follow } from '../../src/web/index.ts'
 import { gate, inState, until } from '../api/suite.ts'
 import { coded } from '../unit/suite.ts'
@@ -395,14 +395,14 @@ webTest('figures are kept of no more than a thousand queues', async ({ pond }) =
   const job = await pond.job(id)
   assert.ok(job)
   const asks: string[] = []
-  const expected = new Expected({
+  const expected = new ExpectedStarts({
     queue: (name: string) => {
       asks.push(name)
       return pond.queue(name)
     },
   })
   const names = Array.from({ length: 1001 }, (_, index) => `q${index}`)
-  for (const queue of [...names, 'q1000', 'q0']) await expected.start({ ...job, queue })
+  for (const queue of [...names, 'q1000', 'q0']) await expected.of({ ...job, queue })
   assert.deepEqual(asks, [...names, 'q0'])
 })
 

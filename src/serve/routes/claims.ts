@@ -1,44 +1,37 @@
 /** The worker's side: claim, complete, fail, release, extend. */
 
-import type { Claimed, Encoded, Failure, JobError } from '../../store.ts'
-import { encode } from '../../values/encoding.ts'
+import type { Claimed, ClaimedJob, Encoded, Failure, JobError } from '../../store.ts'
+import { timeText } from '../../values/duration.ts'
+import { decode, encode } from '../../values/encoding.ts'
 import { isMillpondError } from '../../values/errors.ts'
 import { HistogramRecorder } from '../../values/histogram.ts'
-import { checkId } from '../../values/ids.ts'
+import { isId } from '../../values/ids.ts'
 import { jobError } from '../../values/job.ts'
 import { checkQueueName } from '../../values/names.ts'
-import { defined } from '../../values/options.ts'
 import { answer } from '../../web/answer.ts'
-import { clientOf } from '../../web/client.ts'
 import { preferredWait } from '../../web/headers.ts'
-import { onUnsent } from '../../web/incoming.ts'
-import { Slots } from '../../web/settings.ts'
+import { onUnsent } from '../../web/node-request.ts'
+import { Refusal, refuseUnknownJob } from '../../web/problem.ts'
+import { clientOf, Slots } from '../../web/slots.ts'
 import * as schemas from '../api-schemas.ts'
-import { conflict, unknownJob } from '../refuse.ts'
+import type { Fitting, Schema } from '../json-schema.ts'
 import { type Answer, type Route, route } from '../route.ts'
-import type { Fitting, Schema } from '../schema.ts'
-import { claimView } from '../views.ts'
-import { type Parts, PREFER, REQUESTED_WITH } from './parts.ts'
+import type { RouteContext } from './context.ts'
 
 type ReportedFailure = Omit<Fitting<typeof schemas.failure>, 'fence'>
 
-export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts): Route[] {
+export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteContext): Route[] {
   const { maxPayload, maxWait } = limits
   const waiting = new Slots(limits.maxWaiting, limits.maxWaitingPerClient)
 
   return [
-    route({
-      method: 'POST',
-      path: '/v1/queues/{queue}/claims',
-      id: 'claimJobs',
-      tag: 'claims',
-      summary: 'Claim jobs to work on',
+    route('POST /v1/queues/{queue}/claims', 'claimJobs', 'Claim jobs to work on', {
       description:
         'Each job comes with a `fence`, which every later word on the claim states. Complete, fail, release or extend it before `leaseUntil`, or another worker gets it. With `Prefer: wait` the answer comes when there is a job.',
-      headers: { prefer: PREFER, 'x-requested-with': REQUESTED_WITH },
-      body: { schema: schemas.claimRequest, required: false },
+      headers: { prefer: schemas.PREFER, 'x-requested-with': schemas.REQUESTED_WITH },
+      body: schemas.claimRequest,
+      bodyOptional: true,
       answers: { 200: { description: 'The jobs, none if there is nothing to do.', schema: schemas.claims } },
-      problems: [503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         const asked = preferredWait(request)
@@ -51,7 +44,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
           const jobs = await readable(queue, claimed)
           const applied = wait === 0 ? {} : { headers: { 'preference-applied': `wait=${Math.ceil(wait / 1000)}` } }
           const response = answer(request, { jobs }, applied)
-          // So far an abort says that nobody waits for the answer. From now on it may come of an answer that was sent.
+          // Until here an abort means that the client has left. From here on the signal may be aborted although the answer was sent.
           if (request.signal.aborted) await claims.giveBack(queue, claimed.jobs)
           else onUnsent(request, () => void claims.giveBack(queue, claimed.jobs))
           return response
@@ -91,57 +84,49 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
         'The claim holds from now for `lease`, never shorter than before. A 409 says that it is over, with `JobCancelled` if that is why.',
       body: schemas.extension,
       answer: { description: 'The claim holds.', schema: schemas.extendedClaim },
-      handle: async (queue, id, { fence, lease = null, progress: told }) => {
-        const progress = told === undefined ? null : encode(told, 'progress', maxPayload)
+      handle: async (queue, id, { fence, lease = null, progress: given }) => {
+        const progress = given === undefined ? null : encode(given, 'progress', maxPayload)
         const [outcome] = await store.extend(queue, lease, [{ id, fence, progress }])
-        if (outcome === 'cancelled')
-          throw conflict('JobCancelled', 'The job was cancelled. Stop working on it.', { id })
-        return outcome === 'ok' ? { id } : undefined
+        if (outcome !== 'cancelled') return outcome === 'ok' ? { id } : undefined
+        throw new Refusal(409, 'The job was cancelled. Stop working on it.', { code: 'JobCancelled', members: { id } })
       },
     }),
-    route({
-      method: 'POST',
-      path: '/v1/queues/{queue}/settle',
-      id: 'settleJobs',
-      tag: 'claims',
-      summary: 'Complete, fail and release many jobs',
+    route('POST /v1/queues/{queue}/settle', 'settleJobs', 'Complete, fail and release many jobs', {
       description: 'One outcome for each, in order; one that is stale does not spoil the others.',
-      body: { schema: schemas.settlement, required: true },
+      body: schemas.settlement,
       answers: { 200: { description: 'What became of each.', schema: schemas.settlementOutcome } },
-      problems: [503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
-        const completions = (body.complete ?? []).map(({ id, fence, result }, index) => {
-          return { id: id.toLowerCase(), fence, result: encodedResult(result, `result of complete.${index}`) }
+        const holdOf = ({ id, fence }: { id: string; fence: number }) => ({ id: id.toLowerCase(), fence })
+        const completions = (body.complete ?? []).map((each, index) => {
+          return { ...holdOf(each), result: encodedResult(each.result, `result of complete.${index}`) }
         })
-        const failures = (body.fail ?? []).map((each) => {
-          return { id: each.id.toLowerCase(), fence: each.fence, ...failureOf(each) }
-        })
-        const releases = (body.release ?? []).map(({ id, fence }) => ({ id: id.toLowerCase(), fence }))
+        const failures = (body.fail ?? []).map((each) => ({ ...holdOf(each), ...failureOf(each) }))
+        const releases = (body.release ?? []).map(holdOf)
         // In one turn, so that stores can do all in one commit.
-        const [completed, failed, released] = await Promise.all([
+        const [complete, failed, release] = await Promise.all([
           completions.length === 0 ? [] : store.complete(queue, completions),
           failures.length === 0 ? [] : fail(queue, failures),
           releases.length === 0 ? [] : store.release(queue, releases),
         ])
-        return answer(request, { complete: completed, fail: failed, release: released })
+        return answer(request, { complete, fail: failed, release })
       },
     }),
   ]
 
-  /** Null and nothing are the same: no result. @throws PayloadTooLarge, PayloadNotEncodable */
+  /** Null and undefined are no result. @throws PayloadTooLarge, PayloadNotEncodable */
   function encodedResult(value: unknown, what: string): Encoded | null {
     return value === undefined || value === null ? null : encode(value, what, maxPayload)
   }
 
-  /** The next attempts are swept in time; of those by the queue's policy the next sweep learns by itself. */
+  /** Sweeps when the next attempts are due. For delays by the queue's policy, the next regular sweep is soon enough. */
   async function fail(queue: string, failures: readonly Failure[]) {
     const outcomes = await store.fail(queue, failures)
     for (const { delay } of failures) if (typeof delay === 'number') sweeper.due(delay)
     return outcomes
   }
 
-  /** The waits; how long jobs ran is known only to those who ran them. Nobody's answer hangs on it. */
+  /** Records the waits; only the worker knows how long a job ran. No answer depends on it. */
   function record(queue: string, { now, jobs }: Claimed): void {
     if (jobs.length === 0) return
     const recorder = new HistogramRecorder(queue)
@@ -149,16 +134,16 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
     store.record(recorder.take()).catch((error: unknown) => onError(error, undefined))
   }
 
-  /** Jobs whose payload nobody can read fail as they would in a worker of ours; the others are handed out. Never rejects for the store. */
-  async function readable(queue: string, { now, jobs, lease }: Claimed): Promise<Record<string, unknown>[]> {
-    const views: Record<string, unknown>[] = []
+  /** Views of the jobs. Those whose payload cannot be decoded fail, as they would in a worker of ours. An error of the store is ignored. */
+  async function readable(queue: string, { now, jobs, lease }: Claimed): Promise<object[]> {
+    const views: object[] = []
     for (const claimed of jobs) {
       try {
         views.push(claimView(queue, claimed, now, lease))
       } catch (error) {
         if (!isMillpondError(error, 'PayloadNotDecodable')) throw error
         const { id, fence } = claimed
-        // If the store does not hear of it the lease runs out. The others are claimed, whatever becomes of this one.
+        // If this fails, the lease expires. The other jobs are claimed in any case.
         await store.fail(queue, [{ id, fence, error: jobError(error), delay: 'backoff' }]).catch(() => {})
       }
     }
@@ -166,59 +151,64 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: Parts):
   }
 }
 
-interface ClaimRoute<Body> {
-  description?: string
-  body: Schema<Body>
-  answer: Answer
-  /** Resolves to the answer; undefined: the claim is over. */
-  handle(queue: string, id: string, body: Body): Promise<Record<string, unknown> | undefined>
+/** @param now the store's time of the claim @throws PayloadNotDecodable */
+function claimView(queue: string, claimed: ClaimedJob, now: number, lease: number): object {
+  const { id, fence, attempt, attempts, priority, key, group, timeout, trace } = claimed
+  const given = Object.entries({ key, group, timeout, trace }).filter(([, value]) => value !== null)
+  return {
+    ...{ id, queue, fence, attempt, attempts, priority },
+    data: decode(claimed.data, `data of job ${id}`),
+    pushedAt: timeText(new Date(claimed.pushedAt)),
+    dueAt: timeText(new Date(claimed.dueAt)),
+    leaseUntil: timeText(new Date(now + lease)),
+    ...Object.fromEntries(given),
+  }
 }
 
-/** A route for one claim, named by its job's path and the fence in the body. */
-function claimRoute<Body>(verb: string, operation: string, summary: string, given: ClaimRoute<Body>): Route {
-  return route({
-    method: 'POST',
-    path: `/v1/queues/{queue}/jobs/{id}/${verb}`,
-    id: operation,
-    tag: 'claims',
-    summary,
-    ...defined({ description: given.description }),
-    body: { schema: given.body, required: true },
-    answers: { 200: given.answer },
+/** A route for one claim, which the path names by its job and the body by its fence. */
+function claimRoute<Body>(
+  verb: string,
+  operation: string,
+  summary: string,
+  {
+    body,
+    answer: answered,
+    handle,
+    ...details
+  }: {
+    description?: string
+    body: Schema<Body>
+    answer: Answer
+    /** Resolves to the answer; undefined: the claim is over. */
+    handle(queue: string, id: string, body: Body): Promise<object | undefined>
+  },
+): Route {
+  return route(`POST /v1/queues/{queue}/jobs/{id}/${verb}`, operation, summary, {
+    ...details,
+    body,
+    answers: { 200: answered },
     problems: [404, 409, 503],
     handle: async ({ request, params, body }) => {
-      const { queue, id } = claimOf(params)
-      const told = await given.handle(queue, id, body)
-      if (told === undefined) throw stale(id)
-      return answer(request, told)
+      const queue = checkQueueName(params.queue)
+      if (!isId(params.id)) refuseUnknownJob()
+      const id = params.id.toLowerCase()
+      const done = await handle(queue, id, body)
+      if (done !== undefined) return answer(request, done)
+      const detail =
+        'The claim is over: its lease ran out, or the job was finished, cancelled or claimed by another. Nothing was changed.'
+      throw new Refusal(409, detail, { code: 'StaleAttempt', members: { id } })
     },
   })
 }
 
-/** As the store takes it. Where no delay is told it is for the queue's policy. */
+/** The failure as the store takes it. Without `retry` the delay is by the queue's policy. */
 function failureOf({ error = {}, retry }: ReportedFailure): { error: JobError; delay: Failure['delay'] } {
   const gaveUp = retry === false
   const reported = new Error(error.message ?? (gaveUp ? 'the worker gave up' : 'the worker failed'))
   reported.name = error.name ?? 'Error'
-  // Ours would tell of this process.
+  // Its own stack would be of this process.
   if (error.stack === undefined) delete reported.stack
   else reported.stack = error.stack
   const delay = gaveUp ? null : (retry ?? 'backoff')
   return { error: { ...jobError(reported), code: gaveUp ? 'GaveUp' : 'HandlerFailed' }, delay }
-}
-
-/** @throws InvalidName for a queue, Refusal for an id that is none: nothing has it */
-function claimOf(params: Readonly<Record<string, string>>): { queue: string; id: string } {
-  const queue = checkQueueName(params.queue)
-  try {
-    return { queue, id: checkId(params.id) }
-  } catch {
-    throw unknownJob()
-  }
-}
-
-function stale(id: string): Error {
-  const detail =
-    'The claim is over: its lease ran out, or the job was finished, cancelled or claimed by another. Nothing was changed.'
-  return conflict('StaleAttempt', detail, { id })
 }

@@ -6,51 +6,33 @@ import { newId } from '../../values/ids.ts'
 import { defined } from '../../values/options.ts'
 import { accept } from '../../web/accept.ts'
 import { answer } from '../../web/answer.ts'
-import { clientOf, copyClient } from '../../web/client.ts'
-import { follow } from '../../web/follow.ts'
+import { findJob, follow } from '../../web/follow.ts'
 import { preferredWait, prefersEvents, traceParent } from '../../web/headers.ts'
 import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
-import { problem, troubleOf } from '../../web/problem.ts'
-import { Slots } from '../../web/settings.ts'
+import { problem, problemOf, Refusal, refuseUnknownJob } from '../../web/problem.ts'
+import { clientOf, Slots, setClient } from '../../web/slots.ts'
 import * as schemas from '../api-schemas.ts'
-import { conflict, unknownJob } from '../refuse.ts'
+import { type Fitting, timeOf } from '../json-schema.ts'
 import { type Route, route } from '../route.ts'
-import { type Fitting, string, timeOf } from '../schema.ts'
-import { type Parts, PREFER, REQUESTED_WITH } from './parts.ts'
+import type { RouteContext } from './context.ts'
 
 type NewJobBody = Fitting<typeof schemas.newJob>
 
-const IDEMPOTENCY_KEY = string({
-  description:
-    'Makes the request, sent again, the same job. 1 to 255 visible ASCII characters. Where a job has an id of its own, that counts instead.',
-  pattern: '^[!#-+\\-.-~]{1,255}$',
-})
-const TRACE = string({ description: 'W3C trace context; kept with the job if it is valid.' })
-const KNOWN_ETAG = string({ description: 'The ETag of what is known already.' })
+const PUSH_HEADERS = { 'idempotency-key': schemas.IDEMPOTENCY_KEY, traceparent: schemas.TRACE }
 
-export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, stopping }: Parts): Route[] {
+export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, stopping }: RouteContext): Route[] {
   const { maxWait, maxWaiting, maxWaitingPerClient } = limits
   const retryAfter = Math.max(1, limits.retryAfter)
   const waiting = new Slots(maxWaiting, maxWaitingPerClient)
-  const following = follow(pond, {
-    maxWait,
-    maxFollowers: maxWaiting,
-    maxFollowersPerClient: maxWaitingPerClient,
-    retryAfter,
-    onError,
-  })
+  const followers = { maxFollowers: maxWaiting, maxFollowersPerClient: maxWaitingPerClient }
+  const following = follow(pond, { maxWait, ...followers, retryAfter, onError })
 
   return [
-    route({
-      method: 'POST',
-      path: '/v1/queues/{queue}/jobs',
-      id: 'pushJob',
-      tag: 'jobs',
-      summary: 'Push a job',
+    route('POST /v1/queues/{queue}/jobs', 'pushJob', 'Push a job', {
       description:
         'The store has the job when the answer comes. With `Prefer: wait` the answer is 200 with the whole job if it is final in time, else 202.',
-      headers: { prefer: PREFER, 'idempotency-key': IDEMPOTENCY_KEY, traceparent: TRACE },
-      body: { schema: schemas.newJob, required: true },
+      headers: { prefer: schemas.PREFER, ...PUSH_HEADERS },
+      body: schemas.newJob,
       answers: {
         200: { description: 'The job is final.', schema: schemas.job },
         202: {
@@ -59,12 +41,11 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
           headers: { location: 'Where it can be followed.' },
         },
       },
-      problems: [503],
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
         const queue = pond.queue(params.queue ?? '')
         await queueLimit.admit(queue.name)
-        // Where too many wait already, the answer comes at once.
+        // If too many wait already, the answer comes at once.
         const slot = preferredWait(request) === undefined ? undefined : waiting.take(clientOf(request))
         const pushing = accept(queue, {
           data: () => body.data,
@@ -77,81 +58,62 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
         })
         hint(body)
         try {
-          return await pushing(slot === undefined ? bodiless(request) : stoppedBy(request, stopping))
+          return await pushing(withoutBody(request, slot === undefined ? undefined : stopping))
         } finally {
           slot?.()
         }
       },
     }),
-    route({
-      method: 'POST',
-      path: '/v1/queues/{queue}/batches',
-      id: 'pushJobs',
-      tag: 'jobs',
-      summary: 'Push many jobs, in order',
+    route('POST /v1/queues/{queue}/batches', 'pushJobs', 'Push many jobs, in order', {
       description:
         'All are checked before any is stored. If the queue is full or the store fails midway, the problem tells with `pushed` how many, counted from the first, the store has, and with `ids` under which all are to be sent again.',
-      headers: { 'idempotency-key': IDEMPOTENCY_KEY, traceparent: TRACE },
-      body: { schema: schemas.newJobs, required: true },
+      headers: PUSH_HEADERS,
+      body: schemas.newJobs,
       answers: { 202: { description: 'The store has all jobs.', schema: schemas.pushedMany } },
-      problems: [503],
       handle: async ({ request, params, body }) => pushMany(request, params.queue ?? '', body.jobs),
     }),
-    route({
-      method: 'GET',
-      path: '/v1/jobs/{id}',
-      id: 'followJob',
-      tag: 'jobs',
-      summary: 'Tell of a job',
+    route('GET /v1/jobs/{id}', 'followJob', 'Tell of a job', {
       description:
         'At once; when it changes (`Prefer: wait`: its state, or with `If-None-Match` anything); or as server-sent events `state`, `progress`, `done` and `gone`.',
-      headers: { prefer: PREFER, 'if-none-match': KNOWN_ETAG },
+      headers: { prefer: schemas.PREFER, 'if-none-match': schemas.KNOWN_ETAG },
       answers: {
         200: { description: 'The job.', schema: schemas.job, events: true, headers: { etag: 'Changes with the job.' } },
         204: { description: 'To `Last-Event-ID: last`: there will be no more events.' },
         304: { description: 'It is what If-None-Match names.' },
       },
       problems: [404, 503],
-      handle: ({ request }) => following(asksToWait(request) ? stoppedBy(request, stopping) : request),
+      handle: ({ request }) => {
+        const waits = preferredWait(request) !== undefined || prefersEvents(request)
+        return following(waits ? withoutBody(request, stopping) : request)
+      },
     }),
-    route({
-      method: 'DELETE',
-      path: '/v1/jobs/{id}',
-      id: 'cancelJob',
-      tag: 'jobs',
-      summary: 'Cancel a job',
+    route('DELETE /v1/jobs/{id}', 'cancelJob', 'Cancel a job', {
       description: 'Also a running one: its worker is told when it next speaks of its claim.',
       answers: { 200: { description: 'It is cancelled.', schema: schemas.cancelled } },
       problems: [404, 409, 503],
       handle: ({ request }) => following(request),
     }),
-    route({
-      method: 'POST',
-      path: '/v1/jobs/{id}/requeue',
-      id: 'requeueJob',
-      tag: 'jobs',
-      summary: 'Send a dead or cancelled job back to waiting',
+    route('POST /v1/jobs/{id}/requeue', 'requeueJob', 'Send a dead or cancelled job back to waiting', {
       description: 'With all its attempts.',
-      headers: { 'x-requested-with': REQUESTED_WITH },
-      body: { schema: schemas.nothing, required: false },
+      headers: { 'x-requested-with': schemas.REQUESTED_WITH },
+      body: schemas.nothing,
+      bodyOptional: true,
       answers: { 200: { description: 'It waits.', schema: schemas.requeuedJob } },
       problems: [404, 409, 503],
       handle: async ({ request, params }) => {
-        const job = await pond.job(params.id ?? '').catch((error: unknown) => {
-          if (!isMillpondError(error, 'InvalidName')) throw error
-        })
-        if (job === undefined) throw unknownJob()
-        const { id, state } = job
+        const job = await findJob(pond, params.id ?? '')
+        const { id, state } = job ?? refuseUnknownJob()
         if ((await store.admin.requeue({ ids: [id] })) === 0) {
           const reason = state === 'dead' || state === 'cancelled' ? 'a live job has its key' : `it is ${state}`
-          throw conflict('InvalidOption', `The job stays as it is: ${reason}.`, { id, state })
+          const detail = `The job stays as it is: ${reason}.`
+          throw new Refusal(409, detail, { code: 'InvalidOption', members: { id, state } })
         }
         return answer(request, { id, state: 'waiting' })
       },
     }),
   ]
 
-  /** Due jobs become waiting on time. */
+  /** Makes the sweeper sweep when the job is due. */
   function hint({ delay, runAt }: NewJobBody): void {
     if (delay !== undefined) sweeper.due(delay)
     else if (runAt !== undefined) sweeper.due(Math.max(0, (msOf(runAt) ?? 0) - Date.now()))
@@ -167,30 +129,30 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       return id ?? (key === undefined ? newId() : derivedId(name, scope, JSON.stringify([key, index])))
     })
     for (const job of jobs) hint(job)
+    const data = jobs.map((job) => job.data)
+    const each = (_: unknown, index: number) => ({
+      ...pushOptions(jobs[index]),
+      ...defined({ trace, id: ids[index] }),
+    })
     try {
-      const pushed = await queue.pushMany(
-        jobs.map(({ data }) => data),
-        {
-          each: (_, index) => ({ ...pushOptions(jobs[index]), ...defined({ trace, id: ids[index] }) }),
-        },
-      )
-      return answer(request, { jobs: pushed }, { status: 202 })
+      return answer(request, { jobs: await queue.pushMany(data, { each }) }, { status: 202 })
     } catch (error) {
       if (!isMillpondError(error) || error.pushed === undefined) throw error
       return partial(error, error.pushed, ids, request)
     }
   }
 
-  /** Some of them may be stored, which the client has to know. */
+  /** The problem of a batch of which the store may have some jobs. */
   function partial(error: unknown, pushed: number, ids: readonly string[], request: Request): Response {
-    const { problem: told, ours } = troubleOf(error, limits.retryAfter / 1000)
-    if (ours) onError(error, request)
+    const { problem: document, isReported } = problemOf(error, limits.retryAfter / 1000)
+    if (isReported) onError(error, request)
     const some = `The store has the first ${pushed} of ${ids.length} jobs. Send all again later, each with its id of \`ids\`.`
-    return problem({ ...told, detail: pushed === 0 ? told.detail : some, members: { ...told.members, pushed, ids } })
+    const detail = pushed === 0 ? document.detail : some
+    return problem({ ...document, detail, members: { ...document.members, pushed, ids } })
   }
 }
 
-/** Of the envelope, as the queue takes them. */
+/** The options of a push, from the body of its request. */
 function pushOptions(job: NewJobBody | undefined): PushOptions {
   if (job === undefined) return {}
   const { data: _data, runAt, ...options } = job
@@ -202,20 +164,14 @@ function msOf(runAt: number | string): number | undefined {
   return typeof runAt === 'number' ? runAt : timeOf(runAt)
 }
 
-/** The body has been read; what is handed on must not look as if it could be read again. */
-function bodiless({ url, method, headers, signal }: Request): Request {
-  return new Request(url, { method, headers, signal })
-}
-
-/** Whether the request asks to wait, or for a stream. */
-function asksToWait(request: Request): boolean {
-  return preferredWait(request) !== undefined || prefersEvents(request)
-}
-
-/** The same request, without its body, whose signal is also aborted by the other one: an answer that waits then comes at once. */
-function stoppedBy(request: Request, stopping: AbortSignal): Request {
+/**
+ * The same request without its body, which has been read.
+ * @param stopping also aborts it, so that an answer that waits comes at once
+ */
+function withoutBody(request: Request, stopping?: AbortSignal): Request {
   const { url, method, headers } = request
-  const made = new Request(url, { method, headers, signal: AbortSignal.any([request.signal, stopping]) })
-  copyClient(request, made)
+  const signal = stopping === undefined ? request.signal : AbortSignal.any([request.signal, stopping])
+  const made = new Request(url, { method, headers, signal })
+  setClient(made, clientOf(request))
   return made
 }

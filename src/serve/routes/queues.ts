@@ -1,69 +1,47 @@
-/** Queues as those who run them see them. */
+/** Queues as operators see them. */
 
+import type { QueueReport } from '../../pond/stats.ts'
 import { JOB_STATES, setsNothing } from '../../store.ts'
 import type { JobInfo } from '../../values/job.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
-import { answer } from '../../web/answer.ts'
+import { answer, jsonText } from '../../web/answer.ts'
+import { jobView } from '../../web/job-view.ts'
 import * as schemas from '../api-schemas.ts'
+import { integer, oneOf, type Query } from '../json-schema.ts'
 import { type Route, route } from '../route.ts'
-import { integer, oneOf, type Query } from '../schema.ts'
-import { listView, reportView } from '../views.ts'
-import { type Parts, REQUESTED_WITH } from './parts.ts'
+import type { RouteContext } from './context.ts'
 
-const MINUTES = integer(1, 60, { description: 'How far back the percentiles look.', default: 5 })
+const STATS_QUERY = { minutes: integer(1, 60, { description: 'How far back the percentiles look.', default: 5 }) }
 const LIST_QUERY = {
   state: oneOf(JOB_STATES, { description: 'Their state.', default: 'dead' }),
   limit: integer(1, 100, { description: 'Most jobs of a page.', default: 20 }),
   after: { ...schemas.id, description: '`next` of the page before.' },
 }
-/** Jobs asked for in a call, and bytes after which a page ends: it is put together in memory. */
+/** Jobs asked for in a call, and bytes after which a page ends: it is built in memory. */
 const MAX_JOBS_PER_CALL = 10
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
 
-export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
+export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/v1/queues',
-      id: 'listQueues',
-      tag: 'queues',
-      summary: 'Counts and percentiles of every queue',
-      query: { minutes: MINUTES },
+    route('GET /v1/queues', 'listQueues', 'Counts and percentiles of every queue', {
+      query: STATS_QUERY,
       answers: { 200: { description: 'The queues.', schema: schemas.queueList } },
-      problems: [503],
-      handle: async ({ request, query }) => {
-        const queues = (await pond.stats(query)).map(reportView)
-        return answer(request, { queues })
-      },
+      handle: async ({ request, query }) => answer(request, { queues: (await pond.stats(query)).map(reportView) }),
     }),
-    route({
-      method: 'GET',
-      path: '/v1/queues/{queue}',
-      id: 'getQueue',
-      tag: 'queues',
-      summary: 'Counts and percentiles of a queue',
+    route('GET /v1/queues/{queue}', 'getQueue', 'Counts and percentiles of a queue', {
       description:
         'A queue exists once it was pushed to, or set, and is removed when nobody has used it for an hour. Where there is none, all counts are 0.',
-      query: { minutes: MINUTES },
+      query: STATS_QUERY,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
-      problems: [503],
-      handle: async ({ request, params, query }) => {
-        const report = await pond.queue(params.queue ?? '').stats(query)
-        return answer(request, reportView(report))
-      },
+      handle: async ({ request, params, query }) =>
+        answer(request, reportView(await pond.queue(params.queue ?? '').stats(query))),
     }),
-    route({
-      method: 'PATCH',
-      path: '/v1/queues/{queue}',
-      id: 'changeQueue',
-      tag: 'queues',
-      summary: 'Pause or resume a queue, change its settings',
+    route('PATCH /v1/queues/{queue}', 'changeQueue', 'Pause or resume a queue, change its settings', {
       description:
         'What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process.',
-      body: { schema: schemas.queueChange, required: true },
+      body: schemas.queueChange,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
-      problems: [503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         const settings = { ...body, queue }
@@ -74,37 +52,24 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
         return answer(request, reportView(await pond.queue(queue).stats()))
       },
     }),
-    route({
-      method: 'GET',
-      path: '/v1/queues/{queue}/jobs',
-      id: 'listJobs',
-      tag: 'queues',
-      summary: 'Jobs in one state, the dead ones unless another is named',
+    route('GET /v1/queues/{queue}/jobs', 'listJobs', 'Jobs in one state, the dead ones unless another is named', {
       description:
         'Waiting ones in the order of claiming, scheduled and running ones soonest first, final ones newest first.',
       query: LIST_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.jobList } },
-      problems: [503],
       handle: async ({ request, params, query }) => {
         const { jobs, next } = await page(params.queue ?? '', query)
         return answer(request, { jobs: jobs.map(listView), next })
       },
     }),
-    route({
-      method: 'POST',
-      path: '/v1/queues/{queue}/requeue',
-      id: 'requeueDead',
-      tag: 'queues',
-      summary: 'Send all dead jobs of a queue back to waiting',
+    route('POST /v1/queues/{queue}/requeue', 'requeueDead', 'Send all dead jobs of a queue back to waiting', {
       description: 'With all their attempts. Those whose key a live job has taken stay.',
-      headers: { 'x-requested-with': REQUESTED_WITH },
-      body: { schema: schemas.nothing, required: false },
+      headers: { 'x-requested-with': schemas.REQUESTED_WITH },
+      body: schemas.nothing,
+      bodyOptional: true,
       answers: { 200: { description: 'They wait.', schema: schemas.requeued } },
-      problems: [503],
-      handle: async ({ request, params }) => {
-        const requeued = await pond.queue(params.queue ?? '').requeue()
-        return answer(request, { requeued })
-      },
+      handle: async ({ request, params }) =>
+        answer(request, { requeued: await pond.queue(params.queue ?? '').requeue() }),
     }),
   ]
 
@@ -124,6 +89,17 @@ export function queueRoutes({ store, pond, queueLimit }: Parts): Route[] {
       if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }
     }
   }
+}
+
+function listView(job: JobInfo): object {
+  const { data, key, group, worker, error } = job
+  const more = Object.entries({ data: data === undefined ? null : data, key, group, worker, error })
+  return { ...jobView(job), ...Object.fromEntries(more.filter(([, value]) => value !== null)) }
+}
+
+function reportView(report: QueueReport): object {
+  // Without the percentiles that were not measured: MessagePack has no undefined.
+  return JSON.parse(jsonText(report))
 }
 
 /** About how many bytes a value takes in an answer. */

@@ -1,50 +1,36 @@
-/** What the service tells of itself. */
+/** The service itself: its health and its description. */
 import { answer, jsonText } from '../../web/answer.ts'
 import * as schemas from '../api-schemas.ts'
 import { type Route, route } from '../route.ts'
-import type { Parts } from './parts.ts'
+import type { RouteContext } from './context.ts'
 
-/** Milliseconds that a look at the store serves: anybody may ask, and must not keep the store busy with it. */
-const LOOK_LASTS = 1000
-/** A queue that nobody has; stores answer for it without looking at any job. */
+/** Milliseconds that a read of the store is reused: any client may ask, and must not keep the store busy. */
+const HEALTH_TTL = 1000
+/** A queue that does not exist; stores answer for it without reading any job. */
 const UNUSED_QUEUE = 'healthz'
 
-export function serviceRoutes({ store }: Parts, document: () => Record<string, unknown>): Route[] {
-  let looked = Number.NEGATIVE_INFINITY
-  let look: Promise<unknown> = Promise.resolve()
+export function serviceRoutes({ store }: RouteContext, document: () => object): Route[] {
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<unknown> = Promise.resolve()
 
   return [
-    route({
-      method: 'GET',
-      path: '/healthz',
-      id: 'getHealth',
-      tag: 'service',
-      summary: 'Whether the service and its store can be reached',
+    route('GET /healthz', 'getHealth', 'Whether the service and its store can be reached', {
       open: true,
       answers: { 200: { description: 'They can.', schema: schemas.health } },
-      problems: [503],
       handle: async ({ request }) => {
         const now = performance.now()
-        if (now - looked > LOOK_LASTS) {
-          looked = now
-          look = store.stats({ queue: UNUSED_QUEUE, minutes: 0 })
+        if (now - readAt > HEALTH_TTL) {
+          readAt = now
+          reading = store.stats({ queue: UNUSED_QUEUE, minutes: 0 })
         }
-        await look
+        await reading
         return answer(request, { status: 'ok' })
       },
     }),
-    route({
-      method: 'GET',
-      path: '/openapi.json',
-      id: 'getOpenApi',
-      tag: 'service',
-      summary: 'This document',
+    route('GET /openapi.json', 'getOpenApi', 'This document', {
       answers: { 200: { description: 'OpenAPI 3.1.', schema: { type: 'object' } } },
       problems: [],
-      handle: ({ request }) => {
-        const copy: Record<string, unknown> = JSON.parse(jsonText(document()))
-        return answer(request, copy)
-      },
+      handle: ({ request }) => answer(request, JSON.parse(jsonText(document()))),
     }),
   ]
 }

@@ -1,8 +1,7 @@
 /** What counts as one client. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { network } from '../../src/web/client.ts'
-import { Slots } from '../../src/web/settings.ts'
+import { network, Slots } from '../../src/web/slots.ts'
 
 test('IPv4 addresses, also in their IPv6 form, are clients; of IPv6 it is the first half', () => {
   const pairs: [string, string][] = [

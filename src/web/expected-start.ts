@@ -1,50 +1,47 @@
-/** When a waiting job will start, about: told from the figures of its queue, which are asked for every few seconds at the most. */
+/** Estimates when a waiting job will start, from the stats of its queue, which are asked for at most every few seconds. */
 import { TtlMap } from '../coalesce/ttl-map.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import type { QueueReport } from '../pond/stats.ts'
 import { LAST_MOMENT } from '../values/duration.ts'
 import type { JobInfo } from '../values/job.ts'
 
-/** Milliseconds that figures serve, however many follow jobs of the queue. */
-const FIGURES_TTL = 5000
-/** Most queues whose figures are kept: where clients name queues, there may be any number. */
+/** Milliseconds that stats are reused, however many clients follow jobs of the queue. */
+const STATS_TTL = 5000
+/** Most queues whose stats are kept: if clients name the queues, there may be any number. */
 const MAX_QUEUES = 1000
 
-export class Expected {
+export class ExpectedStarts {
   readonly #pond: Pick<Millpond, 'queue'>
-  readonly #figures = new TtlMap<Promise<QueueReport | undefined>>({ ttl: FIGURES_TTL, entries: MAX_QUEUES })
+  readonly #stats = new TtlMap<Promise<QueueReport | undefined>>({ ttl: STATS_TTL, entries: MAX_QUEUES })
 
   constructor(pond: Pick<Millpond, 'queue'>) {
     this.#pond = pond
   }
 
-  /** Undefined where the job does not wait, its queue is paused, nothing is known, or no Date goes that far. Never rejects. */
-  async start(job: JobInfo): Promise<Date | undefined> {
+  /** Undefined if the job does not wait, its queue is paused, nothing is known, or no Date is as late. Never rejects. */
+  async of(job: JobInfo): Promise<Date | undefined> {
     if (job.state !== 'waiting' && job.state !== 'scheduled') return undefined
     const report = await this.#report(job.queue)
-    const wait = report === undefined ? undefined : expectedWait(report, job.priority)
+    const wait = report && expectedWait(report, job.priority)
     if (wait === undefined) return undefined
     const start = Math.max(Date.now(), job.dueAt.getTime() + wait)
     return start > LAST_MOMENT ? undefined : new Date(start)
   }
 
   #report(queue: string): Promise<QueueReport | undefined> {
-    const known = this.#figures.get(queue)
+    const known = this.#stats.get(queue)
     if (known !== undefined) return known
+    const ask = async () => this.#pond.queue(queue).stats()
     // An answer without the expected start is better than none.
-    const report = this.#ask(queue).catch(() => undefined)
-    this.#figures.put(queue, report)
+    const report = ask().catch(() => undefined)
+    this.#stats.put(queue, report)
     return report
-  }
-
-  async #ask(queue: string): Promise<QueueReport> {
-    return this.#pond.queue(queue).stats()
   }
 }
 
 /**
- * Milliseconds from due to started: the median of the last five minutes for the job's priority. Where all jobs have one priority, or
- * nothing was measured for this one, also what the oldest waiting job has waited by now: a backlog that grows shows there first.
+ * Milliseconds from due to started: the median of the last five minutes for the job's priority. If all jobs have one priority, or nothing
+ * was measured for this one, it is at least the present wait of the oldest waiting job, because a backlog that grows shows there first.
  */
 export function expectedWait(report: QueueReport, priority: number): number | undefined {
   if (report.paused) return undefined

@@ -1,9 +1,8 @@
 /**
  * The requests of one connection, one after the other.
  *
- * In HTTP/1.1 a client may send its next requests before the first is answered (pipelining). Node hands out all of them at once, some 2,000 in
- * 64 KiB. Their answers go out in order anyway, so a request that began before its turn would only take memory, and places to wait, from
- * other clients.
+ * In HTTP/1.1 a client may send requests before earlier ones are answered (pipelining). Node hands out all of them at once, some 2,000 in
+ * 64 KiB. Their answers are sent in order, so a request handled before its turn would only take memory and waiting slots from other clients.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -23,19 +22,19 @@ interface Line {
 
 const lines = new WeakMap<Socket, Line>()
 
-/** Whether the connection has as many unanswered requests as it may have. */
+/** Whether one more request would be too many for the connection. */
 export function isFull(socket: Socket): boolean {
   const line = lines.get(socket)
   return line !== undefined && line.waiting.length + 1 >= MAX_OUTSTANDING
 }
 
 /**
- * Calls `begin` when the connection's requests before this one are answered; at once if it is the first, or began already. Never calls it if the
- * connection is gone by then, or is cut here because of too many requests.
+ * Calls `begin` when the earlier requests of the connection are answered; at once if there are none, or this one has begun. Never calls it
+ * if the connection is gone by then, or is cut here because of too many requests.
  */
 export function inTurn(incoming: IncomingMessage, outgoing: ServerResponse, begin: () => void): void {
   const { socket } = incoming
-  // The streams of HTTP/2 are for the server's `maxConcurrentStreams` to bound; an answer that is out has no end to wait for.
+  // The server's `maxConcurrentStreams` bounds the streams of HTTP/2; an answer that was sent has no end to wait for.
   if (incoming.httpVersionMajor > 1 || outgoing.writableFinished) {
     begin()
     return
@@ -62,7 +61,7 @@ function start(line: Line, { outgoing, begin }: Turn, socket: Socket): void {
   begin()
 }
 
-/** Gone, or closing after an answer that was the last: nothing more can be answered. */
+/** Whether the connection is gone, or closing after its last answer. */
 function isOver({ destroyed, writable }: Socket): boolean {
   return destroyed || !writable
 }

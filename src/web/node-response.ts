@@ -2,13 +2,13 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
-/** Bytes that a connection is given at once. A client has `stall` for each, so this is also how much it must read in that time. */
+/** Bytes written at once. A client must read as many within `stall`. */
 const CHUNK_BYTES = 64 * 1024
 
 /**
- * Resolves when the system has all of it to send, or the client is gone. A body that fails midway cuts the connection, so that nobody takes a
- * part for the whole.
- * @param stall milliseconds that a client may take to read 64 KiB; then it is cut off
+ * Resolves when the system has all of it to send, or the client is gone. If a body fails midway, the connection is cut, so that no client
+ * takes a part for the whole.
+ * @param stall milliseconds that a client may take to read CHUNK_BYTES; then its connection is cut
  */
 export async function send(response: Response, outgoing: ServerResponse, stall: number): Promise<void> {
   const { body } = response
@@ -23,7 +23,7 @@ export async function send(response: Response, outgoing: ServerResponse, stall: 
     outgoing.end()
     await body?.cancel()
   } else await sendBody(body, response.headers.get('content-length'), outgoing, stall)
-  // Also what was written last must be read, or the connection would be held, with the answer, for as long as the client likes.
+  // A client must also read the last chunk in time, or it could hold the connection and the answer for as long as it likes.
   if (outgoing.writableLength > 0) await clientReads(outgoing, 'finish', stall)
 }
 
@@ -33,7 +33,7 @@ async function sendBody(
   outgoing: ServerResponse,
   stall: number,
 ): Promise<void> {
-  // A stream may have nothing to say for long, and the client should know that it was heard.
+  // The first event of a stream may come late; the client should know that it was heard.
   if (length === null) outgoing.flushHeaders()
   const reader = body.getReader()
   const gone = () => void reader.cancel().catch(() => {})
@@ -43,7 +43,7 @@ async function sendBody(
       const { done, value } = await reader.read()
       if (done) break
       if (value.byteLength <= CHUNK_BYTES && String(value.byteLength) === length) {
-        // All of it at once: head and body go out in one write.
+        // Head and body are sent in one write.
         outgoing.end(value)
         return
       }
@@ -61,7 +61,7 @@ async function sendBody(
   }
 }
 
-/** Resolves when the client has read enough for the event to come, or its connection is cut. */
+/** Resolves at the event, which comes when the client has read enough, or when its connection is cut. */
 async function clientReads(outgoing: ServerResponse, event: 'drain' | 'finish', stall: number): Promise<void> {
   const over = new AbortController()
   const timer = setTimeout(() => outgoing.destroy(), stall)

@@ -1,9 +1,10 @@
 /** A job as clients see it. */
 import { createHash } from 'node:crypto'
 import type { JobState } from '../store.ts'
+import { timeText } from '../values/duration.ts'
 import type { JobInfo, JobPart } from '../values/job.ts'
+import { defined } from '../values/options.ts'
 import { jsonText } from './answer.ts'
-import { timeText } from './time.ts'
 
 /**
  * A job in an answer. Times are RFC 3339 in UTC, by the store's clock. Members without a value are left out. The payload, the worker and the
@@ -34,28 +35,23 @@ export interface JobView {
 }
 
 export function jobView(job: JobInfo, expectedStart?: Date): JobView {
-  const { id, queue, state, priority, attempt, attempts, startedAt, finishedAt, progress, result, error } = job
-  const { undecodable } = job
+  const { id, queue, state, priority, attempt, attempts, pushedAt, dueAt, startedAt, finishedAt } = job
+  const { progress, result, error, undecodable } = job
   return {
-    ...{ id, queue, state, priority, attempt, attempts },
-    pushedAt: timeText(job.pushedAt),
-    dueAt: timeText(job.dueAt),
-    ...(startedAt === null ? {} : { startedAt: timeText(startedAt) }),
-    ...(finishedAt === null ? {} : { finishedAt: timeText(finishedAt) }),
-    ...(expectedStart === undefined ? {} : { expectedStart: timeText(expectedStart) }),
-    ...(progress === undefined ? {} : { progress }),
-    ...(result === undefined ? {} : { result }),
-    ...(error === null ? {} : { error: { name: error.name, message: error.message, code: error.code } }),
-    ...(undecodable.length === 0 ? {} : { undecodable }),
+    ...{ id, queue, state, priority, attempt, attempts, pushedAt: timeText(pushedAt), dueAt: timeText(dueAt) },
+    ...(startedAt && { startedAt: timeText(startedAt) }),
+    ...(finishedAt && { finishedAt: timeText(finishedAt) }),
+    ...(expectedStart && { expectedStart: timeText(expectedStart) }),
+    ...defined({ progress, result }),
+    ...(error && { error: { name: error.name, message: error.message, code: error.code } }),
+    ...(undecodable.length > 0 && { undecodable }),
   }
 }
 
-/** A weak tag: the expected start is not part of it, because that changes with every look. */
+/** A weak tag. The expected start is not part of it, because that changes with every look. */
 export function entityTag(job: JobInfo): string {
-  return `W/"${createHash('sha256')
-    .update(jsonText(jobView(job)))
-    .digest('base64url')
-    .slice(0, 22)}"`
+  const hash = createHash('sha256').update(jsonText(jobView(job)))
+  return `W/"${hash.digest('base64url').slice(0, 22)}"`
 }
 
 export const isFinal = ({ state }: JobInfo): boolean => state === 'done' || state === 'dead' || state === 'cancelled'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
-import { delayAfter, type Stranger, Strangers } from '../../src/serve/strangers.ts'
+import { delayAfter, type UnauthorizedClient, UnauthorizedClients } from '../../src/serve/unauthorized.ts'
 import { until } from '../api/suite.ts'
 import { serveTest } from './client.ts'
 
@@ -27,7 +27,7 @@ function ask(
 }
 
 serveTest('each 401 is told with its address and how many there were, without the token', async ({ open, listen }) => {
-  const told: Stranger[] = []
+  const told: UnauthorizedClient[] = []
   const client = await open({ tokens: [TOKEN], onUnauthorized: (stranger) => told.push(stranger) })
   const { origin } = await listen(client)
   assert.equal(await ask(origin, 'wrong-but-long-enough'), 401)
@@ -45,7 +45,7 @@ serveTest('each 401 is told with its address and how many there were, without th
 serveTest(
   'after some of them the next waits; who has the token waits for nothing, nor does another address',
   async ({ open, listen }) => {
-    const told: Stranger[] = []
+    const told: UnauthorizedClient[] = []
     const client = await open({ tokens: [TOKEN], onUnauthorized: (stranger) => told.push(stranger) })
     const { origin } = await listen(client)
     // So many that the next one waits for the longest time.
@@ -73,9 +73,9 @@ test('a stop, hanging up, and the time end the wait', async (t) => {
   const never = new AbortController().signal
   const refusal = async (end: (stop: () => void, hangUp: () => void) => void) => {
     const [stopping, hangUp] = [new AbortController(), new AbortController()]
-    const strangers = new Strangers(10, stopping.signal, () => {})
-    for (let times = 0; times < 5; times++) await strangers.refuse('a', never)
-    const waiting = strangers.refuse('a', hangUp.signal)
+    const strangers = new UnauthorizedClients(10, stopping.signal, () => {})
+    for (let times = 0; times < 5; times++) await strangers.refusal('a', never)
+    const waiting = strangers.refusal('a', hangUp.signal)
     let over = false
     void waiting.then(() => {
       over = true
@@ -113,11 +113,11 @@ test('the delay hangs on the number alone, and is bounded', async () => {
 })
 
 test('a thousand addresses are remembered; others take the place of those longest silent', async () => {
-  const told: Stranger[] = []
+  const told: UnauthorizedClient[] = []
   const over = AbortSignal.abort()
-  const strangers = new Strangers(10, over, (stranger) => told.push(stranger))
+  const strangers = new UnauthorizedClients(10, over, (stranger) => told.push(stranger))
   const last = async (address: string) => {
-    await strangers.refuse(address, over)
+    await strangers.refusal(address, over)
     return told.at(-1)?.times
   }
   for (let times = 1; times <= 3; times++) assert.equal(await last('a'), times)

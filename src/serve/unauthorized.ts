@@ -6,53 +6,53 @@
  * The delay keeps guessing cheap for the service. It depends only on the number of invalid requests, so it reveals nothing about the token.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Refusal } from '../web/problem.ts'
-import { Slots } from '../web/settings.ts'
-import { unauthorized } from './refuse.ts'
+import { Refusal } from '../web/problem.ts'
+import { Slots } from '../web/slots.ts'
 
 /** A client that got a 401, for `onUnauthorized`. */
-export interface Stranger {
+export interface UnauthorizedClient {
   /** An IPv4 address, or the first half of an IPv6 address; undefined if the server does not provide it. */
   address: string | undefined
   /** How many such requests came from this address, this one included, each less than a minute after the last. */
   times: number
 }
 
-/** This many are answered without delay, as mistakes. Then the delay doubles from FIRST_DELAY to MAX_DELAY, in milliseconds. */
+/** So many are answered without delay, as mistakes. Then the delay doubles from FIRST_DELAY to MAX_DELAY, in milliseconds. */
 const FREE_ATTEMPTS = 5
 const FIRST_DELAY = 100
 const MAX_DELAY = 2000
 /** Milliseconds without another such request, after which a client is forgotten. */
 const FORGET_AFTER = 60_000
-/** Most clients that are remembered, about 100 bytes each; those silent for longest are forgotten first. */
+/** Most clients that are remembered, about 100 bytes each; the longest silent are forgotten first. */
 const MAX_CLIENTS = 1000
 
-export class Strangers {
-  /** By address, the one that came last at the end. */
+export class UnauthorizedClients {
+  /** By address; the latest is the last. */
   readonly #seen = new Map<string, { times: number; at: number }>()
   readonly #slots: Slots
   readonly #stopping: AbortSignal
-  readonly #tell: (stranger: Stranger) => void
+  readonly #report: (client: UnauthorizedClient) => void
 
-  /** @param maxWaiting how many are kept waiting at once; those beyond are answered at once @param tell must not throw */
-  constructor(maxWaiting: number, stopping: AbortSignal, tell: (stranger: Stranger) => void) {
+  /** @param maxWaiting most delayed requests at once; further ones are answered at once @param report must not throw */
+  constructor(maxWaiting: number, stopping: AbortSignal, report: (client: UnauthorizedClient) => void) {
     this.#slots = new Slots(maxWaiting)
     this.#stopping = stopping
-    this.#tell = tell
+    this.#report = report
   }
 
   /** Resolves with the refusal when it is time to send it, or the client has hung up. */
-  async refuse(address: string | undefined, hangUp: AbortSignal): Promise<Refusal> {
+  async refusal(address: string | undefined, hangUp: AbortSignal): Promise<Refusal> {
     const times = this.#count(address ?? '')
-    this.#tell({ address, times })
-    // Where the server in front tells no addresses, the delay would be everybody's.
+    this.#report({ address, times })
+    // If the server gives no addresses, the delay would hit all clients.
     const delay = address === undefined ? 0 : delayAfter(times)
     const free = delay === 0 ? undefined : this.#slots.take()
     if (free !== undefined) {
       await sleep(delay, undefined, { signal: AbortSignal.any([hangUp, this.#stopping]) }).catch(() => {})
       free()
     }
-    return unauthorized()
+    const headers = { 'www-authenticate': 'Bearer realm="millpond"' }
+    return new Refusal(401, 'Send the token: Authorization: Bearer TOKEN.', { headers })
   }
 
   #count(address: string): number {
@@ -61,15 +61,13 @@ export class Strangers {
     const times = last === undefined || now - last.at > FORGET_AFTER ? 1 : last.times + 1
     this.#seen.delete(address)
     this.#seen.set(address, { times, at: now })
-    if (this.#seen.size > MAX_CLIENTS) {
-      const [oldest] = this.#seen.keys()
-      if (oldest !== undefined) this.#seen.delete(oldest)
-    }
+    const [oldest = ''] = this.#seen.keys()
+    if (this.#seen.size > MAX_CLIENTS) this.#seen.delete(oldest)
     return times
   }
 }
 
-/** Milliseconds. @param times how many came, with this one */
+/** Milliseconds. @param times how many requests came, this one included */
 export function delayAfter(times: number): number {
   return times <= FREE_ATTEMPTS ? 0 : Math.min(MAX_DELAY, FIRST_DELAY * 2 ** (times - FREE_ATTEMPTS - 1))
 }

@@ -1,43 +1,40 @@
 /**
  * Identical requests share one run of the handler.
  *
- * A request's key is what makes it identical to others, until an answer says by `Vary` which headers it depends on as well.
- * From then on their values are a part of the key; and since nobody knew before, those who waited for that answer
- * compare their own values with those it was made for, and start over if they differ.
+ * A response may say by `Vary` that it depends on further request headers. From then on their values are part of the key. Requests that
+ * waited for that response compare their values with those of its request, and start over if they differ.
  *
  *   request ──kept──► reused
- *     │ ──none under way──► run it ──► shared: kept for `ttl`; or its own: the key is remembered as one that cannot be shared
- *     │ ──under way──► wait ──► shared and made for such a request ──► answered
- *     │                  └────► otherwise start over, and at last run it alone
- *     └ ──remembered as not shareable──► run it alone
+ *     │ ──none under way──► run it ──► shared: kept for `ttl`; or not: the key is remembered as unshareable
+ *     │ ──under way──► wait ──► shared, with the same values ──► answered
+ *     │                  └────► otherwise start over, and after MAX_WAITS run it alone
+ *     └ ──remembered as unshareable──► run it alone
  */
 import { Flights } from '../coalesce/flights.ts'
 import { TtlMap } from '../coalesce/ttl-map.ts'
 import { isMillpondError } from '../values/errors.ts'
-import { later, problem } from './problem.ts'
-import { type Reading, type Rendered, render, toResponse } from './rendered.ts'
-import { verdictOf } from './shareable.ts'
+import { type BufferedResponse, buffered, toResponse } from './buffered-response.ts'
+import { problem, retryAfterHeader } from './problem.ts'
+import { verdictOf } from './response-rules.ts'
 
 type Next = () => Response | Promise<Response>
 
-interface SharedAnswer {
-  rendered: Rendered
+interface SharedResponse {
+  buffered: BufferedResponse
   since: number
   vary: readonly string[]
-  /** Of the headers that it varies by, in the request that it was made for. */
+  /** Of the `vary` headers, in the request that it was made for. */
   values: readonly string[]
-  /** The key with all that is known of what it varies by. */
+  /** The key with the values of all headers that it is known to vary by. */
   variant: string
   ttl: number
 }
 
-/** What a run came to, for those who wait for it. */
+/** How a run ended, for requests that wait for it. `own`: not for others. `left`: the client hung up, and so it failed. */
 type Outcome =
-  | { kind: 'shared'; answer: SharedAnswer }
-  /** Not for others. */
+  | { kind: 'shared'; shared: SharedResponse }
   | { kind: 'own' }
   | { kind: 'threw'; error: unknown }
-  /** The client hung up, and it came to nothing by that. */
   | { kind: 'left' }
 
 export interface SharingLimits {
@@ -67,18 +64,18 @@ export interface SharingCounts {
   keptBytes: number
 }
 
-/** How often a request waits for others' runs, at the most, before it runs alone. */
+/** Most runs of others that a request waits for, before it runs alone. */
 const MAX_WAITS = 3
-/** How long, in ms, a key counts as one whose answers cannot be shared, so that its requests need not wait to find out. */
+/** Milliseconds that a key counts as unshareable, so that its requests need not wait to find out. */
 const UNSHARED_TTL = 10_000
-/** How long, in ms, it is remembered what an answer varies by. It is learned anew with each answer. */
+/** Milliseconds that the `Vary` of a key is remembered. Each response renews it. */
 const VARY_TTL = 600_000
-/** Most text, in UTF-16 units, that either memory's keys may hold. */
+/** Most UTF-16 units of the keys in each of the two memories. */
 const MAX_KEY_TEXT = 4_194_304
 
-export class SharedAnswers {
+export class SharedResponses {
   readonly #flights: Flights<Outcome>
-  readonly #kept: TtlMap<SharedAnswer> | undefined
+  readonly #kept: TtlMap<SharedResponse> | undefined
   readonly #limits: SharingLimits
   readonly #varies: TtlMap<readonly string[]>
   readonly #unshared: TtlMap<true>
@@ -95,8 +92,8 @@ export class SharedAnswers {
   }
 
   /**
-   * @param key lines of headers that are part of it, if any, and an empty one; then method and key
-   * @throws what `next` throws, to all who wait for it, and AbortError to a request whose client is gone
+   * @param key lines of headers that are part of it, if any, and an empty line; then method and key
+   * @throws what `next` throws, to all requests that wait for it; AbortError to a request whose client is gone
    */
   async answer(request: Request, key: string, next: Next): Promise<Response> {
     for (let waits = 0; waits < MAX_WAITS; waits++) {
@@ -104,7 +101,7 @@ export class SharedAnswers {
       const kept = this.#kept?.get(variant)
       if (kept !== undefined) {
         this.#reused++
-        return toResponse(kept.rendered, performance.now() - kept.since)
+        return toResponse(kept.buffered, performance.now() - kept.since)
       }
       if (this.#unshared.get(variant)) break
       const mine: { response?: Promise<Response> } = {}
@@ -114,26 +111,26 @@ export class SharedAnswers {
         return outcome
       })
       if (mine.response !== undefined) {
-        // The request that runs it is held to no time limit.
+        // The time limit is for requests that wait, not for the one that runs it.
         flight.catch(() => {})
         return mine.response
       }
       const outcome = await flight.catch(late)
       if (!('kind' in outcome)) return outcome
       if (outcome.kind === 'threw') throw outcome.error
-      if (outcome.kind === 'shared' && suits(outcome.answer, request)) return toResponse(outcome.answer.rendered)
+      if (outcome.kind === 'shared' && suits(outcome.shared, request)) return toResponse(outcome.shared.buffered)
       if (request.signal.aborted) throw new DOMException('The client has hung up', 'AbortError')
     }
     return this.alone(next)
   }
 
-  /** For a request that can share nothing. */
+  /** For a request that shares nothing. */
   async alone(next: Next): Promise<Response> {
     this.#alone++
     return next()
   }
 
-  /** Forgets what is kept for the method and key, in all its variants; later requests do not get the answer of a run under way. */
+  /** Forgets all variants of the method and key. Later requests do not get the response of a run under way. */
   clear(key: string): void {
     for (const memory of [this.#kept, this.#unshared]) {
       for (const variant of memory?.keys() ?? []) if (isVariantOf(key, variant)) memory?.delete(variant)
@@ -160,7 +157,7 @@ export class SharedAnswers {
     }
   }
 
-  /** @returns the response for the request itself, and for those who wait what it came to, which never rejects */
+  /** @returns the response for the request itself; and for those that wait the outcome, which never rejects */
   #run(request: Request, key: string, next: Next) {
     const ran = (async () => this.#examine(request, key, await next()))()
     const outcome = ran.then(
@@ -172,30 +169,31 @@ export class SharedAnswers {
 
   async #examine(request: Request, key: string, own: Response): Promise<{ response: Response; outcome: Outcome }> {
     const verdict = verdictOf(own, request.headers.has('origin'))
-    const read: Reading = verdict.share ? await render(own, this.#limits.maxBody) : { streamed: own }
-    const response = read.rendered === undefined ? read.streamed : toResponse(read.rendered)
-    // The client's hanging up may be why it is an error.
+    const read = verdict.share ? await buffered(own, this.#limits.maxBody) : { streamed: own }
+    const response = 'streamed' in read ? read.streamed : toResponse(read.buffered)
+    // The response may be an error because the client hung up.
     if (own.status >= 400 && request.signal.aborted) return { response, outcome: { kind: 'left' } }
     if (verdict.share) this.#learn(key, verdict.vary)
     const variant = this.#variantOf(request, key)
-    if (!verdict.share || read.rendered === undefined) {
-      // Too large counts as lasting.
+    if (!verdict.share || 'streamed' in read) {
+      // The next one will be too large, too.
       if (verdict.share || verdict.lasting) this.#unshared.put(variant, true, variant.length)
       return { response, outcome: { kind: 'own' } }
     }
     const { vary, fresh } = verdict
     const values = vary.map((name) => valueIn(name, request))
-    const shared = { rendered: read.rendered, since: performance.now(), vary, values, variant }
-    return { response, outcome: { kind: 'shared', answer: { ...shared, ttl: Math.min(this.#limits.ttl, fresh) } } }
+    const ttl = Math.min(this.#limits.ttl, fresh)
+    const shared = { buffered: read.buffered, since: performance.now(), vary, values, variant, ttl }
+    return { response, outcome: { kind: 'shared', shared } }
   }
 
   #keep(outcome: Outcome): void {
-    if (outcome.kind !== 'shared' || outcome.answer.ttl === 0) return
-    const { variant, rendered, ttl } = outcome.answer
-    this.#kept?.put(variant, outcome.answer, rendered.bytes + variant.length, ttl)
+    if (outcome.kind !== 'shared' || outcome.shared.ttl === 0) return
+    const { variant, buffered, ttl } = outcome.shared
+    this.#kept?.put(variant, outcome.shared, buffered.weight + variant.length, ttl)
   }
 
-  /** A key only ever gains names while it is remembered: too fine a distinction costs a run, too coarse a one would show an answer to the wrong one. */
+  /** While a key is remembered it only gains names: one too many costs a run, one too few would show a response to the wrong client. */
   #learn(key: string, vary: readonly string[]): void {
     const known = this.#varies.get(key)
     if (vary.length === 0 && known === undefined) return
@@ -203,7 +201,7 @@ export class SharedAnswers {
     this.#varies.put(key, names, key.length)
   }
 
-  /** In front of the key, each on its line: no value holds a line break, and no key begins like a header. */
+  /** The key behind its headers, each on a line: no value holds a line break, and no key begins like a header. */
   #variantOf(request: Request, key: string): string {
     const names = this.#varies.get(key)
     if (names === undefined) return key
@@ -213,18 +211,18 @@ export class SharedAnswers {
 
 const isVariantOf = (key: string, variant: string): boolean => variant === key || variant.endsWith(`\n\n${key}`)
 
-/** A flight itself rejects by its time limit alone; what the handler throws is an outcome. */
+/** A flight itself rejects only by its time limit; an error of the handler is an outcome. */
 function late(error: unknown): Response {
   if (!isMillpondError(error, 'TimedOut')) throw error
   const detail = 'Others asked for the same before, and their answer takes too long. Send the request again later.'
-  return problem({ status: 503, code: error.code, detail, headers: later(1) })
+  return problem({ status: 503, code: error.code, detail, headers: retryAfterHeader(1) })
 }
 
-/** A header that is empty is not one that is absent. */
+/** An empty header differs from an absent one. */
 function valueIn(name: string, { headers }: Request): string {
   const value = headers.get(name)
   return value === null ? '' : `:${value}`
 }
 
-const suits = ({ vary, values }: SharedAnswer, request: Request): boolean =>
+const suits = ({ vary, values }: SharedResponse, request: Request): boolean =>
   vary.every((name, index) => valueIn(name, request) === values[index])
