@@ -1,12 +1,12 @@
-/** One line for each thing worth telling, for people or, as JSON, for programs. */
+/** The log of `millpond serve`: a line for each event, as text or JSON. */
 
 export type Fields = Readonly<Record<string, string | number>>
 
 export class Log {
   readonly #write: (line: string) => void
   readonly #json: boolean
-  /** When each kind of trouble was last told, and how often it came since. */
-  readonly #troubles = new Map<string, { at: number; hidden: number }>()
+  /** When each kind of error was last written, and how often it came since. */
+  readonly #errors = new Map<string, { at: number; hidden: number }>()
 
   constructor(write: (line: string) => void, json: boolean) {
     this.#write = write
@@ -17,29 +17,24 @@ export class Log {
     this.#line('info', message, fields)
   }
 
-  /** The same one is told once in five seconds: a store that is away would fill the disk otherwise. */
-  trouble(kind: string, message: string, fields: Fields = {}): void {
+  /** Writes errors of one kind at most every five seconds: a store that is away would fill the disk otherwise. */
+  error(kind: string, message: string, fields: Fields = {}): void {
     const now = performance.now()
-    const last = this.#troubles.get(kind)
+    const last = this.#errors.get(kind)
     if (last !== undefined && now - last.at < 5000) {
       last.hidden++
       return
     }
-    if (this.#troubles.size > 1000) this.#troubles.clear()
-    this.#troubles.set(kind, { at: now, hidden: 0 })
+    if (this.#errors.size > 1000) this.#errors.clear()
+    this.#errors.set(kind, { at: now, hidden: 0 })
     this.#line('error', message, last?.hidden ? { ...fields, hidden: last.hidden } : fields)
   }
 
   #line(level: 'info' | 'error', message: string, fields: Fields): void {
     const time = new Date().toISOString()
-    if (this.#json) {
-      this.#write(`${JSON.stringify({ time, level, message, ...fields })}\n`)
-      return
-    }
-    const told = Object.entries(fields).map(
-      ([name, value]) => ` ${name}=${typeof value === 'string' ? quoted(value) : value}`,
-    )
-    this.#write(`${time} ${level === 'error' ? 'error: ' : ''}${oneLine(message)}${told.join('')}\n`)
+    const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${quoted(String(value))}`)
+    const text = `${time} ${level === 'error' ? 'error: ' : ''}${oneLine(message)}${shown.join('')}`
+    this.#write(`${this.#json ? JSON.stringify({ time, level, message, ...fields }) : text}\n`)
   }
 }
 
@@ -47,7 +42,7 @@ function quoted(value: string): string {
   return /^[\w.:/@+-]+$/.test(value) ? value : JSON.stringify(value)
 }
 
-/** What others wrote may hold line ends, and what moves a terminal's cursor. */
+/** Text of others may hold line ends, and codes that move a terminal's cursor. */
 function oneLine(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not get out
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /** The program `millpond`. Run by `npx millpond` compiled, and from the sources as `node src/cli/main.ts`. */
 
-// What needs a current Node is loaded only after this.
-await import('../values/runtime.ts').catch((error: Error) => {
-  process.stderr.write(`millpond: ${error.message}\n`)
+// Modules that need a current Node are loaded only after this.
+const fail = (message: string) => {
+  process.stderr.write(`millpond: ${message}\n`)
   process.exit(1)
-})
+}
+await import('../values/runtime.ts').catch((error: Error) => fail(error.message))
 
 const { run } = await import('./run.ts')
 const { safeText } = await import('../values/safe-error.ts')
@@ -16,18 +17,15 @@ const running = await run(process.argv.slice(2), {
 })
 if (typeof running === 'number') process.exitCode = running
 else {
-  let asked = false
+  let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // Asked twice, somebody does not want to wait.
-      if (asked) process.exit(1)
-      asked = true
+      // The second signal ends it at once.
+      if (stopping) process.exit(1)
+      stopping = true
       running.stop(signal).then(
         () => process.exit(0),
-        (error: unknown) => {
-          process.stderr.write(`millpond: ${safeText(error)}\n`)
-          process.exit(1)
-        },
+        (error: unknown) => fail(safeText(error)),
       )
     })
   }

@@ -14,46 +14,31 @@ export interface Terminal {
   err(text: string): void
 }
 
-/** @returns the exit code, or what runs now */
+/** @returns the exit code, or the running service */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number | Running> {
   const [command, ...rest] = args
+  const show = (text: string) => {
+    terminal.out(text)
+    return 0
+  }
   try {
-    switch (command) {
-      case '--help':
-      case '-h':
-      case 'help':
-        terminal.out(HELP)
-        return 0
-      case '--version':
-      case '-v':
-        terminal.out(`${version()}\n`)
-        return 0
-      case 'serve': {
-        const settings = await serveSettings(rest, terminal.env)
-        if (settings !== undefined) return await startServing(settings, (line) => terminal.err(line))
-        terminal.out(SERVE_HELP)
-        return 0
-      }
-      case undefined:
-        throw new UsageError('a command is missing')
-      default:
-        throw new UsageError(`there is no command ${shown(command)}`)
-    }
+    if (command === '--help' || command === '-h' || command === 'help') return show(HELP)
+    if (command === '--version' || command === '-v') return show(`${version()}\n`)
+    if (command === undefined) throw new UsageError('a command is missing')
+    if (command !== 'serve') throw new UsageError(`there is no command ${shown(command)}`)
+    const settings = await serveSettings(rest, terminal.env)
+    return settings === undefined ? show(SERVE_HELP) : await startServing(settings, (line) => terminal.err(line))
   } catch (error) {
-    terminal.err(told(error, command))
-    return error instanceof UsageError ||
-      isMillpondError(error, 'UnknownScheme') ||
-      isMillpondError(error, 'InvalidOption')
-      ? 2
-      : 1
+    terminal.err(`millpond: ${messageOf(error, command)}\n`)
+    const isUsage = isMillpondError(error, 'UnknownScheme') || isMillpondError(error, 'InvalidOption')
+    return isUsage || error instanceof UsageError ? 2 : 1
   }
 }
 
-function told(error: unknown, command: string | undefined): string {
+function messageOf(error: unknown, command: string | undefined): string {
   if (error instanceof UsageError) {
-    return `millpond: ${error.message}\nSee millpond ${command === 'serve' ? 'serve ' : ''}--help\n`
+    return `${error.message}\nSee millpond ${command === 'serve' ? 'serve ' : ''}--help`
   }
-  if (isMillpondError(error)) return `millpond: ${error.code}: ${error.message}\n`
-  // Such as an address that is in use: what the system says is what helps.
-  return `millpond: ${safeText(error)}\n`
+  // Of other errors, such as an address in use, the system's text says enough.
+  return isMillpondError(error) ? `${error.code}: ${error.message}` : safeText(error)
 }

@@ -8,69 +8,55 @@ import { Log } from './log.ts'
 import type { ServeSettings } from './settings.ts'
 
 export interface Running {
-  /** Where it listens, without a slash at the end. */
+  /** The origin on which it listens, without a slash at the end. */
   origin: string
-  /** Stops, once; resolves when everything is told and let go of. @param reason for the log */
+  /** Stops the service, once. Resolves when all is answered and closed. @param reason for the log */
   stop(reason: string): Promise<void>
 }
 
-/** @param write takes lines of the log @throws MillpondError, and what the system says to the address */
+/** @param write takes lines of the log @throws MillpondError, and errors of the system, such as EADDRINUSE */
 export async function startServing(settings: ServeSettings, write: (line: string) => void): Promise<Running> {
+  const { tokens, hosts, limits, connections, address, port, logRequests, stopTimeout } = settings
   const log = new Log(write, settings.json)
   const deliveries = settings.deliveries.map((delivery) => ({
     ...delivery,
     onFailure: ({ id, queue, attempt }: { id: string; queue: string; attempt: number }, message: string) =>
-      log.trouble(`delivery ${queue} ${message}`, message, { queue, job: id, attempt }),
+      log.error(`delivery ${queue} ${message}`, message, { queue, job: id, attempt }),
   }))
   const served = await serve(settings.store, {
-    ...settings.limits,
-    tokens: settings.tokens,
-    hosts: settings.hosts,
-    deliveries,
-    onError: (error) => log.trouble(kindOf(error), messageOf(error)),
+    ...{ ...limits, tokens, hosts, deliveries },
+    onError: (error) => log.error(isMillpondError(error) ? error.code : sketch(error), sketch(error)),
     onUnauthorized: ({ address = 'unknown', times }) =>
-      log.trouble(`401 ${address}`, 'a request without a right token', { address, times }),
+      log.error(`401 ${address}`, 'a request without a right token', { address, times }),
   })
   const server = new HttpServer({
     handle: (request) => served.handle(request),
     stopping: () => served.stop(),
-    limits: settings.connections,
-    ...(settings.logRequests
-      ? { onAnswer: (method, path, status, ms) => log.info(`${method} ${path} ${status}`, { ms: Math.round(ms) }) }
-      : {}),
+    limits: connections,
+    ...(logRequests && {
+      onAnswer: (method, path, status, ms) => log.info(`${method} ${path} ${status}`, { ms: Math.round(ms) }),
+    }),
   })
-  let origin: string
-  try {
-    origin = await server.listen(settings.address, settings.port)
-  } catch (error) {
+  const origin = await server.listen(address, port).catch(async (error: unknown) => {
     await served.close({ timeout: 0 })
     throw error
-  }
-  log.info(`listening on ${origin}`, { store: served.store, token: settings.tokens.length > 0 ? 'needed' : 'none' })
-  for (const { queue, url } of settings.deliveries) log.info(`delivering ${queue} to ${url.origin}`)
+  })
+  log.info(`listening on ${origin}`, { store: served.store, token: tokens.length > 0 ? 'needed' : 'none' })
+  for (const { queue, url } of deliveries) log.info(`delivering ${queue} to ${url.origin}`)
 
-  let stopped: Promise<void> | undefined
   const stop = async (reason: string) => {
     log.info(`stopping: ${reason}`)
-    const until = performance.now() + settings.stopTimeout
-    await server.stop(settings.stopTimeout)
+    const until = performance.now() + stopTimeout
+    await server.stop(stopTimeout)
     await served.close({ timeout: Math.max(0, Math.round(until - performance.now())) })
     log.info('stopped')
   }
+  let stopped: Promise<void> | undefined
   return {
     origin,
-    stop(reason) {
+    stop: (reason) => {
       stopped ??= stop(reason)
       return stopped
     },
   }
-}
-
-function kindOf(error: unknown): string {
-  return isMillpondError(error) ? error.code : messageOf(error)
-}
-
-function messageOf(error: unknown): string {
-  if (isMillpondError(error)) return `${error.code}: ${error.message}`
-  return sketch(error)
 }

@@ -1,4 +1,4 @@
-/** From the command line, the environment and files to what `serve` is started with; secrets come from the latter two alone. */
+/** The settings of `millpond serve`, from the command line, the environment and files. Secrets come only from the latter two. */
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
@@ -30,32 +30,22 @@ export interface ServeSettings {
   json: boolean
 }
 
-const OPTIONS = {
-  store: { type: 'string' },
-  port: { type: 'string' },
-  host: { type: 'string' },
-  'token-file': { type: 'string' },
-  'allow-host': { type: 'string', multiple: true },
-  deliver: { type: 'string', multiple: true },
-  'webhook-secrets': { type: 'string' },
-  'deliver-concurrency': { type: 'string' },
-  'deliver-timeout': { type: 'string' },
-  'deliver-insecure': { type: 'boolean' },
-  'max-body': { type: 'string' },
-  'max-payload': { type: 'string' },
-  'max-wait': { type: 'string' },
-  'max-waiting': { type: 'string' },
-  'max-waiting-per-client': { type: 'string' },
-  'max-connections': { type: 'string' },
-  'stop-timeout': { type: 'string' },
-  'log-requests': { type: 'boolean' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
+const TEXT = { type: 'string' } as const
+const TEXTS = { type: 'string', multiple: true } as const
+const FLAG = { type: 'boolean' } as const
+const HELP = { type: 'boolean', short: 'h' } as const
+/** As `SERVE_HELP` explains them. */
+export const OPTIONS = {
+  ...{ store: TEXT, port: TEXT, host: TEXT, 'token-file': TEXT, 'allow-host': TEXTS },
+  ...{ deliver: TEXTS, 'webhook-secrets': TEXT, 'deliver-concurrency': TEXT, 'deliver-timeout': TEXT },
+  ...{ 'deliver-insecure': FLAG, 'max-body': TEXT, 'max-payload': TEXT, 'max-wait': TEXT, 'max-waiting': TEXT },
+  ...{ 'max-waiting-per-client': TEXT, 'max-connections': TEXT, 'stop-timeout': TEXT, 'log-requests': FLAG },
+  ...{ json: FLAG, help: HELP },
 } as const
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** @returns undefined where help is asked for @throws UsageError */
+/** @returns undefined for `--help` @throws UsageError */
 export async function serveSettings(args: readonly string[], env: Environment): Promise<ServeSettings | undefined> {
   const given = parsed(args)
   if (given.help) return undefined
@@ -68,22 +58,19 @@ export async function serveSettings(args: readonly string[], env: Environment): 
       `${address} can be reached by others: give a token, by --token-file or MILLPOND_TOKEN, or listen on 127.0.0.1`,
     )
   }
+  const MIB = 1024 * 1024
   return {
-    store,
-    address,
-    port: whole('--port', given.port, 0, 65_535) ?? 8080,
-    tokens,
-    hosts: given['allow-host'] ?? [],
-    deliveries: deliveriesOf(given, env),
+    ...{ store, address, tokens, hosts: given['allow-host'] ?? [], deliveries: deliveriesOf(given, env) },
+    port: whole(given, 'port', 0, 65_535) ?? 8080,
     limits: defined({
-      maxBody: whole('--max-body', given['max-body'], 1, 512 * 1024 * 1024),
-      maxPayload: whole('--max-payload', given['max-payload'], 1, 512 * 1024 * 1024),
-      maxWait: time('--max-wait', given['max-wait'], 0),
-      maxWaiting: whole('--max-waiting', given['max-waiting'], 0, 1_000_000),
-      maxWaitingPerClient: whole('--max-waiting-per-client', given['max-waiting-per-client'], 0, 1_000_000),
+      maxBody: whole(given, 'max-body', 1, 512 * MIB),
+      maxPayload: whole(given, 'max-payload', 1, 512 * MIB),
+      maxWait: time(given, 'max-wait', 0),
+      maxWaiting: whole(given, 'max-waiting', 0, 1_000_000),
+      maxWaitingPerClient: whole(given, 'max-waiting-per-client', 0, 1_000_000),
     }),
-    connections: defined({ maxConnections: whole('--max-connections', given['max-connections'], 1, 1_000_000) }),
-    stopTimeout: time('--stop-timeout', given['stop-timeout'], 0) ?? 30_000,
+    connections: defined({ maxConnections: whole(given, 'max-connections', 1, 1_000_000) }),
+    stopTimeout: time(given, 'stop-timeout', 0) ?? 30_000,
     logRequests: given['log-requests'] ?? false,
     json: given.json ?? false,
   }
@@ -99,35 +86,51 @@ function parsed(args: readonly string[]) {
   }
 }
 
-/** Node repeats an argument that it does not understand. That may be a store's URL or a token. */
+/** Node repeats an argument that it does not understand, which may be a store's URL or a token. */
 function parseFault(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') return 'there is an argument that belongs to no option'
   if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return safeText(error)
-  const [option = ''] = /--?[a-z-]{1,30}(?=')/.exec(safeText(error)) ?? []
-  return option === '' ? 'there is an option that is not known' : `there is no option ${option}`
+  const [option] = /--?[a-z-]{1,30}(?=')/.exec(safeText(error)) ?? []
+  return option === undefined ? 'there is an option that is not known' : `there is no option ${option}`
 }
 
-function whole(option: string, text: string | undefined, least: number, most: number): number | undefined {
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined
+}
+
+type TextOption = { [Name in keyof Given]-?: Given[Name] extends string | undefined ? Name : never }[keyof Given]
+
+function whole(given: Given, option: TextOption, least: number, most: number): number | undefined {
+  const text = given[option]
   if (text === undefined) return undefined
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
   if (number >= least && number <= most) return number
-  throw new UsageError(`${option} is a whole number from ${least} to ${most}, not ${shown(text)}`)
+  throw new UsageError(`--${option} is a whole number from ${least} to ${most}, not ${shown(text)}`)
 }
 
-function time(option: string, text: string | undefined, least: number): number | undefined {
+/** Milliseconds. */
+function time(given: Given, option: TextOption, least: number): number | undefined {
+  const text = given[option]
   if (text === undefined) return undefined
+  return orUsageError('', () =>
+    milliseconds(/^\d+$/.test(text) ? Number(text) : text, `--${option}`, least, LONGEST_TIMER),
+  )
+}
+
+/** Makes a wrong option of the library one of the command line. */
+function orUsageError<T>(where: string, check: () => T): T {
   try {
-    return milliseconds(/^\d+$/.test(text) ? Number(text) : text, option, least, LONGEST_TIMER)
+    return check()
   } catch (error) {
-    throw new UsageError(safeText(error))
+    throw new UsageError(`${where}${safeText(error)}`)
   }
 }
 
 async function addressOf(host: string): Promise<string> {
   if (isIP(host) !== 0) return host
   try {
-    // What is listened on is what was checked: a name may mean something else the next time.
+    // The checked address is used from here on: the name may lead elsewhere the next time.
     return (await lookup(host)).address
   } catch {
     throw new UsageError(`--host ${shown(host)} is no address and no name that is known`)
@@ -144,63 +147,52 @@ function isLoopback(address: string): boolean {
 
 function tokensOf(file: string | undefined, env: Environment): string[] {
   const text = file === undefined ? (env.MILLPOND_TOKEN ?? '') : content('--token-file', file)
-  const tokens = text.split('\n').map((line) => line.trim())
-  const own = tokens.filter((token) => token !== '')
-  if (file !== undefined && own.length === 0) throw new UsageError(`--token-file: ${file} holds no token`)
-  for (const token of own) {
-    const fault = tokenFault(token)
-    if (fault !== undefined) throw new UsageError(`${file === undefined ? 'MILLPOND_TOKEN' : '--token-file'}: ${fault}`)
-  }
-  return own
+  const lines = text.split('\n').map((line) => line.trim())
+  const tokens = lines.filter((line) => line !== '')
+  if (file !== undefined && tokens.length === 0) throw new UsageError(`--token-file: ${file} holds no token`)
+  const fault = tokens.map(tokenFault).find((one) => one !== undefined)
+  if (fault !== undefined) throw new UsageError(`${file === undefined ? 'MILLPOND_TOKEN' : '--token-file'}: ${fault}`)
+  return tokens
 }
 
 function content(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
-    // Not its name: the secret itself may have been given in its place.
-    throw new UsageError(`${option}: the file cannot be read${why}`)
+    const code = codeOf(error)
+    // Without the file's name: the secret itself may have been given in its place.
+    throw new UsageError(`${option}: the file cannot be read${code === undefined ? '' : ` (${code})`}`)
   }
 }
 
 function deliveriesOf(given: Given, env: Environment): Delivery[] {
-  const targets = given.deliver ?? []
   const file = given['webhook-secrets']
   const secrets = file === undefined ? {} : secretsIn(file)
   const common = (env.MILLPOND_WEBHOOK_SECRET ?? '').split(/\s+/).filter((secret) => secret !== '')
-  const concurrency = whole('--deliver-concurrency', given['deliver-concurrency'], 1, 10_000) ?? 10
-  const timeout = time('--deliver-timeout', given['deliver-timeout'], 1) ?? 20_000
-  const queues = new Set<string>()
-  return targets.map((target) => {
+  const concurrency = whole(given, 'deliver-concurrency', 1, 10_000) ?? 10
+  const timeout = time(given, 'deliver-timeout', 1) ?? 20_000
+  const deliveries = new Map<string, Delivery>()
+  for (const target of given.deliver ?? []) {
     const { queue, url } = targetOf(target, given['deliver-insecure'] ?? false)
-    if (queues.has(queue)) throw new UsageError(`--deliver: ${queue} is delivered twice`)
-    queues.add(queue)
+    if (deliveries.has(queue)) throw new UsageError(`--deliver: ${queue} is delivered twice`)
     const own = Object.hasOwn(secrets, queue) ? secrets[queue] : undefined
     const keys = (own ?? common).map((secret) => keyOf(queue, secret))
-    if (keys.length === 0) {
-      throw new UsageError(
-        `--deliver: ${queue} has no secret; give one by --webhook-secrets or MILLPOND_WEBHOOK_SECRET`,
-      )
-    }
-    return { queue, url, keys, concurrency, timeout }
-  })
+    const give = 'give one by --webhook-secrets or MILLPOND_WEBHOOK_SECRET'
+    if (keys.length === 0) throw new UsageError(`--deliver: ${queue} has no secret; ${give}`)
+    deliveries.set(queue, { queue, url, keys, concurrency, timeout })
+  }
+  return [...deliveries.values()]
 }
 
 function targetOf(target: string, insecure: boolean): { queue: string; url: URL } {
-  const at = target.indexOf('=')
-  const [queue, text] = [target.slice(0, at), target.slice(at + 1)]
-  // The URL may hold what is secret, so no message shows it.
-  if (at < 1 || !URL.canParse(text))
-    throw new UsageError('--deliver is QUEUE=URL, such as emails=https://example.org/hook')
-  try {
-    checkQueueName(queue)
-  } catch (error) {
-    throw new UsageError(`--deliver: ${safeText(error)}`)
-  }
-  const url = new URL(text)
-  if (url.username !== '' || url.password !== '')
+  const [, name, text] = /^([^=]+)=(.*)$/s.exec(target) ?? []
+  const url = text === undefined ? null : URL.parse(text)
+  // No message shows the URL, which may hold a secret.
+  if (url === null) throw new UsageError('--deliver is QUEUE=URL, such as emails=https://example.org/hook')
+  const queue = orUsageError('--deliver: ', () => checkQueueName(name))
+  if (url.username !== '' || url.password !== '') {
     throw new UsageError(`--deliver: the URL of ${queue} holds a password`)
+  }
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const isNear = host === 'localhost' || (isIP(host) !== 0 && isLoopback(host))
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && (isNear || insecure))) {

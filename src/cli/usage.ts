@@ -1,4 +1,4 @@
-/** What is wrong with how the program was called; ends it with 2, where other errors end it with 1. */
+/** A wrong call of the program. It ends with 2; other errors end it with 1. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

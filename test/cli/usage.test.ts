@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { run } from '../../src/cli/run.ts'
-import { serveSettings } from '../../src/cli/settings.ts'
+import { OPTIONS, serveSettings } from '../../src/cli/settings.ts'
 import { SERVE_HELP, UsageError } from '../../src/cli/usage.ts'
 import { MAIN, millpond } from './fixture.ts'
 
@@ -50,15 +50,9 @@ test('the help of serve names every option, and no other', async () => {
   assert.equal(code, 0)
   assert.equal(out, SERVE_HELP)
   const named = new Set(out.match(/(?<=^ {2}--)[a-z-]+/gm))
-  const source = readFileSync(new URL('../../src/cli/settings.ts', import.meta.url), 'utf8')
-  const table = /const OPTIONS = \{(.*?)\n\} as const/s.exec(source)?.[1] ?? ''
-  const known = [...table.matchAll(/^ {2}'?([a-z-]+)'?: \{/gm)].map(([, name]) => name)
+  const known = Object.keys(OPTIONS).filter((name) => name !== 'help')
   assert.ok(known.length >= 15)
-  assert.deepEqual(
-    known.filter((name) => name !== 'help' && !named.has(name ?? '')),
-    [],
-  )
-  assert.equal(named.size, known.length - 1)
+  assert.deepEqual([...named].sort(), known.sort())
 })
 
 test('bad options end with 2, and say what is wrong without showing secrets', async () => {
