@@ -52,11 +52,5 @@ export async function startServing(settings: ServeSettings, write: (line: string
     log.info('stopped')
   }
   let stopped: Promise<void> | undefined
-  return {
-    origin,
-    stop: (reason) => {
-      stopped ??= stop(reason)
-      return stopped
-    },
-  }
+  return { origin, stop: (reason) => (stopped ??= stop(reason)) }
 }

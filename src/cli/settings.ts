@@ -5,8 +5,6 @@ import { BlockList, isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import type { Delivery } from '../serve/delivery.ts'
 import { tokenFault } from '../serve/guard.ts'
-import type { ServeOptions } from '../serve/index.ts'
-import type { ConnectionLimits } from '../serve/limits.ts'
 import { signingKey } from '../serve/signature.ts'
 import { LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
 import { checkQueueName } from '../values/names.ts'
@@ -14,21 +12,8 @@ import { defined } from '../values/options.ts'
 import { safeText } from '../values/safe-error.ts'
 import { UsageError } from './usage.ts'
 
-export interface ServeSettings {
-  store: string
-  /** An IP address. */
-  address: string
-  port: number
-  tokens: string[]
-  hosts: string[]
-  deliveries: Delivery[]
-  limits: Pick<ServeOptions, 'maxBody' | 'maxPayload' | 'maxWait' | 'maxWaiting' | 'maxWaitingPerClient'>
-  connections: Partial<Pick<ConnectionLimits, 'maxConnections'>>
-  /** Milliseconds. */
-  stopTimeout: number
-  logRequests: boolean
-  json: boolean
-}
+/** See `serveSettings`. */
+export type ServeSettings = Exclude<Awaited<ReturnType<typeof serveSettings>>, undefined>
 
 const TEXT = { type: 'string' } as const
 const TEXTS = { type: 'string', multiple: true } as const
@@ -46,7 +31,7 @@ export const OPTIONS = {
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** @returns undefined for `--help` @throws UsageError */
-export async function serveSettings(args: readonly string[], env: Environment): Promise<ServeSettings | undefined> {
+export async function serveSettings(args: readonly string[], env: Environment) {
   const given = parsed(args)
   if (given.help) return undefined
   const store = given.store ?? env.MILLPOND_STORE

@@ -1,33 +1,25 @@
 /**
- * Claims for workers that ask over HTTP, and wait where there is nothing to do.
+ * Claims for workers over HTTP, which wait if there is no job.
  *
- * Workers that wait for a queue stand in a line. A bell, or the poll that makes up for a missed one, makes the first of the line ask the store.
- * If that got something the next two ask, then four, and so on: a hundred who wait cost one call where one job came. What one
- * finds empty is empty for all, so those who do not wait are answered then.
+ * The workers that wait for a queue stand in a line. A notification, or the poll that makes up for a missed one, makes the first of them ask
+ * the store. If it gets jobs, the next two ask, then four, and so on: with a hundred waiting workers, one job costs one call. If one gets
+ * nothing there is nothing for all, so the workers that do not wait are answered then.
  */
 import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
 
-/** A missed bell delays a job by this much at the most, in milliseconds. */
-const POLL = 1000
+/** Milliseconds. A missed notification delays a job by this much at most. */
+const POLL_INTERVAL = 1000
 /** Most claims under way at once for a queue. */
 const MAX_CLAIMS = 16
-/** Jobs asked for in a call, and bytes after which no more are: the answer is put together in memory. */
+/** Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. */
 const MAX_JOBS_PER_CALL = 10
 const MAX_BYTES = 4 * 1024 * 1024
 
 interface Waiter extends PromiseWithResolvers<Claimed> {
   request: ClaimRequest
-  /** It is answered as soon as a claim that began after it came found nothing. */
+  /** It is answered as soon as a claim that began after it came finds nothing. */
   impatient: boolean
   asking: boolean
-}
-
-/** Who waits for a queue, in the order in which they came. */
-interface Line {
-  waiters: Set<Waiter>
-  serving: boolean
-  /** There may be jobs that nobody has asked for. */
-  again: boolean
 }
 
 export class Claims {
@@ -42,10 +34,14 @@ export class Claims {
     this.#store = store
   }
 
+  /** How many workers wait. */
+  get waiting(): number {
+    return [...this.#lines.values()].reduce((sum, { waiters }) => sum + waiters.size, 0)
+  }
+
   /**
-   * At most `limit` jobs; none if there were none for so long.
-   * @param wait in milliseconds
-   * @param signal while this is under way: the worker is gone, and what was claimed for it is given back
+   * At most `limit` jobs; none if there were none for `wait` milliseconds.
+   * @param signal aborted while this is under way: the worker is gone, and its jobs are given back
    * @throws `Store…`
    */
   claim(request: ClaimRequest, wait: number, signal: AbortSignal): Promise<Claimed> {
@@ -57,11 +53,12 @@ export class Claims {
     const { queue } = request
     const impatient = wait === 0 || this.#stopping
     const waiter: Waiter = { request, impatient, asking: false, ...Promise.withResolvers<Claimed>() }
-    const line = this.#join(queue, waiter)
-    const dismiss = () => this.#dismiss(queue, line, waiter)
+    const line = this.#lineOf(queue)
+    const dismiss = () => line.dismiss(waiter)
     const timer = impatient ? undefined : setTimeout(dismiss, wait)
     signal.addEventListener('abort', dismiss)
-    this.#serve(queue, line)
+    line.waiters.add(waiter)
+    line.serve()
     try {
       const claimed = await waiter.promise
       if (!signal.aborted) return claimed
@@ -73,16 +70,22 @@ export class Claims {
     }
   }
 
-  /** As if they had never been claimed. Never rejects: if even this fails, the leases run out. */
+  /** Releases the jobs as if they had never been claimed. Never rejects: if it fails, the leases expire. */
   async giveBack(queue: string, jobs: readonly ClaimedJob[]): Promise<void> {
     if (jobs.length === 0) return
     const holds = jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim }))
     await this.#track(this.#store.release(queue, holds)).catch(() => {})
   }
 
-  /** Resolves when the claims that are under way now have their answer, and what is being given back is back. */
+  /** Resolves when all claims now under way are answered, and jobs now being given back are back. */
   async drained(): Promise<void> {
     await Promise.allSettled(this.#underWay)
+  }
+
+  /** From now on no claim waits. */
+  stop(): void {
+    this.#stopping = true
+    for (const line of this.#lines.values()) for (const waiter of line.waiters) line.dismiss(waiter)
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
@@ -92,87 +95,84 @@ export class Claims {
     return work
   }
 
-  /** How many wait. */
-  get waiting(): number {
-    let count = 0
-    for (const { waiters } of this.#lines.values()) count += waiters.size
-    return count
-  }
-
-  /** From now on nobody waits. */
-  stop(): void {
-    this.#stopping = true
-    for (const [queue, line] of this.#lines) for (const waiter of line.waiters) this.#dismiss(queue, line, waiter)
-  }
-
-  #join(queue: string, waiter: Waiter): Line {
-    const line = this.#lines.get(queue) ?? { waiters: new Set(), serving: false, again: false }
-    line.waiters.add(waiter)
+  #lineOf(queue: string): Line {
+    const line = this.#lines.get(queue) ?? new Line(this.#store, () => this.#remove(queue))
     this.#lines.set(queue, line)
-    if (this.#poll === undefined) {
-      this.#unlisten = this.#store.listen((bell) => {
-        const rung = bell.kind === 'work' ? this.#lines.get(bell.queue) : undefined
-        if (rung !== undefined) this.#serve(bell.queue, rung)
-      })
-      this.#poll = setInterval(() => {
-        for (const [name, each] of this.#lines) this.#serve(name, each)
-      }, POLL)
-    }
+    this.#poll ??= setInterval(() => {
+      for (const each of this.#lines.values()) each.serve()
+    }, POLL_INTERVAL)
+    this.#unlisten ??= this.#store.listen((bell) => {
+      if (bell.kind === 'work') this.#lines.get(bell.queue)?.serve()
+    })
     return line
   }
 
-  #leave(queue: string, line: Line, waiter: Waiter): void {
-    line.waiters.delete(waiter)
-    if (!line.serving) this.#removeIfEmpty(queue, line)
-  }
-
-  #removeIfEmpty(queue: string, line: Line): void {
-    if (line.waiters.size > 0) return
+  #remove(queue: string): void {
     this.#lines.delete(queue)
     if (this.#lines.size > 0) return
     clearInterval(this.#poll)
-    this.#poll = undefined
     this.#unlisten?.()
+    this.#poll = this.#unlisten = undefined
+  }
+}
+
+/** The workers that wait for one queue, in the order in which they came. */
+class Line {
+  readonly waiters = new Set<Waiter>()
+  readonly #store: Store
+  readonly #onEmpty: () => void
+  #serving = false
+  /** There may be jobs that no worker has asked for. */
+  #again = false
+
+  constructor(store: Store, onEmpty: () => void) {
+    this.#store = store
+    this.#onEmpty = onEmpty
   }
 
-  /** One that is asking gets what it asked for. */
-  #dismiss(queue: string, line: Line, waiter: Waiter): void {
+  /** Answers a waiter with no jobs; one that is asking gets what it asked for. */
+  dismiss(waiter: Waiter): void {
     waiter.impatient = true
-    if (waiter.asking || !line.waiters.has(waiter)) return
+    if (waiter.asking || !this.waiters.has(waiter)) return
     waiter.resolve(nothing(waiter.request))
-    this.#leave(queue, line, waiter)
+    this.#leave(waiter)
   }
 
-  #serve(queue: string, line: Line): void {
-    line.again = true
-    if (line.serving) return
-    line.serving = true
-    void this.#serveAll(queue, line)
+  #leave(waiter: Waiter): void {
+    this.waiters.delete(waiter)
+    if (!this.#serving && this.waiters.size === 0) this.#onEmpty()
+  }
+
+  /** Asks the store for the waiters. */
+  serve(): void {
+    this.#again = true
+    if (!this.#serving) void this.#serveAll()
   }
 
   /** Never rejects. */
-  async #serveAll(queue: string, line: Line): Promise<void> {
+  async #serveAll(): Promise<void> {
+    this.#serving = true
     let size = 1
-    while (line.again && line.waiters.size > 0) {
-      line.again = false
-      const present = [...line.waiters]
-      const got = await Promise.all(present.slice(0, size).map((waiter) => this.#ask(queue, line, waiter)))
+    while (this.#again && this.waiters.size > 0) {
+      this.#again = false
+      const present = [...this.waiters]
+      const got = await Promise.all(present.slice(0, size).map((waiter) => this.#ask(waiter)))
       if (got.every((one) => one)) {
-        line.again = true
+        this.#again = true
         size = Math.min(size * 2, MAX_CLAIMS)
       } else {
         size = 1
-        // Not those who came meanwhile: nobody has asked since.
-        for (const waiter of present) if (waiter.impatient) this.#dismiss(queue, line, waiter)
+        // Not waiters that came meanwhile: there may be jobs since.
+        for (const waiter of present) if (waiter.impatient) this.dismiss(waiter)
       }
     }
-    // In the same turn as the last look at the line: whoever joins from now on is served anew.
-    line.serving = false
-    this.#removeIfEmpty(queue, line)
+    // In the same turn as the last check of the line, so that the next waiter is served again.
+    this.#serving = false
+    if (this.waiters.size === 0) this.#onEmpty()
   }
 
-  /** Whether it got something, be it an error. Never rejects. */
-  async #ask(queue: string, line: Line, waiter: Waiter): Promise<boolean> {
+  /** Whether the waiter was answered, be it with an error. Never rejects. */
+  async #ask(waiter: Waiter): Promise<boolean> {
     waiter.asking = true
     try {
       const claimed = await this.#take(waiter.request)
@@ -183,7 +183,7 @@ export class Claims {
     } finally {
       waiter.asking = false
     }
-    this.#leave(queue, line, waiter)
+    this.#leave(waiter)
     return true
   }
 
@@ -196,7 +196,7 @@ export class Claims {
       try {
         claimed = await this.#store.claim({ ...request, limit })
       } catch (error) {
-        // What is claimed already is told; whoever asks again gets the error.
+        // The worker gets the jobs claimed so far; its next claim gets the error.
         if (claimed !== undefined) return { ...claimed, jobs }
         throw error
       }
@@ -207,7 +207,7 @@ export class Claims {
   }
 }
 
-/** The answer to one that gets nothing; nobody looks at its times. */
+/** The answer without jobs; its times are not read. */
 function nothing({ lease }: ClaimRequest): Claimed {
   return { now: Date.now(), lease: lease ?? 0, jobs: [], retryAfter: null }
 }

@@ -13,7 +13,6 @@ import { delayAfter } from '../values/backoff.ts'
 import { encode } from '../values/encoding.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
-import { defined } from '../values/options.ts'
 import { jsonText } from '../web/answer.ts'
 import { checkPlain } from '../web/body.ts'
 import type { Context } from '../worker/context.ts'
@@ -57,7 +56,7 @@ export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number):
   return () => receiver.close()
 }
 
-/** What the answer holds, or what is to become of the job. @throws Error for another attempt by the backoff */
+/** @returns the job's result @throws an outcome of the job, or an Error for another attempt by the backoff */
 async function attempt(
   delivery: Delivery,
   receiver: Receiver,
@@ -68,7 +67,7 @@ async function attempt(
   try {
     const answer = await post(receiver, delivery.keys, job, context.signal)
     if (isSuccess(answer.status)) return resultOf(answer, maxPayload)
-    return refused(answer.status, answer.headers['retry-after'], context)
+    throw refused(answer, context)
   } catch (error) {
     const known = error instanceof Refused ? error : new Refused(reason(error, delivery.timeout))
     delivery.onFailure?.({ id: job.id, queue: job.queue, attempt: job.attempt }, known.message)
@@ -83,7 +82,7 @@ class Refused extends Error {
   constructor(message: string, outcome?: Outcome) {
     super(message)
     this.outcome = outcome
-    // Where it was made is of no use to those who read it, and none of their business.
+    // It is kept with the job, and would only show our code.
     delete this.stack
   }
 }
@@ -97,22 +96,19 @@ function post(receiver: Receiver, keys: readonly Buffer[], job: Job, signal: Abo
     'accept-encoding': 'identity',
     'user-agent': `millpond/${version()}`,
     ...signatureHeaders(keys, id, Math.floor(Date.now() / 1000), body),
-    ...defined({ traceparent: trace ?? undefined }),
+    ...(trace !== null && { traceparent: trace }),
   }
   return receiver.post(headers, body, signal)
 }
 
-function refused(status: number, asked: string | undefined, context: Context): never {
+function refused({ status, headers }: Answer, context: Context): Refused {
   const message = `the webhook answered ${status}`
-  if (status === 410) throw new Refused(message, context.giveUp(message))
-  const delay = asked === undefined ? undefined : retryAfter(asked, Date.now())
-  throw new Refused(message, delay === undefined ? undefined : context.retry(delay, message))
+  if (status === 410) return new Refused(message, context.giveUp(message))
+  const delay = retryAfter(headers['retry-after'] ?? '', Date.now())
+  return new Refused(message, delay === undefined ? undefined : context.retry(delay, message))
 }
 
-/**
- * The JSON of an answer; undefined where there is none, too much of it, or what cannot be stored: the work is done either way. Requests with
- * such keys or so many levels are refused (`checkPlain`), and an answer is no better known.
- */
+/** The JSON of an answer. Undefined if there is none, too much, or it cannot be stored or is not plain: the work is done in any case. */
 function resultOf({ headers, body }: Answer, maxPayload: number): unknown {
   const isJson = /^application\/(?:[^;]+\+)?json\b/i.test(headers['content-type'] ?? '')
   const coding = headers['content-encoding'] ?? 'identity'
@@ -129,9 +125,9 @@ function resultOf({ headers, body }: Answer, maxPayload: number): unknown {
 
 function reason(error: unknown, timeout: number): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `the webhook did not answer within ${timeout} ms`
-  // It is what the attempt's signal was aborted with.
+  // The reason of the attempt's signal.
   if (isMillpondError(error)) return `the attempt was over before the webhook answered: ${error.code}`
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? `: ${error.code}` : ''
-  // No message: some name the whole URL.
+  // Without the message: some messages name the whole URL.
   return `the webhook could not be reached${code}`
 }

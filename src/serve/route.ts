@@ -2,8 +2,29 @@
  * A route: what it takes, what it answers, and what does the work. The same table matches requests, checks them (`request-input.ts`) and
  * describes them (`openapi.ts`), so the description cannot differ from the service.
  */
+
+import type { Millpond } from '../pond/millpond.ts'
+import type { Store } from '../store.ts'
 import { segmentsOf } from '../web/path.ts'
+import type { OnError } from '../web/problem.ts'
+import type { Sweeper } from '../worker/sweeper.ts'
+import type { Claims } from './claims.ts'
 import type { Properties, Query, Schema } from './json-schema.ts'
+import type { Limits } from './limits.ts'
+import type { QueueLimit } from './queue-limit.ts'
+
+/** What the handlers of routes work with. */
+export interface RouteContext {
+  store: Store
+  pond: Millpond
+  sweeper: Sweeper
+  claims: Claims
+  limits: Limits
+  queueLimit: QueueLimit
+  onError: OnError
+  /** Aborted when the service stops. */
+  stopping: AbortSignal
+}
 
 export interface Answer {
   description: string
@@ -72,10 +93,10 @@ export interface Matched {
 
 export class Router {
   readonly #paths: { segments: readonly string[]; routes: ReadonlyMap<string, Route> }[] = []
-  readonly #open: ReadonlySet<string>
+  readonly #open: readonly Route[]
 
   constructor(routes: readonly Route[]) {
-    this.#open = new Set(routes.filter(({ open }) => open).map(({ method, path }) => `${method} ${path}`))
+    this.#open = routes.filter(({ open }) => open)
     for (const [path, own] of Map.groupBy(routes, (one) => one.path)) {
       const byMethod = new Map(own.map((one) => [one.method, one]))
       this.#paths.push({ segments: path.slice(1).split('/'), routes: byMethod })
@@ -84,7 +105,7 @@ export class Router {
 
   /** Whether the route is answered without a token; asked before anything else is read. */
   isOpen(method: string, pathname: string): boolean {
-    return this.#open.has(`${method} ${pathname}`)
+    return this.#open.some((route) => route.method === method && route.path === pathname)
   }
 
   /** @throws Refusal: 400, InvalidPath */

@@ -3,6 +3,7 @@
  *
  * Stopping: no new connections; requests that wait are answered with what is known; requests under way may finish; then connections are cut.
  */
+import { once } from 'node:events'
 import { createServer, IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIPv6, type Socket } from 'node:net'
 import { closeServer, toNode } from '../web/node.ts'
@@ -84,16 +85,11 @@ export class HttpServer {
   }
 
   /** @param address an IP address @returns the origin, with the port that it got */
-  listen(address: string, port: number): Promise<string> {
-    const { promise, resolve, reject } = Promise.withResolvers<string>()
-    this.#server.once('error', reject)
-    this.#server.listen({ host: address, port }, () => {
-      this.#server.off('error', reject)
-      const bound = this.#server.address()
-      const actual = typeof bound === 'object' && bound !== null ? bound.port : port
-      resolve(`http://${isIPv6(address) ? `[${address}]` : address}:${actual}`)
-    })
-    return promise
+  async listen(address: string, port: number): Promise<string> {
+    await once(this.#server.listen({ host: address, port }), 'listening')
+    const bound = this.#server.address()
+    const actual = typeof bound === 'object' && bound !== null ? bound.port : port
+    return `http://${isIPv6(address) ? `[${address}]` : address}:${actual}`
   }
 
   /** Resolves when no connection is left. @param timeout milliseconds that requests under way may take */

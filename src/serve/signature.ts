@@ -16,22 +16,11 @@ export function signingKey(secret: string): Buffer | undefined {
   return key.length >= SHORTEST && key.length <= LONGEST ? key : undefined
 }
 
-export interface SignatureHeaders {
-  'webhook-id': string
-  'webhook-timestamp': string
-  'webhook-signature': string
-}
-
 /**
  * @param keys one signature each: while a secret is changed, receivers may know either
  * @param seconds since 1970, of this attempt
  */
-export function signatureHeaders(
-  keys: readonly Buffer[],
-  id: string,
-  seconds: number,
-  body: string | Uint8Array,
-): SignatureHeaders {
+export function signatureHeaders(keys: readonly Buffer[], id: string, seconds: number, body: string | Uint8Array) {
   const signatures = keys.map((key) => {
     const hmac = createHmac('sha256', key).update(`${id}.${seconds}.`).update(body)
     return `v1,${hmac.digest('base64')}`

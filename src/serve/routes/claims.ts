@@ -15,8 +15,7 @@ import { Refusal, refuseUnknownJob } from '../../web/problem.ts'
 import { clientOf, Slots } from '../../web/slots.ts'
 import * as schemas from '../api-schemas.ts'
 import type { Fitting, Schema } from '../json-schema.ts'
-import { type Answer, type Route, route } from '../route.ts'
-import type { RouteContext } from './context.ts'
+import { type Answer, type Route, type RouteContext, route } from '../route.ts'
 
 type ReportedFailure = Omit<Fitting<typeof schemas.failure>, 'fence'>
 

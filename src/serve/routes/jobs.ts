@@ -13,8 +13,7 @@ import { problem, problemOf, Refusal, refuseUnknownJob } from '../../web/problem
 import { clientOf, Slots, setClient } from '../../web/slots.ts'
 import * as schemas from '../api-schemas.ts'
 import { type Fitting, timeOf } from '../json-schema.ts'
-import { type Route, route } from '../route.ts'
-import type { RouteContext } from './context.ts'
+import { type Route, type RouteContext, route } from '../route.ts'
 
 type NewJobBody = Fitting<typeof schemas.newJob>
 

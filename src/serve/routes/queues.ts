@@ -9,8 +9,7 @@ import { answer, jsonText } from '../../web/answer.ts'
 import { jobView } from '../../web/job-view.ts'
 import * as schemas from '../api-schemas.ts'
 import { integer, oneOf, type Query } from '../json-schema.ts'
-import { type Route, route } from '../route.ts'
-import type { RouteContext } from './context.ts'
+import { type Route, type RouteContext, route } from '../route.ts'
 
 const STATS_QUERY = { minutes: integer(1, 60, { description: 'How far back the percentiles look.', default: 5 }) }
 const LIST_QUERY = {

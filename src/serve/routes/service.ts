@@ -1,8 +1,7 @@
 /** The service itself: its health and its description. */
 import { answer, jsonText } from '../../web/answer.ts'
 import * as schemas from '../api-schemas.ts'
-import { type Route, route } from '../route.ts'
-import type { RouteContext } from './context.ts'
+import { type Route, type RouteContext, route } from '../route.ts'
 
 /** Milliseconds that a read of the store is reused: any client may ask, and must not keep the store busy. */
 const HEALTH_TTL = 1000
