@@ -27,124 +27,120 @@ export interface Follower {
   failed(error: unknown): void
 }
 
-interface Watch {
-  followers: Set<Follower>
-  /** The followers that were not called yet. */
-  newcomers: Set<Follower>
-  /** The job at the last call, as text; undefined: there was none, or it has no text. */
-  shown: string | undefined
-  result: AbortController
-  looking: Promise<void> | undefined
-  /** Something happened during a look, which may have been too early to see it. */
-  again: boolean
-}
+type WatchedPond = Pick<Millpond, 'job' | 'result' | 'on'>
 
 export class Watcher {
-  readonly #pond: Pick<Millpond, 'job' | 'result' | 'on'>
+  readonly #pond: WatchedPond
   readonly #watches = new Map<string, Watch>()
   #timer: NodeJS.Timeout | undefined
   #unlisten: (() => void)[] = []
 
-  constructor(pond: Pick<Millpond, 'job' | 'result' | 'on'>) {
+  constructor(pond: WatchedPond) {
     this.#pond = pond
   }
 
   /** @returns a function that ends it */
   follow(id: string, follower: Follower): () => void {
-    let watch = this.#watches.get(id)
-    if (watch === undefined) {
-      const result = new AbortController()
-      watch = { followers: new Set(), newcomers: new Set(), shown: undefined, result, looking: undefined, again: false }
-      this.#watches.set(id, watch)
-      this.#awaitResult(id, watch)
-      if (this.#watches.size === 1) this.#begin()
-    }
+    const watch = this.#watches.get(id) ?? this.#begin(id)
     watch.followers.add(follower)
     watch.newcomers.add(follower)
     // The job may have changed since the caller read it.
-    void this.#look(id, watch)
-    return () => this.#leave(id, watch, follower)
+    void watch.look()
+    return () => {
+      watch.followers.delete(follower)
+      watch.newcomers.delete(follower)
+      if (watch.followers.size === 0 && this.#watches.get(id) === watch) this.#end(id, watch)
+    }
   }
 
-  #leave(id: string, watch: Watch, follower: Follower): void {
-    watch.followers.delete(follower)
-    watch.newcomers.delete(follower)
-    if (watch.followers.size > 0 || this.#watches.get(id) !== watch) return
+  #begin(id: string): Watch {
+    const watch = new Watch(this.#pond, id)
+    this.#watches.set(id, watch)
+    if (this.#watches.size === 1) {
+      const happened = (event: { id: string }) => void this.#watches.get(event.id)?.look()
+      this.#unlisten = EVENTS.map((name) => this.#pond.on(name, happened))
+      this.#planRound()
+    }
+    return watch
+  }
+
+  #end(id: string, watch: Watch): void {
     this.#watches.delete(id)
-    watch.result.abort()
-    if (this.#watches.size === 0) this.#end()
-  }
-
-  #begin(): void {
-    this.#unlisten = EVENTS.map((name) => this.#pond.on(name, ({ id }: { id: string }) => this.#happened(id)))
-    this.#plan()
-  }
-
-  #end(): void {
+    watch.end()
+    if (this.#watches.size > 0) return
     clearTimeout(this.#timer)
     for (const unlisten of this.#unlisten.splice(0)) unlisten()
   }
 
-  #plan(): void {
+  #planRound(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      const looks = [...this.#watches].map(([id, watch]) => this.#look(id, watch))
-      void Promise.all(looks).then(() => {
-        if (this.#watches.size > 0) this.#plan()
-      })
+    this.#timer = setTimeout(async () => {
+      await Promise.all([...this.#watches.values()].map((watch) => watch.look()))
+      if (this.#watches.size > 0) this.#planRound()
     }, LOOK_INTERVAL)
   }
+}
 
-  #happened(id: string): void {
-    const watch = this.#watches.get(id)
-    if (watch !== undefined) void this.#look(id, watch)
+/** The watch of one job. */
+class Watch {
+  readonly followers = new Set<Follower>()
+  /** The followers that were not called yet. */
+  newcomers = new Set<Follower>()
+  readonly #pond: WatchedPond
+  readonly #id: string
+  readonly #ended = new AbortController()
+  /** The job at the last call, as text; undefined: there was none, or it has no text. */
+  #shown: string | undefined
+  #looking: Promise<void> | undefined
+  /** Something happened during a look, which may have been too early to see it. */
+  #again = false
+
+  constructor(pond: WatchedPond, id: string) {
+    this.#pond = pond
+    this.#id = id
+    const { signal } = this.#ended
+    // The look shows how the job ended, with a result or an error.
+    const over = () => void (signal.aborted || this.look())
+    pond.result(id, { signal }).then(over, over)
   }
 
-  #awaitResult(id: string, watch: Watch): void {
-    const over = () => {
-      // The look shows how it ended, with a result or an error.
-      if (this.#watches.get(id) === watch) void this.#look(id, watch)
-    }
-    this.#pond.result(id, { signal: watch.result.signal }).then(over, over)
+  end(): void {
+    this.#ended.abort()
   }
 
-  /** Resolves when the job has been looked at; never rejects. */
-  #look(id: string, watch: Watch): Promise<void> {
-    if (watch.looking !== undefined) {
-      watch.again = true
-      return watch.looking
-    }
-    watch.looking = this.#lookNow(id, watch).finally(() => {
-      watch.looking = undefined
+  /** Resolves when the job has been read; never rejects. */
+  look(): Promise<void> {
+    if (this.#looking !== undefined) this.#again = true
+    this.#looking ??= this.#read().finally(() => {
+      this.#looking = undefined
     })
-    return watch.looking
+    return this.#looking
   }
 
-  async #lookNow(id: string, watch: Watch): Promise<void> {
+  async #read(): Promise<void> {
     do {
-      watch.again = false
+      this.#again = false
       try {
-        const job = await this.#pond.job(id)
-        pass(watch, job)
+        const job = await this.#pond.job(this.#id)
+        this.#pass(job)
         if (job === undefined || isFinal(job)) return
       } catch (error) {
         // A store that fails only for now is asked again in the next round.
         if (isMillpondError(error) && error.retryable) return
-        for (const follower of watch.followers) follower.failed(error)
+        for (const follower of this.followers) follower.failed(error)
         return
       }
-    } while (watch.again && watch.followers.size > 0)
+    } while (this.#again && this.followers.size > 0)
   }
-}
 
-/** Calls the followers that a look concerns. */
-function pass(watch: Watch, job: JobInfo | undefined): void {
-  const text = textOf(job)
-  const changed = text === undefined || text !== watch.shown
-  const concerned = changed ? watch.followers : watch.newcomers
-  watch.shown = text
-  watch.newcomers = new Set()
-  for (const follower of concerned) follower.seen(job)
+  /** Calls the followers that a look concerns. */
+  #pass(job: JobInfo | undefined): void {
+    const text = textOf(job)
+    const concerned = text === undefined || text !== this.#shown ? this.followers : this.newcomers
+    this.#shown = text
+    this.newcomers = new Set()
+    for (const follower of concerned) follower.seen(job)
+  }
 }
 
 /** All that followers see of the job; undefined if it cannot be shown, which is for the follower to find out. */
