@@ -5,8 +5,14 @@ import { shown } from '../values/duration.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { safeText } from '../values/safe-error.ts'
 import { type Running, startServing } from './serve.ts'
-import { serveSettings } from './settings.ts'
-import { HELP, SERVE_HELP, UsageError } from './usage.ts'
+import { SERVE_HELP, serveSettings, UsageError } from './settings.ts'
+
+const HELP = `millpond: a work queue over the store you already have
+
+  millpond serve      the queue for every language, over HTTP
+  millpond --help     this text; millpond serve --help: its options
+  millpond --version  the version
+`
 
 export interface Terminal {
   env: Readonly<Record<string, string | undefined>>

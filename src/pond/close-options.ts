@@ -1,6 +1,6 @@
 /** The options of closing a worker, a pond or a service, and the reports of the first two. */
-import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
-import { checkOptions, isFunction, type Rules } from '../values/options.ts'
+import { type Duration, milliseconds } from '../values/duration.ts'
+import { checkOptions, isDuration, isFunction, type Rules } from '../values/options.ts'
 
 export interface CloseOptions {
   /** How long running handlers may go on; 0 to 24 days, 30 s unless set. Then their signal is aborted and their jobs are given back. */
@@ -15,12 +15,11 @@ export interface PondCloseOptions extends CloseOptions {
   before?: () => unknown
 }
 
-const isTimeout = (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0
-const POND_RULES: Rules<PondCloseOptions> = { timeout: isTimeout, before: isFunction }
+const POND_RULES: Rules<PondCloseOptions> = { timeout: isDuration(0), before: isFunction }
 
 /** Milliseconds. @throws InvalidOption */
 export function closeTimeout(options: CloseOptions): number {
-  return milliseconds(checkOptions(options, { timeout: isTimeout }, 'close').timeout ?? '30s', 'timeout')
+  return milliseconds(checkOptions(options, { timeout: isDuration(0) }, 'close').timeout ?? '30s', 'timeout')
 }
 
 /** The options of a pond's close, checked. @throws InvalidOption */

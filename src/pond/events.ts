@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { JobError } from '../store.ts'
 import { kindOf, shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
-import { SilentFailures } from './silent-failures.ts'
+import { type ErrorCode, MillpondError } from '../values/errors.ts'
+import { sketch } from '../values/safe-error.ts'
 
 /** The job that an event is about. */
 export interface JobEvent {
@@ -54,40 +54,31 @@ export interface PondEvents {
 
 /** Typed so that an event cannot be missing here. */
 const NAMES: Readonly<Record<keyof PondEvents, true>> = {
-  pushed: true,
-  started: true,
-  completed: true,
-  failed: true,
-  dead: true,
-  cancelled: true,
-  stale: true,
-  lost: true,
-  released: true,
-  full: true,
-  error: true,
+  ...{ pushed: true, started: true, completed: true, failed: true, dead: true, cancelled: true, stale: true },
+  ...{ lost: true, released: true, full: true, error: true },
 }
+
+/** Most failures that are shown as warnings. A process with ever new ones must not fill its memory, nor its log. */
+const MAX_WARNINGS = 100
 
 export class PondEmitter {
   // Untyped inside: EventEmitter's own types cannot follow a generic name to its arguments.
   readonly #emitter: NodeJS.EventEmitter = new EventEmitter()
   /** The events that have a listener. */
   readonly #heard = new Set<keyof PondEvents>()
+  /** Codes of background errors, and queues with their kinds of failures, that were shown as warnings. */
   readonly #warned = new Set<string>()
-  readonly #silent = new SilentFailures()
+  readonly #failures = new Set<string>()
 
   /** @returns a function that removes the listener @throws InvalidOption */
   on<Name extends keyof PondEvents>(name: Name, listener: (...args: PondEvents[Name]) => void): () => void {
     if (!Object.hasOwn(NAMES, name)) {
-      throw new MillpondError(
-        'InvalidOption',
-        `on: there is no event ${shown(name)}; known are ${Object.keys(NAMES).join(', ')}`,
-      )
+      const known = Object.keys(NAMES).join(', ')
+      throw new MillpondError('InvalidOption', `on: there is no event ${shown(name)}; known are ${known}`)
     }
     if (typeof listener !== 'function') {
-      throw new MillpondError(
-        'InvalidOption',
-        `on: the listener of ${name} must be a function; got ${kindOf(listener)}`,
-      )
+      const message = `on: the listener of ${name} must be a function; got ${kindOf(listener)}`
+      throw new MillpondError('InvalidOption', message)
     }
     // A new function for each call, so that removing a listener twice does not remove its second registration.
     const own = (...args: unknown[]) => (listener as (...args: unknown[]) => void)(...args)
@@ -115,9 +106,22 @@ export class PondEmitter {
     }
   }
 
-  /** An attempt failed by an error, not by `retry` or `giveUp`. @param last no attempt is left */
+  /**
+   * An attempt failed by an error, not by `retry` or `giveUp`. Without a listener, each queue and error is shown once as a process warning. It
+   * names the error's class, code and place, but not its message, which may hold a part of the payload.
+   * @param last no attempt is left
+   */
   failure(queue: string, error: unknown, last: boolean): void {
-    if (!this.has('dead') && (last || !this.has('failed'))) this.#silent.tell(queue, error)
+    const isHeard = this.has('dead') || (!last && this.has('failed'))
+    if (isHeard || this.#failures.size >= MAX_WARNINGS) return
+    const text = sketch(error)
+    // Without the message that our own errors have: it may name the job, and so differ each time.
+    const kind = `${queue} ${text.split(': ', 1)[0]}`
+    if (this.#failures.has(kind)) return
+    this.#failures.add(kind)
+    const full = this.#failures.size === MAX_WARNINGS ? '; no further kinds are shown' : ''
+    const advice = `its message is in pond.job(id).error. Listen to the pond's 'failed' and 'dead' events instead`
+    warn(`a job of queue ${queue} failed: ${text} (shown once${full}; ${advice})`, 'HandlerFailed')
   }
 
   /** An error in the background, which no caller gets. */
@@ -125,10 +129,11 @@ export class PondEmitter {
     if (this.has('error')) this.emit('error', error)
     else if (!this.#warned.has(error.code)) {
       this.#warned.add(error.code)
-      process.emitWarning(`${error.message} (further ones are not shown; listen to the pond's 'error' event)`, {
-        type: 'MillpondWarning',
-        code: error.code,
-      })
+      warn(`${error.message} (further ones are not shown; listen to the pond's 'error' event)`, error.code)
     }
   }
+}
+
+function warn(message: string, code: ErrorCode): void {
+  process.emitWarning(message, { type: 'MillpondWarning', code })
 }

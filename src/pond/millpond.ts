@@ -1,7 +1,7 @@
 import { KeyedBatcher } from '../batch/keyed-batcher.ts'
 import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from '../store.ts'
 import { openStore } from '../stores/open.ts'
-import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { type Duration, milliseconds } from '../values/duration.ts'
 import { MAX_PAYLOAD } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
@@ -169,11 +169,7 @@ export class Millpond implements AsyncDisposable {
    */
   async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
     this.#assertOpen()
-    const rules = {
-      timeout: (value: unknown) => milliseconds(value, 'timeout', 0, LONGEST_TIMER) >= 0,
-      signal: isSignal,
-    }
-    const { timeout, signal } = checkOptions(options, rules, 'result')
+    const { timeout, signal } = checkOptions(options, { timeout: isDuration(0), signal: isSignal }, 'result')
     return this.#results.wait(checkId(id), timeout === undefined ? undefined : milliseconds(timeout, 'timeout'), signal)
   }
 
@@ -288,9 +284,7 @@ export class Millpond implements AsyncDisposable {
   }
 
   #assertOpen(): void {
-    if (this.#sealed) {
-      throw closed()
-    }
+    if (this.#sealed) throw closed()
   }
 
   #pending<T>(push: Promise<T>): Promise<T> {

@@ -1,12 +1,12 @@
 /** Turns the data and options of a push into a job for the store. Everything is checked here, before a store sees it. */
 
 import type { NewJob } from '../store.ts'
-import { type Duration, kindOf, LAST_MOMENT, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { type Duration, kindOf, LAST_MOMENT, milliseconds } from '../values/duration.ts'
 import { encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId, newId } from '../values/ids.ts'
 import { checkKey } from '../values/names.ts'
-import { checkOptions, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 
 export interface PushOptions {
@@ -52,13 +52,13 @@ const JOBS_PER_TURN = 200
 
 const EACH_RULES: Rules<PushOptions> = {
   id: (value) => checkId(value) !== '',
-  priority: (value) => isInteger(0, 9)(value),
+  priority: isInteger(0, 9),
   delay: (value) => milliseconds(value, 'delay') >= 0,
   runAt: (value) => timeOf(value) !== undefined || 'a valid Date, or milliseconds since 1970',
   key: (value) => checkKey(value, 'key') !== '',
   group: (value) => checkKey(value, 'group') !== '',
   attempts: isInteger(1, 1_000_000),
-  timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
+  timeout: isDuration(),
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
   tx: (value) => value !== null || 'a transaction',
 }
@@ -129,10 +129,8 @@ export class Preparer {
     if (given === undefined) return given
     const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
     if (isObject && !(given instanceof Promise) && !('tx' in given)) return given
-    throw new MillpondError(
-      'InvalidOption',
-      `pushMany to ${this.#queue}: each must return an object of options at once, without tx; got ${kindOf(given)}`,
-    )
+    const message = `each must return an object of options at once, without tx; got ${kindOf(given)}`
+    throw new MillpondError('InvalidOption', `pushMany to ${this.#queue}: ${message}`)
   }
 
   #job(data: unknown, options: PushOptions): NewJob {

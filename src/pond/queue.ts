@@ -1,11 +1,11 @@
 import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings, setsNothing } from '../store.ts'
 import { type Backoff, backoffPolicy, computedDelay } from '../values/backoff.ts'
-import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
+import { type Duration, kindOf, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkQueueName } from '../values/names.ts'
-import { checkOptions, defined, isBoolean, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, defined, isBoolean, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
 import { Replica } from '../worker/replica.ts'
 import type { Handler } from '../worker/runner.ts'
@@ -63,8 +63,8 @@ const QUEUE_RULES: Rules<QueueOptions> = {
   capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
   whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
   retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
-  lease: (value) => milliseconds(value, 'lease', 50, LONGEST_TIMER) > 0,
-  timeout: (value) => value === null || milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
+  lease: isDuration(50),
+  timeout: (value) => value === null || isDuration()(value, 'timeout'),
   keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
 }
 const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
@@ -77,11 +77,11 @@ const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {
 }
 const WORK_RULES: Rules<WorkOptions> = {
   concurrency: isInteger(1, 100_000),
-  window: (value) => milliseconds(value, 'window', 0, LONGEST_TIMER) >= 0,
+  window: isDuration(0),
   transaction: isBoolean,
   // The store checks it.
   replica: () => true,
-  replicaTimeout: (value) => milliseconds(value, 'replicaTimeout', 0, LONGEST_TIMER) >= 0,
+  replicaTimeout: isDuration(0),
 }
 
 /**
@@ -178,10 +178,8 @@ export class Queue<Input = unknown, Output = Input> {
     const given = checkOptions(options, WORK_RULES, `work on ${this.name}`)
     const { store } = this.#pond
     if (given.transaction === true && store.transactions === undefined) {
-      throw new MillpondError(
-        'NotSupported',
-        `transaction: true needs a store with transactions; ${store.name} has none`,
-      )
+      const message = `transaction: true needs a store with transactions; ${store.name} has none`
+      throw new MillpondError('NotSupported', message)
     }
     const settings = {
       queue: this.name,
@@ -232,11 +230,8 @@ export class Queue<Input = unknown, Output = Input> {
    * @throws InvalidOption, InvalidName, Closed, `Store…`
    */
   async jobs(state: JobState, options: { limit?: number; after?: string } = {}): Promise<JobInfo[]> {
-    const { limit = 100, after } = checkOptions(
-      options,
-      { limit: isInteger(1, 1000), after: (value) => checkId(value) !== '' },
-      'jobs',
-    )
+    const rules: Rules<typeof options> = { limit: isInteger(1, 1000), after: (value) => checkId(value) !== '' }
+    const { limit = 100, after } = checkOptions(options, rules, 'jobs')
     if (!JOB_STATES.includes(state)) {
       throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
     }
@@ -254,10 +249,8 @@ export class Queue<Input = unknown, Output = Input> {
     const { admin } = this.#pond.store
     if (ids !== undefined) {
       if (Array.isArray(ids)) return admin.requeue({ ids: ids.map(checkId) })
-      throw new MillpondError(
-        'InvalidOption',
-        `requeue takes an array of ids, as in requeue([id]), or nothing for every dead job of the queue; got ${kindOf(ids)}`,
-      )
+      const what = 'an array of ids, as in requeue([id]), or nothing for every dead job of the queue'
+      throw new MillpondError('InvalidOption', `requeue takes ${what}; got ${kindOf(ids)}`)
     }
     let total = 0
     for (;;) {

@@ -21,21 +21,21 @@ export const LIMITS = {
 }
 export type Limits = typeof LIMITS
 
-/** For connections, on the server of `millpond serve`. Times are in milliseconds. */
+/** For connections, on the server of `millpond serve`; most are named as Node's. Times are in milliseconds. */
 export const CONNECTION_LIMITS = {
   /** Connections at once; more are refused. */
   maxConnections: 1024,
   /** Requests after which a connection is closed, so that none is held for ever. */
   maxRequests: 1000,
   /** Bytes of all headers of a request together, and how many there may be. */
-  headerBytes: 16 * 1024,
-  headers: 100,
+  maxHeaderSize: 16 * 1024,
+  maxHeadersCount: 100,
   /** For the headers, for a whole request, and between two requests of a connection. */
   headersTimeout: 10_000,
   requestTimeout: 60_000,
-  keepAlive: 10_000,
+  keepAliveTimeout: 10_000,
   /** How often the first two are checked. */
-  checkEvery: 2000,
+  connectionsCheckingInterval: 2000,
   /** For a client to read 64 KiB of an answer. */
   stall: 30_000,
   /** For a refused client to read the answer and close. */

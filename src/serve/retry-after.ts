@@ -3,17 +3,14 @@
 const SHORTEST = 1000
 const LONGEST = 24 * 3_600_000
 
-const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)'
-const LONG_DAY = '(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day'
-const MONTH = '(?<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)'
 const TIME = '(?<time>(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)'
 const DATES: readonly RegExp[] = [
   // Sun, 06 Nov 1994 08:49:37 GMT
-  new RegExp(`^${DAY}, (?<day>\\d\\d) ${MONTH} (?<year>\\d{4}) ${TIME} GMT$`),
+  new RegExp(`^[A-Z][a-z]{2}, (?<day>\\d\\d) (?<month>[A-Z][a-z]{2}) (?<year>\\d{4}) ${TIME} GMT$`),
   // Sunday, 06-Nov-94 08:49:37 GMT
-  new RegExp(`^${LONG_DAY}, (?<day>\\d\\d)-${MONTH}-(?<year>\\d\\d) ${TIME} GMT$`),
+  new RegExp(`^[A-Z][a-z]+day, (?<day>\\d\\d)-(?<month>[A-Z][a-z]{2})-(?<year>\\d\\d) ${TIME} GMT$`),
   // Sun Nov  6 08:49:37 1994
-  new RegExp(`^${DAY} ${MONTH} (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`),
+  new RegExp(`^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})$`),
 ]
 
 /**

@@ -54,6 +54,7 @@ export class HttpServer {
   constructor(options: ServerOptions) {
     this.#options = options
     this.#limits = { ...CONNECTION_LIMITS, ...options.limits }
+    const { maxConnections, maxHeadersCount } = this.#limits
     const listener = toNode(options.handle, { stall: this.#limits.stall })
     const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => {
       inTurn(incoming, outgoing, () => {
@@ -63,11 +64,7 @@ export class HttpServer {
     }
     this.#server = createServer(
       {
-        maxHeaderSize: this.#limits.headerBytes,
-        headersTimeout: this.#limits.headersTimeout,
-        requestTimeout: this.#limits.requestTimeout,
-        keepAliveTimeout: this.#limits.keepAlive,
-        connectionsCheckingInterval: this.#limits.checkEvery,
+        ...this.#limits,
         // Answers that Node itself sends are out of turn and unbounded. So the listener answers these requests, too.
         requireHostHeader: false,
         IncomingMessage: PipelinedMessage,
@@ -75,8 +72,7 @@ export class HttpServer {
       onRequest,
     )
     this.#server.on('checkExpectation', onRequest)
-    this.#server.maxHeadersCount = this.#limits.headers
-    this.#server.maxConnections = this.#limits.maxConnections
+    Object.assign(this.#server, { maxConnections, maxHeadersCount })
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
       // A refusal must not go into the middle of another answer.
       if ([...this.#underWay].some((outgoing) => outgoing.socket === socket)) socket.destroy()

@@ -44,10 +44,8 @@ export const DEFAULT_BACKOFF: BackoffPolicy = { base: 1000, factor: 2, max: 3_60
 /** As the store keeps it with the queue. @throws InvalidOption */
 export function backoffPolicy(option: Exclude<Backoff, BackoffFunction>): BackoffPolicy {
   if (typeof option !== 'string' && (typeof option !== 'object' || option === null)) {
-    throw new MillpondError(
-      'InvalidOption',
-      `retry.backoff must be 'exponential', 'fixed', an object or a function; got ${shown(option)}`,
-    )
+    const message = `retry.backoff must be 'exponential', 'fixed', an object or a function; got ${shown(option)}`
+    throw new MillpondError('InvalidOption', message)
   }
   const given = checkOptions(typeof option === 'string' ? { type: option } : option, RULES, 'retry.backoff', ['type'])
   return {

@@ -104,26 +104,16 @@ export function jobInfo(record: JobRecord): JobInfo {
   // Other programs may have stored a time that no Date reaches.
   const dateOf = (ms: number) => new Date(Math.min(ms, LAST_MOMENT))
   const date = (ms: number | null) => (ms === null ? null : dateOf(ms))
+  const { id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error } = record
   return {
-    id: record.id,
-    queue: record.queue,
-    state: record.state,
-    priority: record.priority,
-    attempt: record.attempt,
-    attempts: record.attempts,
-    key: record.key,
-    group: record.group,
+    ...{ id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error },
     pushedAt: dateOf(record.pushedAt),
     dueAt: dateOf(record.dueAt),
     startedAt: date(record.startedAt),
     finishedAt: date(record.finishedAt),
-    worker: record.worker,
-    timeout: record.timeout,
-    trace: record.trace,
     data: decoded('data'),
     progress: decoded('progress'),
     result: decoded('result'),
-    error: record.error,
     undecodable,
   }
 }

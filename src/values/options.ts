@@ -14,25 +14,16 @@ export function checkOptions<T extends object>(
 ): T {
   const given = options ?? {}
   checkObject(given, where)
+  const refuse = (reason: string) => new MillpondError('InvalidOption', `${where}: ${reason}`)
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(rules, name)) {
-      throw new MillpondError(
-        'InvalidOption',
-        `${where}: unknown option ${shownName(name)}; known are ${Object.keys(rules).join(', ')}`,
-      )
+      throw refuse(`unknown option ${shownName(name)}; known are ${Object.keys(rules).join(', ')}`)
     }
-    if (value === undefined) continue
-    const verdict = rules[name as keyof T](value, name)
-    if (verdict !== true) {
-      throw new MillpondError(
-        'InvalidOption',
-        `${where}: ${name} must be ${verdict === false ? 'otherwise' : verdict}; got ${shown(value)}`,
-      )
-    }
+    const verdict = value === undefined || rules[name as keyof T](value, name)
+    if (verdict !== true)
+      throw refuse(`${name} must be ${verdict === false ? 'otherwise' : verdict}; got ${shown(value)}`)
   }
-  for (const name of required) {
-    if ((given as T)[name] === undefined) throw new MillpondError('InvalidOption', `${where}: ${name} is missing`)
-  }
+  for (const name of required) if ((given as T)[name] === undefined) throw refuse(`${name} is missing`)
   return given as T
 }
 

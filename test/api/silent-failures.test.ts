@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Millpond, type PondEvents } from '../../src/index.ts'
-import { SilentFailures } from '../../src/pond/silent-failures.ts'
+import { PondEmitter } from '../../src/pond/events.ts'
 import { inState, numbers } from './suite.ts'
 
 type Warning = Error & { code?: unknown }
@@ -121,9 +121,9 @@ describe('a handler that throws', () => {
   })
 
   test('of ever new kinds fills neither the memory nor the log', async () => {
-    const failures = new SilentFailures()
+    const events = new PondEmitter()
     const warnings = await warningsDuring(() => {
-      for (const index of numbers(1000)) failures.tell(`q${index}`, new Error('x'))
+      for (const index of numbers(1000)) events.failure(`q${index}`, new Error('x'), true)
     })
     assert.equal(warnings.length, 100)
     assert.match(warnings.at(-1)?.message ?? '', /no further kinds are shown/)

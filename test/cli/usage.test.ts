@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { run } from '../../src/cli/run.ts'
-import { OPTIONS, serveSettings } from '../../src/cli/settings.ts'
-import { SERVE_HELP, UsageError } from '../../src/cli/usage.ts'
+import { OPTIONS, SERVE_HELP, serveSettings, UsageError } from '../../src/cli/settings.ts'
 import { MAIN, millpond } from './fixture.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

@@ -8,7 +8,14 @@ import { until } from '../api/suite.ts'
 import { exchange } from '../web/serving.ts'
 import { type Bench, type Client, serveTest } from './client.ts'
 
-const SHORT = { headersTimeout: 50, requestTimeout: 100, keepAlive: 50, checkEvery: 20, stall: 50, linger: 50 }
+const SHORT = {
+  headersTimeout: 50,
+  requestTimeout: 100,
+  keepAliveTimeout: 50,
+  connectionsCheckingInterval: 20,
+  stall: 50,
+  linger: 50,
+}
 
 const get = (path: string, ...headers: string[]) =>
   ['GET ', path, ' HTTP/1.1\r\nHost: localhost\r\n', ...headers.map((one) => `${one}\r\n`), '\r\n'].join('')

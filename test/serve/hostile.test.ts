@@ -111,7 +111,14 @@ serveTest(
     const client = await open({ maxWait: 5 })
     await client.push('secret', PAYLOAD)
     for (let job = 0; job < 4; job++) await client.push('big', 'x'.repeat(1_000_000))
-    const times = { headersTimeout: 300, requestTimeout: 600, keepAlive: 50, checkEvery: 50, stall: 100, linger: 50 }
+    const times = {
+      headersTimeout: 300,
+      requestTimeout: 600,
+      keepAliveTimeout: 50,
+      connectionsCheckingInterval: 50,
+      stall: 100,
+      linger: 50,
+    }
     const { origin } = await listen(client, { ...times, maxConnections: 46 })
     const dice = new Dice(SEED + 1)
     const before = process.memoryUsage().rss
