@@ -4,7 +4,7 @@
  *
  *   idle ──push──► trying ──all stored──► idle
  *                  │    ▲
- *                  full └─ a bell, or a second has passed ── blocked
+ *                  full └─ a notification, or POLL_INTERVAL ── blocked
  *
  * Pushes that come while a try is under way wait for the next one.
  */
@@ -14,8 +14,8 @@ import type { NewJob, PushOutcome, Store } from '../store.ts'
 import { MillpondError } from '../values/errors.ts'
 import { batches, MAX_PUSH } from './push.ts'
 
-/** In milliseconds. */
-const POLL = 1000
+/** Milliseconds. */
+const POLL_INTERVAL = 1000
 /** Jobs tried at first when there may be capacity again; twice as many as long as all are stored. */
 const FIRST_TRY = 16
 
@@ -23,13 +23,13 @@ interface Waiter extends PromiseWithResolvers<PushOutcome> {
   job: NewJob
   call: object | undefined
   /** `onFull` was called for it. */
-  told: boolean
+  reported: boolean
 }
 
 interface Line {
   waiters: Waiter[]
   trying: boolean
-  /** A bell has rung since the try under way began. */
+  /** A notification came since the try under way began. */
   rung: boolean
 }
 
@@ -39,13 +39,13 @@ export class CapacityWaiters {
   readonly #listen: () => void
   readonly #onFull: (queue: string) => void
   #listening = false
-  /** Not unref'd: somebody waits to push. */
+  /** Not unref'd: a caller waits to push. */
   #poll: NodeJS.Timeout | undefined
   #closed = false
   #idle: (() => void)[] = []
 
   /**
-   * @param listen asks for bells, from now until the pond closes
+   * @param listen asks for notifications, from now until the pond closes
    * @param onFull called once for each push that has to wait
    */
   constructor(store: Store, listen: () => void, onFull: (queue: string) => void) {
@@ -70,15 +70,15 @@ export class CapacityWaiters {
     const { queue } = job
     const line = this.#lines.get(queue) ?? { waiters: [], trying: false, rung: false }
     this.#lines.set(queue, line)
-    const waiter: Waiter = { job, call, told: false, ...Promise.withResolvers<PushOutcome>() }
+    const waiter: Waiter = { job, call, reported: false, ...Promise.withResolvers<PushOutcome>() }
     line.waiters.push(waiter)
-    // A line that is not being tried and had somebody in it is blocked.
+    // A line that is not being tried and is not empty is blocked.
     if (!line.trying && line.waiters.length === 1) this.#try(queue, line, MAX_PUSH.items)
-    else if (!line.trying) this.#tell(queue, waiter)
+    else if (!line.trying) this.#report(queue, waiter)
     return waiter.promise
   }
 
-  /** A bell: the queue may have capacity. */
+  /** A notification: the queue may have capacity. */
   rung(queue: string): void {
     const line = this.#lines.get(queue)
     if (line === undefined) return
@@ -136,18 +136,18 @@ export class CapacityWaiters {
       this.#remove(queue, line)
       return
     }
-    for (const waiter of line.waiters) this.#tell(queue, waiter)
+    for (const waiter of line.waiters) this.#report(queue, waiter)
     this.#poll ??= setInterval(() => {
       for (const name of [...this.#lines.keys()]) this.rung(name)
-    }, POLL)
+    }, POLL_INTERVAL)
   }
 
-  #tell(queue: string, waiter: Waiter): void {
-    if (!waiter.told) this.#onFull(queue)
-    waiter.told = true
+  #report(queue: string, waiter: Waiter): void {
+    if (!waiter.reported) this.#onFull(queue)
+    waiter.reported = true
   }
 
-  /** Pushes that are still in the line have waited in vain. */
+  /** Pushes still in the line reject. */
   #remove(queue: string, line: Line): void {
     this.#lines.delete(queue)
     for (const { reject } of line.waiters) reject(closed())

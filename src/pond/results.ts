@@ -1,6 +1,6 @@
 /**
- * Waits for jobs to finish. Bells make it quick; a look at the store once a second makes it certain, since any bell can be missed.
- * All awaited jobs are looked up in one call.
+ * Waits for jobs to finish. Notifications make it quick. Reading the store once a second makes it certain, because a notification can be
+ * missed. All awaited jobs are read in one call.
  */
 
 import { Batcher } from '../batch/batcher.ts'
@@ -9,34 +9,32 @@ import { decode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { errorFrom } from '../values/job.ts'
 
-const POLL = 1000
-/** A time-out tells the job's last error: the job is looked at once more so many milliseconds before it, at most. */
+/** Milliseconds. */
+const POLL_INTERVAL = 1000
+/** The error of a timeout shows the job's last error, so the job is read once more, at most so many milliseconds before. */
 const LAST_LOOK = 100
-/** One call at a time, for whatever was asked for meanwhile. */
+/** One call at a time, for all jobs asked for meanwhile. */
 const ALL = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
-interface Waiter {
-  resolve: (result: Encoded | null) => void
-  reject: (error: unknown) => void
-}
+type Waiter = PromiseWithResolvers<Encoded | null>
 
-/** All who wait for one job. */
+/** A job that callers wait for. */
 interface Awaited {
   waiters: Set<Waiter>
   /** The next call to the store asks for it. */
   asked: boolean
-  /** The job's queue, once a look has told. */
+  /** The job's queue, once the job was read. */
   queue: string | undefined
-  /** Of the last attempt that failed, as it was seen last. */
+  /** Of the last failed attempt, when the job was last read. */
   lastError: JobError | null
 }
 
 export class Results {
   readonly #store: Store
   readonly #waiters = new Map<string, Awaited>()
-  /** Tells whether anybody waits, so that bells are asked for only then. */
+  /** Called when the first caller begins to wait, and when the last one has ended: notifications are needed only between. */
   readonly #onChange: (waiting: boolean) => void
-  /** Not unref'd: somebody waits for an answer. */
+  /** Not unref'd: a caller waits for an answer. */
   #poll: NodeJS.Timeout | undefined
   readonly #lookups = new Batcher<string, JobRecord | null | undefined>((ids) => this.#find(ids), ALL)
 
@@ -45,11 +43,10 @@ export class Results {
     this.#onChange = onChange
   }
 
-  /** @throws JobUnknown, JobFailed, JobCancelled, ResultTimeout, PayloadNotDecodable, Closed, and what the signal holds */
+  /** @throws JobUnknown, JobFailed, JobCancelled, ResultTimeout, PayloadNotDecodable, Closed, the signal's reason */
   async wait(id: string, timeout: number | undefined, signal: AbortSignal | undefined): Promise<unknown> {
     signal?.throwIfAborted()
-    const waiter = Promise.withResolvers<Encoded | null>()
-    const entry: Waiter = { resolve: waiter.resolve, reject: waiter.reject }
+    const waiter: Waiter = Promise.withResolvers()
     let timer: NodeJS.Timeout | undefined
     let lastLook: NodeJS.Timeout | undefined
     if (timeout !== undefined) {
@@ -59,7 +56,7 @@ export class Results {
     const abort = () => waiter.reject(signal?.reason)
     signal?.addEventListener('abort', abort)
     try {
-      this.#add(id, entry)
+      this.#add(id, waiter)
       this.#look([id])
       const result = await waiter.promise
       return result === null ? undefined : decode(result, `result of job ${id}`)
@@ -67,17 +64,17 @@ export class Results {
       clearTimeout(timer)
       clearTimeout(lastLook)
       signal?.removeEventListener('abort', abort)
-      this.#remove(id, entry)
+      this.#remove(id, waiter)
     }
   }
 
-  /** A worker of this process has completed the job, and the store has it: nobody here needs to look. */
+  /** A worker of this process has completed the job, and the store knows: the job need not be read. */
   completed(id: string, result: Encoded | null): void {
     if (this.#waiters.size === 0) return
     for (const waiter of this.#waitersOf(id)) waiter.resolve(result)
   }
 
-  /** A bell: these jobs, or any of the queue, may have finished. */
+  /** A notification: these jobs, or any of the queue, may have finished. */
   finished(queue: string, ids: readonly string[] | undefined): void {
     if (this.#waiters.size === 0) return
     if (ids !== undefined) this.#look(ids)
@@ -87,26 +84,25 @@ export class Results {
     }
   }
 
-  /** Tells those whose jobs have finished, and `Closed` to the others. */
+  /** Settles the waits for finished jobs; the others reject with `Closed`. */
   async close(): Promise<void> {
     const ids = [...this.#waiters.keys()]
     try {
       const records = ids.length === 0 ? [] : await this.#store.find(ids)
       for (const [index, id] of ids.entries()) this.#found(id, records[index] ?? null)
     } catch {
-      // Whoever waits gets Closed instead; the store's own close tells what is wrong with it.
+      // The waits reject with Closed; the error of the store comes from its own close.
     }
     const closed = new MillpondError('Closed', 'the pond was closed while a result was awaited; the job itself is safe')
     for (const { waiters } of this.#waiters.values()) for (const waiter of waiters) waiter.reject(closed)
   }
 
   #add(id: string, waiter: Waiter): void {
-    const job = this.#waiters.get(id)
-    if (job === undefined)
-      this.#waiters.set(id, { waiters: new Set([waiter]), asked: false, queue: undefined, lastError: null })
-    else job.waiters.add(waiter)
+    const job = this.#waiters.get(id) ?? { waiters: new Set(), asked: false, queue: undefined, lastError: null }
+    this.#waiters.set(id, job)
+    job.waiters.add(waiter)
     if (this.#poll === undefined) {
-      this.#poll = setInterval(() => this.#look(this.#waiters.keys()), POLL)
+      this.#poll = setInterval(() => this.#look(this.#waiters.keys()), POLL_INTERVAL)
       this.#onChange(true)
     }
   }
@@ -130,7 +126,7 @@ export class Results {
       this.#lookups.add(id, 0).then(
         (record) => this.#found(id, record ?? null),
         (error: unknown) => {
-          // A store that is only away for now is asked again by the poll; the caller's own timeout bounds the wait.
+          // After a passing error the next poll asks again; the caller's timeout bounds the wait.
           if (error instanceof MillpondError && error.retryable) return
           for (const waiter of this.#waitersOf(id)) waiter.reject(error)
         },
@@ -140,9 +136,9 @@ export class Results {
 
   async #find(ids: string[]): Promise<(JobRecord | null)[]> {
     const awaited = ids.flatMap((id) => this.#waiters.get(id) ?? [])
-    // A bell that rings from now on may be news to this call.
+    // A notification from now on may be news to this call.
     for (const job of awaited) job.asked = false
-    // All may have been told meanwhile, or have left.
+    // All waits may have ended meanwhile.
     return awaited.length === 0 ? [] : this.#store.find(ids)
   }
 
@@ -153,7 +149,7 @@ export class Results {
     if (failure !== undefined) for (const waiter of job.waiters) waiter.reject(failure)
     else if (record?.state === 'done') for (const waiter of job.waiters) waiter.resolve(record.result)
     else if (record !== null) {
-      // Nobody is told that it goes on: each who comes asks anew, and thousands may wait for one job.
+      // It is not finished: no waiter is called, because thousands may wait for one job.
       job.queue = record.queue
       job.lastError = record.error
     }
@@ -171,7 +167,7 @@ function late(id: string, timeout: number, lastError: JobError | null): Millpond
   return new MillpondError('ResultTimeout', failed, { id, thrown: errorFrom(lastError) })
 }
 
-/** Why there is no result, nor ever will be. */
+/** Why there will be no result; undefined if there may be one. */
 function failureOf(id: string, record: JobRecord | null): MillpondError | undefined {
   if (record === null) {
     const message = `the store has no job ${id}: it never had, or its queue's \`keep\` is over`
@@ -181,11 +177,7 @@ function failureOf(id: string, record: JobRecord | null): MillpondError | undefi
   if (state === 'cancelled') return new MillpondError('JobCancelled', `job ${id} was cancelled`, { id, queue })
   if (state === 'dead') {
     const message = `job ${id} is dead after ${record.attempt} of ${record.attempts} attempts: ${error?.message ?? 'no error kept'}`
-    return new MillpondError('JobFailed', message, {
-      id,
-      queue,
-      ...(error === null ? {} : { thrown: errorFrom(error) }),
-    })
+    return new MillpondError('JobFailed', message, { id, queue, ...(error && { thrown: errorFrom(error) }) })
   }
   return undefined
 }

@@ -1,8 +1,8 @@
 /**
  * SIGTERM and SIGINT, for all ponds of the process that were opened with `signals`.
  *
- * The first signal closes them and ends the process: what each was told to do `before` comes first, for all of them, since the servers of one
- * may need the others; then the ponds drain. The exit code is 0, or 1 where something failed. A second signal ends the process at once.
+ * The first signal closes them and ends the process. First every pond's `before` is called, because the servers of one may need the others;
+ * then the ponds drain. The exit code is 0, or 1 if something failed. A second signal ends the process at once.
  */
 import type { PondCloseOptions } from './close-options.ts'
 
@@ -13,7 +13,7 @@ export interface Closable {
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const ponds = new Map<Closable, PondCloseOptions>()
 
-/** @returns a function that takes it out again */
+/** @returns a function that removes the pond */
 export function closeOnSignals(pond: Closable, options: PondCloseOptions): () => void {
   if (ponds.size === 0) for (const signal of SIGNALS) process.on(signal, closeAll)
   ponds.set(pond, options)

@@ -1,7 +1,6 @@
 /**
- * How payloads and results are laid down. A byte string alone stays what it is; anything that JSON carries without loss
- * is JSON; what holds byte strings, big integers or non-finite numbers further down is MessagePack.
- * `contract/vectors/encoding.json` pins all three, and what is refused.
+ * How payloads and results are encoded. A byte string alone stays bytes. A value that JSON carries without loss is JSON. A value that holds
+ * byte strings, big integers or non-finite numbers is MessagePack. `contract/vectors/encoding.json` pins all three, and what is refused.
  */
 import { Packr } from 'msgpackr'
 import type { Encoded } from '../store.ts'
@@ -68,7 +67,7 @@ export function decode(encoded: Encoded, what: string): unknown {
   throw notDecodable()
 }
 
-/** Whether it is nested deeper than anything that `encode` takes: nobody could write it down again. */
+/** Whether it is nested deeper than `encode` takes, so that it could not be encoded again. */
 export function isNestedTooDeep(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return false
   return depth === MAX_DEPTH || Object.values(value).some((item) => isNestedTooDeep(item, depth + 1))

@@ -50,7 +50,7 @@ export class Job<Data = unknown> {
   }
 }
 
-/** What of a job is stored encoded. */
+/** The parts of a job that are stored encoded. */
 export type JobPart = 'data' | 'progress' | 'result'
 
 /** All there is to know about a job; times are the store's. */
@@ -86,7 +86,7 @@ export interface JobInfo {
   undecodable: readonly JobPart[]
 }
 
-/** Never throws for what the job holds: a job that cannot be read must not hide those that are listed with it. */
+/** Never throws because of the job's data: a job that cannot be read must not hide the jobs listed with it. */
 export function jobInfo(record: JobRecord): JobInfo {
   const undecodable: JobPart[] = []
   const decoded = (part: JobPart): unknown => {
@@ -118,7 +118,7 @@ export function jobInfo(record: JobRecord): JobInfo {
   }
 }
 
-/** What is kept of something a handler threw. Never throws itself, whatever it is given. */
+/** The error that is kept of what a handler threw. Never throws. */
 export function jobError(thrown: unknown): JobError {
   try {
     if (thrown instanceof Error) {
@@ -139,7 +139,7 @@ export function jobError(thrown: unknown): JobError {
   }
 }
 
-/** The stored error as an Error again, for whoever waits for the result. */
+/** The stored error as an Error again, for callers that wait for the result. */
 export function errorFrom(stored: JobError): Error {
   const error = new Error(stored.message)
   error.name = stored.name

@@ -39,7 +39,7 @@ export function defined<T extends object>(members: T): { [Name in keyof T]?: Exc
   return Object.fromEntries(given) as { [Name in keyof T]?: Exclude<T[Name], undefined> }
 }
 
-/** An unknown option is shown where it looks like one: data may have been passed by mistake, and a URL taken apart at the wrong place. */
+/** An unknown option is shown only if it looks like a name: data may have been passed by mistake, or a part of a URL. */
 export function shownName(name: string): string {
   return /^[A-Za-z_$][\w$-]{0,40}$/.test(name) ? JSON.stringify(name) : '"…"'
 }
