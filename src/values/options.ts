@@ -14,17 +14,20 @@ export function checkOptions<T extends object>(
 ): T {
   const given = options ?? {}
   checkObject(given, where)
-  const refuse = (reason: string) => new MillpondError('InvalidOption', `${where}: ${reason}`)
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(rules, name)) {
-      throw refuse(`unknown option ${shownName(name)}; known are ${Object.keys(rules).join(', ')}`)
+      throw invalid(where, `unknown option ${shownName(name)}; known are ${Object.keys(rules).join(', ')}`)
     }
     const verdict = value === undefined || rules[name as keyof T](value, name)
     if (verdict !== true)
-      throw refuse(`${name} must be ${verdict === false ? 'otherwise' : verdict}; got ${shown(value)}`)
+      throw invalid(where, `${name} must be ${verdict === false ? 'otherwise' : verdict}; got ${shown(value)}`)
   }
-  for (const name of required) if ((given as T)[name] === undefined) throw refuse(`${name} is missing`)
+  for (const name of required) if ((given as T)[name] === undefined) throw invalid(where, `${name} is missing`)
   return given as T
+}
+
+function invalid(where: string, reason: string): MillpondError {
+  return new MillpondError('InvalidOption', `${where}: ${reason}`)
 }
 
 /** Not a promise, a Map or a Date either: whatever they hold, it would be ignored. @throws InvalidOption */

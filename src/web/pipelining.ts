@@ -15,17 +15,12 @@ interface Turn {
   begin: () => void
 }
 
-interface Line {
-  current: ServerResponse | undefined
-  waiting: Turn[]
-}
-
-const lines = new WeakMap<Socket, Line>()
+/** The unanswered requests of each connection; the first one is being handled. */
+const lines = new WeakMap<Socket, Turn[]>()
 
 /** Whether one more request would be too many for the connection. */
 export function isFull(socket: Socket): boolean {
-  const line = lines.get(socket)
-  return line !== undefined && line.waiting.length + 1 >= MAX_OUTSTANDING
+  return (lines.get(socket)?.length ?? 0) >= MAX_OUTSTANDING
 }
 
 /**
@@ -40,25 +35,24 @@ export function inTurn(incoming: IncomingMessage, outgoing: ServerResponse, begi
     return
   }
   if (isOver(socket)) return
-  const line = lines.get(socket) ?? { current: undefined, waiting: [] }
+  const line = lines.get(socket) ?? []
   lines.set(socket, line)
-  if (line.current === outgoing) begin()
-  else if (line.current === undefined) start(line, { outgoing, begin }, socket)
+  if (line[0]?.outgoing === outgoing) begin()
   else if (isFull(socket)) socket.destroy()
-  else line.waiting.push({ outgoing, begin })
+  else if (line.push({ outgoing, begin }) === 1) beginFirst(line, socket)
 }
 
-function start(line: Line, { outgoing, begin }: Turn, socket: Socket): void {
-  line.current = outgoing
+function beginFirst(line: Turn[], socket: Socket): void {
+  const [turn] = line
+  if (turn === undefined) return
   const over = () => {
-    if (line.current !== outgoing) return
-    line.current = undefined
-    const next = line.waiting.shift()
-    if (isOver(socket)) line.waiting = []
-    else if (next !== undefined) start(line, next, socket)
+    if (line[0] !== turn) return
+    line.shift()
+    if (isOver(socket)) line.length = 0
+    else beginFirst(line, socket)
   }
-  outgoing.once('finish', over).once('close', over)
-  begin()
+  turn.outgoing.once('finish', over).once('close', over)
+  turn.begin()
 }
 
 /** Whether the connection is gone, or closing after its last answer. */

@@ -137,17 +137,14 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       return answer(request, { jobs: await queue.pushMany(data, { each }) }, { status: 202 })
     } catch (error) {
       if (!isMillpondError(error) || error.pushed === undefined) throw error
-      return partial(error, error.pushed, ids, request)
+      // The store may have some of the jobs.
+      const { pushed } = error
+      const { problem: document, isReported } = problemOf(error, limits.retryAfter / 1000)
+      if (isReported) onError(error, request)
+      const some = `The store has the first ${pushed} of ${ids.length} jobs. Send all again later, each with its id of \`ids\`.`
+      const detail = pushed === 0 ? document.detail : some
+      return problem({ ...document, detail, members: { ...document.members, pushed, ids } })
     }
-  }
-
-  /** The problem of a batch of which the store may have some jobs. */
-  function partial(error: unknown, pushed: number, ids: readonly string[], request: Request): Response {
-    const { problem: document, isReported } = problemOf(error, limits.retryAfter / 1000)
-    if (isReported) onError(error, request)
-    const some = `The store has the first ${pushed} of ${ids.length} jobs. Send all again later, each with its id of \`ids\`.`
-    const detail = pushed === 0 ? document.detail : some
-    return problem({ ...document, detail, members: { ...document.members, pushed, ids } })
   }
 }
 
