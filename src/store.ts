@@ -117,6 +117,8 @@ export interface Claimed {
   jobs: ClaimedJob[]
   /** Milliseconds after which another claim may bring more, because a job is due or a rate or pause allows a start then; null: no such time is known. */
   retryAfter: number | null
+  /** true: the queue has a limit or a rate, so a job that is claimed ahead takes a slot or a start from others. false unless set. */
+  limited?: boolean
 }
 
 /** The claim that an operation is about. */
@@ -386,6 +388,12 @@ export interface StoreAdmin {
   requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): Promise<number>
   /** The groups of a grouped queue by name, from after `after` on. Set if `capabilities.limits`. Rejects as the methods of `Store` do. */
   groups?(request: { queue: string; limit: number; after?: string }): Promise<GroupRecord[]>
+  /**
+   * How many waiting jobs come before this one: of its queue, or of its group in a grouped queue. A store may stop counting at 1,000. Set if
+   * `capabilities.limits`. Rejects as the methods of `Store` do.
+   * @returns null: the job is unknown or does not wait
+   */
+  ahead?(id: string): Promise<number | null>
 }
 
 /** Runs a statement inside a transaction, with the parameters of its placeholders. Resolves to the rows, by column name. */

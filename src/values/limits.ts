@@ -21,12 +21,15 @@ export interface GroupLimits {
 export const DEFAULT_GROUP_LIMITS: GroupLimits = { running: null, rate: null, weight: 1 }
 
 /** A group that has waiting or running jobs, or limits of its own. */
-export interface GroupRecord extends GroupLimits {
+export interface GroupRecord {
   /** Empty: the jobs without a group. */
   group: string
-  /** A store may stop counting at 10,000. */
+  /** null: as all groups of the queue. */
+  limits: GroupLimits | null
+  /** How many jobs wait. A store may stop counting at 10,000. */
   waiting: number
-  runningJobs: number
+  /** How many jobs run. */
+  running: number
   /** Milliseconds until its rate or pause allows a start, 0: at once; null: it waits for a slot, or no job of it waits. */
   nextStart: number | null
 }

@@ -91,6 +91,8 @@ async function call(store: Store, step: Step): Promise<unknown> {
     }
     case 'limitGroup':
       return (await store.limitGroup?.(step.in.queue ?? 'q', step.in.group, step.in.limits)) ?? null
+    case 'ahead':
+      return store.admin.ahead?.(longId(step.in.id))
     case 'groups':
       return store.admin.groups?.({ queue: 'q', ...step.in })
     case 'requeue':

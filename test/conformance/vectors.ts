@@ -41,6 +41,7 @@ type Call =
   | { op: 'fail'; in: { queue?: string; items: (VectorHold & { error?: JobError; delay: number | null })[] } }
   | { op: 'release'; in: { queue?: string; items: (VectorHold & { pause?: number })[] } }
   | { op: 'limitGroup'; in: { queue?: string; group: string; limits: GroupLimits | null } }
+  | { op: 'ahead'; in: { id: string } }
   | { op: 'groups'; in: { queue?: string; limit: number; after?: string } }
   | {
       op: 'extend'

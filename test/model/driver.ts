@@ -65,7 +65,7 @@ export class Driver {
           this.#claims.unshift({ id: claim.id, fence: claim.fence, claim, queue: operation.queue })
         }
         // A claim may be of a class of the store's own.
-        return same({ ...actual, jobs: actual.jobs.map((claim) => ({ ...claim })) }, expected)
+        return same({ limited: false, ...actual, jobs: actual.jobs.map((claim) => ({ ...claim })) }, expected)
       }
       case 'complete': {
         const { queue, holds } = this.#holds(operation)

@@ -135,8 +135,9 @@ export class Model {
   claim({ queue: name, worker, limit, minPriority = 0, ...request }: ClaimRequest): Claimed {
     const queue = this.queues.get(name)
     const lease = request.lease ?? queue?.lease ?? DEFAULTS.lease
-    const answer: Claimed = { now: this.now, lease, jobs: [], retryAfter: null }
+    const answer: Claimed = { now: this.now, lease, jobs: [], retryAfter: null, limited: false }
     if (queue === undefined || queue.paused) return answer
+    answer.limited = queue.running !== null || queue.rate !== null || queue.groupRate !== null
     let wait = this.#startableIn(queue, 1)
     if (wait === 0) for (const group of this.#groups(queue)) this.#place(queue, group)
     while (wait === 0 && answer.jobs.length < limit) {
@@ -239,16 +240,14 @@ export class Model {
     const queue = this.queues.get(name)
     if (queue === undefined) return []
     const records = this.#groups(queue).map((group) => ({
-      ...(group.limits ?? { running: null, rate: null, weight: 1 }),
       group: group.group,
+      limits: group.limits,
       waiting: this.#line(queue, group).length,
-      runningJobs: this.#in(name, 'running').filter((job) => (job.group ?? '') === group.group).length,
+      running: this.#in(name, 'running').filter((job) => (job.group ?? '') === group.group).length,
       nextStart: this.#groupStartableIn(queue, group),
-      kept: group.limits !== null,
     }))
     return records
-      .filter(({ waiting, runningJobs, kept }) => waiting > 0 || runningJobs > 0 || kept)
-      .map(({ kept: _, ...record }) => record)
+      .filter(({ waiting, running, limits }) => waiting > 0 || running > 0 || limits !== null)
       .sort((a, b) => (a.group < b.group ? -1 : 1))
   }
 

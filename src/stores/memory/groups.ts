@@ -146,6 +146,11 @@ export class Groups {
     return first === undefined ? null : first.heldUntil - now
   }
 
+  /** The jobs of the job's group, in the order of claiming. */
+  line(job: Job): Iterable<Job> {
+    return this.#of(job).waiting.after(null)
+  }
+
   /** In the order of priority and place. */
   *after(cursor: Job | null): Generator<Job> {
     const jobs = [...this.#groups.values()].flatMap(({ waiting }) => [...waiting.after(null)])
@@ -168,10 +173,10 @@ export class Groups {
       ({ waiting, running, limits }) => waiting.size > 0 || running > 0 || limits !== DEFAULT_GROUP_LIMITS,
     )
     return shown.map((group) => ({
-      ...group.limits,
       group: group.name,
+      limits: group.limits === DEFAULT_GROUP_LIMITS ? null : group.limits,
       waiting: group.waiting.size,
-      runningJobs: group.running,
+      running: group.running,
       nextStart: this.#startable(group, now),
     }))
   }

@@ -20,7 +20,7 @@ import { claim } from './operations/claim.ts'
 import { configure, limitGroup } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
-import { find, groups, list } from './operations/find.ts'
+import { ahead, find, groups, list } from './operations/find.ts'
 import { push } from './operations/push.ts'
 import { requeue } from './operations/requeue.ts'
 import { record, stats } from './operations/stats.ts'
@@ -50,7 +50,7 @@ export const open: OpenStore = async (url, options) => {
   return {
     name: 'memory',
     capabilities: { durable: false, shared: false, transactions: false, limits: true },
-    admin: { list: on(list), requeue: on(requeue), groups: on(groups) },
+    admin: { list: on(list), requeue: on(requeue), groups: on(groups), ahead: on(ahead) },
     configure: on(configure),
     limitGroup: on(limitGroup),
     push: on(push),

@@ -9,8 +9,10 @@ export function claim(state: MemoryState, request: ClaimRequest): Claimed {
   const now = state.now()
   const queue = state.queues.get(name)
   const lease = request.lease ?? (queue?.settings ?? DEFAULTS).lease
-  const claimed: Claimed = { now: ORIGIN + now, lease, jobs: [], retryAfter: null }
+  const claimed: Claimed = { now: ORIGIN + now, lease, jobs: [], retryAfter: null, limited: false }
   if (queue === undefined || queue.settings.paused) return claimed
+  const { running, rate, groupRate } = queue.settings
+  claimed.limited = running !== null || rate !== null || groupRate !== null
   const { waiting } = queue
   let wait = queue.startableIn(now, 1)
   if (wait === 0 && waiting instanceof Groups) waiting.beginClaim(now)

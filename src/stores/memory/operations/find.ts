@@ -54,3 +54,17 @@ export function groups(state: MemoryState, request: { queue: string; limit: numb
 }
 
 const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+const MAX_AHEAD = 1000
+
+export function ahead(state: MemoryState, id: string): number | null {
+  const job = state.jobs.get(id)
+  const waiting = job === undefined ? undefined : state.queues.get(job.queue)?.waiting
+  if (job?.state !== 'waiting' || waiting === undefined) return null
+  let count = 0
+  for (const other of waiting instanceof Groups ? waiting.line(job) : waiting.after(null)) {
+    if (other === job || count === MAX_AHEAD) break
+    count++
+  }
+  return count
+}
