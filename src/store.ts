@@ -374,6 +374,16 @@ export interface ListRequest {
   after?: string
 }
 
+export interface GroupsRequest {
+  queue: string
+  /** Most groups, at least 1. */
+  limit: number
+  /** Cursor: the last name of the page before. Unset: the first page. */
+  after?: string
+  /** Only this group. */
+  group?: string
+}
+
 export interface StoreAdmin {
   /**
    * Waiting jobs in the order of claiming, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first.
@@ -386,8 +396,8 @@ export interface StoreAdmin {
    * @returns how many were requeued. A job whose key a live job has by now is not.
    */
   requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): Promise<number>
-  /** The groups of a grouped queue by name, from after `after` on. Set if `capabilities.limits`. Rejects as the methods of `Store` do. */
-  groups?(request: { queue: string; limit: number; after?: string }): Promise<GroupRecord[]>
+  /** The groups of a grouped queue by name, from after `after` on, or the one named. Set if `capabilities.limits`. Rejects as the methods of `Store` do. */
+  groups?(request: GroupsRequest): Promise<GroupRecord[]>
   /**
    * How many waiting jobs come before this one: of its queue, or of its group in a grouped queue. A store may stop counting at 1,000. Set if
    * `capabilities.limits`. Rejects as the methods of `Store` do.

@@ -46,6 +46,8 @@ export interface PondEvents {
   lost: [event: JobEvent & { attempt: number; state: 'waiting' | 'dead' }]
   /** Jobs claimed ahead were not started within the window and were given back. `count`: how many. */
   released: [event: { queue: string; count: number }]
+  /** A handler answered with `ctx.rateLimited`; the job waits again. `pause`: milliseconds for which its group or queue starts no job. */
+  rateLimited: [event: AttemptEvent & { pause: number }]
   /** A push found the queue full: it was rejected, or it waits. Not emitted for a push with `tx`. */
   full: [event: { queue: string }]
   /** A call to the store failed in the background; it is tried again. Without a listener, each code is shown once as a process warning. */
@@ -54,8 +56,18 @@ export interface PondEvents {
 
 /** Typed so that an event cannot be missing here. */
 const NAMES: Readonly<Record<keyof PondEvents, true>> = {
-  ...{ pushed: true, started: true, completed: true, failed: true, dead: true, cancelled: true, stale: true },
-  ...{ lost: true, released: true, full: true, error: true },
+  pushed: true,
+  started: true,
+  completed: true,
+  failed: true,
+  dead: true,
+  cancelled: true,
+  stale: true,
+  lost: true,
+  released: true,
+  rateLimited: true,
+  full: true,
+  error: true,
 }
 
 /** Most failures that are shown as warnings. A process with ever new ones must not fill its memory, nor its log. */

@@ -13,6 +13,7 @@ import type { Worker } from '../worker/worker.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
 import { type CloseReport, type PondCloseOptions, pondCloseOptions, within } from './close-options.ts'
 import { PondEmitter, type PondEvents } from './events.ts'
+import { type Explanation, explain } from './explain.ts'
 import type { PondInternals, Push } from './internals.ts'
 import { MAX_PUSH, type Pushed } from './push.ts'
 import { Queue, type QueueOptions } from './queue.ts'
@@ -187,6 +188,16 @@ export class Millpond implements AsyncDisposable {
       if (record) this.#events.emit('cancelled', { id: known, queue: record.queue })
     }
     return state ?? undefined
+  }
+
+  /**
+   * Why a job does not run: when it is due, which limit or rate holds it back and until when, how many jobs come before it.
+   * @returns undefined if the store does not know the job
+   * @throws InvalidName, NotSupported (a store without limits), Closed, `Store…`
+   */
+  async explain(id: string): Promise<Explanation | undefined> {
+    this.#assertOpen()
+    return explain(this.#store, checkId(id))
   }
 
   /**

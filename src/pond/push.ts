@@ -1,13 +1,15 @@
 /** Turns the data and options of a push into a job for the store. Everything is checked here, before a store sees it. */
 
-import type { NewJob } from '../store.ts'
+import type { NewJob, QueueSettings, Store } from '../store.ts'
 import { type Duration, kindOf, LAST_MOMENT, milliseconds } from '../values/duration.ts'
 import { encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId, newId } from '../values/ids.ts'
 import { checkKey } from '../values/names.ts'
 import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { MAX_COST } from '../values/rate.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
+import { checkCost, withLimits } from './limits.ts'
 
 export interface PushOptions {
   /**
@@ -23,8 +25,10 @@ export interface PushOptions {
   runAt?: Date | number
   /** At most one live job of the queue has this key; a second push resolves to the first job's id. 1 to 255 bytes of UTF-8 without NUL. */
   key?: string
-  /** A label that is kept and shown with the job, such as a tenant. It does not change when the job runs. 1 to 255 bytes of UTF-8 without NUL. */
+  /** What it belongs to, such as a tenant: groups may have limits and take turns; see `limits` of the queue. 1 to 255 bytes of UTF-8 without NUL. */
   group?: string
+  /** What its start takes of a rate, and how much it counts where groups take turns; whole number from 1 to 10,000, 1 unless set. */
+  cost?: number
   /** How often the job is tried, the first attempt included; 1 to 1,000,000, the queue's `retry.attempts` unless set. */
   attempts?: number
   /** How long one attempt may run; 1 ms to 24 days, the queue's `timeout` unless set. */
@@ -57,6 +61,7 @@ const EACH_RULES: Rules<PushOptions> = {
   runAt: (value) => timeOf(value) !== undefined || 'a valid Date, or milliseconds since 1970',
   key: (value) => checkKey(value, 'key') !== '',
   group: (value) => checkKey(value, 'group') !== '',
+  cost: isInteger(1, MAX_COST),
   attempts: isInteger(1, 1_000_000),
   timeout: isDuration(),
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
@@ -78,13 +83,21 @@ const NO_OPTIONS: PushOptions = {}
 
 export class Preparer {
   readonly #queue: string
+  readonly #pond: { readonly store: Store; readonly maxPayload: number }
   readonly #schema: StandardSchema | undefined
-  readonly #maxPayload: number
+  readonly #limits: Omit<QueueSettings, 'queue'>
 
-  constructor(queue: string, schema: StandardSchema | undefined, maxPayload: number) {
+  /** @param limits of the queue, as far as this process knows them */
+  constructor(
+    queue: string,
+    pond: { readonly store: Store; readonly maxPayload: number },
+    schema: StandardSchema | undefined,
+    limits: Omit<QueueSettings, 'queue'>,
+  ) {
     this.#queue = queue
+    this.#pond = pond
     this.#schema = schema
-    this.#maxPayload = maxPayload
+    this.#limits = limits
   }
 
   /** A promise only when the schema is asynchronous. @throws SchemaMismatch, Payload…, InvalidOption, InvalidName */
@@ -111,6 +124,10 @@ export class Preparer {
     const given = checkOptions(options, EACH_RULES, `push to ${this.#queue}`)
     if (given.delay !== undefined && given.runAt !== undefined) {
       throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
+    }
+    if (given.cost !== undefined) {
+      withLimits(this.#pond.store, 'cost')
+      checkCost(given.cost, this.#limits)
     }
     return given
   }
@@ -142,10 +159,11 @@ export class Preparer {
       runAt: options.runAt === undefined ? null : (timeOf(options.runAt) ?? null),
       key: options.key ?? null,
       group: options.group ?? null,
+      ...(options.cost === undefined ? {} : { cost: options.cost }),
       attempts: options.attempts ?? null,
       timeout: options.timeout === undefined ? null : milliseconds(options.timeout, 'timeout', 1),
       trace: options.trace ?? null,
-      data: encode(data, 'data', this.#maxPayload),
+      data: encode(data, 'data', this.#pond.maxPayload),
       fresh: options.id === undefined,
     }
   }

@@ -11,6 +11,15 @@ import { Replica } from '../worker/replica.ts'
 import type { Handler } from '../worker/runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
+import {
+  type GroupInfo,
+  type GroupLimitOptions,
+  isLimits,
+  limitGroup,
+  limitSettings,
+  type QueueLimitOptions,
+  withLimits,
+} from './limits.ts'
 import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import { type QueueReport, queueReport } from './stats.ts'
 
@@ -36,6 +45,11 @@ export interface QueueOptions {
    * 0: not at all. Kept in the store.
    */
   keep?: { done?: Duration; dead?: Duration }
+  /**
+   * How many jobs may run at once and start in a time, over all workers; the same for each group, and groups take turns. Kept in the store.
+   * What is left out is no limit. Unset: the limits stay as they are. A store without limits (`capabilities.limits`) rejects them with `NotSupported`.
+   */
+  limits?: QueueLimitOptions
 }
 
 export interface WorkOptions {
@@ -66,6 +80,7 @@ const QUEUE_RULES: Rules<QueueOptions> = {
   lease: isDuration(50),
   timeout: (value) => value === null || isDuration()(value, 'timeout'),
   keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
+  limits: isLimits,
 }
 const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
   attempts: isInteger(1, 1_000_000),
@@ -106,9 +121,10 @@ export class Queue<Input = unknown, Output = Input> {
     this.name = checkQueueName(name)
     this.#pond = pond
     this.#options = checkOptions(options, QUEUE_RULES, `queue ${this.name}`)
-    const { retry, schema } = this.#options
+    const { limits, retry, schema } = this.#options
+    if (limits !== undefined) withLimits(pond.store, `limits of queue ${this.name}`)
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
-    this.#preparer = new Preparer(this.name, schema, pond.maxPayload)
+    this.#preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
     this.#settings = settingsOf(this.name, this.#options)
     this.#ready()
     if (this.#options.whenFull === 'wait') pond.capacityWaiters.listen()
@@ -221,6 +237,31 @@ export class Queue<Input = unknown, Output = Input> {
   /** Allows claims again, in every process. @throws Closed, `Store…` */
   async resume(): Promise<void> {
     await this.#pond.store.configure({ queue: this.name, paused: false })
+  }
+
+  /**
+   * Gives a group limits of its own, instead of those that the queue has for its groups, and a weight. Kept in the store. Groups take turns from then on.
+   * @param group the jobs without a group: `''`
+   * @param limits what is left out is as the queue has it; null: all of it
+   * @throws InvalidOption, InvalidName, NotSupported (a store without limits), Closed, `Store…`
+   */
+  async limitGroup(group: string, limits: GroupLimitOptions | null): Promise<void> {
+    this.#pond.assertOpen()
+    await this.#ready()
+    await limitGroup(this.#pond.store, this.name, group, limits)
+  }
+
+  /**
+   * The groups that have waiting or running jobs or limits of their own, by name, a page at a time. Empty if groups do not take turns here.
+   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last name of the page before.
+   * @throws InvalidOption, NotSupported (a store without limits), Closed, `Store…`
+   */
+  async groups(options: { limit?: number; after?: string } = {}): Promise<GroupInfo[]> {
+    this.#pond.assertOpen()
+    const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a name' }
+    const { limit = 100, after } = checkOptions(options, rules, 'groups')
+    await this.#ready()
+    return withLimits(this.#pond.store, 'groups').groups({ queue: this.name, limit, ...defined({ after }) })
   }
 
   /**
@@ -352,12 +393,14 @@ export class Queue<Input = unknown, Output = Input> {
 }
 
 /** The settings that the store keeps; undefined where none is given. @throws InvalidOption */
-function settingsOf(queue: string, { capacity, keep, lease, retry, timeout }: QueueOptions): QueueSettings | undefined {
+function settingsOf(queue: string, options: QueueOptions): QueueSettings | undefined {
+  const { capacity, keep, lease, limits, retry, timeout } = options
   const backoff = retry?.backoff
   const ms = (value: Duration | undefined, name: string) =>
     value === undefined ? undefined : milliseconds(value, name)
   const settings: QueueSettings = {
     queue,
+    ...limitSettings(limits),
     ...defined({
       capacity,
       keepDone: ms(keep?.done, 'keep.done'),

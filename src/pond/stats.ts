@@ -1,5 +1,6 @@
 import type { HistogramSlice, JobState, Metric, QueueStats } from '../store.ts'
 import { merge, percentile } from '../values/histogram.ts'
+import type { QueueLimits } from '../values/limits.ts'
 
 /** Milliseconds; undefined if nothing was measured. Each is read from log-spaced buckets (see `values/histogram.ts`) and is off by at most 4.5 %. */
 export interface Percentiles {
@@ -20,6 +21,8 @@ export interface QueueReport {
   counts: Record<JobState, number>
   /** Milliseconds since the oldest waiting job became due; null: no job waits. */
   oldestWaiting: number | null
+  /** Its limits and what they do now; null if it has none and groups do not take turns. */
+  limits: QueueLimits | null
   /** From due to started, over all workers and the minutes asked for. */
   wait: Percentiles
   /** From started to finished, over the same. */
@@ -40,6 +43,7 @@ export function queueReport(queue: string, stats: QueueStats | undefined): Queue
     capacity: stats?.capacity ?? null,
     counts: { ...(stats?.counts ?? NONE) },
     oldestWaiting: stats?.oldestWaiting ?? null,
+    limits: stats?.limits ?? null,
     wait: percentiles(slices, 'wait'),
     run: percentiles(slices, 'run'),
     priorities: priorities.map((priority) => {

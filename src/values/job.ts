@@ -63,6 +63,8 @@ export interface JobInfo {
   attempts: number
   key: string | null
   group: string | null
+  /** What its start takes of a rate. */
+  cost: number
   pushedAt: Date
   dueAt: Date
   startedAt: Date | null
@@ -107,6 +109,7 @@ export function jobInfo(record: JobRecord): JobInfo {
   const { id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error } = record
   return {
     ...{ id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error },
+    cost: record.cost ?? 1,
     pushedAt: dateOf(record.pushedAt),
     dueAt: dateOf(record.dueAt),
     startedAt: date(record.startedAt),

@@ -12,6 +12,8 @@ export interface AttemptTerms {
   readonly maxPayload: number
   /** A handler has something to report. */
   reportSoon(): void
+  /** @throws NotSupported: the store has no limits */
+  assertLimits(): void
 }
 
 /** What the attempts of one claim have in common. */
@@ -104,6 +106,11 @@ export class Attempt implements Context, Linked<Attempt> {
 
   giveUp(reason?: unknown): Outcome {
     return Outcome.giveUp(reason)
+  }
+
+  rateLimited(pause: Duration): Outcome {
+    this.#terms.assertLimits()
+    return Outcome.rateLimited(pause)
   }
 
   get tx(): TransactionQuery {

@@ -26,6 +26,13 @@ export interface Context {
   /** Return or throw the outcome: the job is dead at once. @param reason kept as the job's error */
   giveUp(reason?: unknown): Outcome
   /**
+   * Return or throw the outcome when the other side says that there were too many requests (429): the job waits again, without an attempt being
+   * counted, and its group starts no job for `pause`; the queue, if the job has no group or groups do not take turns there. All workers obey.
+   * @param pause 1 ms to 24 days
+   * @throws InvalidOption, NotSupported (a store without limits)
+   */
+  rateLimited(pause: Duration): Outcome
+  /**
    * With `transaction: true`: runs a statement in the transaction that commits together with the job's completion. The first call begins it.
    * In SQLite the transaction holds the database's only write lock until the handler returns, so do the slow part first.
    * @throws InvalidOption (no `transaction: true`, a parameter of a wrong type, a statement that begins or ends a transaction),

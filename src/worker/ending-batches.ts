@@ -4,7 +4,7 @@
  * and if the lease runs out meanwhile, the fence makes a late ending harmless.
  */
 
-import type { Completion, Encoded, FailOutcome, Failure, Hold, HoldOutcome, JobError, Store } from '../store.ts'
+import type { Completion, Encoded, FailOutcome, Failure, HoldOutcome, JobError, Release, Store } from '../store.ts'
 import { type MillpondError, storeError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
 
@@ -19,7 +19,7 @@ interface Failed extends Failure {
   kind: 'fail'
   attempt: Attempt
 }
-interface Released extends Hold {
+interface Released extends Release {
   kind: 'release'
   attempt: Attempt
 }
@@ -34,9 +34,10 @@ export function failed(attempt: Attempt, error: JobError, delay: Failure['delay'
   return { kind: 'fail', attempt, id: claim.id, fence: claim.fence, claim, error, delay }
 }
 
-export function released(attempt: Attempt): Ending {
+/** @param pause milliseconds for which its group, or its queue, starts no job */
+export function released(attempt: Attempt, pause = 0): Ending {
   const { claimed: claim } = attempt
-  return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim }
+  return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim, pause }
 }
 
 /** The handler's own transaction has told the store already. */

@@ -1,5 +1,5 @@
 import type { Duration } from '../values/duration.ts'
-import { milliseconds } from '../values/duration.ts'
+import { LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 
 /**
  * What a handler decides about its job instead of finishing it. Return it or throw it; both mean the same,
@@ -7,17 +7,20 @@ import { milliseconds } from '../values/duration.ts'
  */
 export class Outcome extends Error {
   override readonly name = 'Outcome'
-  /** Milliseconds until the next attempt; null: no further attempt. */
+  readonly kind: 'retry' | 'giveUp' | 'rateLimited'
+  /** Milliseconds until the next attempt, or for which nothing of its group starts; null: no further attempt. */
   readonly delay: number | null
 
-  private constructor(message: string, delay: number | null, cause: unknown) {
+  private constructor(kind: Outcome['kind'], message: string, delay: number | null, cause: unknown) {
     super(message, cause === undefined ? undefined : { cause })
+    this.kind = kind
     this.delay = delay
   }
 
   /** Another attempt after the delay, whatever the queue's backoff says. It counts as one, so `attempts` still bounds it. @throws InvalidOption */
   static retry(delay: Duration, reason?: unknown): Outcome {
     return new Outcome(
+      'retry',
       text(reason, 'the handler asked for another attempt'),
       milliseconds(delay, 'retry delay'),
       reason,
@@ -26,7 +29,20 @@ export class Outcome extends Error {
 
   /** The job is dead at once, with the reason. */
   static giveUp(reason?: unknown): Outcome {
-    return new Outcome(text(reason, 'the handler gave up'), null, reason)
+    return new Outcome('giveUp', text(reason, 'the handler gave up'), null, reason)
+  }
+
+  /**
+   * The other side asked for a pause: the job waits again, and its group starts no job for so long, or the queue if the job has no group or groups
+   * do not take turns there. All workers obey, and it counts as no attempt. @throws InvalidOption
+   */
+  static rateLimited(pause: Duration): Outcome {
+    return new Outcome(
+      'rateLimited',
+      'the handler was rate limited',
+      milliseconds(pause, 'pause', 1, LONGEST_TIMER),
+      undefined,
+    )
   }
 }
 

@@ -9,7 +9,7 @@ import { sketch } from '../values/safe-error.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
-import { type Committed, completed, type Ending, failed } from './ending-batches.ts'
+import { type Committed, completed, type Ending, failed, released } from './ending-batches.ts'
 import { isOutcome, Outcome } from './outcome.ts'
 import type { Replica } from './replica.ts'
 
@@ -182,7 +182,8 @@ export class Runner {
       this.#told.failure(this.#settings.queue, error, claimed.attempt >= claimed.attempts)
       return failed(attempt, jobError(error), this.#delay(attempt, error))
     }
-    const { delay, cause } = error
+    const { kind, delay, cause } = error
+    if (kind === 'rateLimited') return released(attempt, delay ?? 0)
     const stored = jobError(cause instanceof Error ? cause : error)
     if (!(cause instanceof MillpondError)) stored.code = delay === null ? 'GaveUp' : 'HandlerFailed'
     return failed(attempt, stored, delay)

@@ -67,6 +67,8 @@ export class Worker implements AsyncDisposable {
   /** How many bells told of cancelled jobs: one that rings during a claim may have overtaken the claim's answer. */
   #cancelBells = 0
   #cancelBellsAtClaim = 0
+  /** The queue has a limit or a rate: a job that is claimed ahead would take a slot or a start from others. */
+  #limited = false
   #planned = false
   #yield: NodeJS.Immediate | undefined
   /** When this process last gave way to timers and sockets, as far as we know. */
@@ -111,7 +113,11 @@ export class Worker implements AsyncDisposable {
       lost: (attempt, reason) => this.#lost(attempt, reason),
       trouble,
     })
-    this.#terms = { maxPayload: settings.maxPayload, reportSoon: () => this.#leases.reportSoon() }
+    this.#terms = {
+      maxPayload: settings.maxPayload,
+      reportSoon: () => this.#leases.reportSoon(),
+      assertLimits: () => assertLimits(store),
+    }
     this.#claims = new ClaimLoop({
       wanted: () => this.#wanted(),
       busy: () => this.#running.size + this.#buffer.size > 0,
@@ -204,7 +210,7 @@ export class Worker implements AsyncDisposable {
   #wanted(): number {
     const { concurrency } = this.#settings
     const free = concurrency - this.#running.size
-    const ahead = this.#prefetch.buffer(concurrency - this.#stuck())
+    const ahead = this.#limited ? 0 : this.#prefetch.buffer(concurrency - this.#stuck())
     const wanted = free + ahead - this.#buffer.size
     // With every slot taken, topping up by dribs would cost a round trip each.
     return free <= this.#buffer.size && wanted < ahead / 2 ? 0 : wanted
@@ -233,7 +239,8 @@ export class Worker implements AsyncDisposable {
     this.#tellQuiet()
   }
 
-  #arrived({ now, lease, jobs, retryAfter }: Claimed, sentAt: number): void {
+  #arrived({ now, lease, jobs, retryAfter, limited = false }: Claimed, sentAt: number): void {
+    this.#limited = limited
     if (retryAfter !== null) this.#owner.due(retryAfter)
     if (jobs.length > 0) this.#leases.lasting(lease)
     const arrival: Arrival = { now, at: performance.now(), heldUntil: sentAt + lease }
@@ -369,6 +376,8 @@ export class Worker implements AsyncDisposable {
       if (events.has('completed')) {
         events.emit('completed', { ...this.#timingsOf(attempt), result: ending.value })
       }
+    } else if (ending.kind === 'release') {
+      if (ending.pause) events.emit('rateLimited', { ...this.#eventOf(attempt), pause: ending.pause })
     } else if (ending.kind === 'fail') {
       if (outcome === 'dead') events.emit('dead', { ...this.#eventOf(attempt), error: ending.error })
       else events.emit('failed', { ...this.#timingsOf(attempt), error: ending.error })
@@ -437,5 +446,12 @@ export class Worker implements AsyncDisposable {
     await this.#settings.replica?.close()
     this.#owner.removeWorker(this)
     return { finished: this.#finished, givenBack: this.#givenBack.size }
+  }
+}
+
+/** @throws NotSupported */
+function assertLimits({ name, capabilities }: Store): void {
+  if (capabilities.limits !== true) {
+    throw new MillpondError('NotSupported', `ctx.rateLimited needs a store with limits; ${name} has none`)
   }
 }

@@ -33,6 +33,7 @@ interface StoreUnderTest {
   shared: boolean
   transactions: boolean
   replicas: boolean
+  limits: boolean
   /** One with a lock that a test can hold. Other stores' troubles are in their own tests. */
   file: boolean
   /** Why it cannot be tested here. */
@@ -51,6 +52,7 @@ const redis = (name: 'redis' | 'redis-cluster'): StoreUnderTest => ({
   shared: true,
   transactions: false,
   replicas: false,
+  limits: false,
   file: false,
   skip: missingReason(name),
   place: (folder) => ({
@@ -64,6 +66,7 @@ const postgres = (name: 'postgres' | 'pgbouncer'): StoreUnderTest => ({
   shared: true,
   transactions: true,
   replicas: true,
+  limits: false,
   file: false,
   skip: missingReason(name),
   place() {
@@ -78,6 +81,7 @@ export const STORES: readonly StoreUnderTest[] = [
     shared: false,
     transactions: false,
     replicas: false,
+    limits: true,
     file: false,
     place: () => ({ url: 'memory:' }),
   },
@@ -86,6 +90,7 @@ export const STORES: readonly StoreUnderTest[] = [
     shared: true,
     transactions: true,
     replicas: false,
+    limits: false,
     file: true,
     place: (folder) => ({ url: `sqlite:${join(folder, 'test.db')}?sync=normal` }),
   },
@@ -103,6 +108,8 @@ const TRAITS = {
   transactions: (store: StoreUnderTest) => !store.transactions && 'the store has no transactions',
   'no transactions': (store: StoreUnderTest) => store.transactions && 'the store has transactions',
   'no replicas': (store: StoreUnderTest) => store.replicas && 'the store has replicas, and tests of its own for them',
+  limits: (store: StoreUnderTest) => !store.limits && 'the store has no limits',
+  'no limits': (store: StoreUnderTest) => store.limits && 'the store has limits',
   file: (store: StoreUnderTest) => !store.file && 'the store is no file whose lock a test can hold',
 }
 type Trait = keyof typeof TRAITS
@@ -220,6 +227,7 @@ const NAMES = [
   'stale',
   'lost',
   'released',
+  'rateLimited',
   'full',
   'error',
 ] as const

@@ -42,7 +42,7 @@ type Call =
   | { op: 'release'; in: { queue?: string; items: (VectorHold & { pause?: number })[] } }
   | { op: 'limitGroup'; in: { queue?: string; group: string; limits: GroupLimits | null } }
   | { op: 'ahead'; in: { id: string } }
-  | { op: 'groups'; in: { queue?: string; limit: number; after?: string } }
+  | { op: 'groups'; in: { queue?: string; limit: number; after?: string; group?: string } }
   | {
       op: 'extend'
       in: { queue?: string; lease: number; items: (VectorHold & { progress?: VectorBody | null })[] }

@@ -15,7 +15,7 @@ const attemptOf = (id: string) =>
   new Attempt(
     claimedJob(id, { fence: 7 }),
     { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY },
-    { maxPayload: 1000, reportSoon() {} },
+    { maxPayload: 1000, reportSoon() {}, assertLimits() {} },
   )
 const complete = (id: string): Ending => completed(attemptOf(id), null, undefined)
 const fail = (id: string): Ending => failed(attemptOf(id), ERROR, 5)

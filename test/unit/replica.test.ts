@@ -12,7 +12,11 @@ const query = (primary: boolean): ReplicaQuery => Object.assign(async () => [], 
 function attempt(): Attempt {
   const claimed = { id: newId(), fence: 1, attempt: 1, attempts: 1, priority: 4, pushedAt: 0, dueAt: 0 }
   const rest = { group: null, key: null, timeout: null, trace: null, data: { encoding: 'json', body: '1' } } as const
-  return new Attempt({ ...claimed, ...rest }, { now: 0, at: 0, heldUntil: 0 }, { maxPayload: 100, reportSoon() {} })
+  return new Attempt(
+    { ...claimed, ...rest },
+    { now: 0, at: 0, heldUntil: 0 },
+    { maxPayload: 100, reportSoon() {}, assertLimits() {} },
+  )
 }
 
 interface Question {

@@ -1,4 +1,4 @@
-import type { JobRecord, ListRequest } from '../../../store.ts'
+import type { GroupsRequest, JobRecord, ListRequest } from '../../../store.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { Groups } from '../groups.ts'
 import type { Job } from '../job.ts'
@@ -45,11 +45,12 @@ function* backwards(from: Job | null): Generator<Job> {
   for (let job = from; job !== null; job = job.prev) yield job
 }
 
-export function groups(state: MemoryState, request: { queue: string; limit: number; after?: string }): GroupRecord[] {
+export function groups(state: MemoryState, request: GroupsRequest): GroupRecord[] {
   const waiting = state.queues.get(request.queue)?.waiting
   if (!(waiting instanceof Groups)) return []
-  const { after } = request
-  const records = waiting.records(state.now()).filter(({ group }) => after === undefined || byBytes(after, group) < 0)
+  const { after, group: only } = request
+  const wanted = (group: string) => (after === undefined || byBytes(after, group) < 0) && (only ?? group) === group
+  const records = waiting.records(state.now()).filter(({ group }) => wanted(group))
   return records.sort((a, b) => byBytes(a.group, b.group)).slice(0, request.limit)
 }
 

@@ -1,0 +1,99 @@
+/** Why a job does not run: what `pond.explain` tells. */
+import type { JobRecord, JobState, Store } from '../store.ts'
+import { withLimits } from './limits.ts'
+
+/** What keeps a job from running. */
+export type WaitReason =
+  /** The job is scheduled. */
+  | { kind: 'due'; at: Date }
+  /** The queue is paused; see `queue.pause`. */
+  | { kind: 'paused' }
+  /** As many jobs of the queue run as may. */
+  | { kind: 'queueLimit'; running: number; limit: number | null }
+  /** The queue's rate, or a pause by `ctx.rateLimited`, allows the next start then. */
+  | { kind: 'queueRate'; until: Date }
+  /** As many jobs of its group run as may. `group`: empty for the jobs without one. */
+  | { kind: 'groupLimit'; group: string; running: number; limit: number | null }
+  /** The rate or a pause of its group allows the next start then. */
+  | { kind: 'groupRate'; group: string; until: Date }
+  /** So many jobs come first, of the queue, or of its group where groups take turns. `more`: there may be further ones. */
+  | { kind: 'behind'; jobs: number; more: boolean }
+
+export interface Explanation {
+  id: string
+  queue: string
+  state: JobState
+  /** All that holds it back now; empty if nothing does, or if it does not wait. */
+  reasons: WaitReason[]
+  /** The same in words. */
+  text: string
+}
+
+/** Stores may stop counting here. */
+const MAX_COUNTED = 1000
+
+/** @returns undefined: the store does not know the job @throws NotSupported, and as the methods of `Store` do */
+export async function explain(store: Store, id: string): Promise<Explanation | undefined> {
+  withLimits(store, 'explain')
+  const [record] = await store.find([id])
+  if (!record) return undefined
+  const { queue, state } = record
+  const reasons = state === 'waiting' ? await reasonsOf(store, record) : []
+  if (state === 'scheduled') reasons.push({ kind: 'due', at: new Date(record.dueAt) })
+  return { id, queue, state, reasons, text: textOf(record, reasons) }
+}
+
+async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): Promise<WaitReason[]> {
+  const { groups, ahead } = withLimits(store, 'explain')
+  const group = name ?? ''
+  const [[stats], [line], jobs] = await Promise.all([
+    store.stats({ queue, minutes: 0 }),
+    groups({ queue, group, limit: 1 }),
+    ahead(id),
+  ])
+  const reasons: WaitReason[] = []
+  const limits = stats?.limits
+  const after = (ms: number) => new Date(Date.now() + ms)
+  if (stats?.paused) reasons.push({ kind: 'paused' })
+  if (limits?.nextStart === null) {
+    reasons.push({ kind: 'queueLimit', running: stats?.counts.running ?? 0, limit: limits.running })
+  } else if (limits && limits.nextStart > 0) {
+    reasons.push({ kind: 'queueRate', until: after(limits.nextStart) })
+  }
+  if (line !== undefined && line.waiting > 0 && line.nextStart === null) {
+    const limit = line.limits?.running ?? limits?.groupRunning ?? null
+    reasons.push({ kind: 'groupLimit', group, running: line.running, limit })
+  } else if (line?.nextStart) {
+    reasons.push({ kind: 'groupRate', group, until: after(line.nextStart) })
+  }
+  if (jobs) reasons.push({ kind: 'behind', jobs, more: jobs >= MAX_COUNTED })
+  return reasons
+}
+
+function textOf({ id, state, worker }: JobRecord, reasons: readonly WaitReason[]): string {
+  if (state === 'running') return `Job ${id} runs on worker ${worker}.`
+  if (state !== 'waiting' && state !== 'scheduled') return `Job ${id} is ${state}.`
+  if (reasons.length === 0) return `Job ${id} waits for a free worker; nothing else holds it back.`
+  return `Job ${id} waits: ${reasons.map(wordsOf).join('; ')}.`
+}
+
+function wordsOf(reason: WaitReason): string {
+  switch (reason.kind) {
+    case 'due':
+      return `it is due at ${reason.at.toISOString()}`
+    case 'paused':
+      return 'its queue is paused'
+    case 'queueLimit':
+      return `its queue runs ${reason.running} jobs, and its limit is ${reason.limit}`
+    case 'queueRate':
+      return `the rate or a pause of its queue allows the next start at ${reason.until.toISOString()}`
+    case 'groupLimit':
+      return `${named(reason.group)} runs ${reason.running} jobs, and its limit is ${reason.limit}`
+    case 'groupRate':
+      return `the rate or a pause of ${named(reason.group)} allows the next start at ${reason.until.toISOString()}`
+    case 'behind':
+      return `${reason.jobs}${reason.more ? ' or more' : ''} jobs come before it`
+  }
+}
+
+const named = (group: string) => (group === '' ? 'the group of jobs without one' : `its group ${group}`)

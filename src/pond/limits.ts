@@ -1,0 +1,97 @@
+/** The limits of a queue and of its groups, as callers give and see them. */
+import type { QueueSettings, Store } from '../store.ts'
+import { MillpondError } from '../values/errors.ts'
+import type { GroupLimits, GroupRecord } from '../values/limits.ts'
+import { checkKey } from '../values/names.ts'
+import { checkOptions, isInteger, type Rules } from '../values/options.ts'
+import { burstOf, type RateOption, rateOf } from '../values/rate.ts'
+
+/** Limits over all workers, in every process and language. Those that are left out, or null, are no limit. */
+export interface LimitOptions {
+  /** Most jobs that run at once; whole number from 1 to 1,000,000. */
+  running?: number | null
+  /** Most starts in a time: `'100/s'`, `'5/10s'`, or `{ count, per, burst }`. */
+  rate?: RateOption | null
+}
+
+export interface QueueLimitOptions extends LimitOptions {
+  /**
+   * Limits of each group. Groups then also take turns, one job each; `{}` for nothing but that. A queue whose groups took turns once goes on
+   * so, even without this. The jobs without a group take turns as a group of their own, without limits.
+   */
+  group?: LimitOptions
+}
+
+export interface GroupLimitOptions extends LimitOptions {
+  /** The group's share where groups take turns, beside those of other groups; above 0, at most 1000, 1 unless set. A group of weight 4 gets four turns for one. */
+  weight?: number
+}
+
+/** What the store tells of a group. */
+export type GroupInfo = GroupRecord
+
+const LIMIT_RULES: Rules<LimitOptions> = {
+  running: (value) => value === null || isInteger(1, 1_000_000)(value),
+  rate: (value) => value === null || rateOf(value as RateOption, 'rate').count > 0,
+}
+const QUEUE_RULES: Rules<QueueLimitOptions> = {
+  ...LIMIT_RULES,
+  group: (value) => checkOptions(value as LimitOptions, LIMIT_RULES, 'limits.group') !== undefined,
+}
+const GROUP_RULES: Rules<GroupLimitOptions> = {
+  ...LIMIT_RULES,
+  weight: (value) => (typeof value === 'number' && value > 0 && value <= 1000) || 'a number above 0, at most 1000',
+}
+
+export const isLimits = (value: unknown): boolean | string =>
+  checkOptions(value as QueueLimitOptions, QUEUE_RULES, 'limits') !== undefined
+
+const rate = (option: RateOption | null | undefined, name: string) => (option ? rateOf(option, name) : null)
+
+/** As the store keeps them. @throws InvalidOption */
+export function limitSettings(limits: QueueLimitOptions | undefined): Omit<QueueSettings, 'queue'> {
+  if (limits === undefined) return {}
+  const { group } = limits
+  return {
+    running: limits.running ?? null,
+    rate: rate(limits.rate, 'limits.rate'),
+    groupRunning: group?.running ?? null,
+    groupRate: rate(group?.rate, 'limits.group.rate'),
+    ...(group === undefined ? {} : { grouped: true as const }),
+  }
+}
+
+/** @throws InvalidOption, InvalidName, NotSupported */
+export async function limitGroup(
+  store: Store,
+  queue: string,
+  group: string,
+  options: GroupLimitOptions | null,
+): Promise<void> {
+  const own = options === null ? null : checkOptions(options, GROUP_RULES, `limitGroup of queue ${queue}`)
+  const limits: GroupLimits | null =
+    own === null ? null : { running: own.running ?? null, rate: rate(own.rate, 'rate'), weight: own.weight ?? 1 }
+  // The jobs without a group are the group ''.
+  const name = group === '' ? '' : checkKey(group, 'group')
+  await withLimits(store, 'limitGroup').limitGroup(queue, name, limits)
+}
+
+/** The parts of a store that has limits. @throws NotSupported */
+export function withLimits(store: Store, what: string) {
+  const { limitGroup: limit, admin } = store
+  const { groups, ahead } = admin
+  if (store.capabilities.limits !== true || limit === undefined || groups === undefined || ahead === undefined) {
+    throw new MillpondError('NotSupported', `${what} needs a store with limits; ${store.name} has none`)
+  }
+  return { limitGroup: limit, groups, ahead }
+}
+
+/** A push that would never find its rate unused enough. @throws InvalidOption */
+export function checkCost(cost: number, { rate: own, groupRate }: Omit<QueueSettings, 'queue'>): void {
+  for (const each of [own, groupRate]) {
+    if (each && cost > burstOf(each)) {
+      const message = `cost ${cost} is more than the burst of the queue's rate, ${burstOf(each)}; give the rate a larger burst`
+      throw new MillpondError('InvalidOption', message)
+    }
+  }
+}
