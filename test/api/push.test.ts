@@ -32,6 +32,7 @@ onEachStore('push', {
       attempts: 10,
       key: null,
       group: null,
+      cost: 1,
       timeout: null,
       trace: null,
       startedAt: null,
