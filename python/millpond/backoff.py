@@ -1,0 +1,55 @@
+"""How long a failed job waits for its next attempt. Formula and cases: contract/vectors/backoff.json."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from millpond.durations import check_duration
+from millpond.errors import MillpondError
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """`base` and `max` in ms. A factor of 1 is a fixed delay."""
+
+    base: int = 1_000
+    factor: float = 2
+    max: int = 3_600_000
+    jitter: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_duration(self.base, "base")
+        check_duration(self.max, "max")
+        _check_number(self.factor, "factor", 1, 100)
+        _check_number(self.jitter, "jitter", 0, 1)
+
+    def delay(self, attempt: int, random: float) -> int:
+        """ms after this attempt failed. `random`: from 0 to below 1."""
+        if self.base == 0:
+            return 0
+        # A power past all numbers is past the longest delay as well.
+        past = (attempt - 1) * math.log(self.factor) > 600
+        delay = self.max if past else min(self.max, self.base * self.factor ** (attempt - 1))
+        return math.floor(delay * (1 - self.jitter * random))
+
+
+def backoff_of(options: object) -> Backoff:
+    """The policy of `fixed`, `exponential`, or a mapping with `type` and any of `base factor max jitter`."""
+    given = {"type": options} if isinstance(options, str) else options
+    if not isinstance(given, Mapping) or given.get("type") not in ("fixed", "exponential"):
+        raise MillpondError("InvalidOption", f"backoff is {options!r}; its type is fixed or exponential")
+    settings = {name: value for name, value in given.items() if name != "type"}
+    unknown = settings.keys() - {"base", "factor", "max", "jitter"}
+    if unknown:
+        raise MillpondError("InvalidOption", f"backoff has no option {', '.join(map(repr, unknown))}")
+    for name in settings.keys() & {"base", "max"}:
+        settings[name] = check_duration(settings[name], name)
+    policy = Backoff(**settings)
+    return policy if given["type"] == "exponential" else Backoff(policy.base, 1, policy.max, policy.jitter)
+
+
+def _check_number(value: object, what: str, least: float, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise MillpondError("InvalidOption", f"{what} is {value!r}; it is a number from {least} to {most}")

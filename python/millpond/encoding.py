@@ -1,0 +1,176 @@
+"""Payloads, results and progress as stores keep them. Cases: contract/vectors/encoding.json.
+
+Bytes are kept as they are, what JSON carries without loss as JSON, all else as MessagePack. Two things are Python's own:
+an integer beyond ±(2^53 − 1) is a big integer, which JSON does not carry; an aware datetime becomes RFC 3339 text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Final, Literal, TypeAlias
+
+import msgpack
+
+from millpond.errors import MillpondError
+
+Encoding = Literal["json", "msgpack", "bytes"]
+Value: TypeAlias = "None | bool | int | float | str | bytes | list[Value] | dict[str, Value]"
+
+DEEPEST: Final = 200
+SAFE: Final = 2**53 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """An encoded value: text if the encoding is `json`, else bytes."""
+
+    encoding: Encoding
+    body: str | bytes
+
+
+def encode(value: object, limit: int | None = None) -> Body:
+    """Errors: `PayloadNotEncodable`; `PayloadTooLarge` if the encoded value has more bytes than `limit`."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        encoded = Body("bytes", bytes(value))
+    else:
+        plain = _plain(value, 0)
+        encoded = Body("msgpack", _pack(plain)) if _needs_msgpack(plain) else Body("json", _json(plain))
+    size = len(encoded.body.encode("utf-8")) if isinstance(encoded.body, str) else len(encoded.body)
+    if limit is not None and size > limit:
+        raise MillpondError("PayloadTooLarge", f"the value has {size} bytes; {limit} are allowed")
+    return encoded
+
+
+def decode(encoding: str, body: str | bytes) -> Value:
+    """Error: `PayloadNotDecodable`."""
+    try:
+        match encoding, body:
+            case "json", str() | bytes():
+                text = body if isinstance(body, str) else body.decode("utf-8")
+                value: Value = json.loads(text, parse_constant=_refuse)
+                return value
+            case "bytes", bytes():
+                return body
+            case "msgpack", bytes():
+                unpacked = msgpack.unpackb(body, strict_map_key=True, ext_hook=_refuse, object_pairs_hook=_object)
+                return _unpacked(unpacked, 0)
+        raise ValueError(f"{encoding} of {type(body).__name__}")
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise MillpondError("PayloadNotDecodable", f"the bytes are not {encoding}: {error}") from error
+
+
+def _plain(value: object, depth: int) -> Value:
+    """The value in the types that encodings carry, checked."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if depth == DEEPEST:
+        raise MillpondError("PayloadNotEncodable", f"the value is nested more than {DEEPEST} levels deep")
+    if isinstance(value, (list, tuple)):
+        return [_plain(each, depth + 1) for each in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(each, depth + 1) for key, each in value.items()}
+    raise MillpondError("PayloadNotEncodable", f"no encoding carries {type(value).__name__}: {value!r:.100}")
+
+
+def _needs_msgpack(value: Value) -> bool:
+    match value:
+        case bytes():
+            return True
+        case float():
+            return not math.isfinite(value)
+        case int():
+            return abs(value) > SAFE
+        case list():
+            return any(map(_needs_msgpack, value))
+        case dict():
+            return any(map(_needs_msgpack, value.values()))
+    return False
+
+
+def _json(value: Value) -> str:
+    text = json.dumps(_no_minus_zero(value), ensure_ascii=False, separators=(",", ":"))
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _no_minus_zero(value: Value) -> Value:
+    match value:
+        case float():
+            return value or 0
+        case list():
+            return [_no_minus_zero(each) for each in value]
+        case dict():
+            return {key: _no_minus_zero(each) for key, each in value.items()}
+    return value
+
+
+def _pack(value: Value) -> bytes:
+    """MessagePack with the widths that the contract lays down, which no option of the library gives."""
+    match value:
+        case bool() | None | float() | bytes():
+            return msgpack.packb(value) or b""
+        case int():
+            return _pack_integer(value)
+        case str():
+            try:
+                return msgpack.packb(value) or b""
+            except UnicodeEncodeError as error:
+                raise MillpondError("PayloadNotEncodable", "MessagePack carries no lone surrogate") from error
+        case list():
+            return msgpack.Packer().pack_array_header(len(value)) + b"".join(map(_pack, value))
+        case dict():
+            if "__proto__" in value:
+                raise MillpondError("PayloadNotEncodable", "MessagePack carries no key __proto__")
+            pairs = (_pack(key) + _pack(each) for key, each in value.items())
+            return msgpack.Packer().pack_map_header(len(value)) + b"".join(pairs)
+
+
+def _pack_integer(value: int) -> bytes:
+    if -(2**31) <= value < 2**32:
+        return msgpack.packb(value) or b""
+    if abs(value) <= SAFE:
+        # The 64-bit integers stand for big integers.
+        return struct.pack(">Bd", 0xCB, value)
+    if -(2**63) <= value < 2**63:
+        return struct.pack(">Bq", 0xD3, value)
+    if value < 2**64 and value > 0:
+        return struct.pack(">BQ", 0xCF, value)
+    raise MillpondError("PayloadNotEncodable", f"{value} has more than 64 bits")
+
+
+def _unpacked(value: object, depth: int) -> Value:
+    if depth > DEEPEST:
+        raise ValueError(f"more than {DEEPEST} levels")
+    match value:
+        case list():
+            return [_unpacked(each, depth + 1) for each in value]
+        case dict():
+            return {key: _unpacked(each, depth + 1) for key, each in value.items()}
+        case float() if value.is_integer() and abs(value) <= SAFE and not -(2**31) <= value < 2**32:
+            # It was a whole number past 32 bits: see `_pack_integer`.
+            return int(value)
+        case None | bool() | int() | float() | str() | bytes():
+            return value
+    raise ValueError(f"an extension: {type(value).__name__}")
+
+
+def _object(pairs: list[tuple[object, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if not isinstance(key, str) or key == "__proto__":
+            raise ValueError(f"the key {key!r}")
+        found[key] = value
+    return found
+
+
+def _refuse(*args: object) -> Value:
+    raise ValueError(f"unknown: {args!r:.100}")

@@ -1,0 +1,27 @@
+"""Names of queues, and keys (groups alike). Cases: contract/vectors/keys.json."""
+
+from __future__ import annotations
+
+import re
+
+from millpond.errors import MillpondError
+
+_QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}")
+
+
+def check_queue(name: object) -> str:
+    if isinstance(name, str) and _QUEUE.fullmatch(name):
+        return name
+    raise MillpondError(
+        "InvalidName",
+        f"{name!r}: a queue's name has 1 to 128 of A–Z a–z 0–9 _ - . : / and begins with a letter or digit",
+    )
+
+
+def check_key(key: object, what: str = "key") -> str:
+    try:
+        if isinstance(key, str) and "\0" not in key and 1 <= len(key.encode("utf-8")) <= 255:
+            return key
+    except UnicodeEncodeError:
+        pass  # a lone surrogate, which no store can keep
+    raise MillpondError("InvalidName", f"{key!r}: a {what} has 1 to 255 bytes of UTF-8, no NUL and no lone surrogate")

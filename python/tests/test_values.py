@@ -1,0 +1,160 @@
+"""Replays the vectors of single values."""
+
+from __future__ import annotations
+
+import base64
+import math
+import threading
+from typing import Any
+
+import pytest
+
+from millpond.backoff import backoff_of
+from millpond.encoding import decode, encode
+from millpond.errors import CODES, MillpondError
+from millpond.histogram import bounds_of, bucket_of, merge, middle_of, percentile
+from millpond.ids import check_id, new_id
+from millpond.names import check_key, check_queue
+from tests.vectors import Case, LeftOut, label, load, value_of
+
+_encoding, _backoff, _histogram = load("encoding"), load("backoff"), load("histogram")
+_ids, _names = load("ids"), load("keys")
+
+
+def _refuses(code: str, call: Any, *args: Any) -> None:
+    assert code in CODES
+    with pytest.raises(MillpondError) as caught:
+        call(*args)
+    assert caught.value.code == code
+
+
+def _value(notation: Any) -> Any:
+    try:
+        return value_of(notation)
+    except LeftOut as reason:
+        pytest.skip(str(reason))
+
+
+def _body(case: Case) -> str | bytes:
+    return base64.b64decode(case["base64"]) if "base64" in case else str(case["body"])
+
+
+def _buckets(given: dict[str, int]) -> dict[int, int]:
+    return {int(bucket): count for bucket, count in given.items()}
+
+
+@pytest.mark.parametrize("case", _encoding["encode"], ids=label)
+def test_encode(case: Case) -> None:
+    encoded = encode(_value(case["value"]))
+    assert (encoded.encoding, encoded.body) == (case["encoding"], _body(case))
+
+
+@pytest.mark.parametrize("case", _encoding["refuse"], ids=label)
+def test_refuse(case: Case) -> None:
+    _refuses(case["error"], encode, _value(case["value"]))
+
+
+@pytest.mark.parametrize("case", _encoding["sizes"], ids=label)
+def test_sizes(case: Case) -> None:
+    value = _value(case["value"])
+    if "error" in case:
+        _refuses(case["error"], encode, value, case["limit"])
+    else:
+        encode(value, case["limit"])
+
+
+@pytest.mark.parametrize("case", _encoding["decode"], ids=label)
+def test_decode(case: Case) -> None:
+    notation = case["value"]
+    # Read, an integer of 64 bits is an integer like any other.
+    expected = [5, -1] if notation == [{"$bigint": "5"}, {"$bigint": "-1"}] else _value(notation)
+    value = decode(case["encoding"], _body(case))
+    if isinstance(expected, float) and math.isnan(expected):
+        assert isinstance(value, float) and math.isnan(value)
+    else:
+        assert value == expected
+
+
+@pytest.mark.parametrize("case", _encoding["bad"], ids=label)
+def test_bad(case: Case) -> None:
+    _refuses("PayloadNotDecodable", decode, case["encoding"], _body(case))
+
+
+@pytest.mark.parametrize("value", [2**32, -(2**31) - 1, 2**53 - 1, 2**53, 0, -1])
+def test_integers_beside_bytes_come_back_as_integers(value: int) -> None:
+    encoded = encode([value, b""])
+    back = decode(encoded.encoding, encoded.body)
+    assert back == [value, b""] and isinstance(back, list) and isinstance(back[0], int)
+
+
+@pytest.mark.parametrize("case", _backoff["cases"], ids=label)
+def test_backoff(case: Case) -> None:
+    assert backoff_of(case["options"]).delay(case["attempt"], case["random"]) == case["ms"]
+
+
+@pytest.mark.parametrize("case", _backoff["refused"], ids=label)
+def test_backoff_refused(case: Case) -> None:
+    _refuses(case["error"], backoff_of, case["options"])
+
+
+def test_histogram_buckets() -> None:
+    for case in _histogram["buckets"]:
+        assert bucket_of(case["ms"]) == case["bucket"], case
+
+
+def test_histogram_bounds() -> None:
+    for case in _histogram["bounds"]:
+        expected = pytest.approx((case["from"], case["to"], case["middle"]), rel=1e-12)
+        assert (*bounds_of(case["bucket"]), middle_of(case["bucket"])) == expected
+
+
+def test_histogram_percentiles() -> None:
+    for case in _histogram["percentiles"]:
+        assert percentile(_buckets(case["buckets"]), case["share"]) == case["bucket"], case
+
+
+def test_histogram_merges() -> None:
+    for case in _histogram["merges"]:
+        assert merge(_buckets(case["into"]), _buckets(case["from"])) == _buckets(case["merged"]), case
+
+
+@pytest.mark.parametrize("case", _ids["good"], ids=label)
+def test_id(case: Case) -> None:
+    assert check_id(case["id"]) == case["kept"]
+
+
+@pytest.mark.parametrize("case", _ids["bad"], ids=label)
+def test_bad_id(case: Case) -> None:
+    _refuses("InvalidName", check_id, case["id"])
+
+
+def _parts(text: str) -> tuple[int, int, int]:
+    bits = int(text.replace("-", ""), 16)
+    return bits >> 76 & 0xF, bits >> 62 & 0b11, bits >> 80
+
+
+def test_made_ids() -> None:
+    for case in _ids["made"]:
+        assert _parts(case["id"]) == (case["version"], case["variant"], case["ms"])
+    made = [new_id() for _ in range(10_000)]
+    assert made == sorted(set(made))
+    assert all(_parts(check_id(each))[:2] == (7, 2) for each in made)
+
+
+def test_ids_of_several_threads_differ() -> None:
+    made: list[str] = []
+    threads = [threading.Thread(target=lambda: made.extend(new_id() for _ in range(2_000))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 8_000
+
+
+@pytest.mark.parametrize("kind", ["queues", "keys"])
+def test_names(kind: str) -> None:
+    check: Any = check_queue if kind == "queues" else check_key
+    for case in _names[kind]["good"]:
+        assert check(value_of(case["name"])) == value_of(case["name"]), case
+    for case in _names[kind]["bad"]:
+        _refuses("InvalidName", check, value_of(case["name"]))
