@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+
+from millpond.encoding import Body, Encoding
+from millpond.jobs import Claimed, ClaimedJob
+from millpond.stores.sqlite.transaction import Reader, Transaction
+
+NO_QUEUE_LEASE = 30_000
+
+
+def look(reader: Reader, queue: str, lease: int | None) -> Claimed | None:
+    """The answer if there is nothing to claim; None: a claim may find something. So an idle worker takes no lock."""
+    known = reader.read_queue(queue)
+    if known is None or known.paused:
+        return Claimed(reader.now, lease or (known.lease if known else NO_QUEUE_LEASE), None, [])
+    if reader.row("claim/probe", queue=queue):
+        return None
+    return Claimed(reader.now, lease or known.lease, _retry_after(reader, queue), [])
+
+
+def claim(tx: Transaction, queue: str, worker: str, limit: int, lease: int | None, floor: int) -> Claimed:
+    known = tx.queue(queue)
+    lease = lease or (known.lease if known else NO_QUEUE_LEASE)
+    if known is None or known.paused:
+        return Claimed(tx.now, lease, None, [])
+    rows = tx.rows("claim/claim", queue=queue, worker=worker, limit=limit, lease_until=tx.now + lease, floor=floor)
+    told = [(json.loads(row["job"]), row["data"]) for row in rows]
+    told.sort(key=lambda each: (-each[0][0], each[0][1]))
+    tx.move(queue, "waiting", "running", len(told))
+    jobs = [_claimed(data, *fields) for fields, data in told]
+    return Claimed(tx.now, lease, _retry_after(tx, queue) if len(jobs) < limit else None, jobs)
+
+
+def _claimed(
+    data: str | bytes, priority: int, _: int, id: str, fence: int, attempt: int, attempts: int, group: str | None, key: str | None,
+    timeout: int | None, trace: str | None, pushed_at: int, due_at: int, encoding: Encoding,
+) -> ClaimedJob:  # fmt: skip
+    return ClaimedJob(
+        id, fence, attempt, attempts, priority, group, key, timeout, trace, pushed_at, due_at, Body(encoding, data)
+    )
+
+
+def _retry_after(reader: Reader, queue: str) -> int | None:
+    row = reader.row("claim/next_due", queue=queue)
+    return None if row is None or row["due_at"] is None else max(0, row["due_at"] - reader.now)

@@ -1,0 +1,184 @@
+"""A connection to the database file: opening, migrating, waiting for locks. See contract/sqlite/README.md."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from millpond.contract import migrations
+from millpond.errors import MillpondError
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT = 5.0
+FENCES_PER_START = 100_000
+PRAGMAS = (
+    "busy_timeout = 0",
+    "synchronous = full",
+    "cache_size = -16384",
+    "temp_store = memory",
+    "wal_autocheckpoint = 4000",
+    "journal_size_limit = 33554432",
+)
+_WRITE_REFUSED = {778, 1546, 4874}
+_CORRUPT = {8458}
+
+
+def patient(action: Callable[[], T]) -> T:
+    """Repeats what meets a lock. SQLite's own waiting grows to 100 ms and starves beside a steady writer."""
+    end, wait = time.monotonic() + BUSY_TIMEOUT, 0.00005
+    while True:
+        try:
+            return action()
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode or 0) & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+        time.sleep(wait * random.uniform(0.5, 1.5))
+        wait = min(wait * 1.2, 0.001)
+
+
+@contextmanager
+def coded() -> Iterator[None]:
+    """Errors of SQLite become those of the contract."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise MillpondError(_code_of(error), str(error)) from error
+
+
+def _code_of(error: sqlite3.Error) -> str:
+    extended: int = getattr(error, "sqlite_errorcode", None) or 0
+    if extended in _WRITE_REFUSED:
+        return "StoreFull"
+    if extended in _CORRUPT:
+        return "StoreCorrupt"
+    match extended & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return "StoreBusy"
+        case sqlite3.SQLITE_FULL:
+            return "StoreFull"
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return "StoreCorrupt"
+        case sqlite3.SQLITE_PERM | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN:
+            return "StoreUnavailable"
+    return "StoreFailed"
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection that begins no transaction by itself."""
+    _create_private(path)
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
+    try:
+        mode = patient(lambda: connection.execute("pragma journal_mode = wal").fetchone()[0])
+        if mode != "wal":
+            raise MillpondError("StoreUnavailable", f"{path} cannot have a write-ahead log; its journal mode is {mode}")
+        for pragma in PRAGMAS:
+            patient(lambda: connection.execute(f"pragma {pragma}").fetchall())
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create_private(path: str) -> None:
+    """Under another name: a process that closes a file which it has open in SQLite drops SQLite's locks on it."""
+    if os.path.exists(path):
+        return
+    new = f"{path}.{secrets.token_hex(8)}"
+    try:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.link(new, path)
+    except FileExistsError:
+        pass  # another process was first
+    except OSError as error:
+        raise MillpondError("StoreUnavailable", f"{path} cannot be created: {error}") from error
+    finally:
+        Path(new).unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(connection: sqlite3.Connection) -> Iterator[None]:
+    """A transaction that is committed, or rolled back if anything fails."""
+    patient(lambda: connection.execute("begin immediate"))
+    try:
+        yield
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:  # a full disk has ended it already
+            connection.execute("rollback")
+        raise
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    todo = migrations("sqlite")
+    if _version(connection, len(todo)) == len(todo):
+        return
+    with writing(connection):
+        version = _version(connection, len(todo))
+        connection.execute(
+            "create table if not exists millpond_meta (key text primary key, value any) strict, without rowid"
+        )
+        for text in todo[version:]:
+            _run_script(connection, text)
+        _put_meta(connection, "version", len(todo))
+
+
+def _run_script(connection: sqlite3.Connection, text: str) -> None:
+    """`executescript` would commit first."""
+    statement = ""
+    for part in text.split(";")[:-1]:
+        statement += part + ";"
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+def _version(connection: sqlite3.Connection, known: int) -> int:
+    def read() -> int:
+        if not connection.execute("select 1 from sqlite_master where name = 'millpond_meta'").fetchone():
+            return 0
+        return int(_meta(connection, "version") or 0)
+
+    version = patient(read)
+    if version > known:
+        raise MillpondError("StoreVersion", f"the file's version is {version}; this library knows up to {known}")
+    return version
+
+
+def _meta(connection: sqlite3.Connection, key: str) -> str | int | None:
+    row = connection.execute("select value from millpond_meta where key = ?", (key,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _put_meta(connection: sqlite3.Connection, key: str, value: str | int) -> None:
+    connection.execute(
+        "insert into millpond_meta (key, value) values (?, ?) on conflict do update set value = excluded.value",
+        (key, value),
+    )
+
+
+def fence_floor(connection: sqlite3.Connection) -> int:
+    """Fences are given out above it: a power cut may have undone claims, since they do not wait for the disk."""
+    boot = _start_of_machine()
+    if patient(lambda: _meta(connection, "boot")) != boot:
+        with writing(connection):
+            before = _meta(connection, "boot")
+            if before not in (None, boot):
+                _put_meta(connection, "fences", int(_meta(connection, "fences") or 0) + FENCES_PER_START)
+            _put_meta(connection, "boot", boot)
+    return int(patient(lambda: _meta(connection, "fences")) or 0)
+
+
+def _start_of_machine() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return str(round((time.time() - time.monotonic()) * 1000 / 600_000))

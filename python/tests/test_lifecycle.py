@@ -1,0 +1,169 @@
+"""Replays every lifecycle vector on every store."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from millpond.backoff import Backoff
+from millpond.contract import CONTRACT
+from millpond.encoding import Body
+from millpond.jobs import Completion, Extension, Failure, Held, JobError, NewJob, Slice
+from millpond.store import Store
+from tests.stores import STORES, Opened
+from tests.vectors import Case
+
+EPOCH = 1_767_225_600_000
+TIMES = {"runAt", "now", "pushedAt", "dueAt", "startedAt", "finishedAt"}
+FILES = sorted((CONTRACT / "vectors" / "lifecycle").glob("*.json"))
+ERROR = JobError("HandlerFailed", "Error", "no reason given")
+
+
+def uuid_of(short: str) -> str:
+    return f"019b76da-a800-7000-8000-{short.encode().hex():0>12}"
+
+
+@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_lifecycle(name: str, path: Path, request: pytest.FixtureRequest) -> None:
+    vector = json.loads(path.read_text("utf-8"))
+    if "needs" in vector and name == "redis":
+        pytest.skip(f"Redis keeps each queue by itself: {vector['needs']}")
+    opened: Opened = request.getfixturevalue(f"{name}_store")
+    for number, step in enumerate(vector["steps"]):
+        opened.clock.now = EPOCH + step["at"]
+        given = call(opened.store, step["op"], inward(step["in"]))
+        if "out" in step:
+            expected, answer = step["out"], outward(given)
+            if step["op"] == "stats":
+                answer = sorted(answer, key=lambda each: each["queue"])
+            differences(answer, expected, f"step {number}, {step['op']}")
+
+
+def call(store: Store, op: str, given: Case) -> Any:
+    named = given.pop("queue", None)
+    queue = named or "q"
+    match op:
+        case "configure":
+            settings = {snake(name): value for name, value in given.items()}
+            if "backoff" in settings:
+                settings["backoff"] = Backoff(**settings["backoff"])
+            return store.configure(queue, **settings)
+        case "push":
+            return store.push([new_job(job) for job in given["jobs"]])
+        case "claim":
+            lease = given.get("lease", 60_000)
+            return store.claim(queue, given.get("worker", "w"), given.get("limit", 100), lease)
+        case "complete":
+            return store.complete(queue, [Completion(**item) for item in given["items"]])
+        case "fail":
+            return store.fail(queue, [failure(item) for item in given["items"]])
+        case "release":
+            return store.release(queue, [Held(**item) for item in given["items"]])
+        case "extend":
+            return store.extend(queue, [Extension(**item) for item in given["items"]], given["lease"])
+        case "cancel":
+            return store.cancel(given["ids"])
+        case "sweep":
+            return store.sweep(given["limit"])
+        case "find":
+            return store.find(given["ids"])
+        case "list":
+            return store.list(queue, given["state"], given["limit"], given.get("after"))
+        case "requeue":
+            return store.requeue_ids(given["ids"]) if "ids" in given else store.requeue_queue(queue, given["limit"])
+        case "stats":
+            return store.stats(named, given.get("minutes", 0))
+        case "record":
+            return store.record([slice_of(each) for each in given["slices"]])
+    raise AssertionError(f"unknown operation {op}")
+
+
+def new_job(given: Case) -> NewJob:
+    job: Case = {"queue": "q", "attempts": 3, "data": Body("json", "null"), **given}
+    return NewJob(**{snake(name): value for name, value in job.items()})
+
+
+def failure(given: Case) -> Failure:
+    error = JobError.of(given["error"]) if "error" in given else ERROR
+    return Failure(given["id"], given["fence"], error=error, delay=given["delay"])
+
+
+def slice_of(given: Case) -> Slice:
+    buckets = {int(bucket): count for bucket, count in given["buckets"].items()}
+    return Slice(given["queue"], given["priority"], given["metric"], buckets)
+
+
+def inward(given: Any) -> Any:
+    """Short ids, times and bodies of a vector in the store's own form."""
+    if isinstance(given, list):
+        return [inward(each) for each in given]
+    if not isinstance(given, dict):
+        return given
+    if "encoding" in given:
+        return Body(given["encoding"], base64.b64decode(given["base64"]) if "base64" in given else given["body"])
+    found = {}
+    for name, value in given.items():
+        if name in ("id", "after"):
+            value = uuid_of(value)
+        elif name == "ids":
+            value = [uuid_of(each) for each in value]
+        elif name in TIMES and value is not None:
+            value += EPOCH
+        else:
+            value = inward(value)
+        found[name] = value
+    return found
+
+
+def outward(given: Any) -> Any:
+    """The store's answer in the form of a vector."""
+    if isinstance(given, (list, tuple)):
+        return [outward(each) for each in given]
+    if isinstance(given, Body):
+        if given.encoding == "json":
+            return {"encoding": "json", "body": given.body}
+        assert isinstance(given.body, bytes)
+        return {"encoding": given.encoding, "base64": base64.b64encode(given.body).decode()}
+    if isinstance(given, dict):
+        return {str(name): outward(value) for name, value in given.items()}
+    if not is_dataclass(given):
+        return given
+    found: Case = {}
+    for each in fields(given):
+        name, value = camel(each.name), outward(getattr(given, each.name))
+        if name == "id":
+            value = bytes.fromhex(value[-12:]).lstrip(b"\0").decode()
+        elif name in TIMES and value is not None:
+            value -= EPOCH
+        elif name == "histograms":
+            value.sort(key=lambda slice: (slice["priority"], slice["metric"]))
+        found[name] = value
+    return found
+
+
+def differences(answer: Any, expected: Any, at: str) -> None:
+    if isinstance(expected, dict):
+        assert isinstance(answer, dict), (at, answer, expected)
+        for name, value in expected.items():
+            differences(answer[name], value, f"{at}.{name}")
+    elif isinstance(expected, list):
+        assert len(answer) == len(expected), (at, answer, expected)
+        for number, value in enumerate(expected):
+            differences(answer[number], value, f"{at}[{number}]")
+    else:
+        assert answer == expected, (at, answer, expected)
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(each.capitalize() for each in rest)
