@@ -255,6 +255,7 @@ class QueueStats:
 
 
 BellKind = Literal["work", "room", "finished", "cancelled"]
+BELL_KINDS: Final[tuple[BellKind, ...]] = ("work", "room", "finished", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from millpond.stores.sqlite import SqliteStore
-from tests.stores import Clock, Opened
+from tests.stores import STORES, Place, fresh_place
 
 
-@pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Opened]:
-    clock = Clock()
-    store = SqliteStore(str(tmp_path / "jobs.db"), clock)
-    yield Opened(store, clock)
-    store.close()
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    yield fresh_place(request.param, tmp_path)

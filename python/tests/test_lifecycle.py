@@ -15,7 +15,7 @@ from millpond.contract import CONTRACT
 from millpond.encoding import Body
 from millpond.jobs import Completion, Extension, Failure, Held, JobError, NewJob, Slice
 from millpond.store import Store
-from tests.stores import STORES, Opened
+from tests.stores import Clock, Place
 from tests.vectors import Case
 
 EPOCH = 1_767_225_600_000
@@ -28,16 +28,23 @@ def uuid_of(short: str) -> str:
     return f"019b76da-a800-7000-8000-{short.encode().hex():0>12}"
 
 
-@pytest.mark.parametrize("name", STORES)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_lifecycle(name: str, path: Path, request: pytest.FixtureRequest) -> None:
+def test_lifecycle(path: Path, place: Place) -> None:
     vector = json.loads(path.read_text("utf-8"))
-    if "needs" in vector and name == "redis":
+    if "needs" in vector and place.name == "redis":
         pytest.skip(f"Redis keeps each queue by itself: {vector['needs']}")
-    opened: Opened = request.getfixturevalue(f"{name}_store")
+    clock = Clock()
+    store = place.open_with(clock)
+    try:
+        replay(store, clock, vector)
+    finally:
+        store.close()
+
+
+def replay(store: Store, clock: Clock, vector: Case) -> None:
     for number, step in enumerate(vector["steps"]):
-        opened.clock.now = EPOCH + step["at"]
-        given = call(opened.store, step["op"], inward(step["in"]))
+        clock.now = EPOCH + step["at"]
+        given = call(store, step["op"], inward(step["in"]))
         if "out" in step:
             expected, answer = step["out"], outward(given)
             if step["op"] == "stats":

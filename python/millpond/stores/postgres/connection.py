@@ -1,0 +1,128 @@
+"""A connection to the server, and how its errors are told. See "Every call" in contract/postgres/README.md.
+
+Every call is one message of the simple protocol that begins with its own settings. So nothing is left in the session, and the store
+works behind a pooler.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from millpond.errors import CODES, MillpondError
+
+TIMEOUT: Final = 20_000
+"""ms after which a server that does not answer is given up."""
+TRIES_AFTER_CONFLICT: Final = 5
+Row: TypeAlias = tuple[Any, ...]
+Rows: TypeAlias = list[Row]
+Connected: TypeAlias = "psycopg.Connection[Row]"
+
+# The server must give a call up before the client does.
+_BEFORE: Final = (
+    "set transaction isolation level read committed, read write; "
+    f"set local statement_timeout = {TIMEOUT * 3 // 4}; "
+)
+_BY_STATE: Final = {
+    "22023": "InvalidOption", "23514": "InvalidOption", "MP001": "NotSupported", "55P03": "StoreBusy", "57014": "StoreBusy",
+    "53100": "StoreFull", "XX001": "StoreCorrupt", "XX002": "StoreCorrupt",
+    **dict.fromkeys(("25006", "0A000", "55000", "3D000", "3F000", "42501", "42883"), "StoreUnavailable"),
+}  # fmt: skip
+_BY_CLASS: Final = {"40": "StoreBusy", **dict.fromkeys(("08", "28", "53", "57"), "StoreUnavailable")}
+
+
+class LostAnswer(MillpondError):
+    """The connection ended before the answer: nobody knows what became of the call."""
+
+
+def connect(url: str) -> Connected:
+    # Statements are bound by the client: the simple protocol takes several at once.
+    return psycopg.connect(
+        url,
+        autocommit=True,
+        cursor_factory=psycopg.ClientCursor,
+        row_factory=tuple_row,
+        connect_timeout=10,
+        tcp_user_timeout=TIMEOUT,
+    )
+
+
+def run(connection: psycopg.Connection[Any], sql: str, parameters: Sequence[object] = ()) -> Rows:
+    """The rows of the last statement."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        cursor.execute(sql, parameters or None)
+        while cursor.nextset():
+            pass
+        return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def coded() -> Iterator[None]:
+    """Errors of the server become those of the contract."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise MillpondError(*_told(error)) from error
+
+
+def _told(error: psycopg.Error) -> tuple[str, str]:
+    state, message = error.sqlstate, str(error).strip()
+    if state is None:
+        return "StoreUnavailable" if isinstance(error, psycopg.OperationalError) else "StoreFailed", message
+    named, _, rest = message.partition(": ")
+    if state in ("22023", "23514") and named in CODES:
+        return named, rest
+    return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], "StoreFailed"), message
+
+
+class Connection:
+    """The store's own connection; connected anew when it ended."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = threading.RLock()
+        self._connected: Connected | None = None
+        self._closed = False
+
+    def call(self, sql: str, *parameters: object) -> Rows:
+        """Runs a statement in a transaction of its own. Error: `LostAnswer`, if it may have taken effect."""
+        for _ in range(TRIES_AFTER_CONFLICT):
+            try:
+                return self._call(sql, parameters)
+            except psycopg.Error as error:
+                if (error.sqlstate or "")[:2] != "40":
+                    raise MillpondError(*_told(error)) from error
+                last = error
+        raise MillpondError(*_told(last)) from last
+
+    def use(self, action: Callable[[Connected], None]) -> None:
+        with self._lock, coded():
+            action(self._open())
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            if self._connected:
+                self._connected.close()
+
+    def _call(self, sql: str, parameters: Sequence[object]) -> Rows:
+        with self._lock:
+            connection = self._open()
+            try:
+                return run(connection, _BEFORE + sql, parameters)
+            except psycopg.OperationalError as error:
+                if connection.closed:
+                    raise LostAnswer("StoreUnavailable", str(error).strip()) from error
+                raise
+
+    def _open(self) -> Connected:
+        if self._closed:
+            raise MillpondError("Closed", "the store is closed")
+        if self._connected is None or self._connected.closed:
+            self._connected = connect(self._url)
+        return self._connected
