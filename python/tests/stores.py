@@ -10,9 +10,10 @@ from pathlib import Path
 
 from millpond.store import Store
 from millpond.stores.postgres import PostgresStore
+from millpond.stores.redis import RedisStore
 from millpond.stores.sqlite import SqliteStore
 
-STORES = ("sqlite", "postgres")
+STORES = ("sqlite", "postgres", "redis")
 
 
 class Clock:
@@ -24,12 +25,13 @@ class Clock:
 
 @dataclass
 class Place:
-    """Where a fresh store is; it can be opened any number of times."""
+    """Where a fresh store is. It can be opened any number of times."""
 
     name: str
-    open: Callable[[], Store]
-    open_with: Callable[[Clock], Store]
-    url: str
+    opener: Callable[[Clock | None], Store]
+
+    def open(self, clock: Clock | None = None) -> Store:
+        return self.opener(clock)
 
 
 def server(name: str) -> str:
@@ -40,9 +42,10 @@ def server(name: str) -> str:
 
 
 def fresh_place(name: str, folder: Path) -> Place:
+    token = f"py_{secrets.token_hex(6)}"
     if name == "sqlite":
         path = str(folder / "jobs.db")
-        return Place(name, lambda: SqliteStore(path), lambda clock: SqliteStore(path, clock), path)
-    schema = f"py_{secrets.token_hex(6)}"
-    url = server("postgres")
-    return Place(name, lambda: PostgresStore(url, schema), lambda clock: PostgresStore(url, schema, clock), schema)
+        return Place(name, lambda clock: SqliteStore(path, *([clock] if clock else [])))
+    if name == "postgres":
+        return Place(name, lambda clock: PostgresStore(server("postgres"), token, clock))
+    return Place(name, lambda clock: RedisStore(server("redis"), token, 1, clock))

@@ -1,0 +1,129 @@
+"""Calls to the server: see "Calling a script", "Lost answers" and "Errors" in contract/redis/README.md."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgpack
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    ConnectionError,
+    MasterDownError,
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError,
+    TryAgainError,
+)
+from redis.retry import Retry
+
+from millpond.errors import MillpondError
+from millpond.store import Clock
+from millpond.stores.redis.routing import Part
+from millpond.stores.redis.scripts import Script, script
+
+CALL_TIMEOUT: Final = 10.0
+WAIT: Final = 0.05
+Argument: TypeAlias = bytes | str | int
+
+# The call did nothing, and may succeed later.
+_PASSING: Final = (BusyLoadingError, ReadOnlyError, MasterDownError, ClusterDownError, TryAgainError, AskError)
+_PASSING_TEXTS: Final = ("NOREPLICAS", "BUSY")
+
+
+class LostAnswer(MillpondError):
+    """The call was given up. It may have taken effect."""
+
+
+class Connection:
+    def __init__(self, url: str, prefix: str, origin: str, clock: Clock | None) -> None:
+        self._prefix, self._origin, self._clock = prefix, origin, clock
+        self.channel = f"{prefix}:bells"
+        self.closed = False
+        # The library must repeat nothing by itself: it would not say so to the script.
+        # Any, since the library leaves half of its methods without types.
+        self.client: Any = redis.Redis.from_url(
+            url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=CALL_TIMEOUT, socket_connect_timeout=CALL_TIMEOUT
+        )
+
+    def now(self) -> int | None:
+        return self._clock() if self._clock else None
+
+    def on_part(self, name: str, part: Part, head: Sequence[object] = (), items: Sequence[Argument] = (), again: bool = False) -> Any:
+        """Calls a script on a partition. `again`: the same call may have taken effect before."""
+        called = script(name)
+        packed = msgpack.packb([self.now(), self.channel, self._origin, part.queue, part.name, *head]) or b""
+        keys = [part.key(key) for key in called.keys]
+        return self.repeat(lambda lost: self._once(called, keys, [packed, "1" if lost or again else "0", *items]))
+
+    def on_keys(self, name: str, keys: Sequence[str], items: Sequence[Argument]) -> Any:
+        """Calls a script that has neither a head nor a mark for repetition."""
+        return self.repeat(lambda _: self._once(script(name), keys, items))
+
+    def on_many_keys(self, name: str, calls: Sequence[tuple[Sequence[str], Sequence[Argument]]]) -> list[Any]:
+        """Many calls of such a script at once."""
+
+        def once(_: bool) -> list[Any]:
+            called = script(name)
+            self.client.execute_command("SCRIPT LOAD", called.text)
+            pipeline = self.client.pipeline(transaction=False)
+            for keys, items in calls:
+                pipeline.execute_command("EVALSHA", called.sha, len(keys), *keys, *items)
+            answers: list[Any] = pipeline.execute()
+            return answers
+
+        found: list[Any] = self.repeat(once)
+        return found
+
+    def command(self, *words: Argument) -> Any:
+        return self.repeat(lambda _: self.client.execute_command(*words))
+
+    def repeat(self, call: Callable[[bool], Any]) -> Any:
+        """Makes a call until it is answered. It is told whether an answer was lost before."""
+        end, lost = time.monotonic() + CALL_TIMEOUT, False
+        while True:
+            if self.closed:
+                raise MillpondError("Closed", "the store is closed")
+            try:
+                return call(lost)
+            except RedisError as error:
+                passing = isinstance(error, _PASSING) or str(error).startswith(_PASSING_TEXTS)
+                lost = lost or _is_lost(error) and not passing
+                if not (passing or _is_lost(error)):
+                    raise MillpondError(_code_of(error), str(error)) from error
+                if time.monotonic() > end:
+                    kind = LostAnswer if lost else MillpondError
+                    raise kind(_code_of(error), str(error)) from error
+            time.sleep(WAIT)
+
+    def _once(self, called: Script, keys: Sequence[str], items: Sequence[Argument]) -> Any:
+        try:
+            return self.client.execute_command("EVALSHA", called.sha, len(keys), *keys, *items)
+        except NoScriptError:
+            return self.client.execute_command("EVAL", called.text, len(keys), *keys, *items)
+
+
+def _is_lost(error: RedisError) -> bool:
+    return isinstance(error, (ConnectionError, TimeoutError)) and not isinstance(error, AuthenticationError)
+
+
+def _code_of(error: RedisError) -> str:
+    text = str(error)
+    if isinstance(error, OutOfMemoryError) or text.startswith(("OOM", "MISCONF")):
+        return "StoreFull"
+    if text.startswith("BUSY"):
+        return "StoreBusy"
+    unavailable = (*_PASSING, ConnectionError, TimeoutError, NoPermissionError)
+    if isinstance(error, unavailable) or not isinstance(error, ResponseError) or text.startswith("NOREPLICAS"):
+        return "StoreUnavailable"
+    return "StoreFailed"
