@@ -1,0 +1,123 @@
+/**
+ * A Python with the packages of `python/requirements.txt`, in `python/.venv`. It is made once, and anew when the requirements change.
+ * Debian's Python may come without `ensurepip`: then its own pip puts the packages into a folder instead.
+ */
+
+import { execFile } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { install, mayInstall } from '../servers/install.ts'
+
+const execute = promisify(execFile)
+
+export const PYTHON_FOLDER = fileURLToPath(new URL('../../python', import.meta.url))
+const REQUIREMENTS = join(PYTHON_FOLDER, 'requirements.txt')
+const PLACE = join(PYTHON_FOLDER, '.venv')
+const OLDEST = '3.11'
+
+export interface Python {
+  program: string
+  /** To be added to the environment of its processes. */
+  variables: Record<string, string>
+}
+
+interface Made {
+  /** In the folder that was made, or anywhere. */
+  program: string
+  /** Where the packages are; '' if the program knows. */
+  packages: string
+  requirements: string
+}
+
+export async function pythonEnvironment(): Promise<Python> {
+  const requirements = createHash('sha256')
+    .update(await readFile(REQUIREMENTS))
+    .digest('hex')
+  const made = (await known(requirements)) ?? (await make(requirements))
+  const packages = made.packages === '' ? [] : [join(PLACE, made.packages)]
+  return {
+    program: made.packages === '' ? join(PLACE, made.program) : made.program,
+    variables: { PYTHONPATH: [PYTHON_FOLDER, ...packages].join(':'), PYTHONDONTWRITEBYTECODE: '1' },
+  }
+}
+
+async function known(requirements: string): Promise<Made | undefined> {
+  try {
+    const made: Made = JSON.parse(await readFile(join(PLACE, 'made.json'), 'utf8'))
+    return made.requirements === requirements ? made : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Beside its place, so that an environment that was made in part is never taken for a whole one. */
+async function make(requirements: string): Promise<Made> {
+  const folder = `${PLACE}-${randomUUID()}`
+  try {
+    const made = { ...(await fill(await findPython(), folder)), requirements }
+    await writeFile(join(folder, 'made.json'), JSON.stringify(made))
+    await rm(PLACE, { recursive: true, force: true })
+    await rename(folder, PLACE)
+    return made
+  } catch (error) {
+    // Another process that makes the same one may have been first.
+    const other = await known(requirements)
+    if (other === undefined) throw error
+    return other
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function fill(python: string, folder: string): Promise<Omit<Made, 'requirements'>> {
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', REQUIREMENTS]
+  try {
+    await execute(python, ['-m', 'venv', folder])
+    await execute(join(folder, 'bin/python'), pip)
+    return { program: 'bin/python', packages: '' }
+  } catch (error) {
+    if (await has(join(folder, 'bin/pip'))) throw error
+  }
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(join(folder, 'packages'), { recursive: true })
+  await execute(python, [...pip, '--target', join(folder, 'packages')])
+  return { program: python, packages: 'packages' }
+}
+
+const has = (path: string): Promise<boolean> =>
+  readFile(path).then(
+    () => true,
+    () => false,
+  )
+
+async function findPython(): Promise<string> {
+  const python = (await usable()) ?? (mayInstall() ? await installed() : undefined)
+  if (python !== undefined) return python
+  throw new Error(
+    `Python ${OLDEST} or later is not in the PATH: install it (apt-get install python3-venv), or set MILLPOND_TEST_PYTHON to its program. ` +
+      'The Python stores cannot be tested without it.',
+  )
+}
+
+async function installed(): Promise<string | undefined> {
+  const trouble = await install('python3-venv')
+  if (trouble !== '') process.stderr.write(`${trouble}\n`)
+  return usable()
+}
+
+async function usable(): Promise<string | undefined> {
+  const check = `import sys; sys.exit(sys.version_info < (${OLDEST.replace('.', ', ')}))`
+  for (const program of [process.env.MILLPOND_TEST_PYTHON, 'python3', 'python3.13', 'python3.12', 'python3.11']) {
+    if (program === undefined) continue
+    try {
+      await execute(program, ['-c', check])
+      return program
+    } catch {
+      // Not there, or too old.
+    }
+  }
+  return undefined
+}
