@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millpond.stores.redis.routing import hash_of, named_part, part_of, partition_of, tag_of
+from millpond.stores.redis.routing import hash_of, named_part, part_of, partition_of, shared_key, tag_of
 from tests.vectors import load
 
 _routing = load("routing")
@@ -25,3 +25,9 @@ def test_keys() -> None:
             case["tag"], case["jobs"], case["@due"],
         ), case  # fmt: skip
         assert named_part(part.prefix, part.bucket, part.name) == part
+
+
+def test_shared_keys() -> None:
+    for case in _routing["shared"]:
+        for name in ("queues", "floor", "bells"):
+            assert shared_key(case["prefix"], name) == case[name], case

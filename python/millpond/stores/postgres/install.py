@@ -76,7 +76,7 @@ class Schema:
             run(connection, self.sql("select pg_advisory_xact_lock(hashtext('millpond migrate'), 1)"))
             found = run(connection, "select to_regclass(%s) is not null", [f"{self.name}.meta"])[0][0]
             rows = run(connection, self.sql("select version from millpond.meta")) if found else []
-            if not run(connection, "select from pg_namespace where nspname = %s", [self.name]):
+            if not run(connection, "select 1 from pg_namespace where nspname = %s", [self.name]):
                 run(connection, self.sql("create schema millpond"))
             todo = migrations("postgres")
             for text in [*todo[rows[0][0] if rows else 0 :], _functions()]:

@@ -29,7 +29,7 @@ from redis.retry import Retry
 
 from millpond.errors import MillpondError
 from millpond.store import Clock
-from millpond.stores.redis.routing import Part
+from millpond.stores.redis.routing import Part, shared_key
 from millpond.stores.redis.scripts import Script, script
 
 CALL_TIMEOUT: Final = 10.0
@@ -48,7 +48,7 @@ class LostAnswer(MillpondError):
 class Connection:
     def __init__(self, url: str, prefix: str, origin: str, clock: Clock | None) -> None:
         self._prefix, self._origin, self._clock = prefix, origin, clock
-        self.channel = f"{prefix}:bells"
+        self.channel = shared_key(prefix, "bells")
         self.closed = False
         # The library must repeat nothing by itself: it would not say so to the script.
         # Any, since the library leaves half of its methods without types.

@@ -6,13 +6,13 @@ from typing import Any
 
 from millpond.errors import MillpondError
 from millpond.stores.redis.connection import Connection
-from millpond.stores.redis.routing import Part, part_of
+from millpond.stores.redis.routing import Part, part_of, shared_key
 
 
 class Registry:
     def __init__(self, connection: Connection, prefix: str, partitions: int) -> None:
         self._connection, self._prefix, self._own = connection, prefix, partitions
-        self.keys = [f"{prefix}:queues", f"{prefix}:floor"]
+        self.keys = [shared_key(prefix, "queues"), shared_key(prefix, "floor")]
         self.known: dict[str, int] = {}
         """Partitions of queues that this client registered or looked up. May be out of date."""
 

@@ -47,6 +47,11 @@ def part_of(prefix: str, queue: str, index: int) -> Part:
     return Part(prefix, (hash_of(queue) + index) % BUCKETS, queue, index)
 
 
+def shared_key(prefix: str, name: str) -> str:
+    """What all queues share: `queues` (the registry), `floor`, and the channel `bells`."""
+    return f"{{{prefix}}}:{name}"
+
+
 def named_part(prefix: str, bucket: int, name: str) -> Part:
     queue, mark, index = name.rpartition("#")
     return Part(prefix, bucket, queue, int(index)) if mark else Part(prefix, bucket, name, 0)
