@@ -1,23 +1,24 @@
-"""Durations: whole milliseconds, or a text such as `250ms`, `30s`, `5m`, `1h` or `7d`."""
+"""Durations: milliseconds, or a text such as `250ms`, `1.5s`, `5m`, `1h` or `7d`. Fractions of a ms are rounded."""
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
 from millpond.errors import MillpondError
 
-LONGEST: Final = 8_640_000_000_000_000
-"""The most ms that any store keeps: contract/operations.md, "Bounds"."""
+LONGEST: Final = 36_525 * 86_400_000
+"""The longest span that a library takes: contract/operations.md, "Bounds"."""
 
-_TEXT = re.compile(r"([0-9]{1,16})(ms|s|m|h|d)")
+_TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-def check_duration(value: object, what: str, least: int = 0) -> int:
-    match = _TEXT.fullmatch(value) if isinstance(value, str) else None
-    ms = int(match[1]) * _UNITS[match[2]] if match else value
-    return check_integer(ms, what, least, LONGEST)
+def check_duration(value: object, what: str, least: int = 0, most: int = LONGEST) -> int:
+    match = _TEXT.fullmatch(value) if isinstance(value, str) and len(value) <= 32 else None
+    ms = float(match[1]) * _UNITS[match[2]] if match else value
+    return check_integer(math.floor(ms + 0.5) if isinstance(ms, float) and math.isfinite(ms) else ms, what, least, most)
 
 
 def check_integer(value: object, what: str, least: int, most: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
 from millpond.backoff import Backoff
-from millpond.durations import LONGEST, check_duration, check_integer
+from millpond.durations import LONGEST, check_integer
 from millpond.encoding import SAFE, Body
 from millpond.errors import MillpondError
 from millpond.histogram import Buckets
@@ -19,6 +19,9 @@ State = Literal["scheduled", "waiting", "running", "done", "dead", "cancelled"]
 STATES: Final[tuple[State, ...]] = ("scheduled", "waiting", "running", "done", "dead", "cancelled")
 Metric = Literal["wait", "run"]
 MOST_ATTEMPTS: Final = 1_000_000
+LEAST_LEASE: Final = 50
+LONGEST_RUN: Final = 24 * 86_400_000
+LATEST: Final = 8_640_000_000_000_000
 
 
 class Settings(TypedDict, total=False):
@@ -39,10 +42,12 @@ def check_settings(queue: str, settings: Settings) -> None:
     if settings.get("capacity") is not None:
         check_integer(settings["capacity"], "capacity", 1, SAFE)
     if settings.get("timeout") is not None:
-        check_duration(settings["timeout"], "timeout", 1)
-    for name, least in (("keep_done", 0), ("keep_dead", 0), ("lease", 1)):
-        if name in settings:
-            check_duration(settings[name], name, least)  # type: ignore[literal-required]  # these names alone
+        check_integer(settings["timeout"], "timeout", 1, LONGEST_RUN)
+    for name, value in (("keep_done", settings.get("keep_done")), ("keep_dead", settings.get("keep_dead"))):
+        if value is not None:
+            check_integer(value, name, 0, LONGEST)
+    if "lease" in settings:
+        check_integer(settings["lease"], "lease", LEAST_LEASE, LONGEST_RUN)
     if "attempts" in settings:
         check_integer(settings["attempts"], "attempts", 1, MOST_ATTEMPTS)
 
@@ -72,21 +77,20 @@ class NewJob:
             if value is not None:
                 check_key(value, name)
         if self.trace is not None:
-            check_text(self.trace, "trace")
+            check_trace(self.trace)
         if self.delay is not None:
-            check_duration(self.delay, "delay")
+            check_integer(self.delay, "delay", 0, LONGEST)
         if self.run_at is not None:
-            check_integer(self.run_at, "run_at", 0, LONGEST)
+            check_integer(self.run_at, "run_at", 0, LATEST)
         if self.attempts is not None:
             check_integer(self.attempts, "attempts", 1, MOST_ATTEMPTS)
         if self.timeout is not None:
-            check_duration(self.timeout, "timeout", 1)
+            check_integer(self.timeout, "timeout", 1, LONGEST_RUN)
 
 
-def check_text(value: str, what: str) -> None:
-    """Text that every store can keep."""
-    if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
-        raise MillpondError("InvalidOption", f"{what} has a NUL or a lone surrogate")
+def check_trace(value: str) -> None:
+    if not (1 <= len(value) <= 512 and value.isascii() and value.isprintable()):
+        raise MillpondError("InvalidOption", f"trace is {value!r}; it is 1 to 512 printable ASCII characters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,7 @@ class Failure(Held):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.delay is not None and self.delay != "backoff":
-            check_duration(self.delay, "delay")
+            check_integer(self.delay, "delay", 0, LONGEST)
 
 
 @dataclass(frozen=True)
