@@ -17,7 +17,7 @@ import { PYTHON_FOLDER, type Python, pythonEnvironment } from '../python/environ
 import { until } from '../servers/run.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 
-const JOBS = 2_000
+const JOBS = 3_000
 const KILL_PRODUCER_AT = JOBS / 4
 const KILL_WORKER_AT = JOBS / 2
 
@@ -76,9 +76,9 @@ async function load(t: TestContext, place: (folder: string) => Place, producer: 
   const work = () => start(t, worker, 'work', [...shared, log])
 
   const first = produce()
-  const early = work()
   await until('the first jobs are acknowledged', async () => acknowledged.length >= KILL_PRODUCER_AT)
   await kill(first)
+  const early = work()
   const second = produce()
   await until('half of the jobs ran', async () => runs().length >= KILL_WORKER_AT)
   await kill(early)
