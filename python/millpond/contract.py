@@ -1,6 +1,6 @@
 """Where the contract is: the SQL, the Lua and the vectors that all languages share.
 
-In the repository it is beside this package's folder. A published package would carry a copy; this file alone would change.
+In the repository it is beside this package's folder. A published package will carry a copy; then this file changes.
 """
 
 from __future__ import annotations

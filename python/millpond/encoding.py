@@ -1,7 +1,7 @@
 """Payloads, results and progress as stores keep them. Cases: contract/vectors/encoding.json.
 
-Bytes are kept as they are, what JSON carries without loss as JSON, all else as MessagePack. Two things are Python's own:
-an integer beyond ±(2^53 − 1) is a big integer, which JSON does not carry; an aware datetime becomes RFC 3339 text.
+Bytes are kept as they are, what JSON carries without loss as JSON, all else as MessagePack. Python's own are: an
+integer beyond ±(2^53 − 1) is a big integer, which JSON does not carry; an aware datetime becomes RFC 3339 text.
 """
 
 from __future__ import annotations

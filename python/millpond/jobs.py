@@ -1,4 +1,4 @@
-"""What goes into a store and what comes out of it: the words of contract/operations.md as types. Times are ms since 1970, spans are ms."""
+"""What goes into a store and comes out of it: contract/operations.md as types. Times are ms since 1970, spans are ms."""
 
 from __future__ import annotations
 

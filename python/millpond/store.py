@@ -1,7 +1,7 @@
-"""The store: every operation of contract/operations.md. Each takes a batch and answers per item, in the order of the input.
+"""The store: every operation of contract/operations.md. Each takes a batch and answers per item, in the same order.
 
-Any operation may fail with `StoreUnavailable`, `StoreBusy`, `StoreFull`, `StoreCorrupt`, `StoreFailed` or `Closed`. A store may be
-used by several threads.
+Any operation may fail with `StoreUnavailable`, `StoreBusy`, `StoreFull`, `StoreCorrupt`, `StoreFailed` or `Closed`.
+A store may be used by several threads.
 """
 
 from __future__ import annotations
@@ -11,23 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 from millpond.jobs import (
-    Bell,
-    Claimed,
-    Completion,
-    ExtendOutcome,
-    Extension,
-    Failure,
-    FailOutcome,
-    Held,
-    NewJob,
-    Outcome,
-    Pushed,
-    QueueStats,
-    Record,
-    Settings,
-    Slice,
-    State,
-    Swept,
+    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob, Outcome, Pushed,
+    QueueStats, Record, Settings, Slice, State, Swept,
 )
 
 Clock = Callable[[], int]

@@ -11,7 +11,10 @@ SCHEMES: Final = ("sqlite:", "postgres:", "postgresql:", "redis:", "rediss:")
 
 
 def open_store(url: str, **options: Any) -> Store:
-    """`sqlite:PATH`, `postgres://…` (`schema`), `redis://…` (`prefix`, `partitions`). Errors: `UnknownScheme`, `DriverMissing`."""
+    """`sqlite:PATH`, `postgres://…` (option `schema`), `redis://…` (options `prefix`, `partitions`).
+
+    Errors: `UnknownScheme`, `DriverMissing`.
+    """
     scheme, _, rest = url.partition(":")
     try:
         match scheme:
@@ -28,5 +31,5 @@ def open_store(url: str, **options: Any) -> Store:
 
                 return RedisStore(url, **options)
     except ImportError as error:
-        raise MillpondError("DriverMissing", f"install millpond[{scheme.rstrip('s').removesuffix('ql')}]: {error}") from error
+        raise MillpondError("DriverMissing", f"install psycopg for PostgreSQL, redis for Redis: {error}") from error
     raise MillpondError("UnknownScheme", f"{scheme}: is none of {' '.join(SCHEMES)}")

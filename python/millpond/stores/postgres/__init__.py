@@ -12,25 +12,8 @@ from psycopg.pq import TransactionStatus
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell,
-    Claimed,
-    Completion,
-    ExtendOutcome,
-    Extension,
-    Failure,
-    FailOutcome,
-    Held,
-    Lost,
-    NewJob,
-    Outcome,
-    Pushed,
-    QueueStats,
-    Record,
-    Settings,
-    Slice,
-    State,
-    Swept,
-    check_settings,
+    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, Lost, NewJob, Outcome, Pushed,
+    QueueStats, Record, Settings, Slice, State, Swept, check_settings,
 )
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.idle import QUEUES_PER_SWEEP, IdleQueues
@@ -64,7 +47,8 @@ class PostgresStore(Store):
             given |= {name: settings.get(name), f"set_{name}": name in settings}
         for name in ("base", "factor", "max", "jitter"):
             given[f"backoff_{name}"] = getattr(backoff, name, None)
-        self._call(f"select millpond.configure(%s, {', '.join(f'{name} => %s' for name in given)})", queue, *given.values())
+        named = ", ".join(f"{name} => %s" for name in given)
+        self._call(f"select millpond.configure(%s, {named})", queue, *given.values())
 
     def push(self, jobs: Sequence[NewJob], tx: psycopg.Connection[Any] | None = None) -> Sequence[Pushed]:
         return self._push(jobs) if tx is None else self._push_within(tx, jobs)

@@ -1,7 +1,7 @@
 """A connection to the server, and how its errors are told. See "Every call" in contract/postgres/README.md.
 
-Every call is one message of the simple protocol that begins with its own settings. So nothing is left in the session, and the store
-works behind a pooler.
+Every call is one message of the simple protocol that begins with its own settings. So nothing is left in the session,
+and the store works behind a pooler.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _BEFORE: Final = (
     f"set local statement_timeout = {TIMEOUT * 3 // 4}; "
 )
 _BY_STATE: Final = {
-    "22023": "InvalidOption", "23514": "InvalidOption", "MP001": "NotSupported", "55P03": "StoreBusy", "57014": "StoreBusy",
-    "53100": "StoreFull", "XX001": "StoreCorrupt", "XX002": "StoreCorrupt",
+    "22023": "InvalidOption", "23514": "InvalidOption", "MP001": "NotSupported", "55P03": "StoreBusy",
+    "57014": "StoreBusy", "53100": "StoreFull", "XX001": "StoreCorrupt", "XX002": "StoreCorrupt",
     **dict.fromkeys(("25006", "0A000", "55000", "3D000", "3F000", "42501", "42883"), "StoreUnavailable"),
 }  # fmt: skip
 _BY_CLASS: Final = {"40": "StoreBusy", **dict.fromkeys(("08", "28", "53", "57"), "StoreUnavailable")}

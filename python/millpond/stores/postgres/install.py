@@ -1,4 +1,4 @@
-"""The schema: tables by migrations, and the functions that every client calls. See "Install and open" in contract/postgres/README.md."""
+"""The schema: tables by migrations, and functions. See "Install and open" in contract/postgres/README.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Installed:
 class Schema:
     def __init__(self, name: str) -> None:
         if not _SCHEMA.fullmatch(name):
-            raise MillpondError("InvalidOption", f"schema is {name!r}; it has 1 to 48 of a–z 0–9 _ and no pg_ before it")
+            raise MillpondError("InvalidOption", f"schema is {name!r}; it has 1 to 48 of a–z 0–9 _")
         self.name = name
 
     def sql(self, text: str) -> str:
@@ -40,7 +40,7 @@ class Schema:
         digest, version = hashlib.sha256(_functions().encode()).hexdigest(), len(migrations("postgres"))
         found = self._installed(connection)
         if found and found.version > version:
-            raise MillpondError("StoreVersion", f"the schema's version is {found.version}; this library knows up to {version}")
+            raise MillpondError("StoreVersion", f"the schema's version is {found.version}, newer than {version}")
         if not found or (found.version, found.operations) != (version, digest):
             try:
                 self._install(connection, digest)

@@ -32,9 +32,9 @@ def _body(encoding: Encoding, text: str) -> Body:
 
 def job_json(job: NewJob, again: bool) -> dict[str, object]:
     return {
-        "id": job.id, "queue": job.queue, "priority": job.priority, "delay": job.delay, "runAt": job.run_at, "key": job.key,
-        "group": job.group, "attempts": job.attempts, "timeout": job.timeout, "trace": job.trace, "data": tagged(job.data),
-        "fresh": job.fresh and not again,
+        "id": job.id, "queue": job.queue, "priority": job.priority, "delay": job.delay, "runAt": job.run_at,
+        "key": job.key, "group": job.group, "attempts": job.attempts, "timeout": job.timeout, "trace": job.trace,
+        "data": tagged(job.data), "fresh": job.fresh and not again,
     }  # fmt: skip
 
 
@@ -74,10 +74,11 @@ def _claimed(
 
 def record(found: Mapping[str, Any]) -> Record:
     return Record(
-        found["id"], found["queue"], found["state"], found["priority"], found["attempt"], found["attempts"], found["key"],
-        found["group"], found["timeout"], found["trace"], found["pushedAt"], found["dueAt"], found["startedAt"],
-        found["finishedAt"], found["worker"], untagged(found["data"]) or Body("json", "null"), untagged(found["progress"]),
-        untagged(found["result"]), None if found["error"] is None else JobError.from_json(found["error"]),
+        found["id"], found["queue"], found["state"], found["priority"], found["attempt"], found["attempts"],
+        found["key"], found["group"], found["timeout"], found["trace"], found["pushedAt"], found["dueAt"],
+        found["startedAt"], found["finishedAt"], found["worker"], untagged(found["data"]) or Body("json", "null"),
+        untagged(found["progress"]), untagged(found["result"]),
+        None if found["error"] is None else JobError.from_json(found["error"]),
     )  # fmt: skip
 
 

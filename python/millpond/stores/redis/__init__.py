@@ -11,28 +11,11 @@ from typing import Any, Final, Unpack
 import msgpack
 from redis.exceptions import RedisError
 
+from millpond.backoff import Backoff
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    STATES,
-    Bell,
-    BellKind,
-    Claimed,
-    Completion,
-    ExtendOutcome,
-    Extension,
-    Failure,
-    FailOutcome,
-    Held,
-    NewJob,
-    Outcome,
-    Pushed,
-    QueueStats,
-    Record,
-    Settings,
-    Slice,
-    State,
-    Swept,
-    check_settings,
+    STATES, Bell, BellKind, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob,
+    Outcome, Pushed, QueueStats, Record, Settings, Slice, State, Swept, check_settings,
 )
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.redis import endings, look
@@ -49,7 +32,10 @@ METRICS: Final = ("wait", "run")
 CANCELLED: Final[tuple[State | None, ...]] = ("done", "dead", "cancelled", "cancelled", "cancelled", None)
 """What the answers of the script mean; the last one is −1."""
 NAMES: Final = {"keep_done": "keepDone", "keep_dead": "keepDead"}
-DEFAULTS: Final = {"capacity": None, "keep_done": 3_600_000, "keep_dead": 604_800_000, "paused": False, "attempts": 10, "lease": 30_000, "timeout": None}
+DEFAULTS: Final[Settings] = {
+    "capacity": None, "keep_done": 3_600_000, "keep_dead": 604_800_000, "paused": False, "attempts": 10,
+    "backoff": Backoff(), "lease": 30_000, "timeout": None,
+}  # fmt: skip
 
 
 class RedisStore(Store):
@@ -61,7 +47,7 @@ class RedisStore(Store):
         self._prefix, self._origin = prefix, secrets.token_hex(8)
         self._connection = Connection(url, prefix, self._origin, clock)
         self._registry = Registry(self._connection, prefix, partitions)
-        self._claims = Claims(self._connection, self._registry)
+        self._claims = Claims(self._registry)
         self._settings: dict[str, Settings] = {}
         self._bells: Bells | None = None
         self._check_server()
@@ -102,13 +88,13 @@ class RedisStore(Store):
     def _restore(self, queue: str) -> None:
         """The server may have lost the queue's settings."""
         settings = self._settings.get(queue, {})
-        if any(name not in DEFAULTS or value != DEFAULTS[name] for name, value in settings.items()):
+        if {**DEFAULTS, **settings} != DEFAULTS:
             self._configure(queue, settings)
 
     def push(self, jobs: Sequence[NewJob], tx: Any = None) -> Sequence[Pushed]:
         if tx is not None:
             raise MillpondError("NotSupported", "Redis is not the caller's database")
-        pusher = Pusher(self._connection, self._registry, jobs)
+        pusher = Pusher(self._registry, jobs)
         pushed = pusher.push()
         for queue in pusher.lost_settings:
             self._restore(queue)
@@ -125,12 +111,12 @@ class RedisStore(Store):
         return claimed
 
     def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
-        outcomes = endings.end(self._connection, self._registry, queue, items, endings.complete)
+        outcomes = endings.end(self._registry, queue, items, endings.complete)
         self._ring_finished(queue, [item.id for item, told in zip(items, outcomes, strict=True) if told == 0])
         return ["stale" if told else "ok" for told in outcomes]
 
     def fail(self, queue: str, items: Sequence[Failure]) -> Sequence[FailOutcome]:
-        outcomes = endings.end(self._connection, self._registry, queue, items, endings.fail)
+        outcomes = endings.end(self._registry, queue, items, endings.fail)
         told = list(zip(items, outcomes, strict=True))
         self._ring_finished(queue, [item.id for item, outcome in told if outcome == 2])
         if any(outcome == 0 and item.delay == 0 for item, outcome in told):
@@ -139,19 +125,19 @@ class RedisStore(Store):
         return [names[outcome] for outcome in outcomes]
 
     def release(self, queue: str, items: Sequence[Held]) -> Sequence[Outcome]:
-        outcomes = endings.end(self._connection, self._registry, queue, items, endings.release)
+        outcomes = endings.end(self._registry, queue, items, endings.release)
         if 0 in outcomes:
             self._ring("work", queue)
         return ["stale" if told else "ok" for told in outcomes]
 
     def extend(self, queue: str, items: Sequence[Extension], lease: int | None = None) -> Sequence[ExtendOutcome]:
         names: tuple[ExtendOutcome, ...] = ("ok", "stale", "cancelled")
-        outcomes = endings.end(self._connection, self._registry, queue, items, endings.extend(lease))
+        outcomes = endings.end(self._registry, queue, items, endings.extend(lease))
         return [names[outcome] for outcome in outcomes]
 
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
         states: dict[str, State | None] = {}
-        for part, known in look.locate(self._connection, self._registry, ids).items():
+        for part, known in look.locate(self._registry, ids).items():
             for chunk in look.chunks(known, MOST_ITEMS):
                 answer = self._connection.on_part("cancel", part, [], [to_bytes(id) for id in chunk])
                 states |= {id: CANCELLED[outcome] for id, outcome in zip(chunk, answer, strict=True)}
@@ -160,7 +146,7 @@ class RedisStore(Store):
 
     def sweep(self, limit: int) -> Swept:
         self._claims.settle()
-        sweep = Sweep(self._connection, self._registry, self._prefix, limit)
+        sweep = Sweep(self._registry, self._prefix, limit)
         swept = sweep.run()
         for queue in sweep.woken:
             self._ring("work", queue)
@@ -181,7 +167,7 @@ class RedisStore(Store):
                 self._registry.forget(queue)
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
-        found = look.find(self._connection, self._registry, ids)
+        found = look.find(self._registry, ids)
         return [found[id].record if id in found else None for id in ids]
 
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
@@ -219,11 +205,11 @@ class RedisStore(Store):
             self._connection.on_part("record", self._registry.parts(queue)[0], [numbers])
 
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
-        return [each.record for each in look.list_jobs(self._connection, self._registry, queue, state, limit, after)]
+        return [each.record for each in look.list_jobs(self._registry, queue, state, limit, after)]
 
     def requeue_ids(self, ids: Sequence[str]) -> int:
         by_part: dict[Part, list[Argument]] = {}
-        for id, found in look.find(self._connection, self._registry, ids).items():
+        for id, found in look.find(self._registry, ids).items():
             by_part.setdefault(found.part, []).append(to_bytes(id))
         total = 0
         for part, items in by_part.items():
@@ -274,7 +260,7 @@ class RedisStore(Store):
 
     def _ring(self, kind: BellKind, queue: str, ids: tuple[str, ...] = ()) -> None:
         if self._bells:
-            self._bells.own(kind, queue, ids)
+            self._bells.ring(Bell(kind, queue, ids))
 
     def _ring_finished(self, queue: str, ids: Sequence[str]) -> None:
         if ids:

@@ -6,7 +6,7 @@ from typing import Any
 
 from millpond.errors import MillpondError
 from millpond.jobs import Claimed, ClaimedJob
-from millpond.stores.redis.connection import CALL_TIMEOUT, Connection, LostAnswer
+from millpond.stores.redis.connection import CALL_TIMEOUT, LostAnswer
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part
 from millpond.stores.redis.wire import claimed, to_bytes, to_id
@@ -15,10 +15,10 @@ TOO_LATE = 2
 
 
 class Claims:
-    """Gives jobs to workers. A claim whose answer never came may hold jobs: they are given back before the worker claims again."""
+    """Gives jobs to workers. A claim whose answer never came may hold jobs: they go back before the worker claims again."""
 
-    def __init__(self, connection: Connection, registry: Registry) -> None:
-        self._connection, self._registry = connection, registry
+    def __init__(self, registry: Registry) -> None:
+        self._connection, self._registry = registry.connection, registry
         self._turn = 0
         self._ahead: float | None = None
         self._rejected: dict[tuple[Part, str], str] = {}
@@ -89,7 +89,8 @@ class _Asked:
         """Whether the partition may have more jobs."""
         got = 0
         while True:
-            self.now, self.lease, after, more, known, *told = self._claims.call(part, self._worker, limit - got, self._lease)
+            answer = self._claims.call(part, self._worker, limit - got, self._lease)
+            self.now, self.lease, after, more, known, *told = answer
             self.known = self.known or known == 1
             self.jobs += [claimed(told[at : at + 5]) for at in range(0, len(told), 5)]
             got += len(told) // 5

@@ -8,23 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import msgpack
 import redis
+from redis import exceptions
 from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AskError,
-    AuthenticationError,
-    BusyLoadingError,
-    ClusterDownError,
-    ConnectionError,
-    MasterDownError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TimeoutError,
-    TryAgainError,
-)
 from redis.retry import Retry
 
 from millpond.errors import MillpondError
@@ -37,7 +22,10 @@ WAIT: Final = 0.05
 Argument: TypeAlias = bytes | str | int
 
 # The call did nothing, and may succeed later.
-_PASSING: Final = (BusyLoadingError, ReadOnlyError, MasterDownError, ClusterDownError, TryAgainError, AskError)
+_PASSING: Final = (
+    exceptions.BusyLoadingError, exceptions.ReadOnlyError, exceptions.MasterDownError, exceptions.ClusterDownError,
+    exceptions.TryAgainError, exceptions.AskError,
+)  # fmt: skip
 _PASSING_TEXTS: Final = ("NOREPLICAS", "BUSY")
 
 
@@ -53,13 +41,15 @@ class Connection:
         # The library must repeat nothing by itself: it would not say so to the script.
         # Any, since the library leaves half of its methods without types.
         self.client: Any = redis.Redis.from_url(
-            url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=CALL_TIMEOUT, socket_connect_timeout=CALL_TIMEOUT
+            url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=CALL_TIMEOUT / 2
         )
 
     def now(self) -> int | None:
         return self._clock() if self._clock else None
 
-    def on_part(self, name: str, part: Part, head: Sequence[object] = (), items: Sequence[Argument] = (), again: bool = False) -> Any:
+    def on_part(
+        self, name: str, part: Part, head: Sequence[object] = (), items: Sequence[Argument] = (), again: bool = False
+    ) -> Any:
         """Calls a script on a partition. `again`: the same call may have taken effect before."""
         called = script(name)
         packed = msgpack.packb([self.now(), self.channel, self._origin, part.queue, part.name, *head]) or b""
@@ -75,12 +65,12 @@ class Connection:
 
         def once(_: bool) -> list[Any]:
             called = script(name)
-            self.client.execute_command("SCRIPT LOAD", called.text)
             pipeline = self.client.pipeline(transaction=False)
+            pipeline.execute_command("SCRIPT LOAD", called.text)
             for keys, items in calls:
                 pipeline.execute_command("EVALSHA", called.sha, len(keys), *keys, *items)
             answers: list[Any] = pipeline.execute()
-            return answers
+            return answers[1:]
 
         found: list[Any] = self.repeat(once)
         return found
@@ -96,7 +86,7 @@ class Connection:
                 raise MillpondError("Closed", "the store is closed")
             try:
                 return call(lost)
-            except RedisError as error:
+            except exceptions.RedisError as error:
                 passing = isinstance(error, _PASSING) or str(error).startswith(_PASSING_TEXTS)
                 lost = lost or _is_lost(error) and not passing
                 if not (passing or _is_lost(error)):
@@ -109,21 +99,21 @@ class Connection:
     def _once(self, called: Script, keys: Sequence[str], items: Sequence[Argument]) -> Any:
         try:
             return self.client.execute_command("EVALSHA", called.sha, len(keys), *keys, *items)
-        except NoScriptError:
+        except exceptions.NoScriptError:
             return self.client.execute_command("EVAL", called.text, len(keys), *keys, *items)
 
 
-def _is_lost(error: RedisError) -> bool:
-    return isinstance(error, (ConnectionError, TimeoutError)) and not isinstance(error, AuthenticationError)
+def _is_lost(error: exceptions.RedisError) -> bool:
+    return isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError)) and not isinstance(error, exceptions.AuthenticationError)
 
 
-def _code_of(error: RedisError) -> str:
+def _code_of(error: exceptions.RedisError) -> str:
     text = str(error)
-    if isinstance(error, OutOfMemoryError) or text.startswith(("OOM", "MISCONF")):
+    if isinstance(error, exceptions.OutOfMemoryError) or text.startswith(("OOM", "MISCONF")):
         return "StoreFull"
     if text.startswith("BUSY"):
         return "StoreBusy"
-    unavailable = (*_PASSING, ConnectionError, TimeoutError, NoPermissionError)
-    if isinstance(error, unavailable) or not isinstance(error, ResponseError) or text.startswith("NOREPLICAS"):
+    unavailable = (*_PASSING, exceptions.ConnectionError, exceptions.TimeoutError, exceptions.NoPermissionError)
+    if isinstance(error, unavailable) or not isinstance(error, exceptions.ResponseError) or text.startswith("NOREPLICAS"):
         return "StoreUnavailable"
     return "StoreFailed"

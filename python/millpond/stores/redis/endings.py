@@ -1,4 +1,4 @@
-"""How claims end or go on: complete, fail, release, extend. Each answers 0 where it took effect, 1 where the claim is stale."""
+"""How claims end or go on: complete, fail, release, extend. Each answers 0 if it took effect, 1 if the claim is stale."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ STALE = 1
 Call = Callable[[Connection, Part, Sequence[H]], list[int]]
 
 
-def end(connection: Connection, registry: Registry, queue: str, items: Sequence[H], call: Call[H]) -> list[int]:
-    """Ends each claim in the partition of its job, which follows from its key, or its id. Without the key, what is stale there is asked for elsewhere."""
+def end(registry: Registry, queue: str, items: Sequence[H], call: Call[H]) -> list[int]:
+    """Each claim is ended in the partition of its job, which follows from the job's key, or from its id.
+
+    If the caller does not give the key, the other partitions are asked about what is stale there.
+    """
     parts, outcomes = registry.parts(queue), [STALE] * len(items)
     for step in range(len(parts)):
         by_part: dict[Part, list[int]] = {}
@@ -30,7 +33,7 @@ def end(connection: Connection, registry: Registry, queue: str, items: Sequence[
         for part, chosen in by_part.items():
             for start in range(0, len(chosen), MOST_ITEMS):
                 chunk = chosen[start : start + MOST_ITEMS]
-                for at, outcome in zip(chunk, call(connection, part, [items[at] for at in chunk]), strict=True):
+                for at, outcome in zip(chunk, call(registry.connection, part, [items[at] for at in chunk]), strict=True):
                     outcomes[at] = outcome
     return outcomes
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from millpond.jobs import State
-from millpond.stores.redis.connection import Argument, Connection
+from millpond.stores.redis.connection import Argument
 from millpond.stores.redis.push import MOST_ITEMS
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part
@@ -18,7 +18,7 @@ MOST_LOOKS: Final = 5_000
 FINAL: Final = ("done", "dead", "cancelled")
 
 
-def locate(connection: Connection, registry: Registry, ids: Sequence[str]) -> dict[Part, list[str]]:
+def locate(registry: Registry, ids: Sequence[str]) -> dict[Part, list[str]]:
     """The ids that are known, by partition."""
     places: dict[Part, list[str]] = {}
     left = list(dict.fromkeys(ids))
@@ -27,8 +27,8 @@ def locate(connection: Connection, registry: Registry, ids: Sequence[str]) -> di
         for start in range(0, len(parts), MOST_KEYS):
             some = parts[start : start + MOST_KEYS]
             for chunk in chunks(left, max(1, MOST_LOOKS // len(some))):
-                keys = [part.key("jobs") for part in some]
-                for id, number in zip(chunk, connection.on_keys("locate", keys, [to_bytes(id) for id in chunk]), strict=True):
+                keys, items = [part.key("jobs") for part in some], [to_bytes(id) for id in chunk]
+                for id, number in zip(chunk, registry.connection.on_keys("locate", keys, items), strict=True):
                     if number:
                         places.setdefault(some[number - 1], []).append(id)
         known = {id for part in parts for id in places.get(part, ())}
@@ -36,27 +36,25 @@ def locate(connection: Connection, registry: Registry, ids: Sequence[str]) -> di
     return places
 
 
-def find(connection: Connection, registry: Registry, ids: Sequence[str]) -> dict[str, Found]:
+def find(registry: Registry, ids: Sequence[str]) -> dict[str, Found]:
     jobs: dict[str, Found] = {}
-    for part, known in locate(connection, registry, ids).items():
+    for part, known in locate(registry, ids).items():
         for chunk in chunks(known, MOST_ITEMS):
-            answer = connection.on_part("find", part, [], [to_bytes(id) for id in chunk])
+            answer = registry.connection.on_part("find", part, [], [to_bytes(id) for id in chunk])
             for at in range(0, len(answer), DESCRIBED):
                 each = found(part, answer[at : at + DESCRIBED])
                 jobs[each.record.id] = each
     return jobs
 
 
-def list_jobs(
-    connection: Connection, registry: Registry, queue: str, state: State, limit: int, after: str | None
-) -> list[Found]:
-    last = find(connection, registry, [after]).get(after) if after else None
+def list_jobs(registry: Registry, queue: str, state: State, limit: int, after: str | None) -> list[Found]:
+    last = find(registry, [after]).get(after) if after else None
     if after and (last is None or last.record.queue != queue or last.record.state != state):
         return []
     jobs: list[Found] = []
     for part in registry.parts(queue):
         place, items = _beyond(part, last)
-        answer = connection.on_part("list", part, [state, min(limit, MOST_ITEMS), place], items)
+        answer = registry.connection.on_part("list", part, [state, min(limit, MOST_ITEMS), place], items)
         jobs += [found(part, answer[at : at + DESCRIBED]) for at in range(0, len(answer), DESCRIBED)]
     # The sort is stable: jobs of the same time stay in the order of partitions, and within one as the script gave them.
     jobs.sort(key=_order)

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from millpond.errors import MillpondError
 from millpond.jobs import NewJob, Pushed
-from millpond.stores.redis.connection import Connection
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part, partition_of
 from millpond.stores.redis.wire import encoded, to_bytes, to_id
@@ -14,10 +13,10 @@ MOST_ITEMS: Final = 500
 
 
 class Pusher:
-    """A push. Jobs of a partition go in one call, up to 500; `lost_settings` are queues that the server had to make anew."""
+    """A push: a call per partition and 500 jobs. `lost_settings`: queues that the server had to make anew."""
 
-    def __init__(self, connection: Connection, registry: Registry, jobs: Sequence[NewJob]) -> None:
-        self._connection, self._registry, self._jobs = connection, registry, jobs
+    def __init__(self, registry: Registry, jobs: Sequence[NewJob]) -> None:
+        self._registry, self._jobs = registry, jobs
         self._pushed: dict[int, Pushed] = {}
         self.lost_settings: set[str] = set()
 
@@ -58,7 +57,7 @@ class Pusher:
         which = [values.setdefault(_values(job), len(values) + 1) for job in jobs]
         head = [floor, [list(each) for each in values], which if len(values) > 1 else None]
         items = [b"".join(to_bytes(job.id) for job in jobs), *(encoded(job.data) for job in jobs)]
-        answer = self._connection.on_part("push", part, head, items)
+        answer = self._registry.connection.on_part("push", part, head, items)
         if not answer:
             self.lost_settings.add(part.queue)
             return chunk

@@ -1,4 +1,4 @@
-"""Where jobs lie: queues are divided into partitions, whose keys have a hash tag each. Cases: contract/vectors/routing.json."""
+"""Where jobs lie: queues are divided into partitions, which have a hash tag each. Cases: vectors/routing.json."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from millpond.jobs import Lost, Swept
 from millpond.stores.idle import QUEUES_PER_SWEEP
-from millpond.stores.redis.connection import Connection
 from millpond.stores.redis.push import MOST_ITEMS
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import BUCKETS, Part, named_part, tag_of
@@ -19,8 +18,9 @@ Work = Callable[[str], None]
 class Sweep:
     """One sweep. `promoted_in`: queues in which jobs wait now."""
 
-    def __init__(self, connection: Connection, registry: Registry, prefix: str, limit: int) -> None:
-        self._connection, self._registry, self._prefix, self._limit = connection, registry, prefix, limit
+    def __init__(self, registry: Registry, prefix: str, limit: int) -> None:
+        self._connection, self._registry = registry.connection, registry
+        self._prefix, self._limit = prefix, limit
         self.swept = Swept()
         self.woken: set[str] = set()
         self._next_due: list[int] = []
@@ -85,7 +85,8 @@ class Sweep:
         parts, token = self._registry.parts(queue), secrets.token_hex(8)
 
         def step(number: int) -> list[bytes]:
-            answer: list[bytes] = self._connection.on_keys("unregister", self._registry.keys, [queue, len(parts), token, number])
+            items = (queue, len(parts), token, number)
+            answer: list[bytes] = self._connection.on_keys("unregister", self._registry.keys, items)
             return answer
 
         floor = step(0)

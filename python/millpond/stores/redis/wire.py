@@ -107,9 +107,10 @@ def found(part: Part, described: Sequence[Any]) -> Found:
     due_at, ends = int(due) or told.pushed_at, int(finished)
     time = {"waiting": told.pushed_at, "scheduled": due_at}.get(named, ends)
     kept = Record(
-        to_id(id), part.queue, named, told.priority, int(attempt), told.attempts, told.key, told.group, told.timeout, told.trace,
-        told.pushed_at, due_at, int(started) or None, None if named == "running" else ends or None,
-        worker.decode("utf-8", "replace") if worker else None, told.data, decoded(progress), decoded(result), unpack_error(error),
+        to_id(id), part.queue, named, told.priority, int(attempt), told.attempts, told.key, told.group, told.timeout,
+        told.trace, told.pushed_at, due_at, int(started) or None, None if named == "running" else ends or None,
+        worker.decode("utf-8", "replace") if worker else None, told.data, decoded(progress), decoded(result),
+        unpack_error(error),
     )  # fmt: skip
     return Found(part, kept, told.place, time)
 

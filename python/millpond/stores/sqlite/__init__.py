@@ -1,4 +1,4 @@
-"""The SQLite store. Each operation is a transaction of its own on one connection, and waits for the disk at its commit."""
+"""The SQLite store. Each operation is a transaction of its own on one connection; its commit waits for the disk."""
 
 from __future__ import annotations
 
@@ -12,24 +12,8 @@ from typing import Any, Unpack
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell,
-    Claimed,
-    Completion,
-    ExtendOutcome,
-    Extension,
-    Failure,
-    FailOutcome,
-    Held,
-    NewJob,
-    Outcome,
-    Pushed,
-    QueueStats,
-    Record,
-    Settings,
-    Slice,
-    State,
-    Swept,
-    check_settings,
+    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob, Outcome, Pushed,
+    QueueStats, Record, Settings, Slice, State, Swept, check_settings,
 )
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.idle import IdleQueues
@@ -88,7 +72,7 @@ class SqliteStore(Store):
         reader = Transaction(connection, self._clock())
         files = reader.cursor.execute("select file from pragma_database_list where name = 'main'").fetchall()
         if not connection.in_transaction or realpath(files[0]["file"]) != self._path:
-            raise MillpondError("TransactionMismatch", "tx is not a connection to the store's file with an open transaction")
+            raise MillpondError("TransactionMismatch", "tx is no connection to the store's file in a transaction")
         reader.changes("savepoint/begin")
         try:
             pushed = push(reader, jobs)

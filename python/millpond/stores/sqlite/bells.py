@@ -6,10 +6,10 @@ That connection sees the commits of this process like all others, so nothing has
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 
 from millpond.jobs import Bell
+from millpond.stores.bells import BellThread
 from millpond.stores.sqlite.connection import connect
 from millpond.stores.sqlite.transaction import Reader
 
@@ -18,29 +18,24 @@ _NUMBERS = ("ready_total", "finished_total", "cancelled_total", "waiting", "sche
 _Seen = dict[str, dict[str, int | None]]
 
 
-class Bells(threading.Thread):
+class Bells(BellThread):
     def __init__(self, path: str, ring: Callable[[Bell], None]) -> None:
-        super().__init__(name="millpond-bells", daemon=True)
-        self._path, self._ring, self._over = path, ring, threading.Event()
-
-    def stop(self) -> None:
-        self._over.set()
-        if threading.current_thread() is not self:
-            self.join()
+        super().__init__(ring)
+        self._path = path
 
     def run(self) -> None:
         seen: _Seen = {}
         version = None
         connection = connect(self._path)
         try:
-            while not self._over.wait(EVERY):
+            while not self.over.wait(EVERY):
                 try:
                     now_at = connection.execute("pragma data_version").fetchone()[0]
                     if now_at != version:
                         rows = Reader(connection, 0).rows("counts/watch")
                         version, found = now_at, {row["name"]: dict(row) for row in rows}
                         for bell in _differences(seen, found):
-                            self._ring(bell)
+                            self.ring(bell)
                         seen = found
                 except sqlite3.OperationalError:
                     continue  # locked for a moment: look again

@@ -33,8 +33,8 @@ def claim(tx: Transaction, queue: str, worker: str, limit: int, lease: int | Non
 
 
 def _claimed(
-    data: str | bytes, priority: int, _: int, id: str, fence: int, attempt: int, attempts: int, group: str | None, key: str | None,
-    timeout: int | None, trace: str | None, pushed_at: int, due_at: int, encoding: Encoding,
+    data: str | bytes, priority: int, _: int, id: str, fence: int, attempt: int, attempts: int,
+    group: str | None, key: str | None, timeout: int | None, trace: str | None, pushed_at: int, due_at: int, encoding: Encoding,
 ) -> ClaimedJob:  # fmt: skip
     return ClaimedJob(
         id, fence, attempt, attempts, priority, group, key, timeout, trace, pushed_at, due_at, Body(encoding, data)

@@ -1,4 +1,4 @@
-"""What the operations of one transaction share: statements, queues read once, and counts that are written before the commit."""
+"""What the operations of a transaction share: statements, queues read once, counts written before the commit."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ class Reader:
         if row is None:
             return None
         room = float("inf") if row["capacity"] is None else row["capacity"] - row["held"]
-        return Queue(
-            name, row["keep_done"], row["keep_dead"], row["paused"] == 1, row["attempts"], row["timeout"], row["lease"], room
-        )
+        keep = (row["keep_done"], row["keep_dead"])
+        return Queue(name, *keep, row["paused"] == 1, row["attempts"], row["timeout"], row["lease"], room)
 
 
 class Transaction(Reader):
