@@ -5,6 +5,7 @@
 
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,32 +37,38 @@ export async function pythonEnvironment(): Promise<Python> {
   const requirements = createHash('sha256')
     .update(await readFile(REQUIREMENTS))
     .digest('hex')
-  const made = (await known(requirements)) ?? (await make(requirements))
-  const packages = made.packages === '' ? [] : [join(PLACE, made.packages)]
-  return {
-    program: made.packages === '' ? join(PLACE, made.program) : made.program,
-    variables: { PYTHONPATH: [PYTHON_FOLDER, ...packages].join(':'), PYTHONDONTWRITEBYTECODE: '1' },
-  }
+  return (await known(requirements)) ?? (await make(requirements))
 }
 
-async function known(requirements: string): Promise<Made | undefined> {
+async function known(requirements: string): Promise<Python | undefined> {
   try {
     const made: Made = JSON.parse(await readFile(join(PLACE, 'made.json'), 'utf8'))
-    return made.requirements === requirements ? made : undefined
+    if (made.requirements !== requirements) return undefined
+    const python = inPlace(made)
+    await execute(python.program, ['-c', 'import pytest'], { env: { ...process.env, ...python.variables } })
+    return python
   } catch {
     return undefined
   }
 }
 
+function inPlace({ program, packages }: Made): Python {
+  const path = packages === '' ? PYTHON_FOLDER : `${PYTHON_FOLDER}:${join(PLACE, packages)}`
+  return {
+    program: packages === '' ? join(PLACE, program) : program,
+    variables: { PYTHONPATH: path, PYTHONDONTWRITEBYTECODE: '1' },
+  }
+}
+
 /** Beside its place, so that an environment that was made in part is never taken for a whole one. */
-async function make(requirements: string): Promise<Made> {
+async function make(requirements: string): Promise<Python> {
   const folder = `${PLACE}-${randomUUID()}`
   try {
     const made = { ...(await fill(await findPython(), folder)), requirements }
     await writeFile(join(folder, 'made.json'), JSON.stringify(made))
     await rm(PLACE, { recursive: true, force: true })
     await rename(folder, PLACE)
-    return made
+    return inPlace(made)
   } catch (error) {
     // Another process that makes the same one may have been first.
     const other = await known(requirements)
@@ -79,19 +86,14 @@ async function fill(python: string, folder: string): Promise<Omit<Made, 'require
     await execute(join(folder, 'bin/python'), pip)
     return { program: 'bin/python', packages: '' }
   } catch (error) {
-    if (await has(join(folder, 'bin/pip'))) throw error
+    // The requirements themselves could not be installed.
+    if (existsSync(join(folder, 'bin/pip'))) throw error
   }
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'packages'), { recursive: true })
   await execute(python, [...pip, '--target', join(folder, 'packages')])
   return { program: python, packages: 'packages' }
 }
-
-const has = (path: string): Promise<boolean> =>
-  readFile(path).then(
-    () => true,
-    () => false,
-  )
 
 async function findPython(): Promise<string> {
   const python = (await usable()) ?? (mayInstall() ? await installed() : undefined)

@@ -104,7 +104,8 @@ class Connection:
 
 
 def _is_lost(error: exceptions.RedisError) -> bool:
-    return isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError)) and not isinstance(error, exceptions.AuthenticationError)
+    gone = isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError))
+    return gone and not isinstance(error, exceptions.AuthenticationError)
 
 
 def _code_of(error: exceptions.RedisError) -> str:
