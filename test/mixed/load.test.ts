@@ -5,17 +5,15 @@
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Millpond } from '../../src/index.ts'
 import { PYTHON_FOLDER, type Python, pythonEnvironment } from '../python/environment.ts'
 import { until } from '../servers/run.ts'
-import { missingReason, serverUrl } from '../servers/shared.ts'
+import { mixedStores, type Place } from './places.ts'
 
 const JOBS = 3_000
 const KILL_PRODUCER_AT = JOBS / 4
@@ -23,41 +21,22 @@ const KILL_WORKER_AT = JOBS / 2
 
 type Language = 'TypeScript' | 'Python'
 
-interface Place {
-  url: string
-  options: Record<string, string>
-}
-
 let python: Python
 before(async () => {
   python = await pythonEnvironment()
 })
 
-const stores: Record<string, { skip: string | false; place(folder: string): Place }> = {
-  sqlite: { skip: false, place: (folder) => ({ url: `sqlite:${join(folder, 'jobs.db')}`, options: {} }) },
-  postgres: {
-    skip: missingReason('postgres'),
-    place: () => ({ url: serverUrl('postgres') ?? '', options: { schema: `mixed_${randomUUID().slice(0, 8)}` } }),
-  },
-  redis: {
-    skip: missingReason('redis'),
-    place: () => ({ url: serverUrl('redis') ?? '', options: { prefix: `mixed-${randomUUID().slice(0, 8)}` } }),
-  },
-}
-
-for (const [store, { skip, place }] of Object.entries(stores)) {
+for (const { name: store, skip, place } of mixedStores) {
   for (const producer of ['TypeScript', 'Python'] as const) {
     const worker = producer === 'Python' ? 'TypeScript' : 'Python'
     test(`${store}: a producer in ${producer}, a worker in ${worker}, both killed`, { skip }, (t) =>
-      load(t, place, producer, worker),
+      load(t, place(t), producer, worker),
     )
   }
 }
 
-async function load(t: TestContext, place: (folder: string) => Place, producer: Language, worker: Language) {
-  const folder = mkdtempSync(join(tmpdir(), 'millpond-mixed-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const { url, options } = place(folder)
+async function load(t: TestContext, place: Place, producer: Language, worker: Language) {
+  const { url, options, folder } = place
   const log = join(folder, 'runs')
   const shared = [url, JSON.stringify(options), 'mixed']
   const acknowledged: string[] = []
