@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from millpond.durations import check_duration
+from millpond.durations import LONGEST, check_duration, check_integer
 from millpond.errors import MillpondError
 
 
@@ -20,8 +20,8 @@ class Backoff:
     jitter: float = 0.5
 
     def __post_init__(self) -> None:
-        check_duration(self.base, "base")
-        check_duration(self.max, "max")
+        check_integer(self.base, "base", 0, LONGEST)
+        check_integer(self.max, "max", 0, LONGEST)
         _check_number(self.factor, "factor", 1, 100)
         _check_number(self.jitter, "jitter", 0, 1)
 

@@ -67,7 +67,9 @@ def decode(encoding: str, body: str | bytes) -> Value:
 
 def _plain(value: object, depth: int) -> Value:
     """The value in the types that encodings carry, checked."""
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+    if isinstance(value, float):
+        return value or 0  # minus zero loses its sign
+    if value is None or isinstance(value, (bool, int, str, bytes)):
         return value
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
@@ -98,19 +100,8 @@ def _needs_msgpack(value: Value) -> bool:
 
 
 def _json(value: Value) -> str:
-    text = json.dumps(_no_minus_zero(value), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def _no_minus_zero(value: Value) -> Value:
-    match value:
-        case float():
-            return value or 0
-        case list():
-            return [_no_minus_zero(each) for each in value]
-        case dict():
-            return {key: _no_minus_zero(each) for key, each in value.items()}
-    return value
 
 
 def _pack(value: Value) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import redis
 from redis.exceptions import ConnectionError as ConnectionLost
 
 from millpond.encoding import Body, decode, encode
@@ -20,6 +21,7 @@ from millpond.ids import new_id
 from millpond.jobs import Bell, Completion, Extension, Failure, Held, JobError, NewJob
 from millpond.store import Store
 from millpond.stores import open_store
+from millpond.stores.postgres.connection import LostAnswer
 from millpond.stores.redis import RedisStore
 from millpond.stores.redis.scripts import script
 from tests.stores import Place, server
@@ -160,6 +162,63 @@ def test_open_store_by_url(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["postgres://nobody@127.0.0.1:1/x", "sqlite:/nowhere/at/all.db"])
 def test_a_store_that_cannot_be_reached(url: str) -> None:
     refuses("StoreUnavailable", lambda: open_store(url))
+
+
+# Connections that break
+
+
+def break_connection(place: Place, store: Any) -> None:
+    if place.name == "postgres":
+        pid = store._connection._connected.info.backend_pid
+        with psycopg.connect(server("postgres"), autocommit=True) as other:
+            other.execute("select pg_terminate_backend(%s, 5000)", [pid])
+    else:
+        # All of the pool's: it has one, since no two calls were under way.
+        own = store._connection.client.client_id()
+        with redis.Redis.from_url(server("redis")) as another:
+            another.client_kill_filter(_id=str(own))
+
+
+def test_a_push_is_repeated_when_its_connection_breaks(place: Place, store: Store) -> None:
+    if place.name == "sqlite":
+        pytest.skip("SQLite has no connection that breaks")
+    for fresh in (True, False):
+        break_connection(place, store)
+        jobs = [job(fresh=fresh) for _ in range(3)]
+        assert [(each.status, each.id) for each in store.push(jobs)] == [("pushed", each.id) for each in jobs]
+    assert store.stats("q")[0].counts["waiting"] == 6
+
+
+def test_a_store_goes_on_after_its_connection_broke(place: Place, store: Store) -> None:
+    if place.name == "sqlite":
+        pytest.skip("SQLite has no connection that breaks")
+    store.push([job()])
+    break_connection(place, store)
+    try:
+        store.stats()
+    except MillpondError as error:
+        assert error.code == "StoreUnavailable"
+    assert store.stats("q")[0].counts["waiting"] == 1
+
+
+def test_a_push_whose_answer_was_lost_is_stored_once(store: Store, place: Place) -> None:
+    if place.name != "postgres":
+        pytest.skip("here the server tells; Redis is tested below")
+    connection: Any = store
+    run = connection._connection._call
+    lost: list[Any] = []
+
+    def loses(sql: str, parameters: Any) -> Any:
+        rows = run(sql, parameters)
+        if "push_jobs" in sql and not lost:
+            lost.append(rows)
+            raise LostAnswer("StoreUnavailable", "gone")
+        return rows
+
+    connection._connection._call = loses
+    jobs = [job(key="k", fresh=True), job(fresh=True), job(key="k", fresh=True)]
+    assert [each.status for each in store.push(jobs)] == ["pushed", "pushed", "existing"]
+    assert lost and store.stats("q")[0].counts["waiting"] == 2
 
 
 # Bells
@@ -334,6 +393,16 @@ def test_fences_rise_after_a_start_of_the_machine(tmp_path: Path) -> None:
         store.push([job()])
         assert store.claim("q", "w", 1).jobs[0].fence == 100_001
         store.close()
+
+
+def test_a_lock_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    with store.begin():
+        monkeypatch.setattr("millpond.stores.sqlite.connection.BUSY_TIMEOUT", 0.1)
+        refuses("StoreBusy", lambda: store.push([job()]))
+        assert store.claim("q", "w", 1).jobs == []
+    assert store.push([job()])[0].status == "pushed"
+    store.close()
 
 
 # Redis

@@ -15,7 +15,8 @@ from millpond.jobs import (
     Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, Lost, NewJob, Outcome, Pushed,
     QueueStats, Record, Settings, Slice, State, Swept, check_settings,
 )
-from millpond.store import Clock, HandlerTransaction, Store
+from millpond.store import Clock, HandlerTransaction
+from millpond.stores.bells import ListeningStore
 from millpond.stores.idle import QUEUES_PER_SWEEP, IdleQueues
 from millpond.stores.postgres import wire
 from millpond.stores.postgres.bells import Bells
@@ -28,12 +29,11 @@ _SETTINGS: Final = ("keep_done", "keep_dead", "paused", "attempts", "lease")
 _PUSH: Final = "select millpond.push_jobs(%s::json, %s, %s::bigint, %s, %s)"
 
 
-class PostgresStore(Store):
+class PostgresStore(ListeningStore[Bells]):
     def __init__(self, url: str, schema: str = "millpond", clock: Clock | None = None) -> None:
         self._url, self._schema, self._clock = url, Schema(schema), clock
         self._connection = Connection(url)
         self._idle, self._looked_for_idle = IdleQueues(), 0
-        self._bells: Bells | None = None
         self._connection.use(self._opened)
 
     def _opened(self, connection: Connected) -> None:
@@ -187,12 +187,8 @@ class PostgresStore(Store):
         sql = "select millpond.requeue(%s::uuid[], %s, %s::integer, %s::bigint)"
         return len(self._call(sql, *given, self._now())[0][0])
 
-    def listen(self, ring: Callable[[Bell], None]) -> Callable[[], None]:
-        if self._bells is not None:
-            raise MillpondError("InvalidOption", "this store listens already")
-        self._bells = Bells(self._url, self._schema.name, ring)
-        self._bells.start()
-        return self._stop_listening
+    def _make_bells(self, ring: Callable[[Bell], None]) -> Bells:
+        return Bells(self._url, self._schema.name, ring)
 
     def begin(self) -> HandlerTransaction:
         with coded():
@@ -203,11 +199,6 @@ class PostgresStore(Store):
     def close(self) -> None:
         self._stop_listening()
         self._connection.close()
-
-    def _stop_listening(self) -> None:
-        bells, self._bells = self._bells, None
-        if bells:
-            bells.stop()
 
     def _listener(self) -> str | None:
         return self._bells.listener if self._bells else None

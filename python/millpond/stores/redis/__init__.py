@@ -17,7 +17,8 @@ from millpond.jobs import (
     STATES, Bell, BellKind, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob,
     Outcome, Pushed, QueueStats, Record, Settings, Slice, State, Swept, check_settings,
 )
-from millpond.store import Clock, HandlerTransaction, Store
+from millpond.store import Clock, HandlerTransaction
+from millpond.stores.bells import ListeningStore
 from millpond.stores.redis import endings, look
 from millpond.stores.redis.bells import Bells
 from millpond.stores.redis.claim import Claims
@@ -38,7 +39,7 @@ DEFAULTS: Final[Settings] = {
 }  # fmt: skip
 
 
-class RedisStore(Store):
+class RedisStore(ListeningStore[Bells]):
     """`partitions` of the queues that this store registers first. `prefix` begins every key."""
 
     def __init__(self, url: str, prefix: str = "millpond", partitions: int = 1, clock: Clock | None = None) -> None:
@@ -49,7 +50,6 @@ class RedisStore(Store):
         self._registry = Registry(self._connection, prefix, partitions)
         self._claims = Claims(self._registry)
         self._settings: dict[str, Settings] = {}
-        self._bells: Bells | None = None
         self._check_server()
 
     def _check_server(self) -> None:
@@ -235,12 +235,8 @@ class RedisStore(Store):
             self._ring("work", part.queue)
         return came, stayed
 
-    def listen(self, ring: Callable[[Bell], None]) -> Callable[[], None]:
-        if self._bells is not None:
-            raise MillpondError("InvalidOption", "this store listens already")
-        self._bells = Bells(self._connection, self._origin, ring)
-        self._bells.start()
-        return self._stop_listening
+    def _make_bells(self, ring: Callable[[Bell], None]) -> Bells:
+        return Bells(self._connection, self._origin, ring)
 
     def begin(self) -> HandlerTransaction:
         raise MillpondError("NotSupported", "Redis is not the caller's database")
@@ -252,11 +248,6 @@ class RedisStore(Store):
             self._connection.client.close()
         except RedisError:
             pass  # it was closed by the server
-
-    def _stop_listening(self) -> None:
-        bells, self._bells = self._bells, None
-        if bells:
-            bells.stop()
 
     def _ring(self, kind: BellKind, queue: str, ids: tuple[str, ...] = ()) -> None:
         if self._bells:

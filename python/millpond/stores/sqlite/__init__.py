@@ -15,7 +15,8 @@ from millpond.jobs import (
     Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob, Outcome, Pushed,
     QueueStats, Record, Settings, Slice, State, Swept, check_settings,
 )
-from millpond.store import Clock, HandlerTransaction, Store
+from millpond.store import Clock, HandlerTransaction
+from millpond.stores.bells import ListeningStore
 from millpond.stores.idle import IdleQueues
 from millpond.stores.sqlite import claim, endings, people
 from millpond.stores.sqlite import sweep as sweeping
@@ -29,7 +30,7 @@ def clock_of_machine() -> int:
     return time.time_ns() // 1_000_000
 
 
-class SqliteStore(Store):
+class SqliteStore(ListeningStore[Bells]):
     def __init__(self, path: str, clock: Clock = clock_of_machine) -> None:
         if sqlite3.sqlite_version_info < (3, 38):
             raise MillpondError("NotSupported", f"SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed")
@@ -37,7 +38,6 @@ class SqliteStore(Store):
         self._lock = threading.RLock()
         self._idle = IdleQueues()
         self._closed = False
-        self._bells: list[Bells] = []
         with coded():
             self._connection = connect(path)
             migrate(self._connection)
@@ -148,11 +148,8 @@ class SqliteStore(Store):
         with self._writing() as tx:
             return people.requeue_queue(tx, queue, limit)
 
-    def listen(self, ring: Callable[[Bell], None]) -> Callable[[], None]:
-        bells = Bells(self._path, ring)
-        self._bells.append(bells)
-        bells.start()
-        return bells.stop
+    def _make_bells(self, ring: Callable[[Bell], None]) -> Bells:
+        return Bells(self._path, ring)
 
     def begin(self) -> HandlerTransaction:
         with coded():
@@ -161,8 +158,7 @@ class SqliteStore(Store):
         return SqliteTransaction(connection, self._clock)
 
     def close(self) -> None:
-        for bells in self._bells:
-            bells.stop()
+        self._stop_listening()
         with self._lock:
             self._closed = True
             self._connection.close()
