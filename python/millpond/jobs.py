@@ -37,8 +37,15 @@ class Settings(TypedDict, total=False):
     timeout: int | None
 
 
+LIMITS: Final = frozenset(("running", "rate", "grouped", "group_running", "group_rate"))
+
+
 def check_settings(queue: str, settings: Settings) -> None:
     check_queue(queue)
+    if unknown := settings.keys() - Settings.__annotations__.keys():
+        # To drop a limit silently would be worse than to have none.
+        code = "NotSupported" if unknown & LIMITS else "InvalidOption"
+        raise MillpondError(code, f"this store has no setting {', '.join(sorted(unknown))}")
     if settings.get("capacity") is not None:
         check_integer(settings["capacity"], "capacity", 1, SAFE)
     if settings.get("timeout") is not None:

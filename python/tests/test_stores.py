@@ -147,6 +147,9 @@ def test_bad_input_is_refused_before_the_store(store: Store) -> None:
     refuses("InvalidName", lambda: store.configure("", paused=True))
     refuses("InvalidOption", lambda: store.configure("q", capacity=0))
     refuses("InvalidOption", lambda: store.configure("q", lease=49))
+    untyped: Any = store
+    refuses("NotSupported", lambda: untyped.configure("q", running=5))
+    refuses("InvalidOption", lambda: untyped.configure("q", walking=5))
     refuses("InvalidOption", lambda: job(priority=10))
     refuses("InvalidOption", lambda: job(delay=-1))
     refuses("InvalidOption", lambda: job(trace="é"))
