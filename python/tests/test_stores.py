@@ -116,6 +116,15 @@ def test_a_thousand_jobs_in_one_call(store: Store) -> None:
     assert [each.state if each else None for each in found] == ["done"] * 600 + ["cancelled"] * 600
 
 
+def test_nothing_is_answered_with_nothing(store: Store) -> None:
+    assert list(store.push([])) == list(store.find([])) == list(store.cancel([])) == []
+    assert list(store.complete("q", [])) == list(store.fail("q", [])) == list(store.release("q", [])) == []
+    assert list(store.extend("q", [])) == [] and store.requeue_ids([]) == 0
+    store.record([])
+    store.configure("q")
+    assert list(store.stats()) == []
+
+
 def test_errors_and_payloads_with_any_text(store: Store) -> None:
     text = "NUL \0, a quote ', a backslash \\, 🌊"
     store.push([job(data=encode({"text": text}), attempts=1, key="'\"`\\;--")])
@@ -406,6 +415,18 @@ def test_a_lock_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.Mo
         assert store.claim("q", "w", 1).jobs == []
     assert store.push([job()])[0].status == "pushed"
     store.close()
+
+
+# PostgreSQL
+
+
+def test_the_schemas_version_is_checked() -> None:
+    url, schema = server("postgres"), f"py_{new_id()[-12:]}"
+    open_store(url, schema=schema).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"update {schema}.meta set version = 99")
+    refuses("StoreVersion", lambda: open_store(url, schema=schema))
+    refuses("InvalidOption", lambda: open_store(url, schema="pg_mine"))
 
 
 # Redis

@@ -39,8 +39,8 @@ class Schema:
         """Installs what is missing. The answer is `install`."""
         digest, version = hashlib.sha256(_functions().encode()).hexdigest(), len(migrations("postgres"))
         found = self._installed(connection)
-        if found and found.version > version:
-            raise MillpondError("StoreVersion", f"the schema's version is {found.version}, newer than {version}")
+        if found:
+            _check_version(found.version)
         if not found or (found.version, found.operations) != (version, digest):
             try:
                 self._install(connection, digest)
@@ -75,7 +75,11 @@ class Schema:
             run(connection, "set transaction isolation level read committed, read write")
             run(connection, self.sql("select pg_advisory_xact_lock(hashtext('millpond migrate'), 1)"))
             found = run(connection, "select to_regclass(%s) is not null", [f"{self.name}.meta"])[0][0]
-            rows = run(connection, self.sql("select version from millpond.meta")) if found else []
+            rows = run(connection, self.sql("select version, operations from millpond.meta")) if found else []
+            if rows:
+                _check_version(rows[0][0])
+                if rows[0] == (len(migrations("postgres")), digest):
+                    return  # another process was first
             if not run(connection, "select 1 from pg_namespace where nspname = %s", [self.name]):
                 run(connection, self.sql("create schema millpond"))
             todo = migrations("postgres")
@@ -90,6 +94,12 @@ class Schema:
                 ),
                 [len(todo), digest],
             )
+
+
+def _check_version(version: int) -> None:
+    known = len(migrations("postgres"))
+    if version > known:
+        raise MillpondError("StoreVersion", f"the schema's version is {version}; this library knows up to {known}")
 
 
 def _functions() -> str:
