@@ -108,12 +108,12 @@ def _pack(value: Value) -> bytes:
     """MessagePack with the widths that the contract lays down, which no option of the library gives."""
     match value:
         case bool() | None | float() | bytes():
-            return msgpack.packb(value) or b""
+            return msgpack.packb(value)
         case int():
             return _pack_integer(value)
         case str():
             try:
-                return msgpack.packb(value) or b""
+                return msgpack.packb(value)
             except UnicodeEncodeError as error:
                 raise MillpondError("PayloadNotEncodable", "MessagePack carries no lone surrogate") from error
         case list():
@@ -127,7 +127,7 @@ def _pack(value: Value) -> bytes:
 
 def _pack_integer(value: int) -> bytes:
     if -(2**31) <= value < 2**32:
-        return msgpack.packb(value) or b""
+        return msgpack.packb(value)
     if abs(value) <= SAFE:
         # The 64-bit integers stand for big integers.
         return struct.pack(">Bd", 0xCB, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue as queues
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ def test_a_thousand_jobs_in_one_call(store: Store) -> None:
 
 
 def test_nothing_is_answered_with_nothing(store: Store) -> None:
-    answers = [store.push([]), store.find([]), store.cancel([]), store.extend("q", [])]
+    answers: list[Sequence[object]] = [store.push([]), store.find([]), store.cancel([]), store.extend("q", [])]
     answers += [store.complete("q", []), store.fail("q", []), store.release("q", [])]
     assert not any(answers) and store.requeue_ids([]) == 0
     store.record([])

@@ -8,13 +8,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Unpack
 
-import msgpack
 from redis.exceptions import RedisError
 
-from millpond.backoff import Backoff
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    STATES, Bell, BellKind, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob,
+    Bell, BellKind, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob,
     Outcome, Pushed, QueueStats, Record, Settings, Slice, State, Swept, check_settings,
 )
 from millpond.store import Clock, HandlerTransaction
@@ -26,17 +24,13 @@ from millpond.stores.redis.connection import Argument, Connection
 from millpond.stores.redis.push import MOST_ITEMS, Pusher
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part
+from millpond.stores.redis.settings import QueueSettings
+from millpond.stores.redis.stats import record, stats_of
 from millpond.stores.redis.sweep import Sweep
 from millpond.stores.redis.wire import to_bytes
 
-METRICS: Final = ("wait", "run")
 CANCELLED: Final[tuple[State | None, ...]] = ("done", "dead", "cancelled", "cancelled", "cancelled", None)
 """What the answers of the script mean; the last one is −1."""
-NAMES: Final = {"keep_done": "keepDone", "keep_dead": "keepDead"}
-DEFAULTS: Final[Settings] = {
-    "capacity": None, "keep_done": 3_600_000, "keep_dead": 604_800_000, "paused": False, "attempts": 10,
-    "backoff": Backoff(), "lease": 30_000, "timeout": None,
-}  # fmt: skip
 
 
 class RedisStore(ListeningStore[Bells]):
@@ -49,7 +43,7 @@ class RedisStore(ListeningStore[Bells]):
         self._connection = Connection(url, prefix, self._origin, clock)
         self._registry = Registry(self._connection, prefix, partitions)
         self._claims = Claims(self._registry)
-        self._settings: dict[str, Settings] = {}
+        self._settings = QueueSettings(self._registry)
         self._check_server()
 
     def _check_server(self) -> None:
@@ -64,32 +58,12 @@ class RedisStore(ListeningStore[Bells]):
 
     def configure(self, queue: str, **settings: Unpack[Settings]) -> None:
         check_settings(queue, settings)
-        if not settings:
-            return
-        made: Settings = {**self._settings.get(queue, {}), **settings}
-        self._configure(queue, settings)
-        self._settings[queue] = made
-
-    def _configure(self, queue: str, settings: Settings) -> None:
-        self._registry.register(queue)
-        parts = self._registry.parts(queue)
-        capacity = settings.get("capacity")
-        if capacity is not None and capacity < len(parts):
-            raise MillpondError("InvalidOption", f"the queue has {len(parts)} partitions; its capacity is at least that")
-        for part in parts:
-            share = None if capacity is None else (capacity + len(parts) - 1 - part.index) // len(parts)
-            if not self._connection.on_part("configure", part, [], _setting_items(settings, share))[0]:
-                self._registry.confirm(part)
+        if settings:
+            self._settings.configure(queue, settings)
         if "capacity" in settings:
             self._ring("room", queue)
         if settings.get("paused") is False:
             self._ring("work", queue)
-
-    def _restore(self, queue: str) -> None:
-        """The server may have lost the queue's settings."""
-        settings = self._settings.get(queue, {})
-        if {**DEFAULTS, **settings} != DEFAULTS:
-            self._configure(queue, settings)
 
     def push(self, jobs: Sequence[NewJob], tx: Any = None) -> Sequence[Pushed]:
         if tx is not None:
@@ -97,7 +71,7 @@ class RedisStore(ListeningStore[Bells]):
         pusher = Pusher(self._registry, jobs)
         pushed = pusher.push()
         for queue in pusher.lost_settings:
-            self._restore(queue)
+            self._settings.restore(queue)
         for queue in {job.queue for job, outcome in zip(jobs, pushed, strict=True) if outcome.status == "pushed"}:
             self._ring("work", queue)
         return pushed
@@ -105,7 +79,7 @@ class RedisStore(ListeningStore[Bells]):
     def claim(self, queue: str, worker: str, limit: int, lease: int | None = None) -> Claimed:
         claimed, known = self._claims.claim(queue, worker, limit, lease)
         if not known:
-            self._restore(queue)
+            self._settings.restore(queue)
         if claimed.jobs:
             self._ring("room", queue)
         return claimed
@@ -161,7 +135,7 @@ class RedisStore(ListeningStore[Bells]):
         """The registry has fewer queues than this client knows."""
         there = self._registry.all()
         for queue in [queue for queue in self._registry.known if queue not in there]:
-            if sum(self._stats_of(queue, 0).counts.values()) > 0:
+            if sum(stats_of(self._registry, queue, 0).counts.values()) > 0:
                 self._registry.register(queue)
             else:
                 self._registry.forget(queue)
@@ -173,36 +147,10 @@ class RedisStore(ListeningStore[Bells]):
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
         there = self._registry.all()
         self._registry.known |= there
-        return [self._stats_of(name, minutes) for name in there if queue in (None, name)]
-
-    def _stats_of(self, queue: str, minutes: int) -> QueueStats:
-        found = QueueStats(queue, None, False, dict.fromkeys(STATES, 0), None, [])
-        slices: dict[tuple[int, int], Slice] = {}
-        for part in self._registry.parts(queue):
-            paused, capacity, *rest = self._connection.on_part("stats", part, [minutes])
-            counts, oldest, kept = rest[: len(STATES)], rest[len(STATES)], rest[len(STATES) + 1 :]
-            found.paused = found.paused or paused == 1
-            if capacity >= 0:
-                found.capacity = (found.capacity or 0) + capacity
-            for state, count in zip(STATES, counts, strict=True):
-                found.counts[state] += count
-            if oldest >= 0:
-                found.oldest_waiting = max(oldest, found.oldest_waiting or 0)
-            for minute in kept:
-                _add_minute(slices, queue, minute)
-        found.histograms.extend(slices.values())
-        return found
+        return [stats_of(self._registry, name, minutes) for name in there if queue in (None, name)]
 
     def record(self, slices: Sequence[Slice]) -> None:
-        for queue in {each.queue for each in slices}:
-            numbers = [
-                number
-                for each in slices
-                if each.queue == queue
-                for bucket, count in each.buckets.items()
-                for number in (each.priority, METRICS.index(each.metric), bucket, count)
-            ]
-            self._connection.on_part("record", self._registry.parts(queue)[0], [numbers])
+        record(self._registry, slices)
 
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
         return [each.record for each in look.list_jobs(self._registry, queue, state, limit, after)]
@@ -264,22 +212,3 @@ class RedisStore(ListeningStore[Bells]):
         self._ring_finished(queue, ended)
         if any(outcome == 3 for _, outcome in answers):
             self._ring("room", queue)
-
-
-def _setting_items(settings: Settings, share: int | None) -> Sequence[Argument]:
-    items: list[Argument] = []
-    for name, value in settings.items():
-        if name == "backoff":
-            backoff = settings["backoff"]
-            value = [backoff.base, backoff.factor, backoff.max, backoff.jitter]
-        packed = msgpack.packb(share if name == "capacity" else value) or b""
-        items += [NAMES.get(name, name), packed]
-    return items
-
-
-def _add_minute(slices: dict[tuple[int, int], Slice], queue: str, packed: bytes) -> None:
-    _, *numbers = msgpack.unpackb(packed)
-    for at in range(0, len(numbers), 4):
-        priority, metric, bucket, count = (int(each) for each in numbers[at : at + 4])
-        buckets = slices.setdefault((priority, metric), Slice(queue, priority, METRICS[metric], {})).buckets
-        buckets[bucket] = buckets.get(bucket, 0) + count

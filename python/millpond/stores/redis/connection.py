@@ -52,7 +52,7 @@ class Connection:
     ) -> Any:
         """Calls a script on a partition. `again`: the same call may have taken effect before."""
         called = script(name)
-        packed = msgpack.packb([self.now(), self.channel, self._origin, part.queue, part.name, *head]) or b""
+        packed = msgpack.packb([self.now(), self.channel, self._origin, part.queue, part.name, *head])
         keys = [part.key(key) for key in called.keys]
         return self.repeat(lambda lost: self._once(called, keys, [packed, "1" if lost or again else "0", *items]))
 

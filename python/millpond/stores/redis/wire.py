@@ -42,7 +42,7 @@ def decoded(data: bytes | None) -> Body | None:
 
 def pack_error(error: JobError) -> bytes:
     fields = [error.code, error.name, error.message] + ([] if error.stack is None else [error.stack])
-    return msgpack.packb(fields, unicode_errors="replace") or b""
+    return msgpack.packb(fields, unicode_errors="replace")
 
 
 def unpack_error(data: bytes | None) -> JobError | None:
