@@ -9,7 +9,7 @@ from millpond.jobs import Claimed, ClaimedJob
 from millpond.stores.redis.connection import CALL_TIMEOUT, LostAnswer
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part
-from millpond.stores.redis.wire import claimed, to_bytes, to_id
+from millpond.stores.redis.wire import claimed
 
 TOO_LATE = 2
 
@@ -56,10 +56,9 @@ class Claims:
         if call is None:
             return
         answer = self._connection.on_part("claim", part, [0, None, worker, call, None], again=True)
-        held = [item for at in range(5, len(answer), 5) for item in (to_id(answer[at]), answer[at + 1])]
+        held = [item for at in range(5, len(answer), 5) for item in answer[at : at + 2]]
         if held:
-            items = [to_bytes(each) if isinstance(each, str) else each for each in held]
-            self._connection.on_part("release", part, [], items)
+            self._connection.on_part("release", part, [], held)
         self._rejected.pop((part, worker), None)
 
     def call(self, part: Part, worker: str, limit: int, lease: int | None) -> Any:
