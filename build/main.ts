@@ -3,8 +3,8 @@
  * `node build/main.ts [FOLDER]`; the folder is `dist` unless given.
  *
  * In the sources these modules read files; here each is replaced by one that holds the texts:
- *   stores/STORE/contract.js                 the SQL or Lua of `contract/STORE/`
- *   cache/contract.js                        the Lua of `contract/cache/`
+ *   stores/STORE/sql-files.js, lua-files.js  the SQL or Lua of `contract/STORE/`
+ *   cache/lua-files.js                       the Lua of `contract/cache/`
  *   stores/sqlite/connection/thread-code.js  the thread with all that it imports, as a data: URL
  *   serve/version.js                         the package's version
  */
@@ -13,10 +13,10 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { CONTRACT as cache } from '../src/cache/contract.ts'
-import { CONTRACT as postgres } from '../src/stores/postgres/contract.ts'
-import { CONTRACT as redis } from '../src/stores/redis/contract.ts'
-import { CONTRACT as sqlite } from '../src/stores/sqlite/contract.ts'
+import { LUA_FILES as cache } from '../src/cache/lua-files.ts'
+import { SQL_FILES as postgres } from '../src/stores/postgres/sql-files.ts'
+import { LUA_FILES as redis } from '../src/stores/redis/lua-files.ts'
+import { SQL_FILES as sqlite } from '../src/stores/sqlite/sql-files.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const folder = resolve(process.argv[2] ?? join(ROOT, 'dist'))
@@ -33,13 +33,16 @@ execFileSync(process.execPath, [compiler, '-p', join(ROOT, 'tsconfig.build.json'
   stdio: 'inherit',
 })
 
-for (const [name, texts] of Object.entries({ sqlite, redis, postgres, cache })) {
-  const code = `export const CONTRACT = new Map(${JSON.stringify([...texts], null, 1)});`
-  write(
-    `${name === 'cache' ? '' : 'stores/'}${name}/contract.js`,
-    `The texts of contract/${name}/, by file name.`,
-    code,
-  )
+for (const [module, contract, files] of [
+  ['stores/sqlite/sql-files', 'sqlite', { SQL_FILES: sqlite }],
+  ['stores/postgres/sql-files', 'postgres', { SQL_FILES: postgres }],
+  ['stores/redis/lua-files', 'redis', { LUA_FILES: redis }],
+  ['cache/lua-files', 'cache', { LUA_FILES: cache }],
+] as const) {
+  for (const [name, texts] of Object.entries(files)) {
+    const code = `export const ${name} = new Map(${JSON.stringify([...texts], null, 1)});`
+    write(`${module}.js`, `The texts of contract/${contract}/, by file name.`, code)
+  }
 }
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -64,6 +67,6 @@ write(
   `const CODE = ${code};\nexport const THREAD = new URL(\`data:text/javascript;base64,\${Buffer.from(CODE).toString('base64')}\`);`,
 )
 // They are in thread-code.js, and nothing else imports them; the readers of files are of no use.
-for (const name of ['stores/sqlite/connection/thread', 'stores/texts']) {
+for (const name of ['stores/sqlite/connection/thread', 'stores/contract-files']) {
   for (const ending of ['.js', '.d.ts']) rmSync(inFolder(name + ending))
 }

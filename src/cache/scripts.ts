@@ -1,6 +1,6 @@
 /** The scripts of `contract/cache/`: known to the server by their SHA-1. */
 import { createHash } from 'node:crypto'
-import { CONTRACT } from './contract.ts'
+import { LUA_FILES } from './lua-files.ts'
 
 export interface Script {
   text: string
@@ -10,8 +10,8 @@ export interface Script {
 }
 
 function script(name: string): Script {
-  const own = CONTRACT.get(`${name}.lua`) ?? ''
-  const text = own.replace(/^-- @include (\S+)$/m, (_, file: string) => CONTRACT.get(file) ?? '')
+  const own = LUA_FILES.get(`${name}.lua`) ?? ''
+  const text = own.replace(/^-- @include (\S+)$/m, (_, file: string) => LUA_FILES.get(file) ?? '')
   const keys = /^-- KEYS: (.*)$/m.exec(own)?.[1]?.split(' ') ?? []
   return { text, sha: createHash('sha1').update(text).digest('hex'), keys: keys.length }
 }

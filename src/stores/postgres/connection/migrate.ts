@@ -7,8 +7,8 @@
  */
 import { createHash } from 'node:crypto'
 import { MillpondError } from '../../../values/errors.ts'
-import { CONTRACT } from '../contract.ts'
 import { stateOf } from '../errors.ts'
+import { SQL_FILES } from '../sql-files.ts'
 import type { Database, Row, Session } from './database.ts'
 
 interface Contract {
@@ -23,7 +23,7 @@ let contract: Contract | undefined
 function load(): Contract {
   if (contract === undefined) {
     const isMigration = (name: string) => name.startsWith('migrations/')
-    const files = [...CONTRACT]
+    const files = [...SQL_FILES]
     const migrations = files.filter(([name]) => isMigration(name)).map(([, text]) => text)
     // The others call what is shared; the last takes care of rights.
     const rank = (name: string) => (name === 'shared.sql' ? 0 : name === 'roles.sql' ? 2 : 1)

@@ -3,7 +3,7 @@
  * A line `-- @include FILE` at the top stands for that file's text; `-- KEYS:` names the keys in order.
  */
 import { createHash } from 'node:crypto'
-import { CONTRACT } from '../contract.ts'
+import { LUA_FILES } from '../lua-files.ts'
 
 /** A file of `contract/redis/`, without `.lua`. */
 export type ScriptName = string
@@ -17,7 +17,7 @@ export interface Script {
 }
 
 function read(file: string): string {
-  const text = CONTRACT.get(file)
+  const text = LUA_FILES.get(file)
   if (text === undefined) throw new Error(`millpond: contract/redis/${file} is not there`)
   return text
 }

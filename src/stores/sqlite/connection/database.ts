@@ -14,9 +14,9 @@ import {
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../../values/errors.ts'
-import { CONTRACT } from '../contract.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
+import { SQL_FILES } from '../sql-files.ts'
 import { integer } from './values.ts'
 import { inTransaction, whileBusy } from './while-busy.ts'
 
@@ -59,7 +59,7 @@ function createPrivate(path: string): void {
 }
 
 /** In order. */
-const MIGRATIONS = [...CONTRACT].flatMap(([name, sql]) => {
+const MIGRATIONS = [...SQL_FILES].flatMap(([name, sql]) => {
   const number = /^migrations\/(\d{3})_/.exec(name)?.[1]
   return number === undefined ? [] : [{ version: Number(number), sql }]
 })

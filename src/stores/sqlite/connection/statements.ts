@@ -5,7 +5,7 @@
  * and run), so each name becomes a plain `?` here and the values are put in order from a list of names made once. A name
  * used twice is bound twice: `?1` would do for node:sqlite, but better-sqlite3 takes numbered ones for named ones.
  */
-import { CONTRACT } from '../contract.ts'
+import { SQL_FILES } from '../sql-files.ts'
 import type { Row, Value } from './values.ts'
 
 /** What we need of a connection: node:sqlite's DatabaseSync has it, and better-sqlite3's Database. */
@@ -82,7 +82,7 @@ export class Statement {
 
 /** By their names, such as `push/insert`: file and statement. */
 const SOURCES: ReadonlyMap<string, string> = new Map(
-  [...CONTRACT].flatMap(([file, texts]) =>
+  [...SQL_FILES].flatMap(([file, texts]) =>
     texts
       .split(/^-- @statement /m)
       .slice(1)
