@@ -9,7 +9,7 @@
  * trusted up to `drift` after the last beat that was answered, whatever happens to the connection.
  */
 import type { Redis } from 'ioredis'
-import { held } from '../stores/held.ts'
+import { keepProcessAlive } from '../stores/keep-process-alive.ts'
 import { unheld } from '../stores/redis/connection/unheld.ts'
 import type { Client } from '../stores/redis/settings.ts'
 
@@ -166,7 +166,7 @@ export class Tracker implements Changes {
 
   /** Resolves after the first attempt; from then on it goes by itself. */
   start(heard: Heard): Promise<void> {
-    return held(this.#check(heard))
+    return keepProcessAlive(this.#check(heard))
   }
 
   close(): void {

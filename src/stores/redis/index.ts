@@ -15,7 +15,7 @@
  */
 import '../../values/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
-import { held } from '../held.ts'
+import { keepProcessAlive } from '../keep-process-alive.ts'
 import { Calls } from './connection/calls.ts'
 import { connected, newClient, ownLike } from './connection/client.ts'
 import { checkServer } from './connection/server.ts'
@@ -45,7 +45,7 @@ export const open: OpenStore = async (url, options) => {
   const safe = settings.wait > 0 ? ownLike(client, settings.timeout) : client
   try {
     await Promise.all([connected(client, settings), connected(safe, settings)])
-    await held(checkServer(client, settings.where))
+    await keepProcessAlive(checkServer(client, settings.where))
   } catch (error) {
     client.disconnect()
     safe.disconnect()
