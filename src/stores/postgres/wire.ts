@@ -18,7 +18,7 @@ import {
   type Swept,
 } from '../../store.ts'
 import { kindOf } from '../../values/duration.ts'
-import { keptError } from '../kept-error.ts'
+import { jobErrorFromJson } from '../job-error.ts'
 import { isRow, type Row } from './connection/database.ts'
 
 function unexpected(value: unknown, wanted: string): never {
@@ -141,7 +141,7 @@ export function recordFrom(value: unknown): JobRecord {
     data: untagged(job.data),
     progress: orNull(job.progress, untagged),
     result: orNull(job.result, untagged),
-    error: orNull(job.error, keptError),
+    error: orNull(job.error, jobErrorFromJson),
   }
 }
 

@@ -1,7 +1,7 @@
 /** What goes over the wire beside plain text and numbers, as `contract/redis/common.lua` tells: MessagePack, encoded values, records. */
 import { Packr } from 'msgpackr'
 import type { ClaimedJob, Encoded, Encoding, JobError } from '../../store.ts'
-import { UNREADABLE } from '../kept-error.ts'
+import { jobError } from '../job-error.ts'
 
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })
 
@@ -115,13 +115,11 @@ export function errorBytes({ code, name, message, stack }: JobError): Buffer {
   return pack(stack === undefined ? [code, name, message] : [code, name, message, stack])
 }
 
-/** One that cannot be read is told as such: the job is to be seen all the same. */
-export function errorIn(bytes: Buffer): JobError {
+export function jobErrorIn(bytes: Buffer): JobError {
   try {
     const [code, name, message, stack] = listBefore(bytes).list
-    if (typeof code !== 'string' || typeof name !== 'string' || typeof message !== 'string') return { ...UNREADABLE }
-    return { code, name, message, ...(typeof stack === 'string' ? { stack } : {}) }
+    return jobError({ code, name, message, stack })
   } catch {
-    return { ...UNREADABLE }
+    return jobError({})
   }
 }

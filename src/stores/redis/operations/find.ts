@@ -8,7 +8,7 @@ import { MillpondError } from '../../../values/errors.ts'
 import { ask, askEach, type Context, chunks, MAX_ITEMS_PER_CALL } from '../context.ts'
 import { Failures } from '../failures.ts'
 import type { Partition } from '../partition.ts'
-import { bytesIn, encodedIn, errorIn, idBytes, idText, numberIn, recordIn, textIn, unexpected } from '../wire.ts'
+import { bytesIn, encodedIn, idBytes, idText, jobErrorIn, numberIn, recordIn, textIn, unexpected } from '../wire.ts'
 
 /** A job, and where it is. */
 export interface Found {
@@ -171,7 +171,7 @@ function foundIn(partition: Partition, reply: readonly unknown[]): Found[] {
         finishedAt: state === 'running' ? null : finished || null,
         worker: worker === null ? null : textIn(worker),
         progress: progress === null ? null : encodedIn(bytesIn(progress)),
-        error: error === null ? null : errorIn(bytesIn(error)),
+        error: error === null ? null : jobErrorIn(bytesIn(error)),
         result: result === null ? null : encodedIn(bytesIn(result)),
         ...rest,
       }

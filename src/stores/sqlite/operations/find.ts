@@ -1,5 +1,5 @@
 import type { JobRecord, ListRequest } from '../../../store.ts'
-import { keptError } from '../../kept-error.ts'
+import { jobErrorFromJson } from '../../job-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
 import { encodedFrom } from '../wire.ts'
 import type { Context } from './context.ts'
@@ -33,7 +33,7 @@ function recordFrom(row: Row): JobRecord {
     data: encodedFrom(row.encoding, row.data),
     progress: encodedOrNull(row.progress_encoding, row.progress),
     result: encodedOrNull(row.result_encoding, row.result),
-    error: row.error === null ? null : keptError(row.error),
+    error: row.error === null ? null : jobErrorFromJson(row.error),
   }
 }
 

@@ -1,0 +1,22 @@
+/** The error of a job's last failed attempt, from what a store keeps of it. */
+import type { JobError } from '../store.ts'
+
+type Parts = { readonly [Part in keyof JobError]?: unknown }
+
+/** An error that cannot be read does not hide its job: then it says so itself. */
+export function jobError({ code, name, message, stack }: Parts): JobError {
+  if (typeof code === 'string' && typeof name === 'string' && typeof message === 'string') {
+    return { code, name, message, ...(typeof stack === 'string' ? { stack } : {}) }
+  }
+  const advice = 'The error kept with the job cannot be read.'
+  return { code: 'PayloadNotDecodable', name: 'MillpondError', message: advice }
+}
+
+/** From the JSON that the SQL stores keep. */
+export function jobErrorFromJson(json: unknown): JobError {
+  try {
+    return jobError(JSON.parse(String(json)))
+  } catch {
+    return jobError({})
+  }
+}
