@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import { Packr } from 'msgpackr'
 import { MillpondError } from '../values/errors.ts'
-import { safeText, sketch } from '../values/safe-error.ts'
+import { errorSummary, safeText } from '../values/safe-error.ts'
 import type { Encoded } from './stored.ts'
 import type { Structures } from './structures.ts'
 import { weigh } from './weigh.ts'
@@ -142,7 +142,7 @@ function padded(packed: Buffer, least: number): Buffer {
 function notEncodable(cause: unknown): MillpondError {
   if (cause instanceof MillpondError) return cause
   // A getter or a toJSON of the value may have thrown: what it says may be part of the value.
-  return new MillpondError('PayloadNotEncodable', `the value cannot be cached: ${sketch(cause)}`)
+  return new MillpondError('PayloadNotEncodable', `the value cannot be cached: ${errorSummary(cause)}`)
 }
 
 /** Plain MessagePack, for clients. @throws PayloadNotEncodable */

@@ -13,7 +13,7 @@
 import { randomUUID } from 'node:crypto'
 import { Flights } from '../coalesce/flights.ts'
 import { isMillpondError, MillpondError, storeError } from '../values/errors.ts'
-import { sketch } from '../values/safe-error.ts'
+import { errorSummary } from '../values/safe-error.ts'
 import type { Entry } from './entry.ts'
 import { type Layers, newVersion, type Wanted } from './layers.ts'
 import { Lock } from './lock.ts'
@@ -134,7 +134,7 @@ export class Loader<In> {
   #report(error: unknown, key: string): void {
     if (isMillpondError(error, 'Closed')) return
     const known = error instanceof MillpondError ? error : undefined
-    const message = `the loader failed: ${sketch(error)}`
+    const message = `the loader failed: ${errorSummary(error)}`
     this.#layers.onError(known ?? new MillpondError('HandlerFailed', message, { thrown: error }), key)
   }
 

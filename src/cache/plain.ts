@@ -7,7 +7,7 @@ import type { Client } from '../stores/redis/settings.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions } from '../values/options.ts'
-import { safeText, sketch } from '../values/safe-error.ts'
+import { errorSummary, safeText } from '../values/safe-error.ts'
 import { checkKey } from './names.ts'
 import type { RedisLayer } from './redis-layer.ts'
 
@@ -140,7 +140,7 @@ function toJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'null'
   } catch (error) {
-    throw new MillpondError('PayloadNotEncodable', `the value is none for JSON: ${sketch(error)}`)
+    throw new MillpondError('PayloadNotEncodable', `the value is none for JSON: ${errorSummary(error)}`)
   }
 }
 

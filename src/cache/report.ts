@@ -1,6 +1,6 @@
 /** Who is told of what goes wrong where no caller can be. */
 import type { MillpondError } from '../values/errors.ts'
-import { sketch } from '../values/safe-error.ts'
+import { errorSummary } from '../values/safe-error.ts'
 
 export type OnError = (error: MillpondError, key: string) => void
 
@@ -25,7 +25,7 @@ export function reporter(onError: OnError | undefined): OnError {
       onError(error, key)
     } catch (broken) {
       // A broken hook must not become an error of whoever happened to ask.
-      warn(`onError of the cache threw ${sketch(broken)}`)
+      warn(`onError of the cache threw ${errorSummary(broken)}`)
     }
   }
 }

@@ -3,7 +3,7 @@
 import { serve } from '../serve/index.ts'
 import { HttpServer } from '../serve/server.ts'
 import { isMillpondError } from '../values/errors.ts'
-import { sketch } from '../values/safe-error.ts'
+import { errorSummary } from '../values/safe-error.ts'
 import { Log } from './log.ts'
 import type { ServeSettings } from './settings.ts'
 
@@ -25,7 +25,7 @@ export async function startServing(settings: ServeSettings, write: (line: string
   }))
   const served = await serve(settings.store, {
     ...{ ...limits, tokens, hosts, deliveries },
-    onError: (error) => log.error(isMillpondError(error) ? error.code : sketch(error), sketch(error)),
+    onError: (error) => log.error(isMillpondError(error) ? error.code : errorSummary(error), errorSummary(error)),
     onUnauthorized: ({ address = 'unknown', times }) =>
       log.error(`401 ${address}`, 'a request without a right token', { address, times }),
   })

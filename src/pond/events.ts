@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { JobError } from '../store.ts'
 import { kindOf, shown } from '../values/duration.ts'
 import { type ErrorCode, MillpondError } from '../values/errors.ts'
-import { sketch } from '../values/safe-error.ts'
+import { errorSummary } from '../values/safe-error.ts'
 
 /** The job that an event is about. */
 export interface JobEvent {
@@ -126,7 +126,7 @@ export class PondEmitter {
   failure(queue: string, error: unknown, last: boolean): void {
     const isHeard = this.has('dead') || (!last && this.has('failed'))
     if (isHeard || this.#failures.size >= MAX_WARNINGS) return
-    const text = sketch(error)
+    const text = errorSummary(error)
     // Without the message that our own errors have: it may name the job, and so differ each time.
     const kind = `${queue} ${text.split(': ', 1)[0]}`
     if (this.#failures.has(kind)) return

@@ -6,7 +6,7 @@ import { Packr } from 'msgpackr'
 import type { Encoded } from '../store.ts'
 import { MillpondError } from './errors.ts'
 import { checkMessagePack } from './plain-msgpack.ts'
-import { sketch } from './safe-error.ts'
+import { errorSummary } from './safe-error.ts'
 
 /** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
 export const MAX_PAYLOAD = 1_048_576
@@ -38,7 +38,7 @@ export function encode(value: unknown, what: string, limit: number): Encoded {
   } catch (error) {
     if (error instanceof MillpondError) throw error
     // A getter or a toJSON that throws, or a text longer than a string can be. What it says may be part of the payload.
-    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${sketch(error)}`)
+    throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: ${errorSummary(error)}`)
   }
   const { body } = encoded
   // A UTF-16 unit takes at most 3 bytes of UTF-8, so short texts need no counting.

@@ -59,7 +59,7 @@ export function safeText(thrown: unknown): string {
  * An error of the application's, as far as Millpond writes of it by itself: name, code and where it was thrown, such as
  * `TypeError at sendMail (file:///app/mail.ts:12:5)`. Its message may hold a payload, and is left out; that of a MillpondError does not. Never throws.
  */
-export function sketch(thrown: unknown): string {
+export function errorSummary(thrown: unknown): string {
   try {
     if (!(thrown instanceof Error)) return `a thrown ${thrown === null ? 'null' : typeof thrown}`
     const { code } = named(thrown)

@@ -1,7 +1,7 @@
 /** Problem documents (RFC 9457), and how an error becomes one. Internal details of the server stay out of them. */
 import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, isMillpondError } from '../values/errors.ts'
-import { sketch } from '../values/safe-error.ts'
+import { errorSummary } from '../values/safe-error.ts'
 
 export interface Problem {
   /** The HTTP status. */
@@ -67,7 +67,7 @@ export type OnError = (error: unknown, request: Request | undefined) => void
 export function reporter(onError: OnError | undefined): OnError {
   let warned = false
   const warn = (error: unknown) => {
-    const text = `${sketch(error)} (further ones are not shown; give onError to see all)`
+    const text = `${errorSummary(error)} (further ones are not shown; give onError to see all)`
     process.emitWarning(text, { type: 'MillpondWarning' })
   }
   return (error, request) => {

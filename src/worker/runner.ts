@@ -5,7 +5,7 @@ import type { Encoded, HoldOutcome, Store, StoreTransaction } from '../store.ts'
 import { decode, encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { Job, jobError } from '../values/job.ts'
-import { sketch } from '../values/safe-error.ts'
+import { errorSummary } from '../values/safe-error.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
@@ -196,7 +196,7 @@ export class Runner {
       return backoff(attempt.claimed.attempt, error)
     } catch (thrown) {
       // The caller's backoff function is at fault; the job must not suffer for it.
-      const message = `the backoff function of queue ${this.#settings.queue} failed: ${sketch(thrown)}`
+      const message = `the backoff function of queue ${this.#settings.queue} failed: ${errorSummary(thrown)}`
       this.#told.trouble(new MillpondError('InvalidOption', message, { thrown }))
       return 'backoff'
     }

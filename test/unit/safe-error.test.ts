@@ -1,7 +1,7 @@
 /** What is left of an error of others, and what is told of one of the application's. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { safeError, safeText, sketch } from '../../src/values/safe-error.ts'
+import { errorSummary, safeError, safeText } from '../../src/values/safe-error.ts'
 import { assertClean, CANARY } from '../secrets/canary.ts'
 
 function thrownBy(run: () => unknown): Error {
@@ -86,12 +86,12 @@ describe('safeError', () => {
       },
     })
     assertClean(safeError(broken), 'it')
-    assertClean(sketch(broken), 'it')
+    assertClean(errorSummary(broken), 'it')
     const trap = () => {
       throw new Error(CANARY)
     }
     const proxy: unknown = new Proxy(new Error('x'), { get: trap, getPrototypeOf: trap, has: trap, ownKeys: trap })
-    for (const told of [safeError(proxy), safeText(proxy), sketch(proxy)]) assertClean(told, 'it')
+    for (const told of [safeError(proxy), safeText(proxy), errorSummary(proxy)]) assertClean(told, 'it')
   })
 
   test('a cause that refers to itself comes to an end', () => {
@@ -101,12 +101,12 @@ describe('safeError', () => {
   })
 })
 
-describe('sketch', () => {
+describe('errorSummary', () => {
   test('names class, code and place, and not the message', () => {
     const error = Object.assign(new TypeError(`${CANARY}\n    at ${CANARY}`), { code: 'E1' })
-    assert.match(sketch(error), /^TypeError \(E1\) at .*safe-error\.test\.ts:\d+:\d+\)?$/)
-    assertClean(sketch(error), 'it')
-    assertClean(sketch(Object.assign(new Error('x'), { name: `${CANARY} ` })), 'a name that is none')
-    for (const odd of [CANARY, { CANARY }, null, undefined, 5]) assertClean(sketch(odd), 'what is no error')
+    assert.match(errorSummary(error), /^TypeError \(E1\) at .*safe-error\.test\.ts:\d+:\d+\)?$/)
+    assertClean(errorSummary(error), 'it')
+    assertClean(errorSummary(Object.assign(new Error('x'), { name: `${CANARY} ` })), 'a name that is none')
+    for (const odd of [CANARY, { CANARY }, null, undefined, 5]) assertClean(errorSummary(odd), 'what is no error')
   })
 })
