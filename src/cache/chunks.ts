@@ -1,5 +1,5 @@
 /** Bodies that are too large for one string: Redis' end at 512 MB, and long before that one command holds up all others. */
-import type { Client } from '../stores/redis/settings.ts'
+import type { Client } from '../stores/redis-client/settings.ts'
 import type { Stored } from './stored.ts'
 
 /** What goes into one command. Redis copies it twice within a script, and does nothing else meanwhile. */

@@ -1,6 +1,6 @@
 /** Checks of what callers pass. */
 
-import type { Client } from '../stores/redis/settings.ts'
+import type { Client } from '../stores/redis-client/settings.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, isFunction, isSignal, type Rules } from '../values/options.ts'

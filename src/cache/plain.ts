@@ -3,7 +3,7 @@
  * comparison; there is neither memory nor single flight.
  */
 
-import type { Client } from '../stores/redis/settings.ts'
+import type { Client } from '../stores/redis-client/settings.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions } from '../values/options.ts'

@@ -1,25 +1,25 @@
 /** The cache's commands to Redis. Every call is answered within the time limit, and fails at once while Redis is known to be gone. */
 import { randomBytes } from 'node:crypto'
-import { clientFor, connected } from '../stores/redis/connection/client.ts'
-import { closed, isNoScript, isPassing, toMillpondError } from '../stores/redis/errors.ts'
-import { type Client, type Kind, type Settings, settingsOf } from '../stores/redis/settings.ts'
+import { connected, newClient } from '../stores/redis-client/client.ts'
+import { closed, isNoScript, isPassing, toMillpondError } from '../stores/redis-client/errors.ts'
+import { type Client, type ClientSettings, settingsOf } from '../stores/redis-client/settings.ts'
 import { MillpondError } from '../values/errors.ts'
 import { CHUNK_BYTES, fetchChunks, removeChunks, storeChunks } from './chunks.ts'
 import { Names } from './names.ts'
 import type { CheckedCacheOptions } from './options.ts'
-import { ACQUIRE, APPEND, COMMIT, DROP, MARKER, PUT, RELEASE, RENEW, type Script, TABLE } from './scripts.ts'
+import { scriptOf } from './scripts.ts'
 import { headOf, lifeOf, parseStored, START_BYTES, type Stored, VERSION_BYTES, versionOf } from './stored.ts'
 import type { StructureList } from './structures.ts'
 
 /** Milliseconds. A marker outlives every value that was stored under it: those live for 24 days at most. */
 const MARKER_LIFE = 50 * 24 * 3_600_000
-/** What its URL may hold; the other options of a cache are no options of Redis. */
-const CACHE: Kind = {
-  name: 'the URL of a cache',
-  known: ['prefix', 'timeout', 'cluster', 'client', 'db'],
+/** The other options of a cache are no options of Redis. */
+const ACCEPTED = {
+  by: 'the URL of a cache',
   prefix: 'cache',
-  timeout: 2000,
-}
+  numbers: { timeout: [2000, 100, 600_000] },
+  others: [],
+} as const
 /** Milliseconds for which calls fail at once after one that was not answered in time. */
 const PAUSE = 1000
 /** Least milliseconds between two questions to a cluster about who has which slots. */
@@ -46,13 +46,13 @@ type Argument = string | number | Buffer
 export class RedisLayer implements StructureList {
   readonly client: Client
   readonly names: Names
-  readonly #settings: Settings
+  readonly #settings: ClientSettings
   /** By `performance.now()`; calls before it are refused. */
   #pausedUntil = 0
   #slotsAskedAt = Number.NEGATIVE_INFINITY
   #closed = false
 
-  private constructor(client: Client, names: Names, settings: Settings) {
+  private constructor(client: Client, names: Names, settings: ClientSettings) {
     this.client = client
     this.names = names
     this.#settings = settings
@@ -60,8 +60,8 @@ export class RedisLayer implements StructureList {
 
   /** @throws InvalidOption, StoreUnavailable */
   static async open(url: string, options: CheckedCacheOptions['redis']): Promise<RedisLayer> {
-    const settings = settingsOf(url, options, CACHE)
-    const client = await clientFor(settings)
+    const settings = settingsOf(url, options, ACCEPTED)
+    const client = settings.client ?? (await newClient(settings))
     try {
       await connected(client, settings)
       return new RedisLayer(client, new Names(settings.prefix), settings)
@@ -115,24 +115,24 @@ export class RedisLayer implements StructureList {
   /** @param seen the version that was read; null: something that is not ours */
   async acquire(key: string, token: string, lease: number, seen: string | undefined | null): Promise<Acquired> {
     const known = seen === null ? '*' : Buffer.from(seen ?? '', 'latin1')
-    const left = Number(await this.#run(ACQUIRE, ...this.#valueAndLock(key), token, lease, known))
+    const left = Number(await this.#run('acquire', ...this.#valueAndLock(key), token, lease, known))
     return left === 0 ? 'ours' : left < 0 ? 'changed' : left
   }
 
   /** @returns whether the lock is still the token's */
   async renew(key: string, token: string, lease: number): Promise<boolean> {
-    return Number(await this.#run(RENEW, this.names.lock(key), token, lease)) === 1
+    return Number(await this.#run('renew', this.names.lock(key), token, lease)) === 1
   }
 
   async release(key: string, token: string): Promise<void> {
-    await this.#run(RELEASE, this.names.lock(key), token, this.names.channel, key)
+    await this.#run('release', this.names.lock(key), token, this.names.channel, key)
   }
 
   /** @returns whether it is stored; not if the lock is no longer the token's */
   async commit(key: string, token: string, stored: Stored): Promise<boolean> {
     const prefix = this.names.chunks(key)
     const { life, value, chunks } = await this.#prepare(prefix, stored)
-    const done = Number(await this.#run(COMMIT, ...this.#valueAndLock(key), token, value, life, prefix)) === 1
+    const done = Number(await this.#run('commit', ...this.#valueAndLock(key), token, value, life, prefix)) === 1
     // If they stay they expire; that the lock was lost has to be told in any case.
     if (!done && chunks > 0) await removeChunks(this, prefix, stored, chunks).catch(() => undefined)
     return done
@@ -141,7 +141,7 @@ export class RedisLayer implements StructureList {
   async put(key: string, stored: Stored): Promise<void> {
     const prefix = this.names.chunks(key)
     const { life, value } = await this.#prepare(prefix, stored)
-    await this.#run(PUT, ...this.#valueAndLock(key), value, life, prefix, this.names.channel, key)
+    await this.#run('put', ...this.#valueAndLock(key), value, life, prefix, this.names.channel, key)
   }
 
   /** @returns whether there was a value */
@@ -156,14 +156,14 @@ export class RedisLayer implements StructureList {
 
   async #drop(key: string, token: string): Promise<number> {
     const { names } = this
-    return Number(await this.#run(DROP, ...this.#valueAndLock(key), names.chunks(key), names.channel, key, token))
+    return Number(await this.#run('drop', ...this.#valueAndLock(key), names.chunks(key), names.channel, key, token))
   }
 
   /** The tags' markers, made where there are none. */
   markers(tags: readonly string[]): Promise<string[]> {
     return Promise.all(
       tags.map(async (tag) => {
-        const marker = await this.#run(MARKER, this.names.tag(tag), randomBytes(VERSION_BYTES), MARKER_LIFE)
+        const marker = await this.#run('marker', this.names.tag(tag), randomBytes(VERSION_BYTES), MARKER_LIFE)
         return Buffer.isBuffer(marker) ? marker.toString('latin1') : ''
       }),
     )
@@ -178,7 +178,7 @@ export class RedisLayer implements StructureList {
   async load(freshId: string): Promise<readonly string[]> {
     let list: unknown
     try {
-      list = await this.#run(TABLE, this.names.structures, freshId)
+      list = await this.#run('table', this.names.structures, freshId)
     } catch (error) {
       if (isWrongType(error)) throw new TypeError('the list of structures is of another type')
       throw error
@@ -188,7 +188,7 @@ export class RedisLayer implements StructureList {
   }
 
   async append(id: string, length: number, structures: readonly string[]): Promise<boolean> {
-    return Number(await this.#run(APPEND, this.names.structures, id, length, ...structures)) === 1
+    return Number(await this.#run('append', this.names.structures, id, length, ...structures)) === 1
   }
 
   close(): void {
@@ -210,12 +210,13 @@ export class RedisLayer implements StructureList {
     return { life, value: headOf({ ...stored, chunks }), chunks }
   }
 
-  async #run({ sha, text, keys }: Script, ...values: Argument[]): Promise<unknown> {
+  async #run(name: string, ...values: Argument[]): Promise<unknown> {
+    const { sha, text, keys } = scriptOf(name)
     try {
-      return await this.call((client) => client.callBuffer('evalsha', sha, keys, ...values))
+      return await this.call((client) => client.callBuffer('evalsha', sha, keys.length, ...values))
     } catch (error) {
       if (!isNoScript(error instanceof MillpondError ? error.cause : error)) throw error
-      return this.call((client) => client.callBuffer('eval', text, keys, ...values))
+      return this.call((client) => client.callBuffer('eval', text, keys.length, ...values))
     }
   }
 

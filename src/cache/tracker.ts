@@ -10,8 +10,8 @@
  */
 import type { Redis } from 'ioredis'
 import { keepProcessAlive } from '../stores/keep-process-alive.ts'
-import { unheld } from '../stores/redis/connection/unheld.ts'
-import type { Client } from '../stores/redis/settings.ts'
+import type { Client } from '../stores/redis-client/settings.ts'
+import { unrefConnections } from '../stores/redis-client/unref.ts'
 
 /** How far what others change has been heard. */
 export interface Changes {
@@ -84,7 +84,9 @@ class Pair {
 
   constructor(node: Redis, inCluster: boolean, settings: TrackerSettings, heard: Heard) {
     const connection = (name: string) =>
-      unheld(node.duplicate({ ...OPTIONS, connectTimeout: settings.drift, connectionName: `millpond-cache-${name}` }))
+      unrefConnections(
+        node.duplicate({ ...OPTIONS, connectTimeout: settings.drift, connectionName: `millpond-cache-${name}` }),
+      )
     this.#listening = connection('heard')
     this.#tracking = connection('tracking')
     this.#inCluster = inCluster

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { COMMIT, DROP, RENEW, type Script } from '../../src/cache/scripts.ts'
+import { scriptOf } from '../../src/cache/scripts.ts'
+import type { Script } from '../../src/stores/redis-client/scripts.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { until } from '../unit/suite.ts'
 import { freshPrefix, openCache } from './fixture.ts'
@@ -25,7 +26,7 @@ function lateFor({ sha, text }: Script, moments: Moments) {
     if (concerned) await moments.before()
     const answer = await call(...args)
     // By its text where the server did not know it yet.
-    if (args[1] === RENEW.sha || args[1] === RENEW.text) renewals++
+    if (args[1] === scriptOf('renew').sha || args[1] === scriptOf('renew').text) renewals++
     if (concerned) await moments.after()
     return answer
   }
@@ -34,8 +35,8 @@ function lateFor({ sha, text }: Script, moments: Moments) {
 }
 
 const WRITES = [
-  ['a value that is gone', DROP, null],
-  ['a value that is there', COMMIT, 'new'],
+  ['a value that is gone', scriptOf('drop'), null],
+  ['a value that is there', scriptOf('commit'), 'new'],
 ] as const
 
 const now = () => Promise.resolve()

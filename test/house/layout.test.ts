@@ -26,11 +26,34 @@ test('the Store interface has at most 15 operations', () => {
   assert.ok(operations.length <= 15, operations.join(' '))
 })
 
-test('nothing outside src/stores names a particular store but the table of schemes', () => {
-  // The cache shares the client of the Redis store.
-  const outside = tracked.filter((file) => /^src\/(?!stores[/.]|cache\/).*\.ts$/.test(file))
-  const naming = outside.filter((file) => /'[./]+\/stores\/(?:memory|sqlite|redis|postgres)/.test(read(file)))
+const importsOf = (file: string): string[] =>
+  [...read(file).matchAll(/from '(\.[^']+)'|import\('(\.[^']+)'\)/g)].map(([, from, dynamic]) =>
+    new URL(from ?? dynamic ?? '', `file:///${file}`).pathname.slice(1),
+  )
+const sourcesUnder = (folder: string): string[] =>
+  tracked.filter((file) => file.startsWith(folder) && file.endsWith('.ts'))
+
+test('nothing outside src/stores imports a particular store', () => {
+  const outside = sourcesUnder('src/').filter((file) => !file.startsWith('src/stores/'))
+  const naming = outside.filter((file) =>
+    importsOf(file).some((imported) => /^src\/stores\/(?:memory|sqlite|redis|postgres)\//.test(imported)),
+  )
   assert.deepEqual(naming, [])
+})
+
+test('the client of Redis is shared by the Redis store and the cache alone, and knows neither', () => {
+  const isClients = (file: string): boolean => file.startsWith('src/stores/redis-client/')
+  const users = sourcesUnder('src/').filter((file) => !isClients(file) && importsOf(file).some(isClients))
+  assert.deepEqual([...new Set(users.map((file) => /^src\/(?:cache|stores\/redis)\//.exec(file)?.[0]))].sort(), [
+    'src/cache/',
+    'src/stores/redis/',
+  ])
+  const used = sourcesUnder('src/stores/redis-client/').flatMap(importsOf)
+  const ground = /^src\/(?:values\/|stores\/(?:redis-client\/)?[\w-]+\.ts$)/
+  assert.deepEqual(
+    used.filter((file) => !ground.test(file)),
+    [],
+  )
 })
 
 test('each operation of the contract has its file of SQL', () => {

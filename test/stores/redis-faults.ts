@@ -1,6 +1,6 @@
 /** A client of a real server, between which and the store answers get lost, or parts cannot be reached. */
 import { Redis, type RedisOptions } from 'ioredis'
-import { type ScriptName, scriptOf } from '../../src/stores/redis/connection/scripts.ts'
+import { scriptOf } from '../../src/stores/redis/connection/scripts.ts'
 
 /** `lost`: the server acts, and its answer is lost. `unreachable`: the server never hears of it. */
 export type Fault = 'lost' | 'unreachable'
@@ -8,9 +8,9 @@ export type Fault = 'lost' | 'unreachable'
 export interface FaultyClient {
   client: Redis
   /** Decides of each call of a script, by its name, the partition that it goes to, and its first key; undefined: nothing happens to it. */
-  fault: (script: ScriptName, partition: number, key: string) => Fault | undefined
+  fault: (script: string, partition: number, key: string) => Fault | undefined
   /** Waited for before each call of a script is sent. */
-  before: (script: ScriptName) => Promise<void> | void
+  before: (script: string) => Promise<void> | void
   /** Bytes of the answers to calls of `claim`. */
   readonly claims: number[]
   disconnect(): void
@@ -24,8 +24,8 @@ const NAMES = [
 
 /** The store makes a connection of its own, which is as faulty. */
 export function faultyClient(url: string): FaultyClient {
-  const names = new Map<string, ScriptName>(NAMES.map((name) => [scriptOf(name).sha, name]))
-  const shown = (args: readonly unknown[]): ScriptName | undefined => {
+  const names = new Map<string, string>(NAMES.map((name) => [scriptOf(name).sha, name]))
+  const shown = (args: readonly unknown[]): string | undefined => {
     const [command, script] = args.map(String)
     return command === 'eval' ? NAMES.find((name) => scriptOf(name).text === script) : names.get(script ?? '')
   }

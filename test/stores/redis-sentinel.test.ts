@@ -6,9 +6,9 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import { Calls } from '../../src/stores/redis/connection/calls.ts'
-import { newClient } from '../../src/stores/redis/connection/client.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { settingsOf } from '../../src/stores/redis/settings.ts'
+import { storeSettings } from '../../src/stores/redis/settings.ts'
+import { newClient } from '../../src/stores/redis-client/client.ts'
 import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { MASTER_NAME, startRedisSentinel } from '../servers/redis-sentinel.ts'
@@ -85,7 +85,7 @@ describe('redis sentinel', { skip: missingReason('redis') }, () => {
   test('a connection that is cut while it is being made is made again', async (t) => {
     const redis = await started(t, () => startRedisSentinel({ replicas: 1 }))
     if (redis === undefined) return
-    const settings = settingsOf(redis.url, {})
+    const settings = storeSettings(redis.url, {})
     const client = await newClient(settings)
     t.after(() => client.disconnect())
     client.disconnect(true)

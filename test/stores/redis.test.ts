@@ -5,7 +5,6 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Bell, Store } from '../../src/store.ts'
-import type { ScriptName } from '../../src/stores/redis/connection/scripts.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
 import { claim, ERROR, first, newJob, newJobs, running, until } from '../conformance/suite.ts'
@@ -245,7 +244,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
   onStore('an ending that is told again in doubt is told what came of it', async (store, prefix) => {
     // A client that loses every answer to an ending once, after the server has acted.
     const forgetful = faultyClient(url)
-    const lost = new Set<ScriptName>()
+    const lost = new Set<string>()
     forgetful.fault = (script) => (lost.delete(script) ? 'lost' : undefined)
     const other = await open(url, { client: forgetful.client, prefix })
     const loseEach = (): void => {

@@ -16,8 +16,9 @@
 import '../../values/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
+import { connected, newClient, ownLike } from '../redis-client/client.ts'
+import type { Client } from '../redis-client/settings.ts'
 import { Calls } from './connection/calls.ts'
-import { connected, newClient, ownLike } from './connection/client.ts'
 import { checkServer } from './connection/server.ts'
 import type { Context } from './context.ts'
 import { Notifier } from './notifier.ts'
@@ -33,13 +34,13 @@ import { record, stats } from './operations/stats.ts'
 import { sweep } from './operations/sweep.ts'
 import { Locations } from './partition.ts'
 import { Queues } from './queues.ts'
-import { type Client, type Settings, settingsOf } from './settings.ts'
+import { type Settings, storeSettings } from './settings.ts'
 
 const CAPABILITIES: Capabilities = { durable: true, shared: true, transactions: false }
 
 /** @throws InvalidOption, StoreUnavailable, StoreFailed */
 export const open: OpenStore = async (url, options) => {
-  const settings = settingsOf(url, options)
+  const settings = storeSettings(url, options)
   const client = settings.client === undefined ? await newClient(settings) : ownLike(settings.client, settings.timeout)
   // While the server waits for replicas it answers nothing else on that connection.
   const safe = settings.wait > 0 ? ownLike(client, settings.timeout) : client

@@ -9,9 +9,9 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Bell } from '../../store.ts'
 import { Bells } from '../bells.ts'
-import { reconnectIfEnded } from './connection/client.ts'
-import { unheld, unholdSubscriber } from './connection/unheld.ts'
-import type { Client } from './settings.ts'
+import { prepared, reconnectIfEnded } from '../redis-client/client.ts'
+import type { Client } from '../redis-client/settings.ts'
+import { unrefSubscriber } from '../redis-client/unref.ts'
 import { idTexts, listBefore } from './wire.ts'
 
 const KINDS = ['work', 'room', 'finished', 'cancelled'] as const
@@ -48,23 +48,23 @@ export class Notifier {
     this.#subscribed = true
     const listening = this.#listening()
     listening.on('messageBuffer', this.#heard)
-    listening.subscribe(this.channel).then(this.#unhold, () => {
+    listening.subscribe(this.channel).then(this.#unref, () => {
       this.#subscribed = false
       listening.off('messageBuffer', this.#heard)
       setTimeout(() => this.#subscribe(), 100).unref()
     })
   }
 
-  /** Bells hold no process. */
-  readonly #unhold = (): void => {
-    if (this.#client.isCluster) unholdSubscriber(this.#client)
+  /** Bells keep no process alive. */
+  readonly #unref = (): void => {
+    if (this.#client.isCluster) unrefSubscriber(this.#client)
   }
 
   #listening(): Client {
     const client = this.#client
     if ('nodes' in client) return client
     if (this.#subscriber === undefined) {
-      this.#subscriber = unheld(
+      this.#subscriber = prepared(
         client.duplicate({
           enableOfflineQueue: true,
           maxRetriesPerRequest: null,
@@ -75,7 +75,6 @@ export class Notifier {
         }),
       )
       // What is missed until it is back is found by looking once a second.
-      this.#subscriber.on('error', () => undefined)
       this.#watch = setInterval(() => this.#check(), this.#timeout).unref()
     }
     return this.#subscriber
@@ -92,7 +91,7 @@ export class Notifier {
   }
 
   readonly #heard = (channel: Buffer, message: Buffer): void => {
-    this.#unhold()
+    this.#unref()
     if (channel.toString() !== this.channel) return
     const { list, end } = listBefore(message)
     const [origin, queue, kindText] = list

@@ -2,7 +2,6 @@
  * Where a part of a queue lives: contract/redis/README.md, "Routing". Its keys have the hash tag of a bucket, of which each store has `BUCKETS`:
  * so a store's queues lie in that many slots of a cluster, and what concerns all parts of a bucket can be kept in one place.
  */
-import { type ScriptName, scriptOf } from './connection/scripts.ts'
 
 /** Part of the layout. */
 export const BUCKETS = 64
@@ -52,10 +51,6 @@ export class Partition {
 
   key(name: string): string {
     return name.startsWith('@') ? `${this.tag}:${name.slice(1)}` : `${this.tag}:${this.part}:${name}`
-  }
-
-  keys(script: ScriptName): readonly string[] {
-    return scriptOf(script).keys.map((name) => this.key(name))
   }
 }
 

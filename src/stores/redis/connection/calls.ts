@@ -12,10 +12,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
 import { MillpondError } from '../../../values/errors.ts'
-import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../errors.ts'
-import type { Client, Settings } from '../settings.ts'
-import { reconnectIfEnded, replaceConnection } from './client.ts'
-import { type ScriptName, scriptOf } from './scripts.ts'
+import { reconnectIfEnded, replaceConnection } from '../../redis-client/client.ts'
+import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../../redis-client/errors.ts'
+import type { Client } from '../../redis-client/settings.ts'
+import type { Settings } from '../settings.ts'
+import { scriptOf } from './scripts.ts'
 
 export type Arg = string | Buffer | number
 
@@ -79,7 +80,7 @@ export class Calls {
    * @throws StoreUnavailable, StoreBusy, StoreFull, StoreFailed, Closed
    */
   async script(
-    name: ScriptName,
+    name: string,
     { tag, keys }: Target,
     args: readonly Arg[],
     repeatable = false,

@@ -1,7 +1,7 @@
 /** Checks that the server is one that keeps what it is given. */
 import { MillpondError } from '../../../values/errors.ts'
-import { toMillpondError } from '../errors.ts'
-import type { Client } from '../settings.ts'
+import { toMillpondError } from '../../redis-client/errors.ts'
+import type { Client } from '../../redis-client/settings.ts'
 
 const OLDEST = [6, 2] as const
 /** Servers of which this process has been told already that they write nothing down. */

@@ -1,6 +1,7 @@
 /** Jobs that are not wanted any more. */
 import type { FinalState } from '../../../store.ts'
-import { ask, type Context } from '../context.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
 import { idBytes } from '../wire.ts'
 import { askHolders } from './find.ts'
 
@@ -12,7 +13,7 @@ const RAN = 4
 export function cancel(context: Context, ids: readonly string[]): Promise<(FinalState | null)[]> {
   const { local } = context.notifier
   return askHolders<FinalState>(context, ids, async (partition, own) => {
-    const answers = await ask(context, 'cancel', partition, [], own.map(idBytes), { safe: true })
+    const answers = await callScript(context, 'cancel', partition, { items: own.map(idBytes), safe: true })
     return own.map((id, i) => {
       const answer = Number(answers[i])
       if (answer !== WAITED && answer !== RAN) return FINAL_STATES[answer] ?? null

@@ -7,9 +7,10 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Claimed, ClaimedJob, ClaimRequest } from '../../../store.ts'
 import { isMillpondError } from '../../../values/errors.ts'
-import { ask, type Context, type DoubtfulClaim } from '../context.ts'
-import { Failures } from '../failures.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context, DoubtfulClaim } from '../context.ts'
 import type { Partition } from '../partition.ts'
+import { Failures } from '../per-partition.ts'
 import { bytesIn, idBytes, idText, numberIn, recordIn, timeOrNull } from '../wire.ts'
 import { restoreSettings } from './configure.ts'
 
@@ -90,7 +91,7 @@ async function claimOnce(
   const latest = serverAhead === null ? null : Math.floor(serverAhead + performance.now() + timeout)
   let answer: readonly unknown[]
   try {
-    answer = await ask(context, 'claim', partition, [limit, lease, worker, call, latest])
+    answer = await callScript(context, 'claim', partition, { head: [limit, lease, worker, call, latest] })
   } catch (error) {
     if (limit > 0 && !isMillpondError(error, 'Closed')) doubt(context, { partition, worker, call })
     throw error
@@ -138,11 +139,11 @@ const RETRY_PAUSE = 1000
  */
 async function giveBack(context: Context, doubt: DoubtfulClaim): Promise<void> {
   const { partition, worker, call } = doubt
-  const answer = await ask(context, 'claim', partition, [0, null, worker, call, null], [], { again: true })
+  const answer = await callScript(context, 'claim', partition, { head: [0, null, worker, call, null], again: true })
   const { jobs } = claimReply(answer)
   if (jobs.length > 0) {
     const holds = jobs.flatMap(({ id, fence }) => [idBytes(id), fence])
-    await ask(context, 'release', partition, [], holds, { again: true })
+    await callScript(context, 'release', partition, { items: holds, again: true })
     context.notifier.local.ring('work', partition.queue)
   }
   const key = doubtKey(partition, worker)

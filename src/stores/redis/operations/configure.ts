@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { type QueueSettings, setsNothing } from '../../../store.ts'
 import { DEFAULT_BACKOFF } from '../../../values/backoff.ts'
 import { MillpondError } from '../../../values/errors.ts'
-import { ask, type Context } from '../context.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { pack } from '../wire.ts'
 
@@ -42,14 +43,14 @@ async function send(context: Context, partition: Partition, settings: QueueSetti
   const policy = backoff && [backoff.base, backoff.factor, backoff.max, backoff.jitter]
   const given = Object.entries({ ...rest, capacity: share, backoff: policy }).filter(([, value]) => value !== undefined)
   const items = given.flatMap(([name, value]) => [name, pack(value)])
-  const [listed] = await ask(context, 'configure', partition, [], items, { safe: true })
+  const [listed] = await callScript(context, 'configure', partition, { items, safe: true })
   if (listed === 0) await confirmListed(context, partition)
 }
 
 /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be removed. */
 export async function confirmListed(context: Context, partition: Partition): Promise<void> {
   await context.queues.confirm(partition)
-  await ask(context, 'listed', partition)
+  await callScript(context, 'listed', partition)
 }
 
 const DEFAULTS = {

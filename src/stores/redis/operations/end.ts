@@ -1,14 +1,15 @@
 /** Endings of claims, as workers tell them: complete, fail, release. */
 import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
 import type { Arg } from '../connection/calls.ts'
-import type { ScriptName } from '../connection/scripts.ts'
-import { answered, ask, askEach, type Context } from '../context.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
+import { answered, askEach } from '../per-partition.ts'
 import { encodedOrNothing, errorBytes, idBytes, idsBytes } from '../wire.ts'
 
 /** How a script takes claims, and what its answers stand for. */
 interface Operation<Item, Outcome> {
-  script: ScriptName
+  script: string
   head?: (items: readonly Item[]) => readonly unknown[]
   args: (items: readonly Item[]) => readonly Arg[]
   outcomes: readonly Outcome[]
@@ -76,7 +77,12 @@ async function end<Item extends Hold, Outcome>(
   try {
     return await tellHolders(context, queue, items, async (partition, own) => {
       const again = own.some(({ claim }) => claim !== undefined && doubtfulEndings.has(claim))
-      const answers = await ask(context, script, partition, head(own), args(own), { again, safe: true })
+      const answers = await callScript(context, script, partition, {
+        head: head(own),
+        items: args(own),
+        again,
+        safe: true,
+      })
       return answers.map((answer) => outcomes[Number(answer)] ?? 'stale')
     })
   } catch (error) {

@@ -1,6 +1,7 @@
 /** Workers that are still at their jobs. */
 import type { ExtendOutcome, Extension } from '../../../store.ts'
-import { ask, type Context } from '../context.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
 import { encodedOrNothing, idBytes } from '../wire.ts'
 import { tellHolders } from './end.ts'
 
@@ -14,7 +15,7 @@ export function extend(
 ): Promise<ExtendOutcome[]> {
   return tellHolders<Extension, ExtendOutcome>(context, queue, extensions, async (partition, own) => {
     const items = own.flatMap(({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)])
-    const answers = await ask(context, 'extend', partition, [lease], items)
+    const answers = await callScript(context, 'extend', partition, { head: [lease], items })
     return answers.map((answer) => OUTCOMES[Number(answer)] ?? 'stale')
   })
 }

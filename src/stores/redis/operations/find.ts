@@ -5,9 +5,10 @@
 
 import { JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
-import { ask, askEach, type Context, chunks, MAX_ITEMS_PER_CALL } from '../context.ts'
-import { Failures } from '../failures.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
+import { askEach, chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, encodedIn, idBytes, idText, jobErrorIn, numberIn, recordIn, textIn, unexpected } from '../wire.ts'
 
 /** A job, and where it is. */
@@ -21,7 +22,7 @@ export interface Found {
 
 export async function find(context: Context, ids: readonly string[]): Promise<(Found | null)[]> {
   return askHolders(context, ids, async (partition, own) => {
-    const found = await foundIn(partition, await ask(context, 'find', partition, [], own.map(idBytes)))
+    const found = await foundIn(partition, await callScript(context, 'find', partition, { items: own.map(idBytes) }))
     const byId = new Map(found.map((one) => [one.record.id, one]))
     return own.map((id) => byId.get(id) ?? null)
   })
@@ -128,7 +129,7 @@ async function listPage(
       const isHome = last?.partition.index === partition.index
       const head = [state, limit, last === undefined ? null : cursorFor(partition, last)]
       const items = isHome && last !== undefined ? [idBytes(last.record.id)] : []
-      return foundIn(partition, await ask(context, 'list', partition, head, items))
+      return foundIn(partition, await callScript(context, 'list', partition, { head, items }))
     }),
   )
   const [only = []] = pages

@@ -2,8 +2,10 @@
 
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import { MillpondError, storeError } from '../../../values/errors.ts'
-import { ask, askEach, type Context } from '../context.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
+import { askEach } from '../per-partition.ts'
 import { encodedBytes, idsBytes, idText } from '../wire.ts'
 import { confirmListed, restoreSettings } from './configure.ts'
 
@@ -73,7 +75,11 @@ async function pushTo(
   const { notifier, locations } = context
   const { values, which } = distinctValues(jobs)
   const items = [idsBytes(jobs), ...jobs.map(({ data }) => encodedBytes(data))]
-  const [listed, ...answers] = await ask(context, 'push', partition, [floor, values, which], items, { safe: true })
+  const [listed, ...answers] = await callScript(context, 'push', partition, {
+    head: [floor, values, which],
+    items,
+    safe: true,
+  })
   if (listed !== 1) restoreSettings(context, queue)
   if (listed === undefined) return null
   if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) notifier.local.ring('work', queue)

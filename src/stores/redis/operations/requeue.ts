@@ -1,6 +1,9 @@
 /** Gives dead and cancelled jobs another life. */
-import { answered, ask, askEach, type Context, MAX_ITEMS_PER_CALL } from '../context.ts'
+
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
+import { answered, askEach, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { idBytes, numberIn } from '../wire.ts'
 import { find } from './find.ts'
 
@@ -44,7 +47,7 @@ async function requeueDead(context: Context, partition: Partition, limit: number
 }
 
 async function requeueIn(context: Context, partition: Partition, limit: number, from: number, ids: readonly Buffer[]) {
-  const answer = await ask(context, 'requeue', partition, [limit, from], ids, { safe: true })
+  const answer = await callScript(context, 'requeue', partition, { head: [limit, from], items: ids, safe: true })
   const [back = 0, stayed = 0] = answer.map(numberIn)
   if (back > 0) context.notifier.local.ring('work', partition.queue)
   return { back, stayed }

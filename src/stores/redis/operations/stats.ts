@@ -1,6 +1,8 @@
 /** Counts and histograms per queue, its partitions summed. */
 import { type HistogramSlice, JOB_STATES, type QueueStats } from '../../../store.ts'
-import { ask, type Context, chunks } from '../context.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
+import { chunks } from '../per-partition.ts'
 import { bytesIn, listBefore, numberIn, timeOrNull } from '../wire.ts'
 
 /** Partitions asked at once: others' calls must not wait behind thousands. */
@@ -16,7 +18,9 @@ export async function stats(
     queue === undefined ? [...(await queues.all()).values()].flat() : ((await queues.listed(queue)) ?? [])
   const merged = new Map<string, QueueStats>()
   for (const some of chunks(partitions, MAX_CALLS_AT_ONCE)) {
-    const replies = await Promise.all(some.map((partition) => ask(context, 'stats', partition, [minutes])))
+    const replies = await Promise.all(
+      some.map((partition) => callScript(context, 'stats', partition, { head: [minutes] })),
+    )
     for (const [i, partition] of some.entries()) {
       const part = statsIn(replies[i] ?? [], partition.queue)
       const known = merged.get(partition.queue)
@@ -82,6 +86,6 @@ export async function record(context: Context, slices: readonly HistogramSlice[]
         count,
       ]),
     )
-    if (partition !== undefined) await ask(context, 'record', partition, [items])
+    if (partition !== undefined) await callScript(context, 'record', partition, { head: [items] })
   }
 }

@@ -4,9 +4,10 @@
  * only when nothing was swept, since what was lost is told by the answer alone.
  */
 import type { Swept } from '../../../store.ts'
-import { ask, type Context, chunks, MAX_ITEMS_PER_CALL } from '../context.ts'
-import { Failures } from '../failures.ts'
+import { callScript } from '../connection/script-call.ts'
+import type { Context } from '../context.ts'
 import { BUCKETS, type Partition, parsedPart, tagOf } from '../partition.ts'
+import { chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idText, numberIn, textIn, timeOrNull } from '../wire.ts'
 import { statsIn } from './stats.ts'
 
@@ -65,7 +66,9 @@ async function sweepPartition(
   while (full) {
     const done = [swept.promoted, swept.lost.length, swept.expired]
     const limits = done.map((count) => Math.min(limit - count, MAX_ITEMS_PER_CALL))
-    const [promoted = 0, expired = 0, isIdle, ...items] = await ask(context, 'sweep', partition, limits)
+    const [promoted = 0, expired = 0, isIdle, ...items] = await callScript(context, 'sweep', partition, {
+      head: limits,
+    })
     const lost = chunks(items, 3).map(([id, attempt, dead]) => ({
       id: idText(bytesIn(id)),
       queue,
@@ -88,7 +91,7 @@ async function remove(context: Context, name: string): Promise<void> {
   await context.queues.remove(name, async (partitions, floor) => {
     const failures = new Failures()
     const replies = await Promise.all(
-      partitions.map((partition) => failures.noted(ask(context, 'remove', partition, [floor]))),
+      partitions.map((partition) => failures.noted(callScript(context, 'remove', partition, { head: [floor] }))),
     )
     return replies.every((reply) => reply?.[0] === 1)
   })
@@ -101,7 +104,9 @@ async function relist(context: Context): Promise<void> {
   const listed = await queues.all()
   for (const [name, partitions] of known) {
     if (listed.has(name)) continue
-    const replies = await Promise.all(partitions.map((partition) => ask(context, 'stats', partition, [0])))
+    const replies = await Promise.all(
+      partitions.map((partition) => callScript(context, 'stats', partition, { head: [0] })),
+    )
     const holds = replies.some((reply) => Object.values(statsIn(reply, name).counts).some((count) => count > 0))
     if (holds) await queues.create(name)
     else queues.forget(name)

@@ -1,11 +1,11 @@
-/** Makes connections to Redis, as the store needs them, and replaces those on which the server has fallen silent. */
+/** Makes connections to Redis, and replaces those on which the server has fallen silent. */
 import type { Redis } from 'ioredis'
-import { MillpondError } from '../../../values/errors.ts'
-import { safeText } from '../../../values/safe-error.ts'
-import { loadIoredis } from '../../driver.ts'
-import { isTlsError } from '../../tls.ts'
-import type { Client, Settings } from '../settings.ts'
-import { unheld } from './unheld.ts'
+import { MillpondError } from '../../values/errors.ts'
+import { safeText } from '../../values/safe-error.ts'
+import { loadIoredis } from '../driver.ts'
+import { isTlsError } from '../tls.ts'
+import type { Client, ClientSettings } from './settings.ts'
+import { unrefConnections } from './unref.ts'
 
 /** Milliseconds in which a node of a cluster must answer to a PING. */
 const PING_TIMEOUT = 1000
@@ -13,10 +13,10 @@ const PING_TIMEOUT = 1000
 /** Soon at first, since workers wait; then at most once a second. */
 const retryIn = (times: number): number => Math.min(20 * times, 1000)
 
-/** What is wrong with the connection is told by the calls that it fails; the client would print it as well. */
-function quiet<T extends Client>(client: T): T {
+/** Errors of the connection reject the calls that it fails; the client would print them as well. */
+export function prepared<T extends Client>(client: T): T {
   client.on('error', () => undefined)
-  return unheld(client)
+  return unrefConnections(client)
 }
 
 /** What is sent again, and until when, is for `Calls` to decide; the client would do so without telling. */
@@ -47,23 +47,20 @@ const CLUSTER = {
   maxRedirections: 16,
 }
 
-/** The caller's own, or a new one. Rejects nothing: whether the server is there is seen by the first call. */
-export async function clientFor(settings: Settings): Promise<Client> {
-  return settings.client ?? newClient(settings)
-}
-
-/** One of our own: it goes where that client goes, and behaves as the store needs it. */
+/** A client of our own that connects to the same servers. */
 export function ownLike(client: Client, timeout: number): Client {
-  return quiet(
+  return prepared(
     'nodes' in client
       ? client.duplicate([], { ...CLUSTER, redisOptions: EACH_CONNECTION })
       : client.duplicate({ ...EACH_CONNECTION, ...SINGLE, connectTimeout: timeout, sentinelCommandTimeout: timeout }),
   )
 }
 
-export async function newClient(settings: Settings): Promise<Client> {
+/** Rejects nothing but a missing package: whether the server is there is seen by `connected`. */
+export async function newClient(settings: ClientSettings): Promise<Client> {
   const { Cluster, Redis } = await loadIoredis()
   const { username, password, tls, db, timeout, sentinel } = settings
+  const nodes = [...settings.nodes]
   const redisOptions = {
     ...EACH_CONNECTION,
     ...(username !== undefined && { username }),
@@ -73,28 +70,20 @@ export async function newClient(settings: Settings): Promise<Client> {
     disableClientInfo: true,
     connectTimeout: timeout,
   }
-  if (settings.cluster) return quiet(new Cluster([...settings.nodes], { ...CLUSTER, redisOptions }))
-  if (sentinel === undefined) {
-    const [node = { host: 'localhost', port: 6379 }] = settings.nodes
-    return quiet(new Redis({ ...redisOptions, ...SINGLE, ...node, db }))
+  if (settings.cluster) return prepared(new Cluster(nodes, { ...CLUSTER, redisOptions }))
+  const address = sentinel && {
+    sentinels: nodes,
+    name: sentinel.master,
+    ...(sentinel.username && { sentinelUsername: sentinel.username }),
+    ...(sentinel.password && { sentinelPassword: sentinel.password }),
+    ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
+    sentinelCommandTimeout: timeout,
   }
-  return quiet(
-    new Redis({
-      ...redisOptions,
-      ...SINGLE,
-      db,
-      sentinels: [...settings.nodes],
-      name: sentinel.master,
-      ...(sentinel.username && { sentinelUsername: sentinel.username }),
-      ...(sentinel.password && { sentinelPassword: sentinel.password }),
-      ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
-      sentinelCommandTimeout: timeout,
-    }),
-  )
+  return prepared(new Redis({ ...redisOptions, ...SINGLE, ...(address ?? nodes[0]), db }))
 }
 
 /** Resolves when the client can send; rejects when it has not connected within the time. */
-export async function connected(client: Client, { timeout, where }: Settings): Promise<void> {
+export async function connected(client: Client, { timeout, where }: ClientSettings): Promise<void> {
   if (client.status === 'wait') client.connect().catch(() => undefined)
   if (client.status === 'ready') return
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -112,9 +101,8 @@ export async function connected(client: Client, { timeout, where }: Settings): P
   try {
     await promise
   } catch (error) {
-    const advice = isTlsError(error)
-      ? ': its certificate must be trusted (NODE_EXTRA_CA_CERTS) and be for that host'
-      : ''
+    const isTls = isTlsError(error)
+    const advice = isTls ? ': its certificate must be trusted (NODE_EXTRA_CA_CERTS) and be for that host' : ''
     const message = `cannot reach Redis at ${where}${advice}: ${safeText(error)}`
     throw new MillpondError('StoreUnavailable', message, { cause: error })
   } finally {

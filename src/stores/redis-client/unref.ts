@@ -1,15 +1,15 @@
 /**
- * Connections that do not hold the process. An open pond or cache alone keeps no process alive; calls that wait for an answer do, by the
- * timers of their deadlines. So sockets, and timers that reconnect, are unref'd for good.
+ * An open pond or cache alone keeps no process alive; calls that wait for an answer do, by the timers of their deadlines. So sockets, and
+ * timers that reconnect, are unref'd for good.
  */
-import type { Client } from '../settings.ts'
+import type { Client } from './settings.ts'
 
-/** @returns the client, all of whose connections are let go of, those that it makes later, too */
-export function unheld<T extends Client>(client: T): T {
+/** @returns the client. Connections that it makes later are unref'd, too */
+export function unrefConnections<T extends Client>(client: T): T {
   client.on('reconnecting', () => unref(get(client, 'reconnectTimeout')))
   if ('nodes' in client) {
-    client.on('+node', unheld)
-    for (const node of client.nodes()) unheld(node)
+    client.on('+node', unrefConnections)
+    for (const node of client.nodes()) unrefConnections(node)
   } else {
     client.on('connect', () => unref(client.stream))
     unref(client.stream)
@@ -23,7 +23,7 @@ export function unheld<T extends Client>(client: T): T {
 }
 
 /** Of a cluster: the connection on which it hears, which it keeps to itself and makes anew when its node is gone. */
-export function unholdSubscriber(client: Client): void {
+export function unrefSubscriber(client: Client): void {
   unref(get(call(get(client, 'subscriber'), 'getInstance'), 'stream'))
 }
 
