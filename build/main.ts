@@ -4,7 +4,7 @@
  *
  * In the sources these modules read files; here each is replaced by one that holds the texts:
  *   stores/STORE/sql-files.js, lua-files.js  the SQL or Lua of `contract/STORE/`
- *   cache/lua-files.js                       the Lua of `contract/cache/`
+ *   cache/redis/lua-files.js                 the Lua of `contract/cache/`
  *   stores/sqlite/connection/thread-code.js  the thread with all that it imports, as a data: URL
  *   serve/version.js                         the package's version
  */
@@ -13,7 +13,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { LUA_FILES as cache } from '../src/cache/lua-files.ts'
+import { LUA_FILES as cache } from '../src/cache/redis/lua-files.ts'
 import { SQL_FILES as postgres } from '../src/stores/postgres/sql-files.ts'
 import { LUA_FILES as redis } from '../src/stores/redis/lua-files.ts'
 import { SQL_FILES as sqlite } from '../src/stores/sqlite/sql-files.ts'
@@ -37,7 +37,7 @@ for (const [module, contract, files] of [
   ['stores/sqlite/sql-files', 'sqlite', { SQL_FILES: sqlite }],
   ['stores/postgres/sql-files', 'postgres', { SQL_FILES: postgres }],
   ['stores/redis/lua-files', 'redis', { LUA_FILES: redis }],
-  ['cache/lua-files', 'cache', { LUA_FILES: cache }],
+  ['cache/redis/lua-files', 'cache', { LUA_FILES: cache }],
 ] as const) {
   for (const [name, texts] of Object.entries(files)) {
     const code = `export const ${name} = new Map(${JSON.stringify([...texts], null, 1)});`

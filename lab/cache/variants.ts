@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { Packr } from 'msgpackr'
 import { Cache, type CacheOptions } from '../../src/cache/index.ts'
-import { flattened, unflattened } from '../../src/cache/plain.ts'
+import { flattened, unflattened } from '../../src/cache/plain-values.ts'
 import { type Item, items } from './items.ts'
 
 export type Answer = string | Buffer

@@ -2,20 +2,19 @@
  * `millpond/cache`: values in the process and, under that, in Redis, where all processes share them.
  *
  * URL: `redis://user:password@host:6379/0` and whatever else the Redis store takes, or `memory:` for the process alone. The path of a call: here →
- * cache/cached.ts → cache/loader.ts (one load per key) → cache/layers.ts (what is known) → cache/memory.ts and cache/redis-layer.ts.
+ * cached-function.ts → loading/loader.ts (one load per key) → layers.ts (what is known) → memory/memory.ts and redis/redis-layer.ts.
+ * How values are kept in Redis, for all languages: contract/cache/README.md.
  */
 import '../values/runtime.ts'
 import { kindOf, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { safeText } from '../values/safe-error.ts'
-import { type Cached, cached } from './cached.ts'
-import { Codec } from './codec.ts'
+import { type Cached, cachedFunction } from './cached-function.ts'
+import { errorReporter } from './error-reporter.ts'
 import { Layers } from './layers.ts'
-import { type Load, Loader, type LoaderCounts } from './loader.ts'
-import { checkKey, checkTag } from './names.ts'
+import { type Load, Loader, type LoaderCounts } from './loading/loader.ts'
 import {
   type CacheOptions,
-  type CheckedCacheOptions,
   checkCacheOptions,
   checkSetOptions,
   checkWrapOptions,
@@ -23,18 +22,20 @@ import {
   type WrapOptions,
   withJitter,
 } from './options.ts'
-import { CODINGS, type Encoding, type Leaf, type Nesting, type Plain, plain } from './plain.ts'
-import { RedisLayer } from './redis-layer.ts'
-import { reporter } from './report.ts'
-import { Structures } from './structures.ts'
-import { NO_OTHERS, Tracker } from './tracker.ts'
+import { type Encoding, isEncoding, type Leaf, type Nesting, type Plain, plainValues } from './plain-values.ts'
+import { ChangeTracker, NO_OTHERS } from './redis/change-tracker.ts'
+import { Codec } from './redis/codec.ts'
+import { checkKey, checkTag } from './redis/keys.ts'
+import { RecordStructures } from './redis/record-structures.ts'
+import { RedisLayer } from './redis/redis-layer.ts'
 
-export type { Cached } from './cached.ts'
-export type { Load, LoadContext } from './loader.ts'
+export type { Cached } from './cached-function.ts'
+export type { Load, LoadContext } from './loading/loader.ts'
 export type { CacheOptions, CallOptions, LifeOptions, SetOptions, WrapOptions } from './options.ts'
-export type { Encoding, Leaf, Nesting, Plain, PlainOptions } from './plain.ts'
-export type { Rendered, RequestHeaders } from './rendered.ts'
+export type { Encoding, Leaf, Nesting, Plain, PlainOptions } from './plain-values.ts'
+export type { Rendered, RequestHeaders } from './ready-answer.ts'
 
+/** Counts since the cache was opened, and what there is now. */
 export interface CacheStats extends LoaderCounts {
   /** Values that were found in Redis. */
   found: number
@@ -51,56 +52,52 @@ export interface CacheStats extends LoaderCounts {
 
 export class Cache {
   readonly #layers: Layers
-  readonly #tracker: Tracker | undefined
+  readonly #tracker: ChangeTracker | undefined
   readonly #counts: LoaderCounts = { hits: 0, stale: 0, loads: 0, failed: 0, joined: 0, waited: 0, cancelled: 0 }
   #closed = false
 
-  private constructor(layers: Layers, tracker?: Tracker) {
+  private constructor(layers: Layers, tracker?: ChangeTracker) {
     this.#layers = layers
     this.#tracker = tracker
   }
 
   /**
+   * Resolves when Redis has answered. An open cache keeps no process alive.
    * @param url `redis://…`, `rediss://…`, several hosts for a cluster, or `memory:`
-   * @throws InvalidOption, UnknownScheme, StoreUnavailable
+   * @throws InvalidOption, UnknownScheme, StoreUnavailable, DriverMissing: without ioredis, NotSupported: it is older than 5.3
    * @example
    * await using cache = await Cache.open('redis://localhost')
    * const product = cache.wrap(loadProduct, { key: (id: number) => `product:${id}`, ttl: '1m', stale: '10m' })
    * const one = await product(42)
    */
   static async open(url: string | URL, options: CacheOptions = {}): Promise<Cache> {
-    const checked = checkCacheOptions(options)
+    const { redis: given, maxValue, drift, ...checked } = checkCacheOptions(options)
+    const onError = errorReporter(checked.onError)
+    const settings = { memory: checked.memory, drift, onError }
     const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(String(url))?.[1]?.toLowerCase()
-    if (scheme === 'memory') return Cache.#inMemory(checked)
-    if (scheme === 'redis' || scheme === 'rediss') return Cache.#onRedis(String(url), checked)
-    throw new MillpondError(
-      'UnknownScheme',
-      `a cache is at redis:, rediss: or memory:; got ${scheme === undefined ? kindOf(url) : `${scheme}:`}`,
-    )
-  }
-
-  static #inMemory({ memory, drift, maxValue, onError }: CheckedCacheOptions): Cache {
-    const codec = new Codec(undefined, maxValue, () => undefined)
-    return new Cache(new Layers(undefined, NO_OTHERS, codec, { memory, drift, onError: reporter(onError) }))
-  }
-
-  static async #onRedis(url: string, { redis: given, memory, drift, maxValue, onError }: CheckedCacheOptions) {
-    const report = reporter(onError)
-    const redis = await RedisLayer.open(url, given)
-    const { client, names } = redis
-    const codec = new Codec(new Structures(redis), maxValue, (error) => {
+    if (scheme === 'memory') {
+      return new Cache(new Layers(undefined, NO_OTHERS, new Codec(undefined, maxValue), settings))
+    }
+    if (scheme !== 'redis' && scheme !== 'rediss') {
+      const got = scheme === undefined ? kindOf(url) : `${scheme}:`
+      throw new MillpondError('UnknownScheme', `a cache is at redis:, rediss: or memory:; got ${got}`)
+    }
+    const redis = await RedisLayer.open(String(url), given)
+    const { client, keys } = redis
+    const codec = new Codec(new RecordStructures(redis), maxValue, (error) => {
       const message = `the shared record structures cannot be used, so values are written without: ${safeText(error)}`
-      report(new MillpondError('PayloadNotDecodable', message, { cause: error }), names.structures)
+      onError(new MillpondError('PayloadNotDecodable', message, { cause: error }), keys.structures)
     })
-    const tracker = new Tracker(client, { prefixes: [names.values, names.tags], channel: names.channel, drift })
-    const layers = new Layers(redis, tracker, codec, { memory, drift, onError: report })
+    const tracker = new ChangeTracker(client, { prefixes: [keys.values, keys.tags], channel: keys.channel, drift })
+    const layers = new Layers(redis, tracker, codec, settings)
     await tracker.start(layers)
     return new Cache(layers, tracker)
   }
 
   /**
    * A function whose values are cached. Errors of the loader go to everyone who waits and are never kept; they end no value that is there.
-   * @throws InvalidOption
+   * @param load loads the value of an input; called once at a time per key, in all processes together
+   * @throws InvalidOption, InvalidName: of a tag, Closed
    */
   wrap<In = void, Out = unknown>(load: Load<In, Out>, options: WrapOptions<In>): Cached<In, Out> {
     this.#assertOpen()
@@ -110,12 +107,12 @@ export class Cache {
       this.#assertOpen()
       return checked.key(input)
     }
-    return cached<In, Out>(keyOf, loader, this.#layers, (key) => this.invalidate(key))
+    return cachedFunction<In, Out>(keyOf, loader, this.#layers, (key) => this.invalidate(key))
   }
 
   /**
-   * The value, if it is there and good; nothing is loaded. `undefined` also for one that is undefined itself.
-   * @throws InvalidName, StoreUnavailable, StoreFailed, Closed
+   * The value, if it is there and fresh; nothing is loaded. `undefined` also for one that is undefined itself.
+   * @throws InvalidName, PayloadNotDecodable, StoreUnavailable, StoreFailed, Closed
    */
   async get(key: string): Promise<unknown> {
     this.#assertOpen()
@@ -170,7 +167,7 @@ export class Cache {
     await this.delete(key)
   }
 
-  /** The same. @returns whether there was a value */
+  /** As `invalidate`. @returns whether there was a value @throws InvalidName, StoreUnavailable, StoreFailed, Closed */
   async delete(key: string): Promise<boolean> {
     this.#assertOpen()
     const name = checkKey(key)
@@ -178,7 +175,7 @@ export class Cache {
     const had = memory.peek(name) !== undefined
     this.#layers.forget(name)
     try {
-      return redis === undefined ? had : await redis.drop(name)
+      return redis === undefined ? had : (await redis.drop(name)) === true
     } finally {
       this.#layers.invalidated(name)
     }
@@ -202,7 +199,7 @@ export class Cache {
   /**
    * Values as other programs keep them, under the key as it is: `string`, `json`, `hash` (a flat object) or `flat` (a nested one, its names joined by dots).
    * What hashes give back are texts.
-   * @throws InvalidOption, NotSupported: without Redis
+   * @throws InvalidOption, NotSupported: without Redis, Closed
    */
   plain(encoding: 'string'): Plain<string>
   plain(encoding: 'json'): Plain<unknown>
@@ -212,10 +209,7 @@ export class Cache {
     this.#assertOpen()
     const { redis } = this.#layers
     if (redis === undefined) throw new MillpondError('NotSupported', 'plain encodings are of Redis: there is none')
-    if (encoding === 'string') return plain(redis, CODINGS.string)
-    if (encoding === 'json') return plain(redis, CODINGS.json)
-    if (encoding === 'hash') return plain(redis, CODINGS.hash)
-    if (encoding === 'flat') return plain(redis, CODINGS.flat)
+    if (isEncoding(encoding)) return plainValues(redis, encoding)
     throw new MillpondError('InvalidOption', `plain takes string, json, hash or flat; got ${shown(encoding)}`)
   }
 

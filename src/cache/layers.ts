@@ -9,23 +9,27 @@
  */
 import { randomBytes } from 'node:crypto'
 import { isMillpondError, MillpondError } from '../values/errors.ts'
-import type { Codec } from './codec.ts'
-import { Entry } from './entry.ts'
-import { Memory } from './memory.ts'
-import { PendingLoad } from './pending-load.ts'
-import type { Found, RedisLayer } from './redis-layer.ts'
-import { type Form, type Rendered, render } from './rendered.ts'
-import type { OnError } from './report.ts'
-import { type Encoded, type Lives, type Stored, type TagMarker, VERSION_BYTES } from './stored.ts'
-import { Tags } from './tags.ts'
-import type { Begun, Changes, Heard, Seen } from './tracker.ts'
-import { weigh } from './weigh.ts'
+import type { Format } from '../web/headers.ts'
+import type { OnError } from './error-reporter.ts'
+import { PendingLoad } from './loading/pending-load.ts'
+import { Entry } from './memory/entry.ts'
+import { Memory } from './memory/memory.ts'
+import { Tags, type TagUse } from './memory/tags.ts'
+import { sizeOfValue } from './memory/value-size.ts'
+import { type Rendered, render } from './ready-answer.ts'
+import type { Begun, ChangeListener, Changes, Seen } from './redis/change-tracker.ts'
+import type { Codec } from './redis/codec.ts'
+import type { RedisLayer } from './redis/redis-layer.ts'
+import { type Encoded, type Lives, type StoredValue, type TagMarker, VERSION_BYTES } from './redis/stored-value.ts'
 
 export type Standing = 'fresh' | 'stale' | 'old' | 'unsure' | 'over'
-export type Wanted = 'value' | Form
+/** The form of a value that is asked for. */
+export type Wanted = 'value' | Format
 
 export interface LayerSettings {
+  /** Most bytes in the process. */
   memory: number
+  /** Milliseconds. */
   drift: number
   onError: OnError
 }
@@ -50,31 +54,26 @@ export interface Loaded {
 /** Bytes that the status and headers of an answer take. */
 const ANSWER_OVERHEAD = 500
 
-export class Layers implements Heard {
+export class Layers implements ChangeListener {
   readonly redis: RedisLayer | undefined
+  readonly changes: Changes
   readonly memory: Memory
-  /** Of the process' loads, by key. */
-  readonly loads = new Map<string, Set<PendingLoad>>()
   readonly drift: number
-  readonly tags = new Tags()
   readonly onError: OnError
+  readonly tags = new Tags()
+  /** Of the process' loads, by key. */
+  readonly #loads = new Map<string, Set<PendingLoad>>()
   /** Values that were found in Redis, and those that could not be read. */
   readonly counts = { found: 0, corrupt: 0 }
-  readonly #changes: Changes
   readonly #codec: Codec
 
   constructor(redis: RedisLayer | undefined, changes: Changes, codec: Codec, settings: LayerSettings) {
     this.redis = redis
+    this.changes = changes
     this.drift = settings.drift
     this.onError = settings.onError
-    this.#changes = changes
     this.#codec = codec
     this.memory = new Memory(settings.memory, (entry) => this.#release(entry))
-  }
-
-  /** Whether what others change is heard. */
-  get hearing(): boolean {
-    return this.#changes.on
   }
 
   standing(entry: Entry, now: number): Standing {
@@ -92,13 +91,12 @@ export class Layers implements Heard {
   /** Whether it need not be looked up in Redis: it is young, or every change until a moment ago has been heard. */
   #isTrusted({ seenAt, epoch, suspect }: Seen, now: number): boolean {
     if (suspect) return false
-    const { aliveAt } = this.#changes
-    return now - seenAt < this.drift || (epoch === this.#changes.epoch && now - aliveAt < this.drift)
+    return now - seenAt < this.drift || (epoch === this.changes.epoch && now - this.changes.aliveAt < this.drift)
   }
 
   /** To be taken before a look or load, both at once: a later epoch would vouch for what was missed in between. */
   begin(): Begun {
-    return { seenAt: performance.now(), epoch: this.#changes.epoch }
+    return { seenAt: performance.now(), epoch: this.changes.epoch }
   }
 
   /** Whether it may be answered while it cannot be had better: nothing that was heard speaks against it. */
@@ -109,18 +107,16 @@ export class Layers implements Heard {
 
   /** A load that is told what happens to its key and tags, until it is untracked. Its arguments are those of `PendingLoad`. */
   track(key: string, tags: readonly string[] = [], signal?: AbortSignal, onLast?: () => void): PendingLoad {
-    const held = tags.map((name) => this.tags.take(name))
-    const load = new PendingLoad(key, held, signal, onLast)
-    const others = this.loads.get(key)
-    if (others === undefined) this.loads.set(key, new Set([load]))
-    else others.add(load)
+    const taken = tags.map((name) => this.tags.take(name))
+    const load = new PendingLoad(key, taken, signal, onLast)
+    this.#loads.set(key, (this.#loads.get(key) ?? new Set()).add(load))
     return load
   }
 
   untrack(load: PendingLoad): void {
-    const all = this.loads.get(load.key)
+    const all = this.#loads.get(load.key)
     all?.delete(load)
-    if (all?.size === 0) this.loads.delete(load.key)
+    if (all?.size === 0) this.#loads.delete(load.key)
     for (const tag of load.tags) this.tags.giveBack(tag)
   }
 
@@ -153,7 +149,9 @@ export class Layers implements Heard {
       return { seen: undefined }
     }
     if ('reason' in found) return this.#corrupt(key, found.reason, null)
-    const fetched = this.#entryOf(load, found, begun)
+    const { stored, age } = found
+    const uses = this.#usesOf(stored.tags)
+    const fetched = new Entry({ ...stored, key, age, encoded: stored, uses, ...begun, suspect: load.touched })
     try {
       return await this.#checked(redis, load, fetched, wanted)
     } catch (error) {
@@ -162,10 +160,8 @@ export class Layers implements Heard {
     }
   }
 
-  #entryOf({ key, touched }: PendingLoad, { stored, age }: Found, begun: Begun): Entry {
-    const { version, fresh, stale, error, tags } = stored
-    const uses = tags.map(({ name, marker }) => ({ tag: this.tags.take(name), marker }))
-    return new Entry({ key, version, age, fresh, stale, error, encoded: stored, uses, ...begun, suspect: touched })
+  #usesOf(markers: readonly TagMarker[]): TagUse[] {
+    return markers.map(({ name, marker }) => ({ tag: this.tags.take(name), marker }))
   }
 
   /** What was fetched, if it can be read and its tags' markers are still the same: then it is kept. */
@@ -199,13 +195,13 @@ export class Layers implements Heard {
 
   /** Looks up the markers of its tags that are not known. */
   async #withMarkers(redis: RedisLayer, entry: Entry): Promise<Looked> {
-    const unknown = entry.uses
-      .map(({ tag }) => tag)
-      .filter((tag) => tag.marker === undefined || !this.#isTrusted(tag, performance.now()))
-    if (unknown.length > 0) {
-      const names = unknown.map(({ name }) => name)
-      await this.lookUpMarkers(redis, names)
-    }
+    const now = performance.now()
+    const tags = entry.uses.map(({ tag }) => tag)
+    const unknown = tags.filter((tag) => tag.marker === undefined || !this.#isTrusted(tag, now))
+    await this.lookUpMarkers(
+      redis,
+      unknown.map(({ name }) => name),
+    )
     const { version: seen } = entry
     if (entry.tagged(({ tag }) => tag.marker !== undefined) === true) return { entry, seen }
     this.end(entry)
@@ -245,16 +241,15 @@ export class Layers implements Heard {
   keep(load: PendingLoad, value: unknown, lives: Lives, { version, encoded, begun, wanted }: Loaded): Entry {
     const form = encoded === undefined ? 'value' : wanted
     // First, since it refuses what cannot be kept.
-    const weight = form === 'value' ? weigh(value) : 0
-    const uses = load.markers.map(({ name, marker }) => ({ tag: this.tags.take(name), marker }))
+    const weight = form === 'value' ? sizeOfValue(value) : 0
+    const uses = this.#usesOf(load.markers)
     const { key, touched: suspect } = load
     // The load may have taken long: what it says is as old as its beginning, but it lives from its end.
     const age = begun.seenAt - performance.now()
     const entry = new Entry({ key, version, age, ...lives, encoded, uses, ...begun, suspect })
     entry.weight += weight
-    const made = Promise.resolve(value)
-    if (form === 'value') entry.forms.value = made
-    else entry.forms[form] = this.#render(entry, form, made)
+    if (form === 'value') entry.forms.value = Promise.resolve(value)
+    else this.renderedIn(entry, form, Promise.resolve(value))
     this.#put(entry, load)
     return entry
   }
@@ -266,37 +261,30 @@ export class Layers implements Heard {
 
   /** @throws PayloadNotDecodable */
   valueIn(entry: Entry): Promise<unknown> {
-    const ready = entry.forms.value
-    if (ready !== undefined) return ready
-    const value = this.#decode(entry)
-    entry.forms.value = value
-    this.#account(entry, 'value', value, weigh)
-    return value
+    entry.forms.value ??= this.#made(entry, 'value', this.#decode(entry), sizeOfValue)
+    return entry.forms.value
   }
 
   /** @throws PayloadNotDecodable, PayloadNotEncodable */
-  renderedIn(entry: Entry, form: Form): Promise<Rendered> {
-    const ready = entry.forms[form]
-    if (ready !== undefined) return ready
-    const rendered = this.#render(entry, form, entry.forms.value ?? this.#decode(entry))
-    entry.forms[form] = rendered
-    return rendered
-  }
-
-  #render(entry: Entry, form: Form, value: Promise<unknown>): Promise<Rendered> {
-    const rendered = value.then((known) => render(known, form))
-    this.#account(entry, form, rendered, ({ body }) => ANSWER_OVERHEAD + (body?.length ?? 0))
-    return rendered
+  renderedIn(entry: Entry, form: Format, value = entry.forms.value): Promise<Rendered> {
+    entry.forms[form] ??= this.#made(
+      entry,
+      form,
+      (value ?? this.#decode(entry)).then((known) => render(known, form)),
+      ({ body }) => ANSWER_OVERHEAD + (body?.length ?? 0),
+    )
+    return entry.forms[form]
   }
 
   /** A form that is made weighs; one that cannot be made is forgotten. */
-  #account<T>(entry: Entry, form: Wanted, made: Promise<T>, weightOf: (made: T) => number): void {
+  #made<T>(entry: Entry, form: Wanted, made: Promise<T>, weightOf: (made: T) => number): Promise<T> {
     made.then(
       (known) => this.memory.grow(entry, weightOf(known)),
       () => {
         delete entry.forms[form]
       },
     )
+    return made
   }
 
   #decode({ encoded }: Entry): Promise<unknown> {
@@ -305,8 +293,8 @@ export class Layers implements Heard {
   }
 
   /** @throws PayloadNotEncodable, PayloadTooLarge, and what Redis throws where structures have to be stored */
-  async encode(value: unknown, lives: Lives, tags: readonly TagMarker[]): Promise<Stored> {
-    weigh(value)
+  async encode(value: unknown, lives: Lives, tags: readonly TagMarker[]): Promise<StoredValue> {
+    sizeOfValue(value)
     const encoded = await this.#codec.encode(value)
     return { ...encoded, ...lives, version: newVersion(), tags, chunks: 0, size: encoded.body.length }
   }
@@ -324,18 +312,13 @@ export class Layers implements Heard {
     if (entry !== undefined) this.end(entry)
   }
 
-  /** Redis has none, and one is loaded: the one that Redis did not take is not to come back for it, however long that takes. */
-  forgetUntaken(key: string): void {
-    if (this.memory.peek(key)?.version === '') this.forget(key)
-  }
-
   /**
    * The key was invalidated by this process: what was read or loaded of it so far is older.
    * @param own the load that did so goes on
    */
   invalidated(key: string, own?: PendingLoad): void {
     this.forget(key)
-    for (const load of this.loads.get(key) ?? []) if (load !== own) load.cancel()
+    for (const load of this.#loads.get(key) ?? []) if (load !== own) load.cancel()
   }
 
   /** The tag's marker is not known any more. */
@@ -354,16 +337,16 @@ export class Layers implements Heard {
 
   /** Of a value or tag in Redis. It need not have another value: our own writes are heard too. */
   changed(name: string): void {
-    const { key, tag } = this.redis?.names.parse(name) ?? {}
-    if (key !== undefined) {
-      const entry = this.memory.peek(key)
-      if (entry !== undefined) entry.suspect = true
-      this.released(key)
-    } else if (tag !== undefined) this.#tagChanged(tag)
+    const { key, tag } = this.redis?.keys.parse(name) ?? {}
+    if (tag !== undefined) this.#tagChanged(tag)
+    if (key === undefined) return
+    const entry = this.memory.peek(key)
+    if (entry !== undefined) entry.suspect = true
+    this.released(key)
   }
 
   released(key: string): void {
-    for (const load of this.loads.get(key) ?? []) load.touch()
+    for (const load of this.#loads.get(key) ?? []) load.touch()
   }
 
   flushed(): void {
@@ -387,7 +370,7 @@ export class Layers implements Heard {
   }
 
   *#allLoads(): Generator<PendingLoad> {
-    for (const loads of this.loads.values()) yield* loads
+    for (const loads of this.#loads.values()) yield* loads
   }
 
   #release(entry: Entry): void {

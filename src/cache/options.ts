@@ -1,63 +1,68 @@
 /** Checks of what callers pass. */
-
 import type { Client } from '../stores/redis-client/settings.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isFunction, isSignal, type Rules } from '../values/options.ts'
-import { checkTags } from './names.ts'
-import type { Lives } from './stored.ts'
+import { checkOptions, isBoolean, isFunction, isSignal, type Rules } from '../values/options.ts'
+import type { OnError } from './error-reporter.ts'
+import { checkTags } from './redis/keys.ts'
+import type { Lives } from './redis/stored-value.ts'
+
+/** Bytes, or a text such as `'64mb'`. A kb has 1,024 bytes. */
+type Size = number | `${number}${'kb' | 'mb' | 'gb'}`
 
 export interface CacheOptions {
-  /** What all keys in Redis begin with; caches of different prefixes share nothing. `cache` unless given. */
+  /** What all keys in Redis begin with; caches of different prefixes share nothing. 1 to 64 of `A–Z a–z 0–9 _ - .`; `cache` unless given. */
   prefix?: string
-  /** Most that is kept in the process: bytes, or a text such as `'64mb'`, which is what it is unless given. 0: nothing. */
-  memory?: number | `${number}${'kb' | 'mb' | 'gb'}`
-  /** How long a process may answer what another has invalidated, whatever happens to its connections. `'5s'` unless given; from 100 ms. */
+  /** Most that is kept in the process, up to 1 TB. `'64mb'` unless given; 0: nothing is kept. */
+  memory?: Size
+  /** How long a process may answer what another has invalidated, whatever happens to its connections. `'5s'` unless given; 100 ms to 1 hour. */
   drift?: Duration
-  /** How long a call to Redis may take, after which Redis counts as gone. `'2s'` unless given. */
+  /** How long a call to Redis may take; after that Redis counts as gone. `'2s'` unless given; 100 ms to 10 minutes. */
   timeout?: Duration
-  /** Largest value, encoded, in bytes or as a text. `'1gb'` unless given. */
-  maxValue?: number | `${number}${'kb' | 'mb' | 'gb'}`
-  /** A Redis Cluster; as the store's option. */
+  /** Largest value, encoded, up to 4 GB less 1 kB. `'1gb'` unless given. */
+  maxValue?: Size
+  /** The URL's one host is a node of a Redis Cluster. false unless given; several hosts are always a cluster. */
   cluster?: boolean
-  /** A Redis or Cluster of ioredis, which stays the caller's to close. */
+  /** A Redis or Cluster of ioredis, which stays the caller's to close. Unless given, one is made from the URL. */
   client?: Client
-  /** Told of values in Redis that cannot be read, and of refreshes in the background that fail. Unless given: a warning of the process, once a minute. */
+  /** Called with values in Redis that cannot be read, and with refreshes in the background that fail. Unless given: a warning of the process, once a minute. */
   onError?: (error: MillpondError, key: string) => void
 }
 
 export interface CheckedCacheOptions {
-  redis: { prefix?: string; timeout?: number; cluster?: boolean; client?: Client }
+  /** Those for `settingsOf`. */
+  redis: Readonly<Record<string, unknown>>
   memory: number
   drift: number
   maxValue: number
-  onError: ((error: MillpondError, key: string) => void) | undefined
+  onError: OnError | undefined
 }
 
-/** How long a value lives. */
+/** How long a value lives. Durations are at most 24 days. */
 export interface LifeOptions {
-  /** How long it is good. */
+  /** How long it is fresh; at least 1 ms. */
   ttl: Duration
-  /** How long after that it is answered while a new one is made. 0 unless given. */
+  /** How long after that it is still answered while a new one is loaded in the background. 0 unless given. */
   stale?: Duration
   /** How long after `ttl` it is answered if the loader fails or is too slow, or Redis is gone. 0 unless given. */
   staleIfError?: Duration
-  /** By what part of it the `ttl` may be shorter, at random, so that values of one moment do not all end in one. 0.1 unless given. */
+  /** The largest part of `ttl` that is taken off at random, so that values stored together do not expire together. 0 to 1; 0.1 unless given. */
   jitter?: number
 }
 
 export interface SetOptions extends LifeOptions {
+  /** By these the value can be invalidated with others: at most 32, of 1 to 255 bytes each. None unless given. */
   tags?: readonly string[]
 }
 
 export interface WrapOptions<In> extends LifeOptions {
-  /** What is cached under one text is one value, whoever asks: it must hold all that the value depends on. */
+  /** What is cached under one text is one value, whoever asks: it must hold all that the value depends on. 1 to 1,024 bytes. */
   key: (input: In) => string
-  /** How long `null` and `undefined` are kept. 0 unless given: not at all. */
+  /** How long `null` and `undefined` are kept; at most 24 days. 0 unless given: not at all. */
   negative?: Duration
-  /** By these the value can be invalidated with others. */
+  /** By these the value can be invalidated with others: at most 32, of 1 to 255 bytes each. None unless given. */
   tags?: readonly string[] | ((input: In) => readonly string[])
-  /** How long a caller waits at most. `'30s'` unless given; at least 100 ms. */
+  /** How long a caller waits at most, before it gets an older value within `staleIfError`, or `TimedOut`. `'30s'` unless given; 100 ms to 24 days. */
   timeout?: Duration
 }
 
@@ -78,11 +83,11 @@ export interface CheckedWrapOptions<In> {
   timeout: number
 }
 
-const UNITS = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const
+const UNITS: Readonly<Record<string, number>> = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 
 function bytesOf(given: unknown, name: string, most: number): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)(kb|mb|gb)$/.exec(typeof given === 'string' ? given : '') ?? []
-  const bytes = unit === 'kb' || unit === 'mb' || unit === 'gb' ? Math.round(Number(number) * UNITS[unit]) : given
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(kb|mb|gb)$/.exec(typeof given === 'string' ? given : '') ?? []
+  const bytes = number === undefined ? given : Math.round(Number(number) * (UNITS[unit] ?? 1))
   if (typeof bytes === 'number' && Number.isInteger(bytes) && bytes >= 0 && bytes <= most) return bytes
   throw new MillpondError(
     'InvalidOption',
@@ -97,28 +102,21 @@ const MAX_VALUE = 4 * 1024 ** 3 - 1024
 const between = (name: string, least: number, most: number) => (value: unknown) =>
   milliseconds(value, name, least, most) >= 0
 
+/** @throws InvalidOption */
 export function checkCacheOptions(options: CacheOptions): CheckedCacheOptions {
-  const given = checkOptions<CacheOptions>(
-    options,
-    {
-      prefix: (value) => typeof value === 'string' || 'a text',
-      memory: (value) => bytesOf(value, 'memory', MAX_MEMORY) >= 0,
-      drift: between('drift', 100, 3_600_000),
-      timeout: between('timeout', 100, 600_000),
-      maxValue: (value) => bytesOf(value, 'maxValue', MAX_VALUE) >= 0,
-      cluster: (value) => typeof value === 'boolean' || 'true or false',
-      client: (value) => typeof value === 'object' || 'a Redis or Cluster of ioredis',
-      onError: isFunction,
-    },
-    'Cache.open',
-  )
+  const rules: Rules<CacheOptions> = {
+    prefix: (value) => typeof value === 'string' || 'a text',
+    memory: (value) => bytesOf(value, 'memory', MAX_MEMORY) >= 0,
+    drift: between('drift', 100, 3_600_000),
+    timeout: between('timeout', 100, 600_000),
+    maxValue: (value) => bytesOf(value, 'maxValue', MAX_VALUE) >= 0,
+    cluster: isBoolean,
+    client: (value) => typeof value === 'object' || 'a Redis or Cluster of ioredis',
+    onError: isFunction,
+  }
+  const { prefix, timeout, cluster, client, ...given } = checkOptions<CacheOptions>(options, rules, 'Cache.open')
   return {
-    redis: {
-      ...(given.prefix === undefined ? {} : { prefix: given.prefix }),
-      ...(given.timeout === undefined ? {} : { timeout: milliseconds(given.timeout, 'timeout') }),
-      ...(given.cluster === undefined ? {} : { cluster: given.cluster }),
-      ...(given.client === undefined ? {} : { client: given.client }),
-    },
+    redis: { prefix, timeout: timeout && milliseconds(timeout, 'timeout'), cluster, client },
     memory: bytesOf(given.memory ?? '64mb', 'memory', MAX_MEMORY),
     drift: milliseconds(given.drift ?? '5s', 'drift'),
     maxValue: bytesOf(given.maxValue ?? '1gb', 'maxValue', MAX_VALUE),
@@ -133,11 +131,11 @@ const LIFE: Rules<LifeOptions> = {
   jitter: (value) => (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1',
 }
 
-const lifeOf = ({ ttl, stale, staleIfError, jitter }: LifeOptions): Life => ({
+const lifeOf = ({ ttl, stale = 0, staleIfError = 0, jitter = 0.1 }: LifeOptions): Life => ({
   fresh: milliseconds(ttl, 'ttl'),
-  stale: milliseconds(stale ?? 0, 'stale'),
-  error: milliseconds(staleIfError ?? 0, 'staleIfError'),
-  jitter: jitter ?? 0.1,
+  stale: milliseconds(stale, 'stale'),
+  error: milliseconds(staleIfError, 'staleIfError'),
+  jitter,
 })
 
 /** Of one value: its `fresh` is shorter at random. */
@@ -145,44 +143,38 @@ export function withJitter({ fresh, stale, error, jitter }: Life): Lives {
   return { fresh: Math.max(1, Math.round(fresh * (1 - Math.random() * jitter))), stale, error }
 }
 
+/** @throws InvalidOption, InvalidName */
 export function checkSetOptions(options: SetOptions): { life: Life; tags: readonly string[] } {
-  const given = checkOptions<SetOptions>(
-    options,
-    { ...LIFE, tags: (value) => checkTags(value).length >= 0 },
-    'cache.set',
-    ['ttl'],
-  )
+  const rules: Rules<SetOptions> = { ...LIFE, tags: (value) => checkTags(value).length >= 0 }
+  const given = checkOptions<SetOptions>(options, rules, 'cache.set', ['ttl'])
   return { life: lifeOf(given), tags: checkTags(given.tags ?? []) }
 }
 
+/** @throws InvalidOption, InvalidName */
 export function checkWrapOptions<In>(load: unknown, options: WrapOptions<In>): CheckedWrapOptions<In> {
   const verdict = isFunction(load)
   if (verdict !== true)
     throw new MillpondError('InvalidOption', `cache.wrap takes ${verdict} first; got ${kindOf(load)}`)
-  const given = checkOptions<WrapOptions<In>>(
-    options,
-    {
-      ...LIFE,
-      key: isFunction,
-      negative: between('negative', 0, LONGEST_TIMER),
-      tags: (value) => typeof value === 'function' || checkTags(value).length >= 0,
-      timeout: between('timeout', 100, LONGEST_TIMER),
-    },
-    'cache.wrap',
-    ['key', 'ttl'],
-  )
-  const { tags = [] } = given
-  const always = typeof tags === 'function' ? undefined : checkTags(tags)
+  const rules: Rules<WrapOptions<In>> = {
+    ...LIFE,
+    key: isFunction,
+    negative: between('negative', 0, LONGEST_TIMER),
+    tags: (value) => typeof value === 'function' || checkTags(value).length >= 0,
+    timeout: between('timeout', 100, LONGEST_TIMER),
+  }
+  const given = checkOptions<WrapOptions<In>>(options, rules, 'cache.wrap', ['key', 'ttl'])
+  const { key, tags = [], negative = 0, timeout = '30s' } = given
+  const always = typeof tags === 'function' ? [] : checkTags(tags)
   return {
-    key: given.key,
-    tags: always === undefined && typeof tags === 'function' ? (input) => checkTags(tags(input)) : () => always ?? [],
+    key,
+    tags: typeof tags === 'function' ? (input) => checkTags(tags(input)) : () => always,
     life: lifeOf(given),
-    negative: milliseconds(given.negative ?? 0, 'negative'),
-    timeout: milliseconds(given.timeout ?? '30s', 'timeout'),
+    negative: milliseconds(negative, 'negative'),
+    timeout: milliseconds(timeout, 'timeout'),
   }
 }
 
+/** @throws InvalidOption */
 export function signalOf(options: CallOptions | undefined): AbortSignal | undefined {
-  if (options === undefined) return undefined
-  return checkOptions(options, { signal: isSignal }, 'a call of a cached function').signal
+  return options && checkOptions(options, { signal: isSignal }, 'a call of a cached function').signal
 }

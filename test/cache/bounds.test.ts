@@ -4,10 +4,10 @@ import { describe, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Cache, type CacheOptions } from '../../src/cache/index.ts'
-import { Names } from '../../src/cache/names.ts'
-import { flattened, unflattened } from '../../src/cache/plain.ts'
-import { Tags } from '../../src/cache/tags.ts'
-import { weigh } from '../../src/cache/weigh.ts'
+import { Tags } from '../../src/cache/memory/tags.ts'
+import { sizeOfValue } from '../../src/cache/memory/value-size.ts'
+import { flattened, unflattened } from '../../src/cache/plain-values.ts'
+import { CacheKeys } from '../../src/cache/redis/keys.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { coded } from '../unit/suite.ts'
 import { clientOf, freshPrefix, onServers, openCache, PLACES } from './fixture.ts'
@@ -81,7 +81,7 @@ test('weights are near what V8 takes', () => {
   const value = Array.from({ length: 100_000 }, (_, index) => ({ index, at: 1e12 + index, nested: { isEven: true } }))
   gc()
   const taken = process.memoryUsage().heapUsed - before
-  const ratio = weigh(value) / taken
+  const ratio = sizeOfValue(value) / taken
   assert.ok(ratio > 0.7 && ratio < 2, String(ratio))
 })
 
@@ -145,14 +145,14 @@ test('options are checked, unknown ones refused', async () => {
 })
 
 test('names in Redis lead back to their keys', () => {
-  const names = new Names('p')
+  const names = new CacheKeys('p')
   for (const key of ['a', 'a}b{c', '%', '%7D', '}}', '{}', 'ä 𝄞', 'p:v:{a}']) {
     assert.deepEqual(names.parse(names.value(key)), { key })
     const tag = (name: string) => /\{([^}]+)\}/.exec(name)?.[1]
     assert.equal(tag(names.value(key)), tag(names.lock(key)), 'one slot')
     assert.equal(tag(names.value(key)), tag(names.chunks(key)), 'one slot')
   }
-  assert.deepEqual(names.parse(names.tag('t')), { tag: 't' })
+  assert.deepEqual(names.parse(`${names.tags}t`), { tag: 't' })
   assert.equal(names.parse('q:v:{a}'), undefined)
 })
 

@@ -1,10 +1,10 @@
 /** What is known of a key, and how sure that is; nothing of what was refused stays behind. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Codec } from '../../src/cache/codec.ts'
 import { Layers } from '../../src/cache/layers.ts'
-import { RedisLayer } from '../../src/cache/redis-layer.ts'
-import { type Changes, NO_OTHERS } from '../../src/cache/tracker.ts'
+import { type Changes, NO_OTHERS } from '../../src/cache/redis/change-tracker.ts'
+import { Codec } from '../../src/cache/redis/codec.ts'
+import { RedisLayer } from '../../src/cache/redis/redis-layer.ts'
 import { MillpondError } from '../../src/values/errors.ts'
 import { coded, until } from '../unit/suite.ts'
 import { freshPrefix, gated, onServers, openCache, quiet } from './fixture.ts'

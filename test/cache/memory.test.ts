@@ -1,8 +1,8 @@
 /** The layer in the process. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Entry } from '../../src/cache/entry.ts'
-import { Memory } from '../../src/cache/memory.ts'
+import { Entry } from '../../src/cache/memory/entry.ts'
+import { Memory } from '../../src/cache/memory/memory.ts'
 
 function entryOf(key: string, weight: number): Entry {
   const life = { fresh: 1, stale: 0, error: 0, age: 0, seenAt: 0, epoch: 0 }

@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import type { Redis } from 'ioredis'
-import { Codec } from '../../src/cache/codec.ts'
-import { headOf, parseStored, type Stored } from '../../src/cache/stored.ts'
-import { type StructureList, Structures } from '../../src/cache/structures.ts'
+import { Codec } from '../../src/cache/redis/codec.ts'
+import { RecordStructures, type StructureList } from '../../src/cache/redis/record-structures.ts'
+import { headOf, parseStored, type StoredValue } from '../../src/cache/redis/stored-value.ts'
 import type { MillpondError } from '../../src/values/errors.ts'
 import { coded, until } from '../unit/suite.ts'
 import { clientOf, freshPrefix, gated, keysOf, onServers, openCache } from './fixture.ts'
@@ -37,7 +37,7 @@ const shape = (n: number, by: string) => ({ [`${by}${n}`]: n, also: { [`in${n}`]
 describe('shared structures', () => {
   test('are added by many at once, and everyone reads everything', async () => {
     const shared = list()
-    const all = Array.from({ length: 5 }, () => new Structures(shared))
+    const all = Array.from({ length: 5 }, () => new RecordStructures(shared))
     const packed = await Promise.all(
       all.flatMap((one, by) =>
         Array.from({ length: 12 }, async (_, n) => ({
@@ -46,7 +46,7 @@ describe('shared structures', () => {
         })),
       ),
     )
-    const late = new Structures(shared)
+    const late = new RecordStructures(shared)
     for (const reader of [...all, late]) {
       for (const { value, ...record } of packed) assert.deepEqual(await reader.unpack(record), value)
     }
@@ -55,7 +55,7 @@ describe('shared structures', () => {
 
   test('a reader of an older state looks up what it lacks', async () => {
     const shared = list()
-    const [old, young] = [new Structures(shared), new Structures(shared)]
+    const [old, young] = [new RecordStructures(shared), new RecordStructures(shared)]
     const first = await old.pack({ a: 1 })
     const second = await young.pack({ b: { c: 2 } })
     assert.ok(second.structures > first.structures)
@@ -65,7 +65,7 @@ describe('shared structures', () => {
 
   test('what others added in the meantime is not mistaken for our own of the same number', async () => {
     const shared = list()
-    const [one, two] = [new Structures(shared), new Structures(shared)]
+    const [one, two] = [new RecordStructures(shared), new RecordStructures(shared)]
     await one.pack({ a: 1 })
     await two.pack({ a: 1 })
     const [mine, theirs] = await Promise.all([one.pack({ mine: 1 }), two.pack({ theirs: 2 })])
@@ -77,17 +77,17 @@ describe('shared structures', () => {
 
   test('a table that was lost is another table: its values cannot be read, and are not read wrongly', async () => {
     const shared = list()
-    const one = new Structures(shared)
+    const one = new RecordStructures(shared)
     const packed = await one.pack({ a: 1 })
     shared.texts.length = 0
-    const other = new Structures(shared)
+    const other = new RecordStructures(shared)
     await other.pack({ z: 1 })
     await assert.rejects(other.unpack(packed), /table/)
   })
 
   test('no more than a bounded number is shared; further values carry theirs', async () => {
     const shared = list()
-    const one = new Structures(shared)
+    const one = new RecordStructures(shared)
     for (let n = 0; n < 600; n++) {
       const packed = await one.pack(shape(n, 'k'))
       assert.deepEqual(await one.unpack(packed), shape(n, 'k'))
@@ -101,8 +101,8 @@ describe('shared structures', () => {
 })
 
 describe('bytes', () => {
-  const codec = () => new Codec(new Structures(list()), 1_000_000, () => undefined)
-  const laid = async (value: unknown, tags: Stored['tags'] = []): Promise<[Codec, Buffer]> => {
+  const codec = () => new Codec(new RecordStructures(list()), 1_000_000, () => undefined)
+  const laid = async (value: unknown, tags: StoredValue['tags'] = []): Promise<[Codec, Buffer]> => {
     const own = codec()
     const encoded = await own.encode(value)
     const lives = { fresh: 1, stale: 2, error: 3 }
@@ -138,7 +138,7 @@ describe('bytes', () => {
         }
       }
       for (const bytes of hostile) {
-        let stored: Stored
+        let stored: StoredValue
         try {
           stored = parseStored(bytes)
         } catch (error) {
@@ -168,7 +168,7 @@ describe('bytes', () => {
   })
 
   test('a few bytes are not unpacked to many, however honest their head is', async () => {
-    const own = new Codec(new Structures(list()), 1024 ** 3, () => undefined)
+    const own = new Codec(new RecordStructures(list()), 1024 ** 3, () => undefined)
     const whole = Buffer.alloc(10_000_000)
     const body = zstdCompressSync(whole)
     assert.ok(body.length < 1000)

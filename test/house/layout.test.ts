@@ -93,6 +93,17 @@ test('the SQLite and memory stores keep each operation where every store does', 
   }
 })
 
+test('the cache has its rooms: memory in the process, Redis, and loading', () => {
+  const inRooms = sourcesUnder('src/cache/').map((file) => file.slice('src/cache/'.length).split('/'))
+  const rooms = inRooms.flatMap(([room, ...rest]) => (room !== undefined && rest.length > 0 ? [room] : []))
+  assert.deepEqual([...new Set(rooms)].sort(), ['loading', 'memory', 'redis'])
+  const users = sourcesUnder('src/cache/').filter((file) =>
+    importsOf(file).some((imported) => imported.startsWith('src/stores/redis-client/')),
+  )
+  const outside = users.filter((file) => !file.startsWith('src/cache/redis/'))
+  assert.deepEqual(outside.sort(), ['src/cache/options.ts', 'src/cache/plain-values.ts'])
+})
+
 test('every statement of the SQLite store is in the contract', () => {
   const files = tracked.filter((file) =>
     /^src\/stores\/sqlite\/operations\/.*\.ts$|sqlite\/(queues|notifier)\.ts$/.test(file),

@@ -1,16 +1,14 @@
-/** Answers as ready bytes: made once of a value, sent many times. */
+/** Answers to requests as ready bytes: made once of a value, sent many times. */
 import { createHash } from 'node:crypto'
 import type { Format } from '../web/headers.ts'
-import { toJson, toMessagePack } from './codec.ts'
-
-export type Form = Format
+import { toJson, toMessagePack } from './redis/codec.ts'
 
 export interface Rendered {
   /** 304: the client has these bytes already. 404: the value is null or undefined. */
   readonly status: 200 | 304 | 404
-  /** Not to be changed: they are everybody's. */
+  /** Names in lower case. Shared by all requests: do not change them. */
   readonly headers: Readonly<Record<string, string>>
-  /** Shared by all who get it: not to be changed. Null with 304 and 404. */
+  /** Shared by all requests: do not change it. Null with 304 and 404. */
   readonly body: Buffer | null
 }
 
@@ -27,36 +25,28 @@ const NOTHING: Rendered = {
 }
 
 /** Bytes stay bytes, whatever is accepted. @throws PayloadNotEncodable */
-export function render(value: unknown, form: Form): Rendered {
+export function render(value: unknown, format: Format): Rendered {
   if (value === undefined || value === null) return NOTHING
   if (value instanceof Uint8Array) {
-    return rendered('application/octet-stream', Buffer.from(value.buffer, value.byteOffset, value.byteLength))
+    return ready('application/octet-stream', Buffer.from(value.buffer, value.byteOffset, value.byteLength))
   }
-  if (form === 'json') return rendered('application/json; charset=utf-8', toJson(value))
-  return rendered('application/vnd.msgpack', toMessagePack(value))
+  if (format === 'json') return ready('application/json; charset=utf-8', toJson(value))
+  return ready('application/vnd.msgpack', toMessagePack(value))
 }
 
-function rendered(type: string, body: Buffer): Rendered {
+function ready(type: string, body: Buffer): Rendered {
   // Of the content, so that a value that is loaded anew and is the same need not be sent again.
   const etag = `"${createHash('sha1').update(body).digest('base64url').slice(0, 22)}"`
   const headers = { 'content-type': type, 'content-length': String(body.length), etag, vary: 'accept' }
   return { status: 200, headers, body }
 }
 
-const notModified = new WeakMap<Rendered, Rendered>()
-
 /** As the request's `If-None-Match` has it. */
 export function conditional(answer: Rendered, ifNoneMatch: string): Rendered {
   const { etag } = answer.headers
-  if (etag === undefined) return answer
   const known = ifNoneMatch.split(',').map((given) => given.trim().replace(/^W\//, ''))
-  if (ifNoneMatch.trim() !== '*' && !known.includes(etag)) return answer
-  let unchanged = notModified.get(answer)
-  if (unchanged === undefined) {
-    unchanged = { status: 304, headers: { etag, vary: 'accept' }, body: null }
-    notModified.set(answer, unchanged)
-  }
-  return unchanged
+  if (etag === undefined || (ifNoneMatch.trim() !== '*' && !known.includes(etag))) return answer
+  return { status: 304, headers: { etag, vary: 'accept' }, body: null }
 }
 
 /** A Response of these bytes, and of none for HEAD. Its headers are its own. */

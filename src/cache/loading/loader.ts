@@ -11,23 +11,25 @@
  * invalidation removes it; what was loaded under it is then not stored.
  */
 import { randomUUID } from 'node:crypto'
-import { Flights } from '../coalesce/flights.ts'
-import { isMillpondError, MillpondError, storeError } from '../values/errors.ts'
-import { errorSummary } from '../values/safe-error.ts'
-import type { Entry } from './entry.ts'
-import { type Layers, newVersion, type Wanted } from './layers.ts'
-import { Lock } from './lock.ts'
-import { type CheckedWrapOptions, withJitter } from './options.ts'
+import { Flights } from '../../coalesce/flights.ts'
+import { isMillpondError, MillpondError, storeError } from '../../values/errors.ts'
+import { errorSummary } from '../../values/safe-error.ts'
+import { type Layers, newVersion, type Wanted } from '../layers.ts'
+import type { Entry } from '../memory/entry.ts'
+import { type CheckedWrapOptions, withJitter } from '../options.ts'
+import type { Acquired } from '../redis/redis-layer.ts'
+import type { TagMarker } from '../redis/stored-value.ts'
+import { LoadLock } from './load-lock.ts'
 import type { PendingLoad } from './pending-load.ts'
-import type { Acquired, RedisLayer } from './redis-layer.ts'
-import type { Lives, TagMarker } from './stored.ts'
 
 export interface LoadContext {
   /** Aborted when everyone who waited has left, the time limit is over, or the value was invalidated meanwhile and is loaded anew. */
   signal: AbortSignal
+  /** What `key` made of the input. */
   key: string
 }
 
+/** Loads the value of an input. `null` and `undefined` say that there is none. */
 export type Load<In, Out> = (input: In, context: LoadContext) => Out | PromiseLike<Out>
 
 /** How many ms the loader is left alone with a key after it has failed, while an older value is there. */
@@ -38,12 +40,18 @@ const MAX_LEASE = 3000
 const POLL_INTERVAL = { hearing: 500, deaf: 50 }
 
 export interface LoaderCounts {
+  /** Answered from memory, fresh. */
   hits: number
+  /** Answered with an older value. */
   stale: number
+  /** Calls of loaders, and those of them that failed. */
   loads: number
   failed: number
+  /** Callers who waited for a load of this process. */
   joined: number
+  /** Waits for another process. */
   waited: number
+  /** Loads that were begun anew since the value was invalidated meanwhile. */
   cancelled: number
 }
 
@@ -86,7 +94,7 @@ export class Loader<In> {
     }
     const due = now >= entry.retryAt
     if (standing !== 'stale' && (standing !== 'old' || due || now >= entry.errorUntil)) return undefined
-    if (due) this.#refresh(key, input, wanted)
+    if (due) void this.#refresh(key, input, wanted)
     this.#counts.stale++
     return entry
   }
@@ -104,7 +112,7 @@ export class Loader<In> {
       if (!fresh) this.#counts.stale++
       // Without Redis nobody else has changed it.
       const late = this.#layers.redis !== undefined && now - entry.seenAt >= this.#layers.drift
-      if ((!fresh || late) && now >= entry.retryAt) this.#refresh(key, input, wanted)
+      if ((!fresh || late) && now >= entry.retryAt) void this.#refresh(key, input, wanted)
       return entry
     } catch (error) {
       signal?.throwIfAborted()
@@ -115,16 +123,17 @@ export class Loader<In> {
   }
 
   /** In the background: nobody waits for it. */
-  #refresh(key: string, input: In, wanted: Wanted): void {
+  async #refresh(key: string, input: In, wanted: Wanted): Promise<void> {
     if (this.#refreshing.has(key)) return
     this.#refreshing.add(key)
-    this.#join({ key, input, wanted, background: true })
-      .catch((error: unknown) => {
-        const entry = this.#layers.memory.peek(key)
-        if (entry !== undefined) entry.retryAt = performance.now() + RETRY_DELAY
-        this.#report(error, key)
-      })
-      .finally(() => this.#refreshing.delete(key))
+    try {
+      await this.#join({ key, input, wanted, background: true })
+    } catch (error) {
+      const entry = this.#layers.memory.peek(key)
+      if (entry !== undefined) entry.retryAt = performance.now() + RETRY_DELAY
+      this.#report(error, key)
+    }
+    this.#refreshing.delete(key)
   }
 
   #join(miss: Miss<In>, signal?: AbortSignal): Promise<Entry> {
@@ -176,9 +185,9 @@ export class Loader<In> {
   async #attempt(load: PendingLoad, miss: Miss<In>): Promise<Entry | undefined> {
     const layers = this.#layers
     const { key, background } = miss
-    const { redis } = layers
+    const { redis, memory } = layers
     if (redis === undefined) {
-      const known = layers.memory.peek(key)
+      const known = memory.peek(key)
       // One that was set while this was being loaded.
       if (known !== undefined && layers.standing(known, performance.now()) === 'fresh') return known
       return this.#loadValue(load, miss)
@@ -205,12 +214,13 @@ export class Loader<In> {
     if (acquired === 'changed') return undefined
     if (typeof acquired === 'number') {
       this.#counts.waited++
-      await load.wait(Math.min(acquired + 5, POLL_INTERVAL[layers.hearing ? 'hearing' : 'deaf']))
+      await load.wait(Math.min(acquired + 5, POLL_INTERVAL[layers.changes.on ? 'hearing' : 'deaf']))
       return undefined
     }
-    if (!isThere) layers.forgetUntaken(key)
+    // One that Redis did not take is not to come back for the new one, however long that takes.
+    if (!isThere && memory.peek(key)?.version === '') layers.forget(key)
     if (acquired === 'unreachable') return this.#loadValue(load, miss)
-    const lock = new Lock(redis, load, token, this.#lease)
+    const lock = new LoadLock(redis, load, token, this.#lease)
     try {
       return await this.#loadValue(load, miss, lock)
     } finally {
@@ -231,20 +241,23 @@ export class Loader<In> {
    * @param lock without it nobody else is told, and nobody else is kept from doing the same
    * @returns undefined: to be tried again
    */
-  async #loadValue(load: PendingLoad, { input, wanted }: Miss<In>, lock?: Lock): Promise<Entry | undefined> {
+  async #loadValue(load: PendingLoad, { input, wanted }: Miss<In>, lock?: LoadLock): Promise<Entry | undefined> {
     const layers = this.#layers
     const begun = layers.begin()
-    load.markers = lock === undefined ? layers.knownMarkers(load) : await this.#markers(lock.redis, load)
+    load.markers = lock === undefined ? layers.knownMarkers(load) : await this.#markers(lock, load)
     const value = await this.#call(load, input)
-    const lives = this.#livesOf(value)
+    const isNothing = value === null || value === undefined
+    const { negative, life } = this.#options
+    const lives = isNothing ? { fresh: negative, stale: 0, error: 0 } : withJitter(life)
     if (lock === undefined) return layers.keep(load, value, lives, { version: '', encoded: undefined, begun, wanted })
+    const { redis, token } = lock
     const encoded = lives.fresh > 0 ? await unlessStoreError(layers.encode(value, lives, load.markers)) : undefined
     if (load.cancelled && !load.last) return undefined
     const stored = await lock.write(async () => {
       // What is there would come back, though the loader says that there is nothing.
-      if (lives.fresh === 0) return lock.redis.clear(load.key, lock.token).catch(() => undefined)
+      if (lives.fresh === 0) return redis.drop(load.key, token).then(isDropped, () => undefined)
       if (encoded === undefined) return undefined
-      return unlessStoreError(lock.redis.commit(load.key, lock.token, encoded), (error) =>
+      return unlessStoreError(redis.commit(load.key, token, encoded), (error) =>
         layers.onError(storeError(error, 'storing the value'), load.key),
       )
     })
@@ -254,7 +267,7 @@ export class Loader<In> {
     return layers.keep(load, value, lives, { version, encoded, begun, wanted })
   }
 
-  async #markers(redis: RedisLayer, { tagNames }: PendingLoad): Promise<TagMarker[]> {
+  async #markers({ redis }: LoadLock, { tagNames }: PendingLoad): Promise<TagMarker[]> {
     const markers = await unlessStoreError(this.#layers.lookUpMarkers(redis, tagNames))
     return markers ?? tagNames.map((name) => ({ name, marker: newVersion() }))
   }
@@ -268,16 +281,12 @@ export class Loader<In> {
       throw error
     }
   }
-
-  #livesOf(value: unknown): Lives {
-    if (value !== null && value !== undefined) return withJitter(this.#options.life)
-    return { fresh: this.#options.negative, stale: 0, error: 0 }
-  }
 }
 
-const STORE_ERRORS = ['StoreUnavailable', 'StoreBusy', 'StoreFull', 'StoreFailed'] as const
+const isDropped = (had: boolean | undefined): boolean => had !== undefined
 
-const isStoreError = (error: unknown): boolean => STORE_ERRORS.some((code) => isMillpondError(error, code))
+const isStoreError = (error: unknown): boolean =>
+  (['StoreUnavailable', 'StoreBusy', 'StoreFull', 'StoreFailed'] as const).some((code) => isMillpondError(error, code))
 
 /** undefined where Redis is gone or refuses: the cache goes on without. */
 async function unlessStoreError<T>(promise: Promise<T>, onError?: (error: unknown) => void): Promise<T | undefined> {

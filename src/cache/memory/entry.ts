@@ -2,10 +2,10 @@
  * A value in the process: as it is stored, and whatever was made of it so far. What is made once stays, so that a hit neither decodes
  * nor encodes anything.
  */
-import type { Rendered } from './rendered.ts'
-import type { Encoded, Lives } from './stored.ts'
+import type { Rendered } from '../ready-answer.ts'
+import type { Seen } from '../redis/change-tracker.ts'
+import type { Encoded, Lives } from '../redis/stored-value.ts'
 import type { TagUse } from './tags.ts'
-import type { Seen } from './tracker.ts'
 
 /** Bytes that an entry takes beside what it holds, with its place in the map. */
 const ENTRY_OVERHEAD = 400
@@ -33,7 +33,7 @@ export class Entry implements Seen {
   readonly encoded: Encoded | undefined
   readonly uses: readonly TagUse[]
   readonly forms: Forms = {}
-  /** By `performance.now()`. */
+  /** By `performance.now()`, as the other times. */
   readonly freshUntil: number
   readonly staleUntil: number
   readonly errorUntil: number

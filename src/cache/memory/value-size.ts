@@ -1,8 +1,8 @@
 /** Checks that a value is one that a cache can hold, and estimates what it takes in memory, in one walk. */
-import { MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../../values/errors.ts'
 
 /** Deeper than any real value; a circular reference gets here too. */
-const DEEPEST = 200
+const MAX_LEVELS = 200
 
 /** What V8 takes, rounded up: a slot of an object or array, and the heads of what is allocated apart. */
 const SLOT = 8
@@ -12,11 +12,7 @@ const HEAD = 24
  * Bytes, roughly and rather too many than too few.
  * @throws PayloadNotEncodable
  */
-export function weigh(value: unknown): number {
-  return weighed(value, 0)
-}
-
-function weighed(value: unknown, depth: number): number {
+export function sizeOfValue(value: unknown, level = 0): number {
   switch (typeof value) {
     case 'string':
       // One byte per unit where all are Latin-1, two otherwise: that would take a look at each.
@@ -27,20 +23,19 @@ function weighed(value: unknown, depth: number): number {
     case 'undefined':
       return 0
     case 'bigint':
-      if (value < -(2n ** 63n) || value >= 2n ** 64n) return refuse('an integer over 64 bits')
-      return HEAD
+      return value >= -(2n ** 63n) && value < 2n ** 64n ? HEAD : refuse('an integer over 64 bits')
     case 'object':
-      return value === null ? 0 : weighedObject(value, depth)
+      return value === null ? 0 : sizeOfObject(value, level)
     default:
       return refuse(`a ${typeof value}`)
   }
 }
 
-function weighedObject(value: object, depth: number): number {
-  if (depth === DEEPEST) return refuse(`more than ${DEEPEST} levels, or refers to itself`)
+function sizeOfObject(value: object, level: number): number {
+  if (level === MAX_LEVELS) return refuse(`more than ${MAX_LEVELS} levels, or refers to itself`)
+  let bytes = HEAD
   if (Array.isArray(value)) {
-    let bytes = HEAD + SLOT * value.length
-    for (const item of value) bytes += weighed(item, depth + 1)
+    for (const item of value) bytes += SLOT + sizeOfValue(item, level + 1)
     return bytes
   }
   if (value instanceof Uint8Array) return 100 + value.byteLength
@@ -49,9 +44,8 @@ function weighedObject(value: object, depth: number): number {
   if (prototype !== Object.prototype && prototype !== null) {
     return refuse(`an object of a class, ${Object.prototype.toString.call(value).slice(8, -1)}`)
   }
-  let bytes = HEAD
   for (const key in value) {
-    if (Object.hasOwn(value, key)) bytes += SLOT + weighed(value[key as keyof typeof value], depth + 1)
+    if (Object.hasOwn(value, key)) bytes += SLOT + sizeOfValue(value[key as keyof typeof value], level + 1)
   }
   return bytes
 }

@@ -1,6 +1,6 @@
-/** The rules of a cache's keys and tags, and how they are written in Redis. */
-import { shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
+/** The rules of a cache's keys and tags, and the keys of Redis that they become: contract/cache/README.md. */
+import { shown } from '../../values/duration.ts'
+import { MillpondError } from '../../values/errors.ts'
 
 const MAX_KEY_BYTES = 1024
 const MAX_TAG_BYTES = 255
@@ -11,7 +11,6 @@ function checkText(value: unknown, what: string, most: number): string {
   const fits =
     typeof value === 'string' &&
     value.length > 0 &&
-    value.length <= most &&
     value.isWellFormed() &&
     (value.length * 3 <= most || Buffer.byteLength(value) <= most)
   if (fits) return value
@@ -33,22 +32,16 @@ export function checkTags(tags: unknown): readonly string[] {
   return [...new Set(tags.map(checkTag))]
 }
 
-/**
- * Where things are in Redis. All keys of one value have the same hash tag, and so the same slot of a cluster.
- *
- *   PREFIX:v:{KEY}            the value: a head and a body (`stored.ts`)
- *   PREFIX:l:{KEY}            the lock of the load: its token
- *   PREFIX:c:{KEY}:VERSION:N  chunks of a body that is too large for one string
- *   PREFIX:t:TAG              the tag's marker: eight random bytes, others after each invalidation
- *   PREFIX:s                  the shared record structures: a list, the table's id first
- *   PREFIX:f                  the channel on which those who wait hear that a lock was released
- */
-export class Names {
+/** Where things are in Redis. All keys of one value have the same hash tag, and so the same slot of a cluster. */
+export class CacheKeys {
+  readonly #prefix: string
+  /** What the keys of values, and those of tags, begin with. */
   readonly values: string
   readonly tags: string
+  /** The list of record structures. */
   readonly structures: string
+  /** On which those who wait hear that a lock was released. */
   readonly channel: string
-  readonly #prefix: string
 
   constructor(prefix: string) {
     this.#prefix = prefix
@@ -62,6 +55,7 @@ export class Names {
     return `${this.values}${escaped(key)}}`
   }
 
+  /** Of the load of a key. */
   lock(key: string): string {
     return `${this.#prefix}:l:{${escaped(key)}}`
   }
@@ -71,11 +65,7 @@ export class Names {
     return `${this.#prefix}:c:{${escaped(key)}}:`
   }
 
-  tag(tag: string): string {
-    return this.tags + tag
-  }
-
-  /** The key of a value's name, or the tag of a tag's; undefined for any other name. */
+  /** The cache's key of a value's, or the tag of a tag's; undefined for any other. */
   parse(name: string): { key?: string; tag?: string } | undefined {
     if (name.startsWith(this.tags)) return { tag: name.slice(this.tags.length) }
     if (!name.startsWith(this.values) || !name.endsWith('}')) return undefined

@@ -2,11 +2,11 @@
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import { Packr } from 'msgpackr'
-import { MillpondError } from '../values/errors.ts'
-import { errorSummary, safeText } from '../values/safe-error.ts'
-import type { Encoded } from './stored.ts'
-import type { Structures } from './structures.ts'
-import { weigh } from './weigh.ts'
+import { MillpondError } from '../../values/errors.ts'
+import { errorSummary, safeText } from '../../values/safe-error.ts'
+import { sizeOfValue } from '../memory/value-size.ts'
+import type { RecordStructures } from './record-structures.ts'
+import type { Encoded } from './stored-value.ts'
 
 /** Below it zstd's 25 µs to pack and 20 µs to unpack cost more than the bytes that it saves: see docs/cache.md. */
 const MIN_COMPRESSED = 1024
@@ -41,31 +41,35 @@ const plain = new Packr({
 })
 
 export class Codec {
-  readonly #structures: Structures | undefined
-  readonly #largest: number
-  readonly #onTable: (error: unknown) => void
+  readonly #structures: RecordStructures | undefined
+  readonly #maxBytes: number
+  readonly #onBroken: (error: unknown) => void
 
   /**
    * @param structures none: plain MessagePack
-   * @param largest bytes of a body, uncompressed
-   * @param onTable told of a table that cannot be used: values are then written without
+   * @param maxBytes of a body, uncompressed
+   * @param onBroken called with errors of structures that cannot be used: values are then written without
    */
-  constructor(structures: Structures | undefined, largest: number, onTable: (error: unknown) => void) {
+  constructor(
+    structures: RecordStructures | undefined,
+    maxBytes: number,
+    onBroken: (error: unknown) => void = () => {},
+  ) {
     this.#structures = structures
-    this.#largest = largest
-    this.#onTable = onTable
+    this.#maxBytes = maxBytes
+    this.#onBroken = onBroken
   }
 
   /** @throws PayloadNotEncodable, PayloadTooLarge, and what the structures' list throws */
   async encode(value: unknown): Promise<Encoded> {
-    const whole = await this.#serialized(value)
-    const { length } = whole.body
-    if (length > this.#largest) {
-      const message = `the value takes ${length} bytes, over the limit of ${this.#largest}: raise maxValue`
+    const { body, ...kind } = await this.#serialized(value)
+    const { length } = body
+    if (length > this.#maxBytes) {
+      const message = `the value takes ${length} bytes, over the limit of ${this.#maxBytes}: raise maxValue`
       throw new MillpondError('PayloadTooLarge', message)
     }
-    const body = await compressed(whole.body)
-    return body === undefined ? { ...whole, packed: false, length } : { ...whole, packed: true, length, body }
+    const packed = await compressed(body)
+    return { ...kind, packed: packed !== undefined, length, body: packed ?? body }
   }
 
   async #serialized(value: unknown): Promise<Omit<Encoded, 'packed' | 'length'>> {
@@ -78,7 +82,7 @@ export class Codec {
         return { kind: 'records', ...(await this.#structures.pack(value)) }
       } catch (error) {
         if (!(error instanceof TypeError || error instanceof SyntaxError)) throw notEncodable(error)
-        this.#onTable(error)
+        this.#onBroken(error)
       }
     }
     return { kind: 'msgpack', table: 0, structures: 0, body: toMessagePack(value) }
@@ -92,7 +96,7 @@ export class Codec {
       const value: unknown =
         encoded.kind === 'msgpack' ? plain.unpack(body) : await this.#structures?.unpack({ ...encoded, body })
       // Extensions and bytes that are not MessagePack's own come out as objects of classes.
-      weigh(value)
+      sizeOfValue(value)
       return value
     } catch (cause) {
       if (cause instanceof MillpondError && cause.code !== 'PayloadNotEncodable') throw cause
@@ -101,7 +105,7 @@ export class Codec {
   }
 
   async #unpacked({ packed, length, body }: Encoded): Promise<Buffer> {
-    if (length > this.#largest) throw new RangeError(`it says that it takes ${length} bytes`)
+    if (length > this.#maxBytes) throw new RangeError(`it says that it takes ${length} bytes`)
     if (!packed) {
       if (body.length !== length) throw new RangeError(`it takes ${body.length} bytes instead of ${length}`)
       return body
@@ -121,13 +125,11 @@ export class Codec {
 async function compressed(body: Buffer): Promise<Buffer | undefined> {
   const { length } = body
   if (length < MIN_COMPRESSED) return undefined
-  if (
-    length >= MIN_SAMPLED &&
-    zlib.zstdCompressSync(body.subarray(0, SAMPLE_BYTES), { params }).length > SAMPLE_BYTES * MAX_RATIO
-  )
-    return undefined
+  const pays = (whole: Buffer, packed: Buffer): boolean => packed.length <= whole.length * MAX_RATIO
+  const sample = body.subarray(0, SAMPLE_BYTES)
+  if (length >= MIN_SAMPLED && !pays(sample, zlib.zstdCompressSync(sample, { params }))) return undefined
   const packed = length < MIN_THREADED ? zlib.zstdCompressSync(body, { params }) : await compress(body, { params })
-  return packed.length <= length * MAX_RATIO ? padded(packed, Math.ceil(length / MAX_GROWTH)) : undefined
+  return pays(body, packed) ? padded(packed, Math.ceil(length / MAX_GROWTH)) : undefined
 }
 
 /** At least so many bytes. */

@@ -1,10 +1,11 @@
 /** The tags of what is in the process, with the marker that each had when it was last looked up. A tag that nothing here has is forgotten. */
-import type { Seen } from './tracker.ts'
+import type { Seen } from '../redis/change-tracker.ts'
 
 export interface Tag extends Seen {
   readonly name: string
   /** undefined: not known at present. */
   marker: string | undefined
+  /** How many values and loads have it. */
   uses: number
 }
 
@@ -23,18 +24,14 @@ export class Tags {
 
   /** To be given back. */
   take(name: string): Tag {
-    let tag = this.#tags.get(name)
-    if (tag === undefined) {
-      tag = { name, marker: undefined, uses: 0, seenAt: 0, epoch: -1, suspect: false }
-      this.#tags.set(name, tag)
-    }
+    const tag = this.#tags.get(name) ?? { name, marker: undefined, uses: 0, seenAt: 0, epoch: -1, suspect: false }
     tag.uses++
+    this.#tags.set(name, tag)
     return tag
   }
 
   giveBack(tag: Tag): void {
-    tag.uses--
-    if (tag.uses === 0 && this.#tags.get(tag.name) === tag) this.#tags.delete(tag.name)
+    if (--tag.uses === 0) this.#tags.delete(tag.name)
   }
 
   get(name: string): Tag | undefined {

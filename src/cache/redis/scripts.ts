@@ -1,4 +1,4 @@
-import { scriptsIn } from '../stores/redis-client/scripts.ts'
+import { scriptsIn } from '../../stores/redis-client/scripts.ts'
 import { LUA_FILES } from './lua-files.ts'
 
 /** A script of `contract/cache/`. */

@@ -1,35 +1,36 @@
 /** A function with a cache in front of it. */
 import { preferredFormat } from '../web/headers.ts'
-import type { Entry } from './entry.ts'
 import type { Layers, Wanted } from './layers.ts'
-import type { Loader } from './loader.ts'
-import { checkKey } from './names.ts'
+import type { Loader } from './loading/loader.ts'
+import type { Entry } from './memory/entry.ts'
 import { type CallOptions, signalOf } from './options.ts'
-import { conditional, type Rendered, type RequestHeaders, toResponse } from './rendered.ts'
+import { conditional, type Rendered, type RequestHeaders, toResponse } from './ready-answer.ts'
+import { checkKey } from './redis/keys.ts'
 
 export interface Cached<In, Out> {
   /**
    * The value. Everyone in the process gets the same object: do not change it.
-   * @throws TimedOut, what the loader throws, PayloadNotEncodable, PayloadTooLarge, Closed, and the reason of `signal`
+   * @throws InvalidName: of the key or a tag, InvalidOption, TimedOut, PayloadNotEncodable, PayloadTooLarge, Closed, what the loader throws, and the
+   * reason of `signal`. Not for Redis being gone: then the loader is called
    */
   (input: In, options?: CallOptions): Promise<Out>
   /**
    * The value as the answer to a request: ready bytes of JSON or MessagePack by `Accept`, bytes as they are; 304 by `If-None-Match`; 404 for null and
    * undefined. Its headers may be added to.
-   * @throws as the call itself
+   * @throws as the call itself; PayloadNotEncodable also for a bigint that is asked for as JSON
    */
   response(request: Request, input: In, options?: CallOptions): Promise<Response>
   /**
    * The same for Express, Fastify and `node:http`: status, headers and bytes, which are everybody's and not to be changed.
    * @param headers the request's
-   * @throws as the call itself
+   * @throws as `response`
    */
   rendered(headers: RequestHeaders, input: In, options?: CallOptions): Promise<Rendered>
-  /** As `cache.invalidate` of the input's key. */
+  /** As `cache.invalidate` of the input's key. @throws InvalidName, StoreUnavailable, StoreFailed, Closed */
   invalidate(input: In): Promise<void>
 }
 
-export function cached<In, Out>(
+export function cachedFunction<In, Out>(
   keyOf: (input: In) => string,
   loader: Loader<In>,
   layers: Layers,

@@ -1,8 +1,8 @@
-/** The lock of a key, in the hands of the load that has it: renewed until the load ends, and given up unless it went with what was written. */
+/** The lock of a key in Redis, held by the load that has it: renewed until the load ends, and released unless it went with what was written. */
+import type { RedisLayer } from '../redis/redis-layer.ts'
 import type { PendingLoad } from './pending-load.ts'
-import type { RedisLayer } from './redis-layer.ts'
 
-export class Lock {
+export class LoadLock {
   readonly redis: RedisLayer
   readonly token: string
   readonly #load: PendingLoad
@@ -11,25 +11,19 @@ export class Lock {
   #lost = false
   #writing = false
 
+  /** @param lease for how many ms the token lives unless it is renewed */
   constructor(redis: RedisLayer, load: PendingLoad, token: string, lease: number) {
     this.redis = redis
     this.token = token
     this.#load = load
-    const renew = () => {
+    const renew = async () => {
       // If Redis cannot be asked, writing will tell.
-      redis.renew(load.key, token, lease).then(
-        (ours) => this.#heard(ours),
-        () => undefined,
-      )
+      const isOurs = await redis.renew(load.key, token, lease).catch(() => true)
+      this.#lost ||= !isOurs
+      if (!isOurs && !this.#writing) load.cancel()
     }
     this.#timer = setInterval(renew, lease / 3)
     load.checkLock = renew
-  }
-
-  #heard(ours: boolean): void {
-    if (ours) return
-    this.#lost = true
-    if (!this.#writing) this.#load.cancel()
   }
 
   /**

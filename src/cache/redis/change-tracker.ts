@@ -9,9 +9,9 @@
  * trusted up to `drift` after the last beat that was answered, whatever happens to the connection.
  */
 import type { Redis } from 'ioredis'
-import { keepProcessAlive } from '../stores/keep-process-alive.ts'
-import type { Client } from '../stores/redis-client/settings.ts'
-import { unrefConnections } from '../stores/redis-client/unref.ts'
+import { keepProcessAlive } from '../../stores/keep-process-alive.ts'
+import { prepared } from '../../stores/redis-client/client.ts'
+import type { Client } from '../../stores/redis-client/settings.ts'
 
 /** How far what others change has been heard. */
 export interface Changes {
@@ -39,8 +39,8 @@ export interface Seen extends Begun {
 /** Without Redis nobody else changes anything. */
 export const NO_OTHERS: Changes = { on: true, epoch: 0, aliveAt: Number.POSITIVE_INFINITY }
 
-export interface Heard {
-  /** Of a name under one of the prefixes. */
+export interface ChangeListener {
+  /** Of a key under one of the prefixes. */
   changed(name: string): void
   /** Every key may have changed. */
   flushed(): void
@@ -69,38 +69,34 @@ const OPTIONS = {
   readOnly: false,
 } as const
 
-class Pair {
+/** To one master. */
+class ConnectionPair {
   readonly #listening: Redis
   readonly #tracking: Redis
   readonly #settings: TrackerSettings
-  readonly #heard: Heard
+  readonly #listener: ChangeListener
   readonly #inCluster: boolean
   /** When the last beat was sent that was answered, by `performance.now()`. */
   aliveAt = Number.NEGATIVE_INFINITY
-  lost = false
-  ready = false
+  state: 'opening' | 'ready' | 'lost' = 'opening'
   /** Of the cluster: another one after each change of who has which slot. */
   clusterEpoch: string | undefined
 
-  constructor(node: Redis, inCluster: boolean, settings: TrackerSettings, heard: Heard) {
-    const connection = (name: string) =>
-      unrefConnections(
-        node.duplicate({ ...OPTIONS, connectTimeout: settings.drift, connectionName: `millpond-cache-${name}` }),
-      )
+  constructor(node: Redis, inCluster: boolean, settings: TrackerSettings, listener: ChangeListener) {
+    const connection = (name: string) => {
+      const own = { ...OPTIONS, connectTimeout: settings.drift, connectionName: `millpond-cache-${name}` }
+      return prepared(node.duplicate(own)).once('close', () => this.close())
+    }
     this.#listening = connection('heard')
     this.#tracking = connection('tracking')
     this.#inCluster = inCluster
     this.#settings = settings
-    this.#heard = heard
+    this.#listener = listener
   }
 
   /** Resolves in any case; a pair that cannot be had is lost. */
   async open(): Promise<void> {
     try {
-      for (const connection of [this.#listening, this.#tracking]) {
-        connection.on('error', () => undefined)
-        connection.once('close', () => this.close())
-      }
       await Promise.all([this.#listening.connect(), this.#tracking.connect()])
       const id = await this.#listening.client('ID')
       this.#listening.on('messageBuffer', this.#message)
@@ -108,7 +104,7 @@ class Pair {
       const prefixes = this.#settings.prefixes.flatMap((prefix) => ['PREFIX', prefix])
       await this.#tracking.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', ...prefixes)
       await this.beat()
-      this.ready = !this.lost
+      if (this.state === 'opening') this.state = 'ready'
     } catch {
       this.close()
     }
@@ -121,11 +117,9 @@ class Pair {
     try {
       const facts = this.#inCluster ? this.#tracking.cluster('INFO') : this.#tracking.ping()
       const [, info] = await Promise.all([this.#listening.ping(), facts])
-      if (this.#inCluster) {
-        // A master that the others have given up is told of nothing.
-        if (!info.includes('cluster_state:ok')) throw new Error('the cluster is not ok')
-        this.clusterEpoch = /cluster_current_epoch:(\d+)/.exec(info)?.[1]
-      }
+      // A master that the others have given up is told of nothing.
+      if (this.#inCluster && !info.includes('cluster_state:ok')) throw new Error('the cluster is not ok')
+      this.clusterEpoch = /cluster_current_epoch:(\d+)/.exec(info)?.[1]
       this.aliveAt = sent
     } catch {
       this.close()
@@ -135,8 +129,7 @@ class Pair {
   }
 
   close(): void {
-    this.lost = true
-    this.ready = false
+    this.state = 'lost'
     this.#listening.off('messageBuffer', this.#message)
     this.#listening.disconnect()
     this.#tracking.disconnect()
@@ -144,16 +137,16 @@ class Pair {
 
   // An invalidation brings an array of names, or null where all was flushed; the types know only of a message.
   readonly #message = (channel: Buffer, message: unknown): void => {
-    if (channel.toString() !== INVALIDATE) this.#heard.released(String(message))
-    else if (Array.isArray(message)) for (const name of message) this.#heard.changed(String(name))
-    else this.#heard.flushed()
+    if (channel.toString() !== INVALIDATE) this.#listener.released(String(message))
+    else if (Array.isArray(message)) for (const name of message) this.#listener.changed(String(name))
+    else this.#listener.flushed()
   }
 }
 
-export class Tracker implements Changes {
+export class ChangeTracker implements Changes {
   readonly #client: Client
   readonly #settings: TrackerSettings
-  readonly #pairs = new Map<string, Pair>()
+  readonly #pairs = new Map<string, ConnectionPair>()
   #timer: NodeJS.Timeout | undefined
   #closed = false
   #clusterEpoch: string | undefined
@@ -167,8 +160,8 @@ export class Tracker implements Changes {
   }
 
   /** Resolves after the first attempt; from then on it goes by itself. */
-  start(heard: Heard): Promise<void> {
-    return keepProcessAlive(this.#check(heard))
+  start(listener: ChangeListener): Promise<void> {
+    return keepProcessAlive(this.#check(listener))
   }
 
   close(): void {
@@ -180,13 +173,15 @@ export class Tracker implements Changes {
   }
 
   /** Asks every pair for a sign of life, and replaces those that are lost. */
-  async #check(heard: Heard): Promise<void> {
-    const masters = this.#masters()
+  async #check(listener: ChangeListener): Promise<void> {
+    const client = this.#client
+    const nodes: readonly Redis[] = 'nodes' in client ? client.nodes('master') : [client]
+    const masters = new Map(nodes.map((node) => [`${node.options.host}:${node.options.port}`, node]))
     await Promise.all([...this.#pairs.values()].map((pair) => pair.beat()))
     if (this.#closed) return
     let changed = false
     for (const [name, pair] of this.#pairs) {
-      if (!pair.lost && masters.has(name)) continue
+      if (pair.state !== 'lost' && masters.has(name)) continue
       pair.close()
       this.#pairs.delete(name)
       changed = true
@@ -194,37 +189,28 @@ export class Tracker implements Changes {
     const opening: Promise<void>[] = []
     for (const [name, node] of masters) {
       if (this.#pairs.has(name)) continue
-      const pair = new Pair(node, 'nodes' in this.#client, this.#settings, heard)
+      const pair = new ConnectionPair(node, 'nodes' in client, this.#settings, listener)
       this.#pairs.set(name, pair)
       changed = true
       opening.push(pair.open())
     }
     await Promise.all(opening)
-    if (this.#closed) {
-      this.close()
-      return
-    }
+    if (this.#closed) return
     this.#noteCluster()
     const pairs = [...this.#pairs.values()]
-    const on = pairs.length > 0 && pairs.every((pair) => pair.ready)
+    const on = pairs.length > 0 && pairs.every(({ state }) => state === 'ready')
     if (on && (changed || !this.on)) this.epoch++
     this.on = on
     if (on) this.aliveAt = Math.min(...pairs.map((pair) => pair.aliveAt))
     const beat = this.#settings.drift / 4
-    this.#timer = setTimeout(() => void this.#check(heard), on ? beat : Math.min(RETRY_DELAY, beat)).unref()
-  }
-
-  #masters(): Map<string, Redis> {
-    const nodes: readonly Redis[] = 'nodes' in this.#client ? this.#client.nodes('master') : [this.#client]
-    return new Map(nodes.map((node) => [`${node.options.host}:${node.options.port}`, node]))
+    this.#timer = setTimeout(() => void this.#check(listener), on ? beat : Math.min(RETRY_DELAY, beat)).unref()
   }
 
   /** Slots have gone elsewhere: the client finds out where, and until then nothing is sure. */
   #noteCluster(): void {
-    if (!('refreshSlotsCache' in this.#client)) return
     const [pair] = this.#pairs.values()
     const seen = pair?.clusterEpoch
-    if (seen === undefined || seen === this.#clusterEpoch) return
+    if (!('refreshSlotsCache' in this.#client) || seen === undefined || seen === this.#clusterEpoch) return
     if (this.#clusterEpoch !== undefined) {
       this.epoch++
       this.#client.refreshSlotsCache()

@@ -1,15 +1,14 @@
 /** The cache's commands to Redis. Every call is answered within the time limit, and fails at once while Redis is known to be gone. */
 import { randomBytes } from 'node:crypto'
-import { connected, newClient } from '../stores/redis-client/client.ts'
-import { closed, isNoScript, isPassing, toMillpondError } from '../stores/redis-client/errors.ts'
-import { type Client, type ClientSettings, settingsOf } from '../stores/redis-client/settings.ts'
-import { MillpondError } from '../values/errors.ts'
+import { connected, newClient } from '../../stores/redis-client/client.ts'
+import { closed, isNoScript, isPassing, toMillpondError } from '../../stores/redis-client/errors.ts'
+import { type Client, type ClientSettings, settingsOf } from '../../stores/redis-client/settings.ts'
+import { MillpondError } from '../../values/errors.ts'
 import { CHUNK_BYTES, fetchChunks, removeChunks, storeChunks } from './chunks.ts'
-import { Names } from './names.ts'
-import type { CheckedCacheOptions } from './options.ts'
+import { CacheKeys } from './keys.ts'
+import type { StructureList } from './record-structures.ts'
 import { scriptOf } from './scripts.ts'
-import { headOf, lifeOf, parseStored, START_BYTES, type Stored, VERSION_BYTES, versionOf } from './stored.ts'
-import type { StructureList } from './structures.ts'
+import { headOf, lifeOf, parseStored, START_BYTES, type StoredValue, VERSION_BYTES, versionOf } from './stored-value.ts'
 
 /** Milliseconds. A marker outlives every value that was stored under it: those live for 24 days at most. */
 const MARKER_LIFE = 50 * 24 * 3_600_000
@@ -28,7 +27,7 @@ const SLOTS_REFRESH_INTERVAL = 200
 const READ_ATTEMPTS = 3
 
 export interface Found {
-  stored: Stored
+  stored: StoredValue
   /** Milliseconds since it was written. */
   age: number
 }
@@ -45,26 +44,26 @@ type Argument = string | number | Buffer
 
 export class RedisLayer implements StructureList {
   readonly client: Client
-  readonly names: Names
+  readonly keys: CacheKeys
   readonly #settings: ClientSettings
   /** By `performance.now()`; calls before it are refused. */
   #pausedUntil = 0
   #slotsAskedAt = Number.NEGATIVE_INFINITY
   #closed = false
 
-  private constructor(client: Client, names: Names, settings: ClientSettings) {
+  private constructor(client: Client, keys: CacheKeys, settings: ClientSettings) {
     this.client = client
-    this.names = names
+    this.keys = keys
     this.#settings = settings
   }
 
   /** @throws InvalidOption, StoreUnavailable */
-  static async open(url: string, options: CheckedCacheOptions['redis']): Promise<RedisLayer> {
+  static async open(url: string, options: Readonly<Record<string, unknown>>): Promise<RedisLayer> {
     const settings = settingsOf(url, options, ACCEPTED)
     const client = settings.client ?? (await newClient(settings))
     try {
       await connected(client, settings)
-      return new RedisLayer(client, new Names(settings.prefix), settings)
+      return new RedisLayer(client, new CacheKeys(settings.prefix), settings)
     } catch (error) {
       if (settings.client === undefined) client.disconnect()
       throw error
@@ -78,7 +77,7 @@ export class RedisLayer implements StructureList {
 
   /** @throws StoreUnavailable */
   async read(key: string): Promise<Found | Corrupt | undefined> {
-    const name = this.names.value(key)
+    const name = this.keys.value(key)
     for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
       const replies = await this.call((client) => client.pipeline().getBuffer(name).pttl(name).exec())
       const [error, bytes] = replies?.[0] ?? [new Error('Connection is closed.'), null]
@@ -90,7 +89,7 @@ export class RedisLayer implements StructureList {
         const stored = parseStored(bytes)
         const life = lifeOf(stored)
         if (!(left >= 0 && left <= life)) return { reason: `it has ${left} ms of ${life} left` }
-        const body = stored.chunks === 0 ? stored.body : await fetchChunks(this, this.names.chunks(key), stored)
+        const body = stored.chunks === 0 ? stored.body : await fetchChunks(this, this.keys.chunks(key), stored)
         if (body !== undefined) return { stored: { ...stored, body }, age: life - left }
       } catch (error) {
         if (error instanceof RangeError || error instanceof TypeError) return { reason: error.message }
@@ -102,7 +101,7 @@ export class RedisLayer implements StructureList {
 
   /** The version of what is there, without fetching all of it; undefined where nothing of ours is. @throws StoreUnavailable */
   async check(key: string): Promise<string | undefined> {
-    const name = this.names.value(key)
+    const name = this.keys.value(key)
     try {
       const start = await this.call((client) => client.getrangeBuffer(name, 0, START_BYTES - 1))
       return start.length < START_BYTES ? undefined : versionOf(start)
@@ -115,55 +114,51 @@ export class RedisLayer implements StructureList {
   /** @param seen the version that was read; null: something that is not ours */
   async acquire(key: string, token: string, lease: number, seen: string | undefined | null): Promise<Acquired> {
     const known = seen === null ? '*' : Buffer.from(seen ?? '', 'latin1')
-    const left = Number(await this.#run('acquire', ...this.#valueAndLock(key), token, lease, known))
-    return left === 0 ? 'ours' : left < 0 ? 'changed' : left
+    const left = await this.#run('acquire', ...this.#valueAndLock(key), token, lease, known)
+    return left === 0 ? 'ours' : Number(left) < 0 ? 'changed' : Number(left)
   }
 
   /** @returns whether the lock is still the token's */
   async renew(key: string, token: string, lease: number): Promise<boolean> {
-    return Number(await this.#run('renew', this.names.lock(key), token, lease)) === 1
+    return (await this.#run('renew', this.keys.lock(key), token, lease)) === 1
   }
 
   async release(key: string, token: string): Promise<void> {
-    await this.#run('release', this.names.lock(key), token, this.names.channel, key)
+    await this.#run('release', this.keys.lock(key), token, this.keys.channel, key)
   }
 
   /** @returns whether it is stored; not if the lock is no longer the token's */
-  async commit(key: string, token: string, stored: Stored): Promise<boolean> {
-    const prefix = this.names.chunks(key)
+  async commit(key: string, token: string, stored: StoredValue): Promise<boolean> {
+    const prefix = this.keys.chunks(key)
     const { life, value, chunks } = await this.#prepare(prefix, stored)
-    const done = Number(await this.#run('commit', ...this.#valueAndLock(key), token, value, life, prefix)) === 1
+    const done = (await this.#run('commit', ...this.#valueAndLock(key), token, value, life, prefix)) === 1
     // If they stay they expire; that the lock was lost has to be told in any case.
     if (!done && chunks > 0) await removeChunks(this, prefix, stored, chunks).catch(() => undefined)
     return done
   }
 
-  async put(key: string, stored: Stored): Promise<void> {
-    const prefix = this.names.chunks(key)
+  async put(key: string, stored: StoredValue): Promise<void> {
+    const prefix = this.keys.chunks(key)
     const { life, value } = await this.#prepare(prefix, stored)
-    await this.#run('put', ...this.#valueAndLock(key), value, life, prefix, this.names.channel, key)
+    await this.#run('put', ...this.#valueAndLock(key), value, life, prefix, this.keys.channel, key)
   }
 
-  /** @returns whether there was a value */
-  async drop(key: string): Promise<boolean> {
-    return (await this.#drop(key, '')) === 1
-  }
-
-  /** For the lock's holder whose loader found that there is no value. @returns whether it is gone; not if the lock is no longer the token's */
-  async clear(key: string, token: string): Promise<boolean> {
-    return (await this.#drop(key, token)) >= 0
-  }
-
-  async #drop(key: string, token: string): Promise<number> {
-    const { names } = this
-    return Number(await this.#run('drop', ...this.#valueAndLock(key), names.chunks(key), names.channel, key, token))
+  /**
+   * Removes the value and the lock.
+   * @param token given: only if the lock is the token's
+   * @returns whether there was a value; undefined: the lock is not the token's
+   */
+  async drop(key: string, token = ''): Promise<boolean | undefined> {
+    const { channel } = this.keys
+    const done = await this.#run('drop', ...this.#valueAndLock(key), this.keys.chunks(key), channel, key, token)
+    return Number(done) < 0 ? undefined : done === 1
   }
 
   /** The tags' markers, made where there are none. */
   markers(tags: readonly string[]): Promise<string[]> {
     return Promise.all(
       tags.map(async (tag) => {
-        const marker = await this.#run('marker', this.names.tag(tag), randomBytes(VERSION_BYTES), MARKER_LIFE)
+        const marker = await this.#run('marker', this.keys.tags + tag, randomBytes(VERSION_BYTES), MARKER_LIFE)
         return Buffer.isBuffer(marker) ? marker.toString('latin1') : ''
       }),
     )
@@ -172,13 +167,14 @@ export class RedisLayer implements StructureList {
   /** Gives the tag another marker: every value that was stored under the old one is invalid. */
   async renewMarker(tag: string): Promise<void> {
     const marker = randomBytes(VERSION_BYTES)
-    await this.call((client) => client.set(this.names.tag(tag), marker, 'PX', MARKER_LIFE))
+    await this.call((client) => client.set(this.keys.tags + tag, marker, 'PX', MARKER_LIFE))
   }
 
+  /** Of record structures, as `append`. */
   async load(freshId: string): Promise<readonly string[]> {
     let list: unknown
     try {
-      list = await this.#run('table', this.names.structures, freshId)
+      list = await this.#run('table', this.keys.structures, freshId)
     } catch (error) {
       if (isWrongType(error)) throw new TypeError('the list of structures is of another type')
       throw error
@@ -188,7 +184,7 @@ export class RedisLayer implements StructureList {
   }
 
   async append(id: string, length: number, structures: readonly string[]): Promise<boolean> {
-    return Number(await this.#run('append', this.names.structures, id, length, ...structures)) === 1
+    return (await this.#run('append', this.keys.structures, id, length, ...structures)) === 1
   }
 
   close(): void {
@@ -197,11 +193,11 @@ export class RedisLayer implements StructureList {
   }
 
   #valueAndLock(key: string): [string, string] {
-    return [this.names.value(key), this.names.lock(key)]
+    return [this.keys.value(key), this.keys.lock(key)]
   }
 
   /** What is to be stored at the key itself, once the chunks are where they belong. */
-  async #prepare(prefix: string, stored: Stored): Promise<{ life: number; value: Buffer; chunks: number }> {
+  async #prepare(prefix: string, stored: StoredValue): Promise<{ life: number; value: Buffer; chunks: number }> {
     const life = lifeOf(stored)
     if (stored.body.length <= CHUNK_BYTES) {
       return { life, value: Buffer.concat([headOf(stored), stored.body]), chunks: 0 }
@@ -220,7 +216,7 @@ export class RedisLayer implements StructureList {
     }
   }
 
-  /** Any command. @throws StoreUnavailable, StoreFull, StoreFailed, Closed */
+  /** @param send sends commands @throws StoreUnavailable, StoreFull, StoreFailed, Closed */
   async call<T>(send: (client: Client) => Promise<T>): Promise<T> {
     const { timeout } = this.#settings
     const now = performance.now()

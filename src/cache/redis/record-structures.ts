@@ -24,7 +24,9 @@ const MAX_NAMES = 64
 const PACK_ATTEMPTS = 32
 
 export interface PackedRecords {
+  /** The id of the list, as a number. */
   table: number
+  /** How many of its structures must be known. */
   structures: number
   body: Buffer
 }
@@ -73,9 +75,10 @@ class Table {
   }
 }
 
-export class Structures {
+export class RecordStructures {
   readonly #list: StructureList
   #table: Table | undefined
+  /** Under way, if they are. */
   #loading: Promise<Table> | undefined
   #saving: Promise<void> | undefined
 
@@ -89,7 +92,12 @@ export class Structures {
       const table = this.#table ?? (await this.#load())
       const body = table.packr.pack(value)
       const structures = table.known.length
-      while (this.#table === table && table.saved.length < structures) await this.#save(table)
+      while (this.#table === table && table.saved.length < structures) {
+        this.#saving ??= this.#save(table).finally(() => {
+          this.#saving = undefined
+        })
+        await this.#saving
+      }
       if (this.#table === table) return { table: Number.parseInt(table.id, 16), structures, body }
     }
     throw new TypeError('other processes add structures all the time')
@@ -119,14 +127,7 @@ export class Structures {
     return this.#table
   }
 
-  #save(table: Table): Promise<void> {
-    this.#saving ??= this.#saved(table).finally(() => {
-      this.#saving = undefined
-    })
-    return this.#saving
-  }
-
-  async #saved(table: Table): Promise<void> {
+  async #save(table: Table): Promise<void> {
     const { id, saved, known } = table
     const added = known.slice(saved.length).map((names) => [...names])
     const texts = added.map((names) => JSON.stringify(names))

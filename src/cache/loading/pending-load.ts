@@ -7,9 +7,9 @@
  * After `MAX_RESTARTS` the load is left to go on. Its value goes to those who wait and is kept nowhere; later callers get a load of their own.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Entry } from './entry.ts'
-import type { TagMarker } from './stored.ts'
-import type { Tag } from './tags.ts'
+import type { Entry } from '../memory/entry.ts'
+import type { Tag } from '../memory/tags.ts'
+import type { TagMarker } from '../redis/stored-value.ts'
 
 const MAX_RESTARTS = 4
 const NEVER = new AbortController().signal
@@ -17,7 +17,7 @@ const INVALIDATED = new DOMException('The value was invalidated while it was loa
 
 export class PendingLoad {
   readonly key: string
-  /** Held, so that what is heard of them is not lost. */
+  /** Taken, so that what is heard of them is not lost. */
   readonly tags: readonly Tag[]
   /** Under which its value will be stored. */
   markers: readonly TagMarker[] = []
@@ -76,11 +76,11 @@ export class PendingLoad {
   async run<T>(call: (signal: AbortSignal) => T | PromiseLike<T>): Promise<T> {
     const signal = AbortSignal.any([this.#signal, this.#call.signal])
     signal.throwIfAborted()
-    const aborted = Promise.withResolvers<never>()
-    const abort = () => aborted.reject(signal.reason)
+    const { promise: aborted, reject } = Promise.withResolvers<never>()
+    const abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort)
     try {
-      return await Promise.race([call(signal), aborted.promise])
+      return await Promise.race([call(signal), aborted])
     } finally {
       signal.removeEventListener('abort', abort)
     }
@@ -89,9 +89,8 @@ export class PendingLoad {
   /** Until it is touched, cancelled or ended, or the time is over. */
   async wait(ms: number): Promise<void> {
     if (this.touched || this.cancelled) return
-    const wake = new AbortController()
-    this.#wake = wake
-    const signal = AbortSignal.any([this.#signal, wake.signal])
+    this.#wake = new AbortController()
+    const signal = AbortSignal.any([this.#signal, this.#wake.signal])
     await sleep(ms, undefined, { signal }).catch(() => undefined)
   }
 
