@@ -1,5 +1,5 @@
 -- What the scripts of a cache share. All keys of a call have one hash tag. A value of another type than a string, which is none of ours,
--- is overwritten. The head of a value is laid out in src/cache/stored.ts.
+-- is overwritten. README.md lays out the head of a value.
 
 local function head(key, from, to)
   if redis.call('TYPE', key).ok ~= 'string' then return '' end
