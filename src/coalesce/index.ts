@@ -3,24 +3,25 @@
 import type { Millpond } from '../pond/millpond.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isFunction, isInteger, isSignal } from '../values/options.ts'
+import { checkOptions, isFunction, isInteger, isSignal, type Rules } from '../values/options.ts'
+import { TtlMap } from '../values/ttl-map.ts'
 import { type FlightCounts, Flights } from './flights.ts'
 import { SharedFlights } from './shared-flights.ts'
-import { TtlMap } from './ttl-map.ts'
 
+const CALL_RULES = { signal: isSignal }
 const NAME = /^[A-Za-z0-9_\-.:/]{1,100}$/
 
 export interface CoalesceOptions<In, Out> {
-  /** Which calls are identical: those of the same text. It must hold all that the answer depends on, the user too if that is so. */
+  /** Which calls are identical: those of the same text, of any length. It must hold all that the answer depends on, the user too if that is so. */
   key: (input: In) => string
-  /** How long a flight may take. `'30s'` unless given; at least 1 ms. */
+  /** How long a flight may take, after which all who wait get `TimedOut`. `'30s'` unless given; 1 ms to 24 days. */
   timeout?: Duration
   /**
-   * For how long an answer is reused after its flight. 0 unless given: not at all. Errors are never reused. An answer that is asked
-   * for late in that time is renewed ahead, so that a steady stream of callers never waits.
+   * For how long an answer is reused after its flight, up to 24 days. 0 unless given: not at all. Errors are never reused. An answer
+   * that is asked for late in that time is renewed ahead, so that a steady stream of callers never waits.
    */
   ttl?: Duration
-  /** Most answers kept for reuse; beyond it the oldest goes. 1,000 unless given. */
+  /** Most answers kept for reuse; beyond it the oldest goes. 1,000 unless given; 1 to 10,000,000. */
   maxEntries?: number
   /** Makes each caller's own copy of the answer, `structuredClone` say. Without it all callers get the same object. */
   copy?: (value: Out) => Out
@@ -29,7 +30,7 @@ export interface CoalesceOptions<In, Out> {
    * payloads and results do. Any of the processes may make the call, until its pond closes.
    */
   shared?: Millpond
-  /** With `shared`: what tells this function from others, the same in every process. 1–100 characters of a queue's name. */
+  /** With `shared`, and only then: what tells this function from others, the same in every process. 1 to 100 of `A–Z a–z 0–9 _ - . : /`. */
   name?: string
 }
 
@@ -59,7 +60,11 @@ export interface CoalesceStats extends FlightCounts {
 }
 
 export interface Coalesced<In, Out> {
-  /** @throws InvalidOption, TimedOut, what the function throws, and the reason of `signal` */
+  /**
+   * The answer of the flight.
+   * @throws InvalidOption: the key is no text, TimedOut, what the function throws, and the reason of `signal`; with `shared` also
+   * PayloadNotEncodable, PayloadTooLarge, StoreUnavailable, StoreFull, StoreFailed, Closed
+   */
   (input: In, options?: CoalesceCallOptions): Promise<Out>
   /**
    * Forgets the answer kept for the key. A flight under way still answers those who wait for it, but nobody who comes after,
@@ -67,7 +72,7 @@ export interface Coalesced<In, Out> {
    * @throws InvalidOption
    */
   clear(key: string): void
-  /** The same for every key. */
+  /** Forgets the answers of all keys, as `clear` does. */
   clearAll(): void
   stats(): CoalesceStats
 }
@@ -92,7 +97,7 @@ export function coalesce<In = void, Out = unknown>(
   fn: CoalesceFunction<In, Out>,
   options: CoalesceOptions<In, Out>,
 ): Coalesced<In, Out> {
-  const { key: keyOf, copy, timeout, ttl, maxEntries, shared } = checked(fn, options)
+  const { key: keyOf, copy, timeout, ttl, maxEntries, shared } = checkCoalesceOptions(fn, options)
   const kept = ttl === 0 ? undefined : new TtlMap<Answer<Out>>({ ttl, entries: maxEntries })
   const keep = (key: string, value: Out, took: number): void => {
     const promise = Promise.resolve<Promise<Out> | Out>(value)
@@ -115,7 +120,7 @@ export function coalesce<In = void, Out = unknown>(
   // Not async: callers who cannot leave share the flight's own promise, a thousand as cheaply as one.
   const call = (input: In, callOptions?: CoalesceCallOptions): Promise<Out> => {
     try {
-      const signal = callOptions === undefined ? undefined : signalOf(callOptions)
+      const signal = callOptions && checkOptions(callOptions, CALL_RULES, 'a coalesced call').signal
       signal?.throwIfAborted()
       const key = checkKey(keyOf(input))
       const there = kept?.get(key)
@@ -151,56 +156,37 @@ export function coalesce<In = void, Out = unknown>(
   })
 }
 
-function checked<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOptions<In, Out>) {
+function checkCoalesceOptions<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOptions<In, Out>) {
   const verdict = isFunction(fn)
   if (verdict !== true) throw new MillpondError('InvalidOption', `coalesce takes ${verdict} first; got ${kindOf(fn)}`)
-  const { key, copy, timeout, ttl, maxEntries, shared, name } = checkOptions<CoalesceOptions<In, Out>>(
-    options,
-    {
-      key: isFunction,
-      timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
-      ttl: (value) => milliseconds(value, 'ttl', 0, LONGEST_TIMER) >= 0,
-      maxEntries: isInteger(1, 10_000_000),
-      copy: isFunction,
-      shared: (value) => isPond(value) || 'a pond, as Millpond.open resolves to',
-      name: (value) =>
-        (typeof value === 'string' && NAME.test(value)) || 'made of 1 to 100 of the characters A–Z a–z 0–9 _ - . : /',
-    },
-    'coalesce',
-    ['key'],
-  )
-  if ((shared === undefined) !== (name === undefined)) {
-    throw new MillpondError(
-      'InvalidOption',
-      'coalesce: `shared` and `name` come together: a name tells shared functions apart',
-    )
+  const rules: Rules<CoalesceOptions<In, Out>> = {
+    key: isFunction,
+    timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
+    ttl: (value) => milliseconds(value, 'ttl', 0, LONGEST_TIMER) >= 0,
+    maxEntries: isInteger(1, 10_000_000),
+    copy: isFunction,
+    shared: (value) => isPond(value) || 'a pond, as Millpond.open resolves to',
+    name: (value) =>
+      (typeof value === 'string' && NAME.test(value)) || 'made of 1 to 100 of the characters A–Z a–z 0–9 _ - . : /',
   }
-  return {
-    key,
-    copy,
-    shared: shared !== undefined && name !== undefined ? { pond: shared, name } : undefined,
-    timeout: milliseconds(timeout ?? '30s', 'timeout'),
-    ttl: milliseconds(ttl ?? 0, 'ttl'),
-    maxEntries: maxEntries ?? 1000,
-  }
+  const given = checkOptions<CoalesceOptions<In, Out>>(options, rules, 'coalesce', ['key'])
+  const { key, copy, shared, name } = given
+  const timeout = milliseconds(given.timeout ?? '30s', 'timeout')
+  const checked = { key, copy, timeout, ttl: milliseconds(given.ttl ?? 0, 'ttl'), maxEntries: given.maxEntries ?? 1000 }
+  if (shared === undefined && name === undefined) return { ...checked, shared: undefined }
+  if (shared !== undefined && name !== undefined) return { ...checked, shared: { pond: shared, name } }
+  const message = 'coalesce: `shared` and `name` come together: a name tells shared functions apart'
+  throw new MillpondError('InvalidOption', message)
 }
 
 /** Not `instanceof`, which would bring the queue and every store into a bundle that only coalesces. */
 function isPond(value: unknown): value is Millpond {
-  const methods: readonly (keyof Millpond)[] = ['queue', 'result', 'cancel']
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    methods.every((name) => isFunction(Reflect.get(value, name)) === true)
-  )
+  if (typeof value !== 'object' || value === null) return false
+  return ['queue', 'result', 'cancel'].every((name) => typeof Reflect.get(value, name) === 'function')
 }
 
 /** A key that is not a text, `undefined` above all, would make calls share that have nothing in common. */
 function checkKey(key: unknown): string {
   if (typeof key === 'string') return key
   throw new MillpondError('InvalidOption', `coalesce: a key must be a text; got ${kindOf(key)}`)
-}
-
-function signalOf(options: CoalesceCallOptions): AbortSignal | undefined {
-  return checkOptions(options, { signal: isSignal }, 'a coalesced call').signal
 }

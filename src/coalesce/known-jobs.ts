@@ -4,7 +4,7 @@
  *
  * Clears are counted. Who comes after `n` clears may have the answer of any job that was not known yet at the last of them.
  */
-import { TtlMap } from './ttl-map.ts'
+import { TtlMap } from '../values/ttl-map.ts'
 
 /** Most jobs that are remembered as outdated. Beyond it the oldest goes: with a thousand clears of flights under way a second, one of 10 s ago. */
 const MAX_OUTDATED = 10_000

@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
 import { LONGEST_TIMER } from '../values/duration.ts'
-import { isMillpondError, MillpondError } from '../values/errors.ts'
+import { isMillpondError } from '../values/errors.ts'
 import { Flights } from './flights.ts'
 import { KnownJobs } from './known-jobs.ts'
 
@@ -30,7 +30,7 @@ interface JobData<In> {
   input?: In
 }
 
-export interface SharedFlightsOptions<In, Out> {
+interface Settings<In, Out> {
   /** The same in every process, of one function only. */
   name: string
   /** Of each call, in ms. */
@@ -45,7 +45,7 @@ export class SharedFlights<In, Out> {
   readonly #calls: Flights<Out>
   readonly #known: KnownJobs
 
-  constructor(pond: Millpond, { name, timeout, fn }: SharedFlightsOptions<In, Out>) {
+  constructor(pond: Millpond, { name, timeout, fn }: Settings<In, Out>) {
     this.#pond = pond
     const lease = Math.min(LEASE.max, Math.max(LEASE.min, Math.ceil(timeout / 3)))
     this.#queue = pond.queue<JobData<In>>(`coalesce/${name}`, {
@@ -139,16 +139,12 @@ export class SharedFlights<In, Out> {
 const idOf = ({ id }: { id: string }): string => id
 
 /** The flight has gone without an answer: whoever began it has left, or its answer was kept no longer. */
-function isGone(error: unknown): boolean {
-  return error instanceof MillpondError && (error.code === 'JobCancelled' || error.code === 'JobUnknown')
-}
+const isGone = (error: unknown): boolean =>
+  isMillpondError(error, 'JobCancelled') || isMillpondError(error, 'JobUnknown')
 
 /** What the function threw, from what the job says. */
-function thrown(error: unknown): unknown {
-  return error instanceof MillpondError && error.code === 'JobFailed' && error.cause instanceof Error
-    ? error.cause
-    : error
-}
+const thrown = (error: unknown): unknown =>
+  isMillpondError(error, 'JobFailed') && error.cause instanceof Error ? error.cause : error
 
 /** Keys of flights may be of any length and hold anything. */
 function jobKey(key: string): string {

@@ -1,9 +1,10 @@
 /** Estimates when a waiting job will start, from the stats of its queue, which are asked for at most every few seconds. */
-import { TtlMap } from '../coalesce/ttl-map.ts'
+
 import type { Millpond } from '../pond/millpond.ts'
 import type { QueueReport } from '../pond/stats.ts'
 import { LAST_MOMENT } from '../values/duration.ts'
 import type { JobInfo } from '../values/job.ts'
+import { TtlMap } from '../values/ttl-map.ts'
 
 /** Milliseconds that stats are reused, however many clients follow jobs of the queue. */
 const STATS_TTL = 5000

@@ -59,7 +59,7 @@ export class TtlMap<Value> {
     const expires = performance.now() + Math.min(ttl, this.#limits.ttl)
     this.#entries.set(key, { value, weight, expires })
     this.#weight += weight
-    this.#timer ??= this.#sweepAfter(this.#limits.ttl)
+    if (this.#timer === undefined) this.#sweepAfter(this.#limits.ttl)
   }
 
   delete(key: string): void {
@@ -76,20 +76,16 @@ export class TtlMap<Value> {
     this.#timer = undefined
   }
 
-  /** Unref'd: what is kept must not keep a process alive. */
-  #sweepAfter(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#sweep(), ms).unref()
-  }
-
-  #sweep(): void {
-    this.#timer = undefined
-    const now = performance.now()
-    for (const [key, entry] of this.#entries) {
-      if (entry.expires > now) {
-        this.#timer = this.#sweepAfter(Math.ceil(entry.expires - now))
-        return
+  #sweepAfter(ms: number): void {
+    const sweep = () => {
+      this.#timer = undefined
+      const now = performance.now()
+      for (const [key, { expires }] of this.#entries) {
+        if (expires > now) return this.#sweepAfter(Math.ceil(expires - now))
+        this.delete(key)
       }
-      this.delete(key)
     }
+    // What is kept must not keep a process alive.
+    this.#timer = setTimeout(sweep, ms).unref()
   }
 }
