@@ -1,4 +1,4 @@
-/** Who is told of what goes wrong where no caller can be. */
+/** Reports errors that reach no caller. */
 import type { MillpondError } from '../values/errors.ts'
 import { errorSummary } from '../values/safe-error.ts'
 

@@ -105,7 +105,7 @@ export class Layers implements ChangeListener {
     return entry.uses.every(({ tag, marker }) => !tag.suspect && (tag.marker ?? marker) === marker)
   }
 
-  /** A load that is told what happens to its key and tags, until it is untracked. Its arguments are those of `PendingLoad`. */
+  /** A load that hears what happens to its key and tags, until it is untracked. Its arguments are those of `PendingLoad`. */
   track(key: string, tags: readonly string[] = [], signal?: AbortSignal, onLast?: () => void): PendingLoad {
     const taken = tags.map((name) => this.tags.take(name))
     const load = new PendingLoad(key, taken, signal, onLast)
@@ -176,7 +176,7 @@ export class Layers implements ChangeListener {
         this.end(entry)
         return this.#corrupt(load.key, error.message, entry.version)
       }
-      // What this form cannot carry is told to those who want this form.
+      // A value that this form cannot carry rejects those who want this form.
       if (!isMillpondError(error, 'PayloadNotEncodable')) throw error
     }
     this.counts.found++

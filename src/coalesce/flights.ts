@@ -1,12 +1,12 @@
 /**
  * One call per key on behalf of many (single flight). Knows nothing of answers that are kept after it; `onAnswer` is where that hooks in.
  *
- *   under way ──answer or error───► ended   all who wait are told
+ *   under way ──answer or error───► ended   all callers get it
  *       │ ├──── time limit ───────► ended   they get TimedOut, the call is aborted
- *       │ └──── the last has left ► ended   nobody is left to be told, the call is aborted
+ *       │ └──── the last has left ► ended   the call is aborted
  *
- * What the call does after that is ignored. Many who wait are told in batches, a turn of the event loop apart:
- * what a thousand of them do with the answer would else hold up everything else, and above all those who ask anew.
+ * What the call does after that is ignored. Many callers are answered in batches, a turn of the event loop apart:
+ * what a thousand of them do with the answer would else hold up everything else, and above all new callers.
  */
 import { MillpondError } from '../values/errors.ts'
 
@@ -29,7 +29,7 @@ type Run<Out> = (signal: AbortSignal) => Out | PromiseLike<Out>
 
 type Outcome<Out> = { end: 'answered'; value: Out } | { end: 'failed' | 'timedOut' | 'aborted'; error: unknown }
 
-/** One caller who can leave, or up to as many as are told in a turn who cannot, and share a promise. */
+/** One caller who can leave, or up to `MAX_CALLERS_PER_TURN` who cannot, and share a promise. */
 interface Waiter<Out> extends PromiseWithResolvers<Out> {
   callers: number
   signal: AbortSignal | undefined
@@ -45,7 +45,7 @@ class Flight<Out> {
   #ended = false
   readonly #timer: NodeJS.Timeout
 
-  /** @param onEnd told once, before anyone who waits */
+  /** @param onEnd called once, before any caller is answered */
   constructor(timeout: number, onEnd: (outcome: Outcome<Out>) => void) {
     this.#onEnd = onEnd
     // Not unref'd: somebody waits for an answer.
@@ -83,7 +83,7 @@ class Flight<Out> {
   #leave(waiter: Waiter<Out>): void {
     this.#waiters.delete(waiter)
     waiter.reject(waiter.signal?.reason)
-    // Some are told turns after the end: leaving does not abort the call then.
+    // Some callers are answered turns after the end: leaving does not abort the call then.
     if (this.#ended || this.#waiters.size > 0) return
     this.#abort('aborted', new DOMException('Everyone who waited for this call has left', 'AbortError'))
   }
@@ -98,22 +98,22 @@ class Flight<Out> {
     this.#ended = true
     clearTimeout(this.#timer)
     this.#onEnd(outcome)
-    this.#tell(outcome)
+    this.#answer(outcome)
   }
 
-  /** The next of those who wait; the others in the turns that follow. */
-  #tell(outcome: Outcome<Out>): void {
-    let told = 0
+  /** The next callers; the others in the turns that follow. */
+  #answer(outcome: Outcome<Out>): void {
+    let answered = 0
     for (const waiter of this.#waiters) {
       // A shared promise takes a turn of its own.
-      told += waiter.signal === undefined ? MAX_CALLERS_PER_TURN : 1
-      if (told > MAX_CALLERS_PER_TURN) break
+      answered += waiter.signal === undefined ? MAX_CALLERS_PER_TURN : 1
+      if (answered > MAX_CALLERS_PER_TURN) break
       this.#waiters.delete(waiter)
       waiter.signal?.removeEventListener('abort', waiter.leave)
       if (outcome.end === 'answered') waiter.resolve(outcome.value)
       else waiter.reject(outcome.error)
     }
-    if (this.#waiters.size > 0) setImmediate(() => this.#tell(outcome))
+    if (this.#waiters.size > 0) setImmediate(() => this.#answer(outcome))
   }
 }
 
@@ -125,7 +125,7 @@ export class Flights<Out> {
 
   /**
    * @param timeout of each flight, in ms
-   * @param onAnswer told of each answer and of how many ms it took, before those who wait for it; not of one whose key was cleared meanwhile
+   * @param onAnswer called with each answer and how many ms it took, before the callers are answered; not if its key was cleared meanwhile
    */
   constructor(timeout: number, onAnswer?: (key: string, value: Out, took: number) => void) {
     this.#timeout = timeout

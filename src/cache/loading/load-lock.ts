@@ -43,7 +43,7 @@ export class LoadLock {
     clearInterval(this.#timer)
     this.#load.checkLock = undefined
     this.#writing = true
-    // If it cannot be told, those who wait do so until the lock expires.
+    // If this fails, the others wait until the lock expires.
     if (this.#toRelease) this.redis.release(this.#load.key, this.token).catch(() => undefined)
   }
 }

@@ -238,7 +238,7 @@ export class Loader<In> {
   }
 
   /**
-   * @param lock without it nobody else is told, and nobody else is kept from doing the same
+   * @param lock without it the value is not stored in Redis, and other processes may load it too
    * @returns undefined: to be tried again
    */
   async #loadValue(load: PendingLoad, { input, wanted }: Miss<In>, lock?: LoadLock): Promise<Entry | undefined> {

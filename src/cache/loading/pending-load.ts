@@ -1,5 +1,5 @@
 /**
- * A load under way, from the look into Redis until the value is stored. It is told what happens to its key meanwhile:
+ * A load under way, from the look into Redis until the value is stored. It hears what happens to its key meanwhile:
  *
  *   touched    the key may have changed in Redis: who waits for another process looks again, who holds the lock checks it
  *   cancelled  the value would be older than an invalidation: the load is aborted and begun anew
@@ -33,7 +33,7 @@ export class PendingLoad {
   #wake: AbortController | undefined
   #restarts = 0
 
-  /** @param signal ends all of it @param onLast told when later callers should not wait for this load */
+  /** @param signal ends all of it @param onLast called when later callers should not wait for this load */
   constructor(key: string, tags: readonly Tag[], signal: AbortSignal = NEVER, onLast?: () => void) {
     this.key = key
     this.tags = tags

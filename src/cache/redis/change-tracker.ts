@@ -117,7 +117,7 @@ class ConnectionPair {
     try {
       const facts = this.#inCluster ? this.#tracking.cluster('INFO') : this.#tracking.ping()
       const [, info] = await Promise.all([this.#listening.ping(), facts])
-      // A master that the others have given up is told of nothing.
+      // A master that the others have given up hears of nothing.
       if (this.#inCluster && !info.includes('cluster_state:ok')) throw new Error('the cluster is not ok')
       this.clusterEpoch = /cluster_current_epoch:(\d+)/.exec(info)?.[1]
       this.aliveAt = sent

@@ -132,7 +132,7 @@ export class RedisLayer implements StructureList {
     const prefix = this.keys.chunks(key)
     const { life, value, chunks } = await this.#prepare(prefix, stored)
     const done = (await this.#run('commit', ...this.#valueAndLock(key), token, value, life, prefix)) === 1
-    // If they stay they expire; that the lock was lost has to be told in any case.
+    // If they stay they expire. That the lock was lost has to be answered in any case.
     if (!done && chunks > 0) await removeChunks(this, prefix, stored, chunks).catch(() => undefined)
     return done
   }

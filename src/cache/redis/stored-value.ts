@@ -1,6 +1,6 @@
 /**
- * A value as it lies in Redis: a head, and the body behind it unless that is in chunks. The bytes of the head are told in
- * contract/cache/README.md, with cases in contract/vectors/cache.json.
+ * A value as it lies in Redis: a head, and the body behind it unless that is in chunks. contract/cache/README.md lays
+ * out the head, with cases in contract/vectors/cache.json.
  *
  * The key expires when the longer of `stale` and `error` is over, so a reader learns the age from what it has left to live, and no two
  * clocks are compared.

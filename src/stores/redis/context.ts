@@ -21,7 +21,7 @@ export interface Context {
   readonly locations: Locations
   /** By partition and worker: `claim` settles them. */
   readonly doubtfulClaims: Map<string, DoubtfulClaim>
-  /** Claims whose ending was told without an answer: it may have taken effect, and will be told again. */
+  /** Claims whose ending got no answer: it may have taken effect, and will be sent again. */
   readonly doubtfulEndings: WeakSet<ClaimedJob>
   /** Grows with each claim and sweep, so that each begins with the next partition or bucket. */
   turn: number

@@ -1,6 +1,6 @@
 /**
- * Where a part of a queue lives: contract/redis/README.md, "Routing". Its keys have the hash tag of a bucket, of which each store has `BUCKETS`:
- * so a store's queues lie in that many slots of a cluster, and what concerns all parts of a bucket can be kept in one place.
+ * Where a partition of a queue lives: contract/redis/README.md, "Routing". Its keys have the hash tag of a bucket, of which each store has
+ * `BUCKETS`. So a store's queues lie in that many slots of a cluster, and what concerns all partitions of a bucket can be kept in one place.
  */
 
 /** Part of the layout. */
@@ -22,7 +22,7 @@ export const tagOf = (prefix: string, bucket: number): string => `{${prefix}:${b
 /** A queue's partitions lie in buckets one after another. */
 export const bucketOf = (queue: string, index: number): number => (hash(queue) + index) % BUCKETS
 
-/** The queue and the index of a part. "#" cannot be in a queue's name. */
+/** The queue and the index of the partition that has this part. "#" cannot be in a queue's name. */
 export function parsedPart(part: string): { queue: string; index: number } {
   const [queue = '', index = '0'] = part.split('#')
   return { queue, index: Number(index) }
@@ -33,7 +33,7 @@ export class Partition {
   readonly index: number
   readonly bucket: number
   readonly tag: string
-  /** Names it among all under its tag. */
+  /** Names it among all partitions of its bucket. */
   readonly part: string
   /** How many the queue has. */
   readonly count: number

@@ -120,7 +120,7 @@ export class Queues {
     return new Map(Object.entries(listed ?? {}).map(([name, count]) => [name, this.#learn(name, countIn(count))]))
   }
 
-  /** A part that a sweep found, whether or not this process knows its queue. */
+  /** A partition that a sweep found, whether or not this process knows its queue. */
   partition(queue: string, index: number): Partition {
     return this.#known.get(queue)?.[index] ?? new Partition(this.#settings.prefix, queue, index)
   }

@@ -3,7 +3,7 @@ import type { StoreOptions } from '../../store.ts'
 import { type ClientSettings, settingsOf } from '../redis-client/settings.ts'
 
 export interface Settings extends ClientSettings {
-  /** How many parts a queue that comes into being here is split into. */
+  /** How many partitions a queue that comes into being here has. */
   partitions: number
   /** How many replicas must have a push or an ending before it is acknowledged. */
   wait: number

@@ -90,12 +90,15 @@ export function encodedIn(bytes: Buffer, at = 0): Encoded {
   return { encoding, body }
 }
 
-type Kept = Pick<ClaimedJob, 'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'> & {
+type JobRecordFields = Pick<
+  ClaimedJob,
+  'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'
+> & {
   place: number
 }
 
-/** A record, whose layout is told in contract/redis/common.lua. */
-export function recordIn(bytes: Buffer): Kept {
+/** A record. contract/redis/README.md has its form. */
+export function recordIn(bytes: Buffer): JobRecordFields {
   const { list, end } = listBefore(bytes)
   const [place, pushedAt, priority, attempts, group, timeout, key, trace] = list
   return {

@@ -6,8 +6,8 @@
  *    │ ▼
  *   pause ──deadline──► StoreUnavailable
  *
- * A call whose answer is lost is sent again until its deadline, and then rejected: it may have taken effect all the same. The scripts are told
- * of a repetition. A connection that owes an answer at a deadline is replaced: nothing else tells that a server has stopped without a word.
+ * A call whose answer is lost is sent again until its deadline, and then rejected: it may have taken effect all the same. A script gets
+ * a mark that it is repeated. A connection that owes an answer at a deadline is replaced: nothing else tells that a server has stopped without a word.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
@@ -186,7 +186,7 @@ export class Calls {
       call.underWay = true
       pipeline.callBuffer(...call.command)
     }
-    // Less than is left, so that it is the count of replicas that is told. A server looks ten times a second whose time is over.
+    // Less than is left, so that the error can say how many replicas there were. A server looks ten times a second whose time is over.
     pipeline.wait(wait, Math.max(1, Math.ceil(left * 0.8) - 100))
     const replies = (await pipeline.exec()) ?? []
     const [waitError, replicas] = replies[live.length] ?? [new Error('Connection is closed.'), 0]

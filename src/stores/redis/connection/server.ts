@@ -4,7 +4,7 @@ import { toMillpondError } from '../../redis-client/errors.ts'
 import type { Client } from '../../redis-client/settings.ts'
 
 const OLDEST = [6, 2] as const
-/** Servers of which this process has been told already that they write nothing down. */
+/** Servers without an append-only file for which this process has given its warning. */
 const warned = new Set<string>()
 
 /** @throws StoreUnavailable */

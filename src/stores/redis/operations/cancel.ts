@@ -3,7 +3,7 @@ import type { FinalState } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { idBytes } from '../wire.ts'
-import { askHolders } from './find.ts'
+import { askOwners } from './find.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 /** What the script answers where it has just cancelled a job that waited, or ran. */
@@ -12,7 +12,7 @@ const RAN = 4
 
 export function cancel(context: Context, ids: readonly string[]): Promise<(FinalState | null)[]> {
   const { local } = context.notifier
-  return askHolders<FinalState>(context, ids, async (partition, own) => {
+  return askOwners<FinalState>(context, ids, async (partition, own) => {
     const answers = await callScript(context, 'cancel', partition, { items: own.map(idBytes), safe: true })
     return own.map((id, i) => {
       const answer = Number(answers[i])

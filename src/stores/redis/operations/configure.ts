@@ -31,7 +31,7 @@ export async function configure(context: Context, settings: QueueSettings): Prom
 export function restoreSettings(context: Context, queue: string): void {
   const made = context.settings.get(queue)
   if (made === undefined || isDefault(made)) return
-  // It is told once. Where that fails, the next call that finds them missing tells it again.
+  // Once. Where that fails, the next call that finds the settings missing sends them again.
   context.settings.delete(queue)
   configure(context, made).catch(() => context.settings.set(queue, { ...made, ...context.settings.get(queue) }))
 }

@@ -1,4 +1,4 @@
-/** Endings of claims, as workers tell them: complete, fail, release. */
+/** Ends claims: complete, fail, release. */
 import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
@@ -66,7 +66,7 @@ export async function release(context: Context, queue: string, holds: readonly H
   return outcomes
 }
 
-/** An ending that rejects may have taken effect. All of them are told again, and those that had are answered as if they had not. */
+/** An ending that rejects may have taken effect. It is sent again as a repetition, which the script answers as if it had not. */
 async function end<Item extends Hold, Outcome>(
   context: Context,
   queue: string,
@@ -75,7 +75,7 @@ async function end<Item extends Hold, Outcome>(
 ): Promise<(Outcome | 'stale')[]> {
   const { doubtfulEndings } = context
   try {
-    return await tellHolders(context, queue, items, async (partition, own) => {
+    return await callHolders(context, queue, items, async (partition, own) => {
       const again = own.some(({ claim }) => claim !== undefined && doubtfulEndings.has(claim))
       const answers = await callScript(context, script, partition, {
         head: head(own),
@@ -91,22 +91,22 @@ async function end<Item extends Hold, Outcome>(
   }
 }
 
-/** Tells each claim to the partition that holds it. @throws where a part got no answer */
-export async function tellHolders<Item extends Hold, Outcome>(
+/** Calls the partition that holds each claim. @throws where a partition gave no answer */
+export async function callHolders<Item extends Hold, Outcome>(
   { calls, queues }: Context,
   queue: string,
   items: readonly Item[],
-  tell: (partition: Partition, items: readonly Item[]) => Promise<(Outcome | 'stale')[]>,
+  call: (partition: Partition, items: readonly Item[]) => Promise<(Outcome | 'stale')[]>,
 ): Promise<(Outcome | 'stale')[]> {
   calls.assertOpen()
   const partitions = queues.known(queue) ?? (await queues.look(queue))
   const homeOf = ({ id, claim }: Item) => partitions[indexOf(partitions.length, id, claim?.key ?? null)]
-  const outcomes = answered(await askEach(items, homeOf, tell))
+  const outcomes = answered(await askEach(items, homeOf, call))
   // A job with a key is where its key says, which a claim by id and fence alone does not tell.
   for (const partition of partitions.length === 1 ? [] : partitions) {
     const mayHold = (item: Item, at: number) =>
       outcomes[at] === 'stale' && item.claim === undefined && homeOf(item) !== partition
-    const more = await askEach(items, (item, at) => (mayHold(item, at) ? partition : undefined), tell)
+    const more = await askEach(items, (item, at) => (mayHold(item, at) ? partition : undefined), call)
     for (const [at, outcome] of answered(more).entries()) outcomes[at] = outcome ?? outcomes[at]
   }
   return outcomes.map((outcome) => outcome ?? 'stale')

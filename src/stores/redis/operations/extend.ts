@@ -3,7 +3,7 @@ import type { ExtendOutcome, Extension } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { encodedOrNothing, idBytes } from '../wire.ts'
-import { tellHolders } from './end.ts'
+import { callHolders } from './end.ts'
 
 const OUTCOMES = ['ok', 'stale', 'cancelled'] as const
 
@@ -13,7 +13,7 @@ export function extend(
   lease: number | null,
   extensions: readonly Extension[],
 ): Promise<ExtendOutcome[]> {
-  return tellHolders<Extension, ExtendOutcome>(context, queue, extensions, async (partition, own) => {
+  return callHolders<Extension, ExtendOutcome>(context, queue, extensions, async (partition, own) => {
     const items = own.flatMap(({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)])
     const answers = await callScript(context, 'extend', partition, { head: [lease], items })
     return answers.map((answer) => OUTCOMES[Number(answer)] ?? 'stale')

@@ -1,6 +1,6 @@
 /**
  * Looks at jobs: `find` by id, `list` by state. An id says nothing of its queue: of jobs that were pushed here a while ago it is remembered, for
- * others all partitions of a hash tag are asked in one call, so that a look-up is at most `BUCKETS` calls for any number of queues.
+ * others all partitions of a bucket are asked in one call, so that a look-up is at most `BUCKETS` calls for any number of queues.
  */
 
 import { JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'
@@ -21,7 +21,7 @@ export interface Found {
 }
 
 export async function find(context: Context, ids: readonly string[]): Promise<(Found | null)[]> {
-  return askHolders(context, ids, async (partition, own) => {
+  return askOwners(context, ids, async (partition, own) => {
     const found = await foundIn(partition, await callScript(context, 'find', partition, { items: own.map(idBytes) }))
     const byId = new Map(found.map((one) => [one.record.id, one]))
     return own.map((id) => byId.get(id) ?? null)
@@ -32,7 +32,7 @@ export async function find(context: Context, ids: readonly string[]): Promise<(F
  * The answer of the first partition that knows the id, which is asked once for each time that it is named. Queues that are new to this process are
  * asked for what the others don't know. Rejects where nobody that answered knows an id, and somebody did not answer.
  */
-export async function askHolders<Answer>(
+export async function askOwners<Answer>(
   context: Context,
   ids: readonly string[],
   call: (partition: Partition, ids: readonly string[]) => Promise<readonly (Answer | null)[]>,

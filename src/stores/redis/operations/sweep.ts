@@ -1,7 +1,7 @@
 /**
- * Sweeps all queues: asks each hash tag which of its partitions have something to do, and goes to those, until a limit is reached. So a sweep costs
- * what is due, not how many queues there are. What cannot be reached does not keep the rest from being swept; that is told by rejecting, but
- * only when nothing was swept, since what was lost is told by the answer alone.
+ * Sweeps all queues: asks each bucket which of its partitions have something to do, and sweeps those, until a limit is reached. So a sweep costs
+ * what is due, not how many queues there are. A partition that cannot be reached does not keep the others from being swept. The sweep then
+ * rejects only if nothing was swept, since the answer is the only report of lost claims.
  */
 import type { Swept } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
@@ -27,7 +27,7 @@ export async function sweep(context: Context, limit: number): Promise<Swept> {
   const idle = new Set<string>()
   const partitions = looks.flatMap((due) => due?.partitions ?? [])
   for (const partition of partitions) await failures.noted(sweepPartition(context, partition, limit, swept, idle))
-  // What the sweep found is told all the same where the following fails.
+  // What was swept is answered even where the following fails.
   const later = new Failures()
   await Promise.all([...idle].slice(0, MAX_REMOVED).map((name) => later.noted(remove(context, name))))
   const count = await failures.noted(queues.count())
