@@ -3,7 +3,6 @@ import type { Client } from '../stores/redis-client/settings.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, isBoolean, isFunction, isSignal, type Rules } from '../values/options.ts'
-import type { OnError } from './error-reporter.ts'
 import { checkTags } from './redis/keys.ts'
 import type { Lives } from './redis/stored-value.ts'
 
@@ -27,15 +26,6 @@ export interface CacheOptions {
   client?: Client
   /** Called with values in Redis that cannot be read, and with refreshes in the background that fail. Unless given: a warning of the process, once a minute. */
   onError?: (error: MillpondError, key: string) => void
-}
-
-export interface CheckedCacheOptions {
-  /** Those for `settingsOf`. */
-  redis: Readonly<Record<string, unknown>>
-  memory: number
-  drift: number
-  maxValue: number
-  onError: OnError | undefined
 }
 
 /** How long a value lives. Durations are at most 24 days. */
@@ -75,14 +65,6 @@ export interface Life extends Lives {
   jitter: number
 }
 
-export interface CheckedWrapOptions<In> {
-  key: (input: In) => string
-  tags: (input: In) => readonly string[]
-  life: Life
-  negative: number
-  timeout: number
-}
-
 const UNITS: Readonly<Record<string, number>> = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 
 function bytesOf(given: unknown, name: string, most: number): number {
@@ -103,7 +85,7 @@ const between = (name: string, least: number, most: number) => (value: unknown) 
   milliseconds(value, name, least, most) >= 0
 
 /** @throws InvalidOption */
-export function checkCacheOptions(options: CacheOptions): CheckedCacheOptions {
+export function checkCacheOptions(options: CacheOptions) {
   const rules: Rules<CacheOptions> = {
     prefix: (value) => typeof value === 'string' || 'a text',
     memory: (value) => bytesOf(value, 'memory', MAX_MEMORY) >= 0,
@@ -151,7 +133,7 @@ export function checkSetOptions(options: SetOptions): { life: Life; tags: readon
 }
 
 /** @throws InvalidOption, InvalidName */
-export function checkWrapOptions<In>(load: unknown, options: WrapOptions<In>): CheckedWrapOptions<In> {
+export function checkWrapOptions<In>(load: unknown, options: WrapOptions<In>) {
   const verdict = isFunction(load)
   if (verdict !== true)
     throw new MillpondError('InvalidOption', `cache.wrap takes ${verdict} first; got ${kindOf(load)}`)
@@ -167,12 +149,14 @@ export function checkWrapOptions<In>(load: unknown, options: WrapOptions<In>): C
   const always = typeof tags === 'function' ? [] : checkTags(tags)
   return {
     key,
-    tags: typeof tags === 'function' ? (input) => checkTags(tags(input)) : () => always,
+    tags: typeof tags === 'function' ? (input: In) => checkTags(tags(input)) : () => always,
     life: lifeOf(given),
     negative: milliseconds(negative, 'negative'),
     timeout: milliseconds(timeout, 'timeout'),
   }
 }
+
+export type CheckedWrapOptions<In> = ReturnType<typeof checkWrapOptions<In>>
 
 /** @throws InvalidOption */
 export function signalOf(options: CallOptions | undefined): AbortSignal | undefined {
