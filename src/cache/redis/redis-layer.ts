@@ -51,9 +51,9 @@ export class RedisLayer implements StructureList {
   #slotsAskedAt = Number.NEGATIVE_INFINITY
   #closed = false
 
-  private constructor(client: Client, keys: CacheKeys, settings: ClientSettings) {
+  private constructor(client: Client, settings: ClientSettings) {
     this.client = client
-    this.keys = keys
+    this.keys = new CacheKeys(settings.prefix)
     this.#settings = settings
   }
 
@@ -63,7 +63,7 @@ export class RedisLayer implements StructureList {
     const client = settings.client ?? (await newClient(settings))
     try {
       await connected(client, settings)
-      return new RedisLayer(client, new CacheKeys(settings.prefix), settings)
+      return new RedisLayer(client, settings)
     } catch (error) {
       if (settings.client === undefined) client.disconnect()
       throw error

@@ -79,12 +79,8 @@ export class Calls {
    * @param repeatable its second argument becomes `1` when it is sent again after a lost answer
    * @throws StoreUnavailable, StoreBusy, StoreFull, StoreFailed, Closed
    */
-  async script(
-    name: string,
-    { tag, keys }: Target,
-    args: readonly Arg[],
-    repeatable = false,
-  ): Promise<readonly unknown[]> {
+  async script(name: string, target: Target, args: readonly Arg[], repeatable = false): Promise<readonly unknown[]> {
+    const { tag, keys } = target
     const { sha, text } = scriptOf(name)
     const again = repeatable ? { againAt: 3 + keys.length + 1 } : {}
     const reply = await this.#call(tag, ['evalsha', sha, keys.length, ...keys, ...args], { text, ...again })

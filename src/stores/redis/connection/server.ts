@@ -34,9 +34,7 @@ function checkVersion(version: string, where: string): void {
 
 function checkEviction(most: number, policy: string, where: string): void {
   if (most === 0 || policy === 'noeviction') return
-  const message =
-    `Redis at ${where} would drop jobs when its memory is full (maxmemory-policy ${policy}): ` +
-    'set maxmemory-policy to noeviction, or use another server for queues'
+  const message = `Redis at ${where} would drop jobs when its memory is full (maxmemory-policy ${policy}): set maxmemory-policy to noeviction, or use another server for queues`
   throw new MillpondError('StoreUnavailable', message)
 }
 

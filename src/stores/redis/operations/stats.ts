@@ -1,5 +1,6 @@
 /** Counts and histograms per queue, its partitions summed. */
 import { type HistogramSlice, JOB_STATES, type QueueStats } from '../../../store.ts'
+import { merge } from '../../../values/histogram.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { chunks } from '../per-partition.ts'
@@ -25,7 +26,7 @@ export async function stats(
       const part = statsIn(replies[i] ?? [], partition.queue)
       const known = merged.get(partition.queue)
       if (known === undefined) merged.set(partition.queue, part)
-      else merge(known, part)
+      else addPart(known, part)
     }
   }
   return [...merged.values()]
@@ -37,11 +38,9 @@ export function statsIn(reply: readonly unknown[], queue: string): QueueStats {
   const [scheduled = 0, waiting = 0, running = 0, done = 0, dead = 0, cancelled = 0] = rest.slice(0, 6).map(numberIn)
   const histograms: HistogramSlice[] = []
   for (const minute of rest.slice(7)) {
-    for (const [priority = 0, metric, bucket = 0, count = 0] of chunks(
-      listBefore(bytesIn(minute)).list.slice(1),
-      4,
-    ).map((values) => values.map(numberIn))) {
-      addCounts(histograms, { queue, priority, metric: metric === 0 ? 'wait' : 'run', buckets: { [bucket]: count } })
+    const figures = listBefore(bytesIn(minute)).list.slice(1).map(numberIn)
+    for (const [priority = 0, metric, bucket = 0, count = 0] of chunks(figures, 4)) {
+      addSlice(histograms, { queue, priority, metric: metric === 0 ? 'wait' : 'run', buckets: { [bucket]: count } })
     }
   }
   return {
@@ -54,23 +53,18 @@ export function statsIn(reply: readonly unknown[], queue: string): QueueStats {
   }
 }
 
-function merge(into: QueueStats, part: QueueStats): void {
+function addPart(into: QueueStats, part: QueueStats): void {
   for (const state of JOB_STATES) into.counts[state] += part.counts[state]
   if (into.capacity !== null && part.capacity !== null) into.capacity += part.capacity
   if (part.oldestWaiting !== null) into.oldestWaiting = Math.max(into.oldestWaiting ?? 0, part.oldestWaiting)
-  for (const slice of part.histograms) addCounts(into.histograms, slice)
+  for (const slice of part.histograms) addSlice(into.histograms, slice)
 }
 
 /** Into the slice of the same priority and metric. */
-function addCounts(slices: HistogramSlice[], slice: HistogramSlice): void {
-  const known = slices.find(({ priority, metric }) => priority === slice.priority && metric === slice.metric)
-  if (known === undefined) {
-    slices.push({ ...slice, buckets: { ...slice.buckets } })
-    return
-  }
-  for (const [bucket, count] of Object.entries(slice.buckets)) {
-    known.buckets[Number(bucket)] = (known.buckets[Number(bucket)] ?? 0) + count
-  }
+function addSlice(slices: HistogramSlice[], slice: HistogramSlice): void {
+  const sum = slices.find(({ priority, metric }) => priority === slice.priority && metric === slice.metric)
+  if (sum === undefined) slices.push(slice)
+  else merge(sum.buckets, slice.buckets)
 }
 
 export async function record(context: Context, slices: readonly HistogramSlice[]): Promise<void> {
@@ -78,14 +72,10 @@ export async function record(context: Context, slices: readonly HistogramSlice[]
   for (const [queue, own] of Map.groupBy(slices, (slice) => slice.queue)) {
     // Figures of all partitions go into the first: they are summed anyhow.
     const [partition] = await context.queues.look(queue)
-    const items = own.flatMap(({ priority, metric, buckets }) =>
-      Object.entries(buckets).flatMap(([bucket, count]) => [
-        priority,
-        metric === 'wait' ? 0 : 1,
-        Number(bucket),
-        count,
-      ]),
-    )
-    if (partition !== undefined) await callScript(context, 'record', partition, { head: [items] })
+    const figures = own.flatMap(({ priority, metric, buckets }) => {
+      const kind = metric === 'wait' ? 0 : 1
+      return Object.entries(buckets).flatMap(([bucket, count]) => [priority, kind, Number(bucket), count])
+    })
+    if (partition !== undefined) await callScript(context, 'record', partition, { head: [figures] })
   }
 }
