@@ -1,7 +1,29 @@
 -- claim: gives waiting jobs to a worker.
 -- In:  queue, worker, limit, now, lease_until, floor: claims that a power cut has undone had no fence above it; see `fences` in millpond_meta.
--- Out: per job a JSON list of what a claim tells, and its data; in no particular order: sort by priority descending, then seq.
+-- Out: `look` tells which jobs `claim` takes when it is run next in the same transaction, and `data` their data. changes of `claim`: how many.
 -- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused.
+
+-- @statement look
+-- One row: `jobs`, a JSON list in the order of claiming. Of each job a list: id, fence, attempt, attempts, priority, group, key, timeout,
+-- trace, pushed_at, due_at, encoding. Fence and attempt are those of the claim.
+select json_group_array(json_array(
+  id, fence, attempt, attempts, priority, "group", key, timeout, trace, pushed_at, due_at, encoding
+)) as jobs
+from (
+  select
+    id, max(fence, :floor) + 1 as fence, attempt + 1 as attempt, attempts, priority, "group", key, timeout, trace, pushed_at, due_at, encoding
+  from millpond_jobs indexed by millpond_waiting
+  where queue = :queue and state = 'waiting'
+  order by priority desc, seq
+  limit :limit
+)
+
+-- @statement data
+-- In the same order. By themselves, as large texts are slow in a JSON list, and bytes cannot be in one.
+select data from millpond_jobs indexed by millpond_waiting
+where queue = :queue and state = 'waiting'
+order by priority desc, seq
+limit :limit
 
 -- @statement claim
 update millpond_jobs set
@@ -13,9 +35,6 @@ where seq in (
   order by priority desc, seq
   limit :limit
 )
-returning
-  json_array(priority, seq, id, fence, attempt, attempts, "group", key, timeout, trace, pushed_at, due_at, encoding) as job,
-  data
 
 -- @statement next_due
 -- When the queue's next scheduled job is due, for `retryAfter`.

@@ -4,12 +4,9 @@
 -- Invariant: nothing here scans the jobs.
 
 -- @statement queues
-select name, capacity, paused from millpond_queues
+select name, capacity, paused, scheduled, waiting, running, done, dead, cancelled from millpond_queues
 where :queue is null or name = :queue
 order by name
-
--- @statement counts
-select queue, state, count from millpond_counts where :queue is null or queue = :queue
 
 -- @statement oldest
 -- The earliest time due among the first 64 by place of each priority. Jobs come due nearly in the order of their places, so

@@ -12,7 +12,7 @@ with queue as materialized (
   select name, keep_done, keep_dead,
     capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
       and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
-      and not exists (select 1 from millpond_counts where queue = name and count <> 0) as idle,
+      and max(scheduled, waiting, running, done, dead, cancelled) = 0 as idle,
     (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
     (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
     (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'done'      and finished_at is not null) as done_at,
@@ -68,18 +68,15 @@ where seq in (
 delete from millpond_jobs where id = :id
 
 -- @statement remove_queue
--- One that every sweep of this caller, for an hour, has found idle. changes = 0: it is no longer. Else run the next two.
+-- One that every sweep of this caller, for an hour, has found idle. changes = 0: it is no longer. Else run the next one.
 -- Counts that this transaction has summed up are written before.
 delete from millpond_queues
 where name = :queue and capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
   and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
-  and not exists (select 1 from millpond_counts where queue = name and count <> 0)
+  and max(scheduled, waiting, running, done, dead, cancelled) = 0
 
 -- @statement forget_queue
 delete from millpond_histograms where queue = :queue
-
--- @statement forget_counts
-delete from millpond_counts where queue = :queue
 
 -- @statement oldest_minute
 select min(minute) as minute from millpond_histograms

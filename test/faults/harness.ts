@@ -200,11 +200,10 @@ export type Counts = Record<(typeof STATES)[number], number>
 
 /** Jobs per state: as the store keeps them, and as they are. */
 export function countsOf(path: string, queue: string): { kept: Counts; real: Counts } {
-  const counts = look(path, 'select state, count as n from millpond_counts where queue = ?', queue)
-  const kept = new Map(counts.map(({ state, n }) => [String(state), Number(n)]))
+  const [kept = {}] = look(path, 'select * from millpond_queues where name = ?', queue)
   const jobs = look(path, 'select state, count(*) as n from millpond_jobs where queue = ? group by state', queue)
   const real = new Map(jobs.map(({ state, n }) => [String(state), Number(n)]))
-  return { kept: tally((state) => kept.get(state) ?? 0), real: tally((state) => real.get(state) ?? 0) }
+  return { kept: tally((state) => Number(kept[state] ?? 0)), real: tally((state) => real.get(state) ?? 0) }
 }
 
 function tally(count: (state: keyof Counts) => number): Counts {

@@ -241,7 +241,7 @@ describe('sqlite: the file', () => {
     await Promise.all(own.map((store) => store.push([job()])))
     assert.deepEqual(await Promise.all(others), ['pushed', 'pushed', 'pushed'])
     const db = connectTo(path)
-    assert.equal(db.prepare(`select count from millpond_counts where state = 'waiting'`).get()?.count, 6)
+    assert.equal(db.prepare('select waiting from millpond_queues').get()?.waiting, 6)
     assert.equal(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value, 1)
     db.close()
   })

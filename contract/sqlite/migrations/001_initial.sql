@@ -1,8 +1,9 @@
--- Everything that Millpond keeps in the caller's own database file: five tables, all with the prefix `millpond_`.
+-- Everything that Millpond keeps in the caller's own database file: four tables, all with the prefix `millpond_`.
 -- Run inside a transaction together with setting `version` in millpond_meta. Never changed once released.
 -- Times are milliseconds since 1970. States, names and ids are text, so that people can read the tables with plain SQL.
 
--- A row per queue: its settings, and totals that tell other processes what happened.
+-- A row per queue: its settings, how many jobs it has in each state, and totals that tell other processes what happened.
+-- Counts and totals change in the commit that changes the jobs, so nobody ever has to scan.
 create table millpond_queues (
   name            text    primary key,
   capacity        integer,                              -- most scheduled + waiting jobs; null: no limit
@@ -16,18 +17,16 @@ create table millpond_queues (
   backoff_factor  real    not null default 2,
   backoff_max     integer not null default 3600000,
   backoff_jitter  real    not null default 0.5,
+  scheduled       integer not null default 0,
+  waiting         integer not null default 0,
+  running         integer not null default 0,
+  done            integer not null default 0,
+  dead            integer not null default 0,
+  cancelled       integer not null default 0,
   -- These only grow: other processes compare them with what they saw last to learn what happened.
   ready_total     integer not null default 0,           -- became waiting, by whatever way
   finished_total  integer not null default 0,           -- became done, dead or cancelled
   cancelled_total integer not null default 0            -- were cancelled while running
-) strict, without rowid;
-
--- How many jobs a queue has in each state. Changed in the commit that changes the jobs, so nobody ever has to scan.
-create table millpond_counts (
-  queue text    not null,
-  state text    not null,
-  count integer not null,
-  primary key (queue, state)
 ) strict, without rowid;
 
 -- A row per job; its state changes in place. `seq` is its place: it never changes, and later pushes have greater ones.

@@ -32,8 +32,8 @@ export const open: OpenStore = async (url, options) => {
     configure: (settings) => client.call('configure', settings),
     push: async (jobs) => pushOutcomes(jobs, await client.call('push', packJobs(jobs))),
     async claim(request) {
-      const { jobs, ...claimed } = await client.call('claim', request)
-      return { ...claimed, jobs: claimedJobs(jobs) }
+      const { jobs, data, ...claimed } = await client.call('claim', request)
+      return { ...claimed, jobs: claimedJobs({ jobs, data }) }
     },
     async complete(queue, completions) {
       const packed = packCompletions(completions)

@@ -75,16 +75,10 @@ export class Notifier {
   /** After a commit of ours. @returns the bells that it rings */
   committed(queues: readonly QueueChanges[]): Bell[] {
     if (this.#timer === null) return []
-    for (const { name, counts, totals } of queues) {
-      const seen = this.#seen.get(name) ?? NOTHING
-      this.#seen.set(name, {
-        ...seen,
-        scheduled: integer(seen.scheduled) + (counts.get('scheduled') ?? 0),
-        waiting: integer(seen.waiting) + (counts.get('waiting') ?? 0),
-        ready_total: integer(seen.ready_total) + totals.ready,
-        finished_total: integer(seen.finished_total) + totals.finished,
-        cancelled_total: integer(seen.cancelled_total) + totals.cancelled,
-      })
+    for (const { name, counts } of queues) {
+      const seen = { ...(this.#seen.get(name) ?? NOTHING) }
+      for (const [column, by] of Object.entries(counts)) if (column in seen) seen[column] = integer(seen[column]) + by
+      this.#seen.set(name, seen)
     }
     return queues.flatMap(bellsOf)
   }

@@ -28,11 +28,12 @@ export class QueueChanges {
   room: number
   /** To be rung after the commit, beside those for `finished` and `cancelled`. */
   readonly bells = new Set<'work' | 'room'>()
-  /** By how much the count of each state changed. */
-  readonly counts = new Map<JobState, number>()
-  /** Jobs that became waiting, reached a final state, and were cancelled while running. */
-  readonly totals = { ready: 0, finished: 0, cancelled: 0 }
-  /** The ids of the last two, where they are known. */
+  /** By how much the columns of these names change. */
+  readonly counts = {
+    ...{ scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 },
+    ...{ ready_total: 0, finished_total: 0, cancelled_total: 0 },
+  }
+  /** The ids of jobs that reached a final state, and of those that were cancelled while running, where they are known. */
   readonly finished: string[] = []
   readonly cancelled: string[] = []
 
@@ -40,7 +41,7 @@ export class QueueChanges {
     this.name = name
     this.settings = settingsFrom(row)
     const { capacity } = this.settings
-    this.room = capacity === null ? Number.POSITIVE_INFINITY : capacity - integer(row.held)
+    this.room = capacity === null ? Number.POSITIVE_INFINITY : capacity - integer(row.scheduled) - integer(row.waiting)
   }
 
   keeps(state: FinalState): boolean {
@@ -49,51 +50,48 @@ export class QueueChanges {
 
   /** `count` jobs went from one state to another; null: from, or to, not being there. */
   move(from: JobState | null, to: JobState | null, count = 1): void {
+    if (count === 0) return
     if (from !== null) this.#change(from, -count)
     if (to !== null) this.#change(to, count)
     // Another job may have taken the place that one left, but a push between the two met a full queue.
-    if (this.settings.capacity !== null && isHeld(from) && !isHeld(to) && count > 0) this.bells.add('room')
-    if (to !== 'waiting' || count === 0) return
-    this.totals.ready += count
+    if (this.settings.capacity !== null && isHeld(from) && !isHeld(to)) this.bells.add('room')
+    if (to !== 'waiting') return
+    this.counts.ready_total += count
     this.bells.add('work')
   }
 
   #change(state: JobState, by: number): void {
-    this.counts.set(state, (this.counts.get(state) ?? 0) + by)
+    this.counts[state] += by
     if (isHeld(state)) this.room -= by
   }
 
   /** Jobs reached a final state; where it is not kept, they are gone at once. */
   finish(from: JobState, to: FinalState, ids: readonly string[], count = ids.length): void {
     this.move(from, this.keeps(to) ? to : null, count)
-    this.totals.finished += count
+    this.counts.finished_total += count
     this.finished.push(...ids)
     if (to !== 'cancelled' || from !== 'running') return
-    this.totals.cancelled += count
+    this.counts.cancelled_total += count
     this.cancelled.push(...ids)
   }
 }
 
 export class Queues {
   readonly #statements: Statements
-  #known = new Map<string, QueueChanges | null>()
+  readonly #known = new Map<string, QueueChanges | null>()
   #written: QueueChanges[] = []
-  #last: QueueChanges | null = null
 
   constructor(statements: Statements) {
     this.#statements = statements
   }
 
   find(name: string): QueueChanges | null {
-    // Nearly every call of a batch names the same queue.
-    if (this.#last?.name === name) return this.#last
     let queue = this.#known.get(name)
     if (queue === undefined) {
       const row = this.#statements.get('counts/queue').get({ queue: name })
       queue = row === undefined ? null : new QueueChanges(name, row)
       this.#known.set(name, queue)
     }
-    this.#last = queue
     return queue
   }
 
@@ -102,20 +100,17 @@ export class Queues {
     if (found !== null) return found
     this.#statements.get('counts/create').run({ queue: name })
     this.#known.delete(name)
-    const created = this.find(name)
-    if (created === null) throw new Error(`millpond: the queue ${name} could not be created`)
-    return created
+    return this.findOrCreate(name)
   }
 
   /** Before the commit, and before a statement that reads or changes the queues' rows. They are read anew when next asked for. */
   write(): void {
     for (const queue of this.#known.values()) {
       if (queue === null) continue
-      const { name, counts, totals } = queue
-      for (const [state, change] of counts) {
-        if (change !== 0) this.#statements.get('counts/count').run({ queue: name, state, change })
+      const { name, counts } = queue
+      if (Object.values(counts).some((by) => by !== 0)) {
+        this.#statements.get('counts/add').run({ queue: name, ...counts })
       }
-      if (totals.ready + totals.finished > 0) this.#statements.get('counts/totals').run({ queue: name, ...totals })
       this.#written.push(queue)
     }
     this.forget()
@@ -123,8 +118,7 @@ export class Queues {
 
   /** What was not written is void, as after a rollback to a savepoint. */
   forget(): void {
-    if (this.#known.size > 0) this.#known = new Map()
-    this.#last = null
+    this.#known.clear()
   }
 
   /** Before a transaction, and after a rollback: others may have changed everything. */

@@ -3,7 +3,7 @@
  * loop, so large batches cross as text.
  */
 import type { ClaimedJob, Completion, Encoded, Encoding, Hold, NewJob, PushOutcome } from '../../store.ts'
-import { integer, integerOrNull, text, textOrNull, type Value } from './connection/values.ts'
+import { integer, integerOrNull, text, textOrNull } from './connection/values.ts'
 
 /** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
 export interface JobList {
@@ -100,31 +100,29 @@ function encodingFrom(value: unknown): Encoding {
   throw new TypeError(`millpond: ${String(value)} is no encoding`)
 }
 
-/**
- * In the order in which they are to run.
- * @param claimed per job what `claim.sql` tells of it, as JSON, and its data
- */
-export function claimedJobs(claimed: readonly Value[][]): ClaimedJob[] {
-  const rows = claimed.map(([json, data]) => ({ facts: factsFrom(json), data }))
-  rows.sort((a, b) => integer(b.facts[0]) - integer(a.facts[0]) || integer(a.facts[1]) - integer(b.facts[1]))
-  return rows.map(({ facts, data }) => ({
-    priority: integer(facts[0]),
-    id: text(facts[2]),
-    fence: integer(facts[3]),
-    attempt: integer(facts[4]),
-    attempts: integer(facts[5]),
-    group: textOrNull(facts[6]),
-    key: textOrNull(facts[7]),
-    timeout: integerOrNull(facts[8]),
-    trace: textOrNull(facts[9]),
-    pushedAt: integer(facts[10]),
-    dueAt: integer(facts[11]),
-    data: encodedFrom(facts[12], data),
-  }))
+/** Jobs of a claim, as `claim.sql` tells of them. */
+export interface PackedClaims {
+  /** JSON: per job a list of its columns. */
+  jobs: string
+  /** Of each of them. */
+  data: unknown[]
 }
 
-function factsFrom(json: unknown): unknown[] {
-  const facts: unknown = JSON.parse(text(json))
-  if (!Array.isArray(facts)) throw new TypeError('millpond: a claimed job is no list')
-  return facts
+export function claimedJobs({ jobs, data }: PackedClaims): ClaimedJob[] {
+  const list: unknown = JSON.parse(jobs)
+  if (!Array.isArray(list)) throw new TypeError('millpond: claimed jobs are not a list')
+  return list.map((job: unknown[], at) => ({
+    id: text(job[0]),
+    fence: integer(job[1]),
+    attempt: integer(job[2]),
+    attempts: integer(job[3]),
+    priority: integer(job[4]),
+    group: textOrNull(job[5]),
+    key: textOrNull(job[6]),
+    timeout: integerOrNull(job[7]),
+    trace: textOrNull(job[8]),
+    pushedAt: integer(job[9]),
+    dueAt: integer(job[10]),
+    data: encodedFrom(job[11], data[at]),
+  }))
 }

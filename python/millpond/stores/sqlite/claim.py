@@ -24,16 +24,17 @@ def claim(tx: Transaction, queue: str, worker: str, limit: int, lease: int | Non
     lease = lease or (known.lease if known else NO_QUEUE_LEASE)
     if known is None or known.paused:
         return Claimed(tx.now, lease, None, [])
-    rows = tx.rows("claim/claim", queue=queue, worker=worker, limit=limit, lease_until=tx.now + lease, floor=floor)
-    told = [(json.loads(row["job"]), row["data"]) for row in rows]
-    told.sort(key=lambda each: (-each[0][0], each[0][1]))
-    tx.move(queue, "waiting", "running", len(told))
-    jobs = [_claimed(data, *fields) for fields, data in told]
+    parameters = {"queue": queue, "limit": limit, "floor": floor}
+    told = json.loads(tx.rows("claim/look", **parameters)[0]["jobs"])
+    data = tx.rows("claim/data", **parameters)
+    jobs = [_claimed(row["data"], *fields) for fields, row in zip(told, data, strict=True)]
+    tx.changes("claim/claim", **parameters, worker=worker, lease_until=tx.now + lease)
+    tx.move(queue, "waiting", "running", len(jobs))
     return Claimed(tx.now, lease, _retry_after(tx, queue) if len(jobs) < limit else None, jobs)
 
 
 def _claimed(
-    data: str | bytes, priority: int, _: int, id: str, fence: int, attempt: int, attempts: int,
+    data: str | bytes, id: str, fence: int, attempt: int, attempts: int, priority: int,
     group: str | None, key: str | None, timeout: int | None, trace: str | None, pushed_at: int, due_at: int, encoding: Encoding,
 ) -> ClaimedJob:  # fmt: skip
     return ClaimedJob(

@@ -31,12 +31,11 @@ def list_jobs(reader: Reader, queue: str, state: State, limit: int, after: str |
 
 def stats(reader: Reader, queue: str | None, minutes: int) -> list[QueueStats]:
     found = {
-        row["name"]: QueueStats(row["name"], row["capacity"], row["paused"] == 1, dict.fromkeys(STATES, 0), None, [])
+        row["name"]: QueueStats(
+            row["name"], row["capacity"], row["paused"] == 1, {state: row[state] for state in STATES}, None, []
+        )
         for row in reader.rows("stats/queues", queue=queue)
     }
-    for row in reader.rows("stats/counts", queue=queue):
-        if row["queue"] in found:
-            found[row["queue"]].counts[row["state"]] = row["count"]
     for each in found.values():
         oldest = reader.row("stats/oldest", queue=each.queue) if each.counts["waiting"] > 0 else None
         if oldest and oldest["due_at"] is not None:

@@ -26,7 +26,6 @@ def sweep(tx: Transaction, limit: int, idle: IdleQueues) -> Swept:
     for name in idle.long(tx.now):
         if tx.changes("sweep/remove_queue", queue=name):
             tx.changes("sweep/forget_queue", queue=name)
-            tx.changes("sweep/forget_counts", queue=name)
         tx.forget_queue(name)
     if _has_old_minute(tx):
         tx.changes("sweep/forget_minutes", minute=tx.now // 60_000 - MINUTES_KEPT + 1)

@@ -9,12 +9,12 @@ from typing import Final, Literal
 
 from millpond.backoff import Backoff
 from millpond.contract import statements
-from millpond.jobs import State
+from millpond.jobs import STATES, State
 
 STATEMENTS: Final = statements("sqlite")
 FinalState = Literal["done", "dead", "cancelled"]
-Total = Literal["ready", "finished", "cancelled"]
-TOTALS: Final[tuple[Total, ...]] = ("ready", "finished", "cancelled")
+COUNTS: Final = (*STATES, "ready_total", "finished_total", "cancelled_total")
+"""Columns of a queue's row that operations add to."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Reader:
         row = self.row("counts/queue", queue=name)
         if row is None:
             return None
-        room = float("inf") if row["capacity"] is None else row["capacity"] - row["held"]
+        room = float("inf") if row["capacity"] is None else row["capacity"] - row["scheduled"] - row["waiting"]
         keep = (row["keep_done"], row["keep_dead"])
         return Queue(name, *keep, row["paused"] == 1, row["attempts"], row["timeout"], row["lease"], room)
 
@@ -61,8 +61,7 @@ class Transaction(Reader):
     def __init__(self, connection: sqlite3.Connection, now: int) -> None:
         super().__init__(connection, now)
         self._queues: dict[str, Queue] = {}
-        self._counts: Counter[tuple[str, State]] = Counter()
-        self._totals: Counter[tuple[str, Total]] = Counter()
+        self._counts: Counter[tuple[str, str]] = Counter()
 
     def changes(self, name: str, **parameters: object) -> int:
         return self.cursor.execute(STATEMENTS[name], {"now": self.now, **parameters}).rowcount
@@ -90,24 +89,19 @@ class Transaction(Reader):
             if state in ("scheduled", "waiting") and queue in self._queues:
                 self._queues[queue].room -= change
         if becomes == "waiting":
-            self._totals[queue, "ready"] += count
+            self._counts[queue, "ready_total"] += count
 
     def finish(self, queue: Queue, was: State, becomes: FinalState) -> None:
         """The job's row is to be kept if `queue.keeps(becomes)`, else removed."""
         self.move(queue.name, was, becomes if queue.keeps(becomes) else None)
-        self._totals[queue.name, "finished"] += 1
+        self._counts[queue.name, "finished_total"] += 1
         if was == "running" and becomes == "cancelled":
-            self._totals[queue.name, "cancelled"] += 1
+            self._counts[queue.name, "cancelled_total"] += 1
 
     def write_counts(self) -> None:
-        counts, totals = self._counts, self._totals
-        self._counts, self._totals = Counter(), Counter()
-        for (queue, state), change in counts.items():
-            if change != 0:
-                self.changes("counts/count", queue=queue, state=state, change=change)
-        for queue in {queue for queue, _ in totals}:
-            added = {total: totals[queue, total] for total in TOTALS}
-            self.changes("counts/totals", queue=queue, **added)
+        counts, self._counts = self._counts, Counter()
+        for queue in {queue for (queue, _), change in counts.items() if change != 0}:
+            self.changes("counts/add", queue=queue, **{column: counts[queue, column] for column in COUNTS})
 
 
 def backoff_of_row(row: sqlite3.Row) -> Backoff:

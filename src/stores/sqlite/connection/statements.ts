@@ -25,9 +25,6 @@ type Parameters = Readonly<Record<string, Value>>
 /** Skips over strings, quoted names and comments; finds `:name` elsewhere. */
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|:([a-z_]+)/g
 
-/** SQLite's columns are all of type Value; only that the rows are lists has to be seen. */
-const areLists = (rows: unknown[]): rows is Value[][] => rows.length === 0 || Array.isArray(rows[0])
-
 const isRow = (row: unknown): row is Row => typeof row === 'object' && row !== null
 
 export class Statement {
@@ -65,13 +62,6 @@ export class Statement {
 
   all(parameters: Parameters = {}): Row[] {
     return this.#prepared.all(...this.#bind(parameters)).filter(isRow)
-  }
-
-  /** Each row as a list of its columns, which is faster than as an object: for claims. Not on connections of the caller's. */
-  lists(parameters: Parameters): Value[][] {
-    this.#prepared.setReturnArrays?.(true)
-    const rows = this.#prepared.all(...this.#bind(parameters))
-    return areLists(rows) ? rows : []
   }
 
   get(parameters: Parameters = {}): Row | undefined {

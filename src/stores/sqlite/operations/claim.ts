@@ -1,24 +1,31 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
-import { integer, integerOrNull, type Value } from '../connection/values.ts'
+import { integer, integerOrNull, text } from '../connection/values.ts'
 import { DEFAULT_LEASE } from '../queues.ts'
+import type { PackedClaims } from '../wire.ts'
 import type { Context } from './context.ts'
 
-/** Per job the two columns of `claim.sql`, in no order. */
-type ClaimedRows = Omit<Claimed, 'jobs'> & { jobs: Value[][] }
+type PackedClaim = Omit<Claimed, 'jobs'> & PackedClaims
 
-export function claim(context: Context, { queue: name, worker, limit, lease: asked }: ClaimRequest): ClaimedRows {
+const NOTHING: PackedClaims = { jobs: '[]', data: [] }
+
+export function claim(context: Context, { queue: name, worker, limit, lease: asked }: ClaimRequest): PackedClaim {
   const { statements, queues, fenceFloor, now } = context
   const queue = queues.find(name)
   const lease = asked ?? queue?.settings.lease ?? DEFAULT_LEASE
-  if (queue === null || queue.settings.paused) return { now, lease, jobs: [], retryAfter: null }
+  if (queue === null || queue.settings.paused) return { now, lease, ...NOTHING, retryAfter: null }
   const parameters = { queue: name, worker, limit, now, lease_until: now + lease, floor: fenceFloor }
-  const jobs = statements.get('claim/claim').lists(parameters)
-  queue.move('waiting', 'running', jobs.length)
-  return { now, lease, jobs, retryAfter: jobs.length < limit ? nextDue(context, name) : null }
+  const jobs = text(statements.get('claim/look').get(parameters)?.jobs)
+  const data = statements
+    .get('claim/data')
+    .all(parameters)
+    .map((row) => row.data)
+  const count = statements.get('claim/claim').run(parameters)
+  queue.move('waiting', 'running', count)
+  return { now, lease, jobs, data, retryAfter: count < limit ? nextDue(context, name) : null }
 }
 
 /** The answer to a claim that finds nothing; undefined: it might find something. Only reads. */
-export function claimNothing(context: Context, { queue, lease }: ClaimRequest): ClaimedRows | undefined {
+export function claimNothing(context: Context, { queue, lease }: ClaimRequest): PackedClaim | undefined {
   const { statements, now } = context
   if (statements.get('claim/probe').get({ queue }) !== undefined) return undefined
   const row = statements.get('counts/queue').get({ queue })
@@ -26,7 +33,7 @@ export function claimNothing(context: Context, { queue, lease }: ClaimRequest): 
   return {
     now,
     lease: lease ?? integerOrNull(row?.lease) ?? DEFAULT_LEASE,
-    jobs: [],
+    ...NOTHING,
     retryAfter: isClaimable ? nextDue(context, queue) : null,
   }
 }

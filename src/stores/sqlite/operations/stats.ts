@@ -1,5 +1,5 @@
 import type { HistogramSlice, Metric, QueueStats } from '../../../store.ts'
-import { integer, integerOrNull, stateFrom, text } from '../connection/values.ts'
+import { integer, integerOrNull, text } from '../connection/values.ts'
 import type { Context } from './context.ts'
 
 const MINUTE = 60_000
@@ -8,32 +8,30 @@ export function stats(context: Context, request: { queue?: string; minutes?: num
   const { statements, now } = context
   const { queue = null, minutes = 0 } = request
   const slices = minutes > 0 ? histograms(context, queue, Math.floor(now / MINUTE) - minutes + 1) : []
-  const all = statements
+  return statements
     .get('stats/queues')
     .all({ queue })
     .map((row): QueueStats => {
       const name = text(row.name)
+      const waiting = integer(row.waiting)
+      // Another process may have claimed the last one since the counts were read.
+      const due = waiting === 0 ? null : integerOrNull(statements.get('stats/oldest').get({ queue: name })?.due_at)
       return {
         queue: name,
         paused: integer(row.paused) !== 0,
         capacity: integerOrNull(row.capacity),
-        counts: { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 },
-        oldestWaiting: null,
+        counts: {
+          scheduled: integer(row.scheduled),
+          waiting,
+          running: integer(row.running),
+          done: integer(row.done),
+          dead: integer(row.dead),
+          cancelled: integer(row.cancelled),
+        },
+        oldestWaiting: due === null ? null : now - due,
         histograms: slices.filter((slice) => slice.queue === name),
       }
     })
-  const byName = new Map(all.map((one) => [one.queue, one]))
-  for (const row of statements.get('stats/counts').all({ queue })) {
-    const one = byName.get(text(row.queue))
-    if (one !== undefined) one.counts[stateFrom(row.state)] = integer(row.count)
-  }
-  for (const one of all) {
-    if (one.counts.waiting === 0) continue
-    // Another process may have claimed the last one since the counts were read.
-    const due = integerOrNull(statements.get('stats/oldest').get({ queue: one.queue })?.due_at)
-    if (due !== null) one.oldestWaiting = now - due
-  }
-  return all
 }
 
 function metricFrom(value: unknown): Metric {

@@ -86,6 +86,5 @@ function removeQueues({ statements, queues }: Context, names: readonly string[])
   for (const queue of names) {
     if (statements.get('sweep/remove_queue').run({ queue }) === 0) continue
     statements.get('sweep/forget_queue').run({ queue })
-    statements.get('sweep/forget_counts').run({ queue })
   }
 }
