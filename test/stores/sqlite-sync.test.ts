@@ -15,13 +15,11 @@ function happened(requests: Request[], sync = (): void => {}): string[] {
   const db = connect(settings)
   const events: string[] = []
   const told = ({ seq, ...answer }: Answer): string => `${seq}${'error' in answer ? ` ${answer.error.code}` : ''}`
-  const log = {
-    sync() {
-      events.push('sync')
-      sync()
-    },
+  const synced = () => {
+    events.push('sync')
+    sync()
   }
-  const commits = new GroupCommit(db, 0, settings, log, {
+  const commits = new GroupCommit(db, 0, settings, synced, {
     answer: (answers) => events.push(...answers.map(told)),
     committed: () => events.push('committed'),
   })

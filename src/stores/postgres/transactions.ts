@@ -17,10 +17,6 @@ import { statementError, stateOf, toMillpondError } from './errors.ts'
 import { COMPLETE, completeValues } from './operations/end.ts'
 import { jobsText, outcomeFrom, texts } from './wire.ts'
 
-/** Begin, commit and rollback are ours; savepoints, and rolling back to them, are the handler's. */
-const CONTROL =
-  /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:(?:begin|start\s+transaction|commit|end|abort|prepare\s+transaction)\b|rollback\b(?!\s+(?:work\s+|transaction\s+)?to\b))/i
-
 /** Ms for which a queue is taken to be there: one that nobody uses is removed. And how many are remembered. */
 const BELIEVED = 60_000
 const MAX_QUEUES = 10_000
@@ -64,11 +60,6 @@ class HandlerTransaction implements StoreTransaction {
 
   readonly query = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
     checkStatement('ctx.tx', text, params)
-    if (CONTROL.test(text)) {
-      const message =
-        'a handler does not begin or end its transaction itself: return to commit it, throw to roll it back'
-      throw new MillpondError('InvalidOption', message)
-    }
     const session = await this.#begun()
     try {
       return await session.query(text, params)

@@ -3,8 +3,20 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
+import type { IdleQueues } from '../idle.ts'
 import type { Statements } from './connection/statements.ts'
 import { integer, integerOrNull, type Row } from './connection/values.ts'
+
+/** What an operation works on: one connection, in one transaction. */
+export interface Context {
+  statements: Statements
+  queues: Queues
+  idle: IdleQueues
+  /** Fences are given out above it. */
+  fenceFloor: number
+  /** The time to act on. */
+  now: number
+}
 
 /** Of a queue that does not exist. */
 export const DEFAULT_LEASE = 30_000

@@ -13,10 +13,6 @@ import type { ThreadClient } from './connection/client.ts'
 import type { Row, Value } from './connection/values.ts'
 import { copyOfCompletion, packJobs, pushOutcomes } from './wire.ts'
 
-/** Begin, commit and rollback are ours; savepoints, and rolling back to them, are the handler's. */
-const CONTROL =
-  /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(?:(?:begin|commit|end)\b|rollback\b(?!\s+(?:transaction\s+)?to\b))/i
-
 function checkParams(params: readonly unknown[]): Value[] {
   return params.map((value, index) => {
     if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
@@ -40,33 +36,17 @@ class HandlerTransaction implements StoreTransaction {
 
   readonly query = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
     checkStatement('ctx.tx', text, params)
-    if (CONTROL.test(text)) {
-      const message =
-        'a handler does not begin or end its transaction itself: return to commit it, throw to roll it back'
-      throw new MillpondError('InvalidOption', message)
-    }
-    const values = checkParams(params)
-    this.#use()
-    return this.#client.call('query', { text, params: values }, this.#number)
+    return this.#client.call('query', { text, params: checkParams(params) }, this.#numberFor('used'))
   }
 
   async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    this.#use()
-    return pushOutcomes(jobs, await this.#client.call('push', packJobs(jobs), this.#number))
-  }
-
-  #use(): void {
-    this.#client.assertOpen()
-    if (this.#state === 'ended') throw ended()
-    this.#state = 'used'
+    return pushOutcomes(jobs, await this.#client.call('push', packJobs(jobs), this.#numberFor('used')))
   }
 
   async complete(queue: string, completion: Completion): Promise<HoldOutcome> {
-    if (this.#state === 'ended') throw ended()
-    const number = this.#state === 'used' ? this.#number : undefined
-    this.#state = 'ended'
-    const input = { queue, completions: [copyOfCompletion(completion)] }
-    const stale = await this.#client.call('complete', input, number)
+    const number = this.#state === 'unused' ? undefined : this.#number
+    this.#numberFor('ended')
+    const stale = await this.#client.call('complete', { queue, completions: [copyOfCompletion(completion)] }, number)
     return stale.length === 0 ? 'ok' : 'stale'
   }
 
@@ -75,10 +55,17 @@ class HandlerTransaction implements StoreTransaction {
     this.#state = 'ended'
     if (used) await this.#client.call('rollback', null, this.#number)
   }
-}
 
-const ended = () =>
-  new MillpondError('TransactionMismatch', "the handler's transaction has ended: wait for its queries before returning")
+  #numberFor(next: 'used' | 'ended'): number {
+    if (next === 'used') this.#client.assertOpen()
+    if (this.#state === 'ended') {
+      const message = "the handler's transaction has ended: wait for its queries before returning"
+      throw new MillpondError('TransactionMismatch', message)
+    }
+    this.#state = next
+    return this.#number
+  }
+}
 
 export function transactionsOf(client: ThreadClient): StoreTransactions {
   // So that a `query` that is handed back to us is known for what it is.

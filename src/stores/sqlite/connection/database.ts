@@ -8,6 +8,7 @@ import {
   existsSync,
   linkSync,
   openSync,
+  realpathSync,
   statSync,
   unlinkSync,
 } from 'node:fs'
@@ -120,4 +121,17 @@ export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTime
     db?.close()
     throw toMillpondError(error, path)
   }
+}
+
+/**
+ * The write-ahead log, to bring commits to the disk with `fdatasync`. With `synchronous = full` SQLite would make the same call
+ * within each commit, and every answer would wait for it. Here SQLite commits without, and answers that need no disk go first.
+ *
+ * The file stays the same while a connection is open: SQLite overwrites the log from its beginning, and removes it after the
+ * last connection. Its locks are on the database and the `-shm` file, so closing this descriptor releases none.
+ * @param path of a database with an open connection; SQLite keeps the log beside the file that a link leads to
+ */
+export function openLog(path: string): number {
+  // For writing too, without which Windows would not flush it.
+  return openSync(`${realpathSync(path)}-wal`, 'r+')
 }

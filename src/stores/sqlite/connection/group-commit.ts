@@ -15,16 +15,14 @@ import { MillpondError } from '../../../values/errors.ts'
 import { safeText } from '../../../values/safe-error.ts'
 import { IdleQueues } from '../../idle.ts'
 import { toWire } from '../errors.ts'
-import type { Context } from '../operations/context.ts'
 import { OPERATIONS, READING, REPEATABLE } from '../operations/index.ts'
 import { pushWithin } from '../operations/push.ts'
-import { type QueueChanges, Queues } from '../queues.ts'
+import { type Context, type QueueChanges, Queues } from '../queues.ts'
 import type { Settings } from '../settings.ts'
-import { query } from './query.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
+import type { Row, Value } from './values.ts'
 import { whileBusy } from './while-busy.ts'
-import type { WriteAheadLog } from './write-ahead-log.ts'
 
 /** A commit holds up every request that comes after it. */
 const MAX_JOBS_PER_COMMIT = 5_000
@@ -32,9 +30,6 @@ const MAX_JOBS_PER_COMMIT = 5_000
 type OperationRequest = RequestOf<Operation>
 
 const isOperation = (request: Request): request is OperationRequest => Object.hasOwn(OPERATIONS, request.op)
-
-/** In a handler's transaction. */
-const isEnd = ({ op }: Request): boolean => op === 'complete' || op === 'rollback'
 
 /** About how many jobs a request touches. */
 function jobsIn({ op, input }: OperationRequest): number {
@@ -53,38 +48,27 @@ export interface Reports {
   committed(queues: QueueChanges[]): void
 }
 
-/** A handler's. It holds up every writer, extensions of leases among them, so its time is bounded as a whole. */
-interface OpenTransaction {
-  number: number
-  timer: NodeJS.Timeout
-}
-
 export class GroupCommit {
   readonly #db: DatabaseSync
   readonly #settings: Settings
-  readonly #log: Pick<WriteAheadLog, 'sync'> | null
+  readonly #sync: (() => void) | null
   readonly #reports: Reports
   readonly #context: Omit<Context, 'now'>
   readonly #begin
   readonly #commit
-  #waiting: Request[] = []
-  #transaction: OpenTransaction | null = null
+  readonly #waiting: Request[] = []
+  /** A handler's transaction. It holds up every writer, extensions of leases among them, so its time is bounded as a whole. */
+  #open: { number: number; timer: NodeJS.Timeout } | null = null
   /** Transactions that ended without the handler's doing, and why. */
   readonly #broken = new Map<number, string>()
 
-  /** @param log null: commits wait for no disk */
-  constructor(
-    db: DatabaseSync,
-    fenceFloor: number,
-    settings: Settings,
-    log: Pick<WriteAheadLog, 'sync'> | null,
-    reports: Reports,
-  ) {
+  /** @param sync brings all commits to the disk; null: nobody waits for it */
+  constructor(db: DatabaseSync, fenceFloor: number, settings: Settings, sync: (() => void) | null, reports: Reports) {
     const statements = new Statements(db)
     this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor }
     this.#db = db
     this.#settings = settings
-    this.#log = log
+    this.#sync = sync
     this.#reports = reports
     this.#begin = db.prepare('begin immediate')
     this.#commit = db.prepare('commit')
@@ -101,24 +85,21 @@ export class GroupCommit {
   /** Does all that can be done now. */
   run(): void {
     for (;;) {
-      if (this.#transaction !== null) this.#runOpen(this.#transaction)
-      const [head] = this.#waiting
-      if (this.#transaction !== null || head === undefined) return
-      if (head.transaction === undefined) this.#runGroup(this.#takeGroup())
+      const number = this.#open?.number
+      const at = number === undefined ? 0 : this.#waiting.findIndex(({ transaction }) => transaction === number)
+      const request = this.#waiting[at]
+      if (request === undefined) return
+      if (request.transaction === undefined) this.#runGroup(this.#takeGroup())
       else {
-        this.#waiting.shift()
-        this.#enter(head, head.transaction)
+        this.#waiting.splice(at, 1)
+        this.#reports.answer([this.#runOwn(request, request.transaction)])
       }
     }
   }
 
   /** Runs what came before, and rolls back what a handler left open. */
   finish(): void {
-    this.run()
-    while (this.#transaction !== null) {
-      this.#breakOff(this.#transaction, 'the store was closed')
-      this.run()
-    }
+    for (this.run(); this.#open !== null; this.run()) this.#breakOff('the store was closed')
   }
 
   #takeGroup(): OperationRequest[] {
@@ -129,7 +110,7 @@ export class GroupCommit {
       group.push(request)
       jobs += jobsIn(request)
     }
-    this.#waiting = this.#waiting.slice(group.length)
+    this.#waiting.splice(0, group.length)
     return group
   }
 
@@ -180,7 +161,7 @@ export class GroupCommit {
   #answerSynced(group: readonly OperationRequest[], done: readonly Answer[], answers: Answer[]): void {
     const isLasting = (_: Answer, at: number): boolean => !REPEATABLE.has(group[at]?.op ?? '')
     const lasting = done.filter(isLasting)
-    if (this.#log === null || lasting.length === 0) {
+    if (this.#sync === null || lasting.length === 0) {
       answers.push(...done)
       return
     }
@@ -216,7 +197,7 @@ export class GroupCommit {
 
   #syncNow(): void {
     try {
-      this.#log?.sync()
+      this.#sync?.()
     } catch (cause) {
       const { path } = this.#settings
       const message = `the disk of ${path} failed: what this call did may or may not last; see to the disk, then try again`
@@ -238,85 +219,72 @@ export class GroupCommit {
     return { seq, error: toWire(error, this.#settings.path) }
   }
 
-  /** A request of a transaction that isn't open: begins it, or tells why it is over. */
-  #enter(request: Request, number: number): void {
+  /** A request of a handler's transaction, which its first one begins. */
+  #runOwn(request: Request, number: number): Answer {
     const { seq } = request
-    const why = this.#broken.get(number) ?? (request.op === 'complete' ? 'it is not open' : undefined)
-    if (isEnd(request)) this.#broken.delete(number)
-    if (request.op === 'rollback') {
-      this.#reports.answer([{ seq, output: null }])
-      return
-    }
     try {
-      if (why !== undefined)
-        throw new MillpondError('TransactionMismatch', `the handler's transaction cannot go on: ${why}`)
-      this.#broken.set(number, 'it could not begin')
-      this.#beginNow()
-      this.#broken.delete(number)
+      return { seq, output: this.#outputOf(request, number) }
     } catch (error) {
-      this.#reports.answer([this.#rejected(seq, error)])
-      return
-    }
-    const { transactionTimeout } = this.#settings
-    const transaction: OpenTransaction = {
-      number,
-      timer: setTimeout(() => {
-        this.#breakOff(transaction, `it was open for ${transactionTimeout} ms and was rolled back, to let others write`)
-        this.run()
-      }, transactionTimeout),
-    }
-    this.#transaction = transaction
-    this.#waiting.unshift(request)
-  }
-
-  /** Runs the open transaction's own requests, up to its end. */
-  #runOpen(open: OpenTransaction): void {
-    for (let at = 0; at < this.#waiting.length; ) {
-      const request = this.#waiting[at]
-      if (request?.transaction !== open.number) at++
-      else {
-        this.#waiting.splice(at, 1)
-        this.#reports.answer([this.#runOwn(open, request)])
-        if (this.#transaction !== open) return
-      }
-    }
-  }
-
-  #runOwn(open: OpenTransaction, request: Request): Answer {
-    const { seq } = request
-    if (isEnd(request)) this.#leave(open)
-    try {
-      if (request.op === 'query') {
-        const { text, params } = request.input
-        return { seq, output: query(this.#db, text, params) }
-      }
-      if (request.op === 'push') return { seq, output: pushWithin(this.#contextOf(request), request.input) }
-      if (request.op !== 'complete') {
-        this.#undo()
-        return { seq, output: null }
-      }
-      const output = OPERATIONS.complete(this.#contextOf(request), request.input)
-      if (output.length > 0) this.#undo()
-      else {
-        this.#commitNow()
-        this.#syncNow()
-      }
-      return { seq, output }
-    } catch (error) {
-      if (this.#transaction !== open) this.#undo()
-      else if (!this.#db.isTransaction) this.#breakOff(open, `SQLite rolled it back: ${safeText(error)}`)
+      if (this.#open === null) this.#undo()
+      else if (!this.#db.isTransaction) this.#breakOff(`SQLite rolled it back: ${safeText(error)}`)
       return this.#rejected(seq, error)
     }
   }
 
-  #leave(open: OpenTransaction): void {
-    clearTimeout(open.timer)
-    this.#transaction = null
+  #outputOf(request: Request, number: number): unknown {
+    const why = this.#broken.get(number)
+    if (request.op === 'complete' || request.op === 'rollback') this.#broken.delete(number)
+    if (request.op === 'rollback') {
+      if (this.#open !== null) this.#leave()
+      this.#undo()
+      return null
+    }
+    if (why !== undefined)
+      throw new MillpondError('TransactionMismatch', `the handler's transaction cannot go on: ${why}`)
+    if (this.#open === null) this.#enter(number)
+    if (request.op === 'query') return query(this.#db, request.input)
+    if (request.op === 'push') return pushWithin(this.#contextOf(request), request.input)
+    this.#leave()
+    if (request.op !== 'complete') throw new Error(`millpond: ${request.op} in a handler's transaction`)
+    const stale = OPERATIONS.complete(this.#contextOf(request), request.input)
+    if (stale.length > 0) this.#undo()
+    else {
+      this.#commitNow()
+      this.#syncNow()
+    }
+    return stale
   }
 
-  #breakOff(open: OpenTransaction, why: string): void {
-    this.#broken.set(open.number, why)
-    this.#leave(open)
+  #enter(number: number): void {
+    this.#broken.set(number, 'it could not begin')
+    this.#beginNow()
+    this.#broken.delete(number)
+    const { transactionTimeout } = this.#settings
+    const timer = setTimeout(() => {
+      this.#breakOff(`it was open for ${transactionTimeout} ms and was rolled back, to let others write`)
+      this.run()
+    }, transactionTimeout)
+    this.#open = { number, timer }
+  }
+
+  #leave(): void {
+    clearTimeout(this.#open?.timer)
+    this.#open = null
+  }
+
+  #breakOff(why: string): void {
+    if (this.#open !== null) this.#broken.set(this.#open.number, why)
+    this.#leave()
     this.#undo()
   }
+}
+
+/** A statement of a handler's own. */
+function query(db: DatabaseSync, { text, params }: { text: string; params: Value[] }): Row[] {
+  const statement = db.prepare(text)
+  // SQLite compiles the first statement and says nothing of the others: they would be dropped silently.
+  const rest = text.slice(statement.sourceSQL.length).replace(/--[^\n]*|\/\*[\s\S]*?\*\/|[\s;]/g, '')
+  if (rest !== '')
+    throw new MillpondError('InvalidOption', 'a query holds one statement: send the others by themselves')
+  return statement.all(...params)
 }

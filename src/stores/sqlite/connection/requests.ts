@@ -4,8 +4,8 @@
  */
 import type { Bell } from '../../../store.ts'
 import type { WireError } from '../errors.ts'
-import type { Context } from '../operations/context.ts'
 import type { Operations } from '../operations/index.ts'
+import type { Context } from '../queues.ts'
 import type { Row, Value } from './values.ts'
 
 /** What the thread does beside the operations. */

@@ -2,16 +2,16 @@
  * The thread that owns the connection, so that no wait for the disk or for a lock ever stops the event loop of the
  * service. It takes all messages that are there, has them run in as few commits as possible, and posts the answers.
  */
+import { closeSync, fdatasyncSync } from 'node:fs'
 import { MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { Bell } from '../../../store.ts'
 import { toWire } from '../errors.ts'
 import { Notifier } from '../notifier.ts'
 import type { Settings } from '../settings.ts'
-import { connect } from './database.ts'
+import { connect, openLog } from './database.ts'
 import { fenceFloor } from './fence-floor.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Answer, Request, ThreadMessage } from './requests.ts'
-import { WriteAheadLog } from './write-ahead-log.ts'
 
 /** Deno's port has no `close` and cannot be asked for messages: there each message is a commit of its own. */
 const CAN_BE_ASKED: boolean = parentPort instanceof MessagePort
@@ -19,7 +19,7 @@ const CAN_BE_ASKED: boolean = parentPort instanceof MessagePort
 function openFile(settings: Settings) {
   const db = connect(settings)
   const floor = fenceFloor(db, settings.busyTimeout)
-  return { db, floor, log: settings.sync === 'full' ? new WriteAheadLog(settings.path) : null }
+  return { db, floor, log: settings.sync === 'full' ? openLog(settings.path) : null }
 }
 
 function serve(port: MessagePort, settings: Settings): void {
@@ -41,7 +41,7 @@ function serve(port: MessagePort, settings: Settings): void {
     post({ kind: 'answers', answers, bells })
     bells = []
   }
-  const commits = new GroupCommit(db, floor, settings, log, {
+  const commits = new GroupCommit(db, floor, settings, log === null ? null : () => fdatasyncSync(log), {
     answer,
     committed: (queues) => bells.push(...notifier.committed(queues)),
   })
@@ -54,7 +54,7 @@ function serve(port: MessagePort, settings: Settings): void {
     commits.finish()
     notifier.listen(false)
     db.close()
-    log?.close()
+    if (log !== null) closeSync(log)
     answer([{ seq, output: null }])
     leave()
   }

@@ -1,6 +1,6 @@
 import type { FinalState } from '../../../store.ts'
 import { stateFrom, text } from '../connection/values.ts'
-import type { Context } from './context.ts'
+import type { Context } from '../queues.ts'
 
 export function cancel({ statements, queues, now }: Context, ids: readonly string[]): (FinalState | null)[] {
   return ids.map((id) => {

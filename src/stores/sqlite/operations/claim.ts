@@ -1,8 +1,7 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
 import { integer, integerOrNull, text } from '../connection/values.ts'
-import { DEFAULT_LEASE } from '../queues.ts'
+import { type Context, DEFAULT_LEASE } from '../queues.ts'
 import type { PackedClaims } from '../wire.ts'
-import type { Context } from './context.ts'
 
 type PackedClaim = Omit<Claimed, 'jobs'> & PackedClaims
 

@@ -1,5 +1,5 @@
 import { type QueueSettings, setsNothing } from '../../../store.ts'
-import type { Context } from './context.ts'
+import type { Context } from '../queues.ts'
 
 export function configure({ statements, queues }: Context, settings: QueueSettings): void {
   if (setsNothing(settings)) return

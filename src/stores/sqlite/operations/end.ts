@@ -1,8 +1,8 @@
 import type { BackoffPolicy, Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom, text } from '../connection/values.ts'
+import type { Context } from '../queues.ts'
 import type { CompletionList } from '../wire.ts'
-import type { Context } from './context.ts'
 
 interface Completions {
   queue: string

@@ -1,6 +1,5 @@
 import type { ExtendOutcome, Extension } from '../../../store.ts'
-import { DEFAULT_LEASE } from '../queues.ts'
-import type { Context } from './context.ts'
+import { type Context, DEFAULT_LEASE } from '../queues.ts'
 
 interface Extensions {
   queue: string

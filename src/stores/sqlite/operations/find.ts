@@ -1,8 +1,8 @@
 import type { JobRecord, ListRequest } from '../../../store.ts'
 import { jobErrorFromJson } from '../../job-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
+import type { Context } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
-import type { Context } from './context.ts'
 
 export function find({ statements }: Context, ids: readonly string[]): (JobRecord | null)[] {
   return ids.map((id) => {

@@ -1,7 +1,7 @@
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import { text, type Value } from '../connection/values.ts'
+import type { Context } from '../queues.ts'
 import { type JobList, jobsIn, type NotPushed } from '../wire.ts'
-import type { Context } from './context.ts'
 
 export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
   if (!('ids' in jobs)) return pushEach(context, jobs)

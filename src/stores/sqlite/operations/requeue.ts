@@ -1,5 +1,5 @@
 import { stateFrom, text } from '../connection/values.ts'
-import type { Context } from './context.ts'
+import type { Context } from '../queues.ts'
 
 type Request = { ids: readonly string[] } | { queue: string; limit: number }
 

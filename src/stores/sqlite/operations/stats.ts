@@ -1,6 +1,6 @@
 import type { HistogramSlice, Metric, QueueStats } from '../../../store.ts'
 import { integer, integerOrNull, text } from '../connection/values.ts'
-import type { Context } from './context.ts'
+import type { Context } from '../queues.ts'
 
 const MINUTE = 60_000
 

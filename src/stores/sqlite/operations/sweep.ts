@@ -1,7 +1,6 @@
 import type { Swept } from '../../../store.ts'
 import { integer, integerOrNull, type Row, text } from '../connection/values.ts'
-import type { QueueChanges } from '../queues.ts'
-import type { Context } from './context.ts'
+import type { Context, QueueChanges } from '../queues.ts'
 
 const MINUTES_KEPT = 60
 const oldestKept = (now: number): number => Math.floor(now / 60_000) - MINUTES_KEPT + 1
