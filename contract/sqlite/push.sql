@@ -15,7 +15,7 @@ on conflict do nothing
 -- @statement insert_list
 -- In:  jobs that differ in id and data alone, without keys: `bodies`, a JSON list of their data, which is JSON as text itself; `ids`, the
 --      ids one after the other, 36 characters each. (A list of pairs takes a quarter more: each pair would be written out and read again.)
--- Out: changes = how many were stored. If fewer than there are, `known` tells which ids were there before.
+-- Out: changes: all of them. If an id is known, or there twice, it fails with SQLITE_CONSTRAINT (19) and stores nothing: insert each by itself.
 -- Only where the queue has room for all.
 insert into millpond_jobs
   (id, queue, state, priority, attempts, pushed_at, due_at, timeout, "group", trace, encoding, data)
@@ -23,13 +23,6 @@ select
   cast(substr(cast(:ids as blob), 36 * key + 1, 36) as text),
   :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :group, :trace, 'json', value
 from json_each(:bodies)
-where true
-on conflict do nothing
-
--- @statement known
--- In:  the ids as a JSON list, right after their insert; stored, how many that were. Those have the latest places, up to the last one inserted.
-select id from millpond_jobs
-where id in (select value from json_each(:ids)) and (:stored = 0 or seq <= last_insert_rowid() - :stored)
 
 -- @statement existing
 select id from millpond_jobs where id = :id

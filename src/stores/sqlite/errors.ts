@@ -15,30 +15,12 @@ export interface WireError {
  * Result codes, https://sqlite.org/rescode.html: node:sqlite gives numbers, better-sqlite3 names. Only ENOSPC becomes FULL in
  * SQLite. A quota (EDQUOT), a limit on the size of files (EFBIG), and no room for growing the `-shm` file are the three IOERR.
  */
-const RESULT_CODES: readonly [number, string, ErrorCode][] = [
-  [778, 'IOERR_WRITE', 'StoreFull'],
-  [1546, 'IOERR_TRUNCATE', 'StoreFull'],
-  [4874, 'IOERR_SHMSIZE', 'StoreFull'],
-  [8458, 'IOERR_CORRUPTFS', 'StoreCorrupt'],
-  [3, 'PERM', 'StoreUnavailable'],
-  [5, 'BUSY', 'StoreBusy'],
-  [6, 'LOCKED', 'StoreBusy'],
-  [8, 'READONLY', 'StoreUnavailable'],
-  [11, 'CORRUPT', 'StoreCorrupt'],
-  [13, 'FULL', 'StoreFull'],
-  [14, 'CANTOPEN', 'StoreUnavailable'],
-  [26, 'NOTADB', 'StoreCorrupt'],
+const RESULT_CODES: readonly [ErrorCode, Readonly<Record<string, number>>][] = [
+  ['StoreFull', { FULL: 13, IOERR_WRITE: 778, IOERR_TRUNCATE: 1546, IOERR_SHMSIZE: 4874 }],
+  ['StoreCorrupt', { CORRUPT: 11, NOTADB: 26, IOERR_CORRUPTFS: 8458 }],
+  ['StoreUnavailable', { PERM: 3, READONLY: 8, CANTOPEN: 14 }],
+  ['StoreBusy', { BUSY: 5, LOCKED: 6 }],
 ]
-
-/** An extended code, such as SQLITE_BUSY_SNAPSHOT, holds its primary one in the name's beginning and in the lowest byte. */
-function codeOf(error: unknown): ErrorCode {
-  const number = errcodeOf(error)
-  const name = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const found = RESULT_CODES.find(([code, suffix]) =>
-    number === null ? name.startsWith(`SQLITE_${suffix}`) : code === number || code === (number & 0xff),
-  )
-  return found?.[2] ?? 'StoreFailed'
-}
 
 const ADVICE: Partial<Record<ErrorCode, (path: string) => string>> = {
   StoreUnavailable: (path) =>
@@ -49,10 +31,21 @@ const ADVICE: Partial<Record<ErrorCode, (path: string) => string>> = {
   StoreCorrupt: (path) => `${path} is damaged or not an SQLite database: copy it, then restore a backup`,
 }
 
+/** An extended code, such as SQLITE_BUSY_SNAPSHOT, holds its primary one in the name's beginning and in the lowest byte. */
+export function isResult(error: unknown, suffix: string, code: number): boolean {
+  const number = errcodeOf(error)
+  if (number !== null) return code === number || code === (number & 0xff)
+  return error instanceof Error && 'code' in error && String(error.code).startsWith(`SQLITE_${suffix}`)
+}
+
+function codeOf(error: unknown): ErrorCode {
+  const found = RESULT_CODES.find(([, results]) => Object.entries(results).some((result) => isResult(error, ...result)))
+  return found?.[0] ?? 'StoreFailed'
+}
+
 /** The extended result code of an error of node:sqlite, or null. */
 function errcodeOf(error: unknown): number | null {
-  if (!(error instanceof Error)) return null
-  return 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null
 }
 
 export function toMillpondError(error: unknown, path: string): MillpondError {

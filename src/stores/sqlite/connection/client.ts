@@ -72,14 +72,10 @@ export class ThreadClient {
   /** @param transaction the number of the handler's transaction that it belongs to */
   async call<C extends Call>(op: C, input: Inputs[C], transaction?: number): Promise<Outputs[C]> {
     this.assertOpen()
-    return this.#send<C>({ seq: ++this.#seq, op, input, now: this.#clock?.() ?? null, transaction })
-  }
-
-  #send<C extends Call>(request: RequestOf<C>): Promise<Outputs[C]> {
     return new Promise<Outputs[C]>((resolve, reject) => {
       if (this.#pending.size === 0) this.#worker.ref()
-      this.#pending.set(request.seq, { resolve, reject })
-      this.#post(request)
+      this.#pending.set(++this.#seq, { resolve, reject })
+      this.#post<C>({ seq: this.#seq, op, input, now: this.#clock?.() ?? null, transaction })
     })
   }
 
@@ -140,11 +136,11 @@ export class ThreadClient {
     this.assertOpen()
     // One of its own for each call, as the same function may be handed in twice.
     const own = (bell: Bell): void => listener(bell)
-    if (this.#listeners.size === 0) this.#post({ seq: 0, op: 'listen', input: true, now: null })
+    const tell = (input: boolean): void => this.#post<'listen'>({ seq: 0, op: 'listen', input, now: null })
+    if (this.#listeners.size === 0) tell(true)
     this.#listeners.add(own)
     return () => {
-      if (!this.#listeners.delete(own) || this.#listeners.size > 0 || this.#closed !== null) return
-      this.#post({ seq: 0, op: 'listen', input: false, now: null })
+      if (this.#listeners.delete(own) && this.#listeners.size === 0 && this.#closed === null) tell(false)
     }
   }
 
@@ -157,7 +153,7 @@ export class ThreadClient {
     this.#listeners.clear()
     if (this.#failure !== null) return
     const exited = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
-    await this.#send<'close'>({ seq: ++this.#seq, op: 'close', input: null, now: null })
+    await this.call('close', null)
     this.#worker.ref()
     await exited
   }

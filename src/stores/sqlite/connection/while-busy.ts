@@ -1,11 +1,8 @@
 /** Waiting for the locks of other connections. */
 import type { DatabaseSync } from 'node:sqlite'
+import { isResult } from '../errors.ts'
 
-const BUSY = 5
 const pause = new Int32Array(new SharedArrayBuffer(4))
-
-const isBusy = (error: unknown): boolean =>
-  error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' && (error.errcode & 0xff) === BUSY
 
 /**
  * Tries again while the file is locked. SQLite's own waiting backs off to 100 ms, which starves a connection that meets a
@@ -18,7 +15,7 @@ export function whileBusy<T>(timeout: number, attempt: () => T): T {
     try {
       return attempt()
     } catch (error) {
-      if (!isBusy(error)) throw error
+      if (!isResult(error, 'BUSY', 5)) throw error
       until ??= performance.now() + timeout
       if (performance.now() >= until) throw error
     }

@@ -1,4 +1,4 @@
-import type { BackoffPolicy, Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom, text } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
@@ -21,12 +21,9 @@ export function complete(context: Context, { queue, completions }: Completions):
 /** False, and nothing is done, if any is stale: which ones is only seen one by one. */
 function completeList({ statements, queues, now }: Context, name: string, { count, held }: CompletionList): boolean {
   const queue = queues.find(name)
-  if (queue === null) return false
-  const all = queue.keeps('done')
-    ? () => statements.get('complete/keep_list').run({ queue: name, held, now })
-    : () => statements.get('complete/remove_list').run({ queue: name, held })
-  if (!statements.inSavepoint(() => all() === count)) return false
-  queue.finish('running', 'done', [], count)
+  const list = statements.get(queue?.keeps('done') ? 'complete/keep_list' : 'complete/remove_list')
+  if (!statements.inSavepoint(() => list.run({ queue: name, held, now }) === count)) return false
+  queue?.finish('running', 'done', [], count)
   return true
 }
 
@@ -36,17 +33,13 @@ function completeEach(
   completions: readonly Completion[],
 ): number[] {
   const queue = queues.find(name)
-  const keep = queue?.keeps('done') === true ? statements.get('complete/keep') : null
-  const remove = statements.get('complete/remove')
-  const stale: number[] = []
-  for (const [at, { id, fence, result }] of completions.entries()) {
-    const hold = { queue: name, id, fence }
-    const kept = { ...hold, now, encoding: result?.encoding ?? null, result: result?.body ?? null }
-    const changed = keep?.run(kept) ?? remove.run(hold)
-    if (changed === 1) queue?.finish('running', 'done', [id])
-    else stale.push(at)
-  }
-  return stale
+  const statement = statements.get(queue?.keeps('done') ? 'complete/keep' : 'complete/remove')
+  return completions.flatMap(({ id, fence, result }, at) => {
+    const ended = { encoding: result?.encoding ?? null, result: result?.body ?? null }
+    if (statement.run({ queue: name, id, fence, now, ...ended }) === 0) return [at]
+    queue?.finish('running', 'done', [id])
+    return []
+  })
 }
 
 export function fail(
@@ -75,12 +68,8 @@ export function fail(
 function backoffDelay({ statements }: Context, hold: { queue: string; id: string; fence: number }): number | null {
   const row = statements.get('fail/attempt').get(hold)
   if (row === undefined) return null
-  const policy: BackoffPolicy = {
-    base: integer(row.backoff_base),
-    factor: integer(row.backoff_factor),
-    max: integer(row.backoff_max),
-    jitter: integer(row.backoff_jitter),
-  }
+  const of = (name: string): number => integer(row[`backoff_${name}`])
+  const policy = { base: of('base'), factor: of('factor'), max: of('max'), jitter: of('jitter') }
   return delayAfter(policy, integer(row.attempt), Math.random())
 }
 

@@ -1,29 +1,27 @@
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import { text, type Value } from '../connection/values.ts'
+import { isResult } from '../errors.ts'
 import type { Context } from '../queues.ts'
 import { type JobList, jobsIn, type NotPushed } from '../wire.ts'
 
 export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
   if (!('ids' in jobs)) return pushEach(context, jobs)
-  const hasRoom = context.queues.findOrCreate(jobs.job.queue).room >= jobs.count
-  return hasRoom ? pushList(context, jobs) : pushEach(context, jobsIn(jobs))
+  return pushList(context, jobs) ? [] : pushEach(context, jobsIn(jobs))
 }
 
-function pushList({ statements, queues, now }: Context, list: JobList): NotPushed {
-  const { count, job, ids, bodies } = list
+/** False, and nothing is done, where not all can be stored: which ones can is only seen one by one. */
+function pushList({ statements, queues, now }: Context, { count, job, ids, bodies }: JobList): boolean {
   const queue = queues.findOrCreate(job.queue)
-  const row = { ...columnsOf(job, queue.settings, now), ids, bodies }
-  const stored = statements.get('push/insert_list').run(row)
-  queue.move(null, row.state, stored)
-  if (stored === count) return []
-  const pushed = jobsIn(list).map(({ id }) => id)
-  const known = statements.get('push/known').all({ ids: JSON.stringify(pushed), stored })
-  const seen = new Set(known.map(({ id }) => text(id)))
-  return pushed.flatMap((id, at) => {
-    const isKnown = seen.has(id)
-    seen.add(id)
-    return isKnown ? [{ at, outcome: { status: 'existing', id } }] : []
-  })
+  if (queue.room < count) return false
+  const row = columnsOf(job, queue.settings, now)
+  try {
+    statements.get('push/insert_list').run({ ...row, ids, bodies })
+  } catch (error) {
+    if (isResult(error, 'CONSTRAINT', 19)) return false
+    throw error
+  }
+  queue.move(null, row.state, count)
+  return true
 }
 
 function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[]): NotPushed {
