@@ -48,6 +48,7 @@ export class Driver {
         const now = this.#clock.now
         const jobs = operation.jobs.map((job) => ({
           ...job,
+          cost: this.#limits ? job.cost : 1,
           ...(this.#idsPerQueue ? { queue: IDS.indexOf(job.id) % 2 === 0 ? 'p' : 'q' } : {}),
           runAt: job.runAt === null ? null : now + job.runAt,
         }))
