@@ -28,7 +28,8 @@ begin
   return v_fences;
 end $$;
 
--- Whether a push may be under way that did not see who was asleep yet; every push holds a lock on its places (`enter`).
+-- Whether a push may be under way that did not see who was asleep yet; every push holds a lock on its places (`enter`). To be called before
+-- looking for jobs: a push that commits between a look and this would neither be found nor seen under way.
 create or replace function millpond.pushing() returns boolean
 language plpgsql as $$
 declare
@@ -63,14 +64,15 @@ declare
   v_bytes  bigint;
   v_count  integer := 0;
   v_passed integer[];
+  v_noted  boolean;
 begin
   perform read_committed();
   -- The time is taken, and the lease begins, when nobody keeps us from these tables.
   lock table waiting, running in row exclusive mode;
   at := time_of(claim.now);
-  asleep := false;
-  select unharmed.fences, q.id, q.paused, q.capacity is not null, coalesce(claim.lease, q.lease, 30000)
-  into v_fences, v_queue, v_paused, bounded, holds
+  select unharmed.fences, q.id, q.paused, q.capacity is not null, coalesce(claim.lease, q.lease, 30000),
+    exists (select from sleepers where sleepers.queue = claim.queue and kind = 'work' and sleepers.listener = claim.listener)
+  into v_fences, v_queue, v_paused, bounded, holds, v_noted
   from unharmed left join queues as q on q.name = claim.queue;
   if found then perform set_config('synchronous_commit', 'off', true);
   else
@@ -79,6 +81,7 @@ begin
     select q.id, q.paused, q.capacity is not null, q.lease into v_queue, v_paused, bounded, holds from queues as q where q.name = claim.queue;
     holds := coalesce(claim.lease, holds, 30000);
   end if;
+  asleep := v_noted and pushing();
   if v_queue is not null and not v_paused then
     select array_agg(line), array_agg(places) into v_lines, v_places from lines where queue = v_queue;
     select coalesce(array_agg(ctid), '{}'), sum(bytes) into v_ctids, v_bytes from (
@@ -140,9 +143,9 @@ begin
       order by due_at, seq limit 1;
     end if;
   end if;
-  if v_count = 0 and claim.listener is not null then
+  if v_count > 0 or claim.listener is null then asleep := false;
+  elsif v_noted is not true then
     insert into sleepers (queue, kind, listener) values (claim.queue, 'work', claim.listener) on conflict do nothing;
-    asleep := found;
-    if not asleep then asleep := pushing(); end if;
+    asleep := true;
   end if;
 end $$;

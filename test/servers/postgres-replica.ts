@@ -1,5 +1,6 @@
 /** A streaming replica of a PostgreSQL server, which may lag by as much as a test wants. */
 
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ordinaryAccount } from './account.ts'
 import { guard } from './guard.ts'
@@ -20,18 +21,23 @@ export async function startReplica(
 ): Promise<PostgresServer> {
   const account = ordinaryAccount()
   const folder = await guard().folder(account)
+  const slot = `replica_${process.pid}_${++replicas}`
   await runTool({
     command: join(primary.programs, 'pg_basebackup'),
     args: [
       ...['--pgdata', dataIn(folder), '--host', '127.0.0.1', '--port', `${primary.port}`, '--username', 'postgres'],
-      ...['--write-recovery-conf', '--wal-method', 'stream', '--checkpoint', 'fast', '--no-sync'],
+      ...['--wal-method', 'stream', '--checkpoint', 'fast', '--no-sync'],
       // The slot makes the primary keep what a replica needs that is down for a while.
-      ...['--create-slot', '--slot', `replica_${process.pid}_${++replicas}`],
+      ...['--create-slot', '--slot', slot],
     ],
     folder,
     account,
   })
+  // Not by --write-recovery-conf: it names options that a server older than the tool does not know.
+  await writeFile(join(dataIn(folder), 'standby.signal'), '')
   return startOver(primary.programs, 'postgres-replica', folder, account, {
+    primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres`,
+    primary_slot_name: slot,
     recovery_min_apply_delay: `${applyDelay}ms`,
     wal_retrieve_retry_interval: '100ms', // 5 s otherwise, after the primary was restarted
     ...settings,

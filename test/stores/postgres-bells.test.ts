@@ -47,6 +47,38 @@ describe('a push that is under way', { skip }, () => {
       }
     })
   })
+
+  test('is told of although it ends while the claim looks', async () => {
+    await withStore(async (_, schema) => {
+      const clients = Array.from({ length: 3 }, () => new pg.Client(urlOf('postgres')))
+      const [pusher, claimer, keeper] = clients as [pg.Client, pg.Client, pg.Client]
+      await Promise.all(clients.map((client) => client.connect()))
+      const claim = async () =>
+        (await claimer.query(`select jobs, asleep from ${schema}.claim('emails', 'w', 1, 60000, 'us')`)).rows[0]
+      const waits = async () => {
+        const text = `select from pg_stat_activity where query like '%${schema}.claim%' and wait_event_type = 'Lock'`
+        return (await server(text)).length > 0
+      }
+      try {
+        await pusher.query('begin')
+        await pusher.query(`select ${schema}.push('emails', '1')`)
+        assert.deepEqual(await claim(), { jobs: null, asleep: true })
+        // A claim that notes who sleeps after it has looked waits here.
+        await keeper.query('begin')
+        await keeper.query(`delete from ${schema}.sleepers`)
+        let answered = false
+        const second = claim().finally(() => {
+          answered = true
+        })
+        await until('the second claim', async () => answered || (await waits()))
+        await pusher.query('commit')
+        await keeper.query('rollback')
+        assert.deepEqual(await second, { jobs: null, asleep: true })
+      } finally {
+        await Promise.all(clients.map((client) => client.end()))
+      }
+    })
+  })
 })
 
 describe('what happens in psql', { skip }, () => {
