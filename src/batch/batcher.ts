@@ -30,12 +30,20 @@ export interface BatcherLimits {
    * Else both sides would take turns in waiting for each other.
    */
   overlap?: boolean
+  /**
+   * Those who are answered come back one by one, as clients of a server do. A call for the first of them alone would keep the others
+   * waiting: so a call that has fewer items than the last one waits a few turns of the event loop for more.
+   */
+  regroup?: boolean
   /** Ms after which items go although all calls are under way: one that gets no answer must not use up the time of those behind it. Never unless given. */
   patience?: number
 }
 
 /** Fewest items in a call beside another: for fewer it isn't worth what a call costs. */
 const MIN_OVERLAPPING_ITEMS = 16
+/** How long a call waits for those who were answered. Each of them takes about a turn; where a turn takes long, they may not come at all. */
+const MAX_REGROUPING_TURNS = 8
+const MAX_REGROUPING_MS = 0.5
 
 export class Batcher<In, Out> {
   readonly #send: (items: In[]) => Promise<readonly (Out | Error)[]>
@@ -44,11 +52,14 @@ export class Batcher<In, Out> {
   readonly #calls: number
   readonly #within: number
   readonly #overlap: boolean
+  readonly #regroup: boolean
   readonly #patience: number | undefined
   readonly #waiting = new LinkedList<Entry<In, Out>>()
   #waitingBytes = 0
   #underWay = 0
   #planned = false
+  /** How many items the last call carried; 0: nobody asks. */
+  #last = 0
   #timer: NodeJS.Timeout | undefined
   #impatience: NodeJS.Timeout | undefined
   #idle: (() => void)[] = []
@@ -61,6 +72,7 @@ export class Batcher<In, Out> {
     this.#calls = limits.calls ?? 1
     this.#within = limits.within ?? 0
     this.#overlap = limits.overlap ?? false
+    this.#regroup = limits.regroup ?? false
     this.#patience = limits.patience
   }
 
@@ -130,7 +142,13 @@ export class Batcher<In, Out> {
 
   #planNow(): void {
     this.#planned = true
-    atEndOfTurn(() => this.#write())
+    const until = performance.now() + MAX_REGROUPING_MS
+    let turns = MAX_REGROUPING_TURNS
+    const look = () => {
+      if (this.waiting === 0 || this.waiting >= this.#last || turns-- === 0 || performance.now() > until) this.#write()
+      else setImmediate(look)
+    }
+    atEndOfTurn(look)
   }
 
   /** When what was just sent is on its way. */
@@ -158,6 +176,7 @@ export class Batcher<In, Out> {
 
   #call(batch: Entry<In, Out>[]): void {
     if (batch.length === 0) return
+    if (this.#regroup) this.#last = batch.length
     this.#underWay++
     this.#send(batch.map((entry) => entry.item)).then(
       (outs) => {

@@ -101,7 +101,7 @@ export class Millpond implements AsyncDisposable {
       () => this.#listen(true),
       (queue) => this.#events.emit('full', { queue }),
     )
-    const limits = store.pipelined === true ? { ...MAX_PUSH, overlap: true, patience: PUSH_PATIENCE } : MAX_PUSH
+    const limits = { ...MAX_PUSH, regroup: true, ...(store.pipelined && { overlap: true, patience: PUSH_PATIENCE }) }
     this.#internals = {
       pond: this,
       store,

