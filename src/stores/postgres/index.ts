@@ -33,7 +33,7 @@ import { push } from './operations/push.ts'
 import { requeue } from './operations/requeue.ts'
 import { figures } from './operations/stats.ts'
 import { sweep } from './operations/sweep.ts'
-import { PostgresReplicas } from './replicas.ts'
+import { replicasOf } from './replicas.ts'
 import { type Settings, settingsOf } from './settings.ts'
 import { PostgresTransactions } from './transactions.ts'
 
@@ -84,7 +84,7 @@ function storeOf(
     capabilities: { durable: true, shared: true, transactions: true, replicas: true },
     // One connection listens, and one at least stays for the store's own calls.
     transactions: new PostgresTransactions(context, settings.connections - 2, install),
-    replicas: new PostgresReplicas(database, settings),
+    replicas: replicasOf(database, settings),
     admin: {
       list: (request) => list(context, request),
       requeue: (request) => requeue(context, request),

@@ -26,63 +26,55 @@ import type { Settings } from './settings.ts'
 const PRIMARY_CONNECTIONS = 2
 
 /** Workers with the same replica share its connections. */
-export class PostgresReplicas implements StoreReplicas {
-  readonly #database: Database
-  readonly #settings: Settings
-  readonly #open = new Map<unknown, { replica: PostgresReplica; users: number }>()
-
-  constructor(database: Database, settings: Settings) {
-    this.#database = database
-    this.#settings = settings
-  }
-
-  open(given: unknown): StoreReplica {
-    const key = given instanceof URL ? given.href : given
-    const shared = this.#open.get(key) ?? { replica: this.#make(key), users: 0 }
-    this.#open.set(key, shared)
-    shared.users++
-    const { replica } = shared
-    return {
-      primary: replica.primary,
-      shows: (claims) => replica.shows(claims),
-      drop: () => replica.drop(),
-      close: async () => {
-        shared.users--
-        if (shared.users > 0) return
-        this.#open.delete(key)
-        await replica.close()
-      },
-    }
-  }
-
-  #make(given: unknown): PostgresReplica {
-    const { client } = this.#settings
-    const primary =
-      client === undefined
-        ? async () =>
-            new Pg(await openPool(this.#settings, PRIMARY_CONNECTIONS), 0, { timeout: this.#settings.timeout })
-        : () => Promise.resolve(this.#database)
-    return new PostgresReplica(given, this.#settings.schema, new PrimaryReads(primary, client === undefined))
+export function replicasOf(database: Database, settings: Settings): StoreReplicas {
+  const opened = new Map<unknown, { replica: StoreReplica; users: number }>()
+  return {
+    open(given) {
+      const key = given instanceof URL ? given.href : given
+      const shared = opened.get(key) ?? { replica: new PostgresReplica(key, settings, database), users: 0 }
+      opened.set(key, shared)
+      shared.users++
+      const { replica } = shared
+      return {
+        primary: replica.primary,
+        shows: (claims) => replica.shows(claims),
+        drop: () => replica.drop(),
+        async close() {
+          shared.users--
+          if (shared.users > 0) return
+          opened.delete(key)
+          await replica.close()
+        },
+      }
+    },
   }
 }
 
-class PostgresReplica {
+type Reads = ReplicaQuery & { primary: boolean }
+
+class PostgresReplica implements StoreReplica {
   readonly primary: ReplicaQuery
   readonly #schema: string
-  readonly #primary: PrimaryReads
   readonly #link: ReplicaLink
+  /** Where the primary is read: the caller's client, or connections of our own, made for the first read. */
+  readonly #database: () => Promise<Database>
+  #own: Promise<Pg> | undefined
   /** What handlers get whose job is shown; another one whenever a connection was lost. */
-  #query: ReplicaQuery & { primary: boolean }
+  #query: Reads
   /** Reads under way on the replica: each is told when it is lost. */
   readonly #reading = new Set<() => void>()
 
-  constructor(given: unknown, schema: string, primary: PrimaryReads) {
-    this.#schema = schema
-    this.#primary = primary
-    this.primary = Object.assign((text: string, params: readonly unknown[] = []) => primary.read(text, params), {
-      primary: true,
-    })
-    this.#query = this.#newQuery()
+  constructor(given: unknown, settings: Settings, database: Database) {
+    this.#schema = settings.schema
+    this.#database = async () => {
+      if (settings.client !== undefined) return database
+      this.#own ??= openPool(settings, PRIMARY_CONNECTIONS).then(
+        (pool) => new Pg(pool, 0, { timeout: settings.timeout }),
+      )
+      return this.#own
+    }
+    this.primary = this.#reads(true)
+    this.#query = this.#reads(false)
     this.#link = openLink(given, () => this.#lost())
   }
 
@@ -122,13 +114,28 @@ class PostgresReplica {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#link.end(), this.#primary.end()])
+    await Promise.all([this.#link.end(), this.#own?.then((own) => own.end())])
   }
 
   #lost(): void {
     this.#query.primary = true
-    this.#query = this.#newQuery()
+    this.#query = this.#reads(false)
     for (const giveUp of [...this.#reading]) giveUp()
+  }
+
+  /** For handlers. On the primary, too, in a read-only transaction of its own, so that nothing can be written. */
+  #reads(primary: boolean): Reads {
+    const read = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
+      checkStatement('ctx.replica', text, params)
+      try {
+        const rows = query.primary ? undefined : await this.#read(text, params)
+        return rows ?? (await readOnly(await this.#database(), text, params))
+      } catch (error) {
+        throw statementError(error)
+      }
+    }
+    const query = Object.assign(read, { primary })
+    return query
   }
 
   /** Rows of the replica, or undefined: it was lost before it had answered. */
@@ -143,52 +150,12 @@ class PostgresReplica {
     } catch (error) {
       // A replica undoes reads that stand in the way of what it replays.
       if (isUndone(error)) return undefined
-      if (!isAway(error)) throw statementError(error)
+      if (!isAway(error)) throw error
       this.#lost()
       return undefined
     } finally {
       this.#reading.delete(giveUp)
     }
-  }
-
-  #newQuery(): ReplicaQuery & { primary: boolean } {
-    const read = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
-      checkStatement('ctx.replica', text, params)
-      const rows = query.primary ? undefined : await this.#read(text, params)
-      return rows ?? this.#primary.read(text, params)
-    }
-    const query = Object.assign(read, { primary: false })
-    return query
-  }
-}
-
-/** Reads of handlers on the primary, each in a read-only transaction of its own: there, too, nothing can be written. */
-class PrimaryReads {
-  readonly #open: () => Promise<Database>
-  readonly #own: boolean
-  #database: Promise<Database> | undefined
-
-  constructor(open: () => Promise<Database>, own: boolean) {
-    this.#open = open
-    this.#own = own
-  }
-
-  readonly read = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
-    checkStatement('ctx.replica', text, params)
-    try {
-      return await this.#read(text, params)
-    } catch (error) {
-      throw statementError(error)
-    }
-  }
-
-  async #read(text: string, params: readonly unknown[]): Promise<Row[]> {
-    this.#database ??= this.#open()
-    return readOnly(await this.#database, text, params)
-  }
-
-  async end(): Promise<void> {
-    if (this.#own) await (await this.#database)?.end()
   }
 }
 

@@ -43,8 +43,9 @@ export class Calls {
 
   /** The row of a function with several results. @param call as in `claim($1, $2)` */
   async row(call: string, values: readonly unknown[]): Promise<Row> {
-    const [row] = await this.#rows(`select * from ${this.schema}.${call}`, values)
-    return row ?? {}
+    this.assertOpen()
+    const [row = {}] = await this.track(this.#tries(`select * from ${this.schema}.${call}`, values).catch(fail))
+    return row
   }
 
   /** The result of a function. */
@@ -54,12 +55,13 @@ export class Calls {
 
   /** The results of a function that returns a set. */
   async answers(call: string, values: readonly unknown[]): Promise<unknown[]> {
-    return answersOf(await this.#rows(this.#statement(call), values))
+    this.assertOpen()
+    return this.track(this.answersEvenClosing(call, values))
   }
 
   /** For a call that was accepted while the store was open, and that its maker tracks. */
-  async answersEvenClosing(call: string, values: readonly unknown[]): Promise<unknown[]> {
-    return answersOf(await this.#tries(this.#statement(call), values).catch(fail))
+  answersEvenClosing(call: string, values: readonly unknown[]): Promise<unknown[]> {
+    return this.#answers(call, values).catch(fail)
   }
 
   /**
@@ -73,7 +75,7 @@ export class Calls {
     let lost = false
     for (let pause = 10; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        return answersOf(await this.#tries(this.#statement(call), given))[0]
+        return (await this.#answers(call, given))[0]
       } catch (error) {
         lost ||= isLost(error)
         if (!lost || performance.now() > until) fail(error)
@@ -105,9 +107,8 @@ export class Calls {
     return `select ${this.schema}.${call} as answer`
   }
 
-  async #rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    this.assertOpen()
-    return this.track(this.#tries(statement, values).catch(fail))
+  async #answers(call: string, values: readonly unknown[]): Promise<unknown[]> {
+    return (await this.#tries(this.#statement(call), values)).map(({ answer }) => answer)
   }
 
   async #tries(statement: string, values: readonly unknown[]): Promise<Row[]> {
@@ -120,8 +121,6 @@ export class Calls {
     }
   }
 }
-
-const answersOf = (rows: readonly Row[]): unknown[] => rows.map(({ answer }) => answer)
 
 function fail(error: unknown): never {
   throw toMillpondError(error)

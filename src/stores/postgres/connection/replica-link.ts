@@ -36,9 +36,9 @@ const CONNECT = 2000
  * @throws InvalidOption
  */
 export function openLink(replica: unknown, lost: () => void): ReplicaLink {
-  if (typeof replica === 'string' || replica instanceof URL) return new PgLink(poolAt(replica), true, lost)
-  if (isPostgresJs(replica)) return new PostgresJsLink(new PostgresJs(replica))
-  if (isPgPool(replica) && replica instanceof EventEmitter) return new PgLink(async () => replica, false, lost)
+  if (typeof replica === 'string' || replica instanceof URL) return pgLink(poolAt(replica), true, lost)
+  if (isPostgresJs(replica)) return postgresJsLink(new PostgresJs(replica))
+  if (isPgPool(replica) && replica instanceof EventEmitter) return pgLink(async () => replica, false, lost)
   throw new MillpondError('InvalidOption', 'replica takes a postgres:// URL, a pg Pool or a postgres.js sql')
 }
 
@@ -61,107 +61,78 @@ export function openPool(settings: Settings, connections: number): Promise<Emitt
   })
 }
 
-class PgLink implements ReplicaLink {
-  readonly #open: () => Promise<EmittingPool>
-  readonly #own: boolean
-  readonly #lost: () => void
-  readonly #known = new WeakSet<PgClient>()
-  #pool: Promise<EmittingPool> | undefined
+function pgLink(open: () => Promise<EmittingPool>, own: boolean, lost: () => void): ReplicaLink {
+  const known = new WeakSet<PgClient>()
+  let pool: Promise<EmittingPool> | undefined
   /** The connection for questions. */
-  #asker: Promise<PgClient> | undefined
+  let asker: Promise<PgClient> | undefined
 
-  constructor(open: () => Promise<EmittingPool>, own: boolean, lost: () => void) {
-    this.#open = open
-    this.#own = own
-    this.#lost = lost
+  function acquired(client: PgClient): void {
+    if (known.has(client)) return
+    known.add(client)
+    // Not 'end': the pool ends connections that are idle, too. Without a listener the error would end the process.
+    client.on('error', lost)
   }
 
-  readonly ask: Query = async (text, params) => {
-    this.#asker ??= this.#connect()
-    const asker = this.#asker
-    try {
-      const client = await asker
-      return rowsOf(await client.query({ text, values: [...params], queryMode: 'extended' }))
-    } catch (error) {
-      if (isLost(error)) this.#letGo(asker)
-      throw error
-    }
-  }
-
-  readonly read: Query = async (text, params) => {
-    const pool = await this.#connected()
-    return readOnly(new Pg(pool), text, params)
-  }
-
-  drop(): void {
-    if (this.#asker !== undefined) this.#letGo(this.#asker)
-  }
-
-  async end(): Promise<void> {
-    this.drop()
-    const pool = await this.#pool?.catch(() => undefined)
-    pool?.off('acquire', this.#acquired)
-    if (this.#own) await pool?.end()
-  }
-
-  #connected(): Promise<EmittingPool> {
-    if (this.#pool === undefined) {
-      this.#pool = this.#open().then((pool) => pool.on('acquire', this.#acquired))
-      this.#pool.catch(() => {
-        this.#pool = undefined
+  function connected(): Promise<EmittingPool> {
+    if (pool === undefined) {
+      pool = open().then((opened) => opened.on('acquire', acquired))
+      pool.catch(() => {
+        pool = undefined
       })
     }
-    return this.#pool
+    return pool
   }
 
-  readonly #acquired = (client: PgClient): void => {
-    if (this.#known.has(client)) return
-    this.#known.add(client)
-    // Not 'end': the pool ends connections that are idle, too. Without a listener the error would end the process.
-    client.on('error', this.#lost)
+  function letGo(client: Promise<PgClient>): void {
+    if (asker !== client) return
+    asker = undefined
+    client.then((connection) => connection.release(true), ignore)
   }
 
-  #connect(): Promise<PgClient> {
-    const connecting = this.#connected().then((pool) => pool.connect())
-    connecting.catch(() => {
-      if (this.#asker === connecting) this.#asker = undefined
-    })
-    return connecting
-  }
-
-  #letGo(asker: Promise<PgClient>): void {
-    if (this.#asker !== asker) return
-    this.#asker = undefined
-    asker.then((client) => client.release(true), ignore)
+  return {
+    async ask(text, params) {
+      asker ??= connected().then((opened) => opened.connect())
+      const asked = asker
+      asked.catch(() => letGo(asked))
+      try {
+        return rowsOf(await (await asked).query({ text, values: [...params], queryMode: 'extended' }))
+      } catch (error) {
+        if (isLost(error)) letGo(asked)
+        throw error
+      }
+    },
+    read: async (text, params) => readOnly(new Pg(await connected()), text, params),
+    drop() {
+      if (asker !== undefined) letGo(asker)
+    },
+    async end() {
+      if (asker !== undefined) letGo(asker)
+      const opened = await pool?.catch(ignore)
+      opened?.off('acquire', acquired)
+      if (own) await opened?.end()
+    },
   }
 }
 
-class PostgresJsLink implements ReplicaLink {
-  readonly #database: PostgresJs
-  readonly read: Query
+function postgresJsLink(database: PostgresJs): ReplicaLink {
   /** The last question is not answered yet. */
-  #asking = false
-
-  constructor(database: PostgresJs) {
-    this.#database = database
-    this.read = (text, params) => readOnly(database, text, params)
+  let asking = false
+  return {
+    async ask(text, params) {
+      // A connection that hangs cannot be taken from postgres.js; it must not take the others along.
+      if (asking) throw new MillpondError('StoreUnavailable', 'the read replica has yet to answer the last question')
+      asking = true
+      try {
+        return await database.run(inlined(text, params))
+      } finally {
+        asking = false
+      }
+    },
+    read: (text, params) => readOnly(database, text, params),
+    drop: ignore,
+    end: async () => {},
   }
-
-  readonly ask: Query = async (text, params) => {
-    // A connection that hangs cannot be taken from postgres.js; it must not take the others along.
-    if (this.#asking)
-      throw new MillpondError('StoreUnavailable', 'the read replica has yet to answer the last question')
-    this.#asking = true
-    try {
-      return await this.#database.run(inlined(text, params))
-    } finally {
-      this.#asking = false
-    }
-  }
-
-  drop(): void {}
-
-  async end(): Promise<void> {}
 }
 
-function ignore(): void {}
+function ignore(): undefined {}

@@ -5,7 +5,7 @@
 import { Batcher } from '../../../batch/batcher.ts'
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import type { Context } from '../context.ts'
-import { jobsText, orNull, outcomeFrom, textArray, texts } from '../wire.ts'
+import { jobsText, orNull, outcomeFrom, plainArray, textArray, texts } from '../wire.ts'
 
 const UNLIMITED = Number.POSITIVE_INFINITY
 
@@ -23,26 +23,23 @@ export function push({ calls, notifier }: Context): (jobs: readonly NewJob[]) =>
   )
 
   async function pushAll(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const alike = alikeOf(jobs)
-    const common: Common = [calls.now(), notifier.listener]
-    const first = alike === undefined ? ofAny(jobs, common) : ofAlike(alike, common)
+    const { call, values } = callFor(jobs, calls.now(), notifier.listener)
     let isRepeated = false
-    const answer = await calls.repeatable(first.call, first.values, () => {
+    const answer = await calls.repeatable(call, values(false), () => {
       isRepeated = true
-      return first.repeated()
+      return values(true)
     })
-    const outcomes: PushOutcome[] =
-      orNull(answer, texts)?.map(outcomeFrom) ?? jobs.map(({ id }) => ({ status: 'pushed', id }))
-    // Its own job, which the first of several tries has stored: only the answer was lost.
-    if (isRepeated) {
-      for (const [at, outcome] of outcomes.entries()) {
-        if (outcome.status === 'existing' && outcome.id === jobs[at]?.id) outcome.status = 'pushed'
-      }
+    const outcomes =
+      orNull(answer, texts)?.map(outcomeFrom) ?? jobs.map(({ id }) => ({ status: 'pushed', id }) as const)
+    const queuesWith = { pushed: new Set<string>(), full: new Set<string>() }
+    for (const [at, { id, queue }] of jobs.entries()) {
+      const outcome = outcomes[at] as PushOutcome
+      // Its own job, which the first of several tries has stored: only the answer was lost.
+      if (isRepeated && outcome.status === 'existing' && outcome.id === id) outcome.status = 'pushed'
+      if (outcome.status === 'pushed' || outcome.status === 'full') queuesWith[outcome.status].add(queue)
     }
-    const queuesWith = (status: PushOutcome['status']) =>
-      new Set(jobs.filter((_, at) => outcomes[at]?.status === status).map(({ queue }) => queue))
-    for (const queue of queuesWith('pushed')) notifier.bells.ring('work', queue)
-    for (const queue of queuesWith('full')) notifier.noted('room', queue)
+    for (const queue of queuesWith.pushed) notifier.bells.ring('work', queue)
+    for (const queue of queuesWith.full) notifier.noted('room', queue)
     return outcomes
   }
 
@@ -55,69 +52,49 @@ export function push({ calls, notifier }: Context): (jobs: readonly NewJob[]) =>
   }
 }
 
-/** The time, and who wants to be told of room. */
-type Common = [now: number | null, listener: string | null]
-
 interface PushCall {
   call: string
-  values: readonly unknown[]
-  /** For when the answer was lost: the ids may be known by now. */
-  repeated: () => readonly unknown[]
+  /** @param again the answer was lost, so the ids may be known by now */
+  values: (again: boolean) => readonly unknown[]
 }
 
-/** Jobs that differ in id and data alone. */
-interface Alike {
-  first: NewJob
-  ids: string
-  data: string
-  /** All are. */
-  fresh: boolean
-}
-
-function alikeOf(jobs: readonly NewJob[]): Alike | undefined {
+/** @param listener who wants to be told of room */
+function callFor(jobs: readonly NewJob[], now: number | null, listener: string | null): PushCall {
   const [first] = jobs
-  if (first === undefined) return undefined
-  const bodies: string[] = []
-  let fresh = true
-  for (const job of jobs) {
-    const { encoding, body } = job.data
-    if (
-      job.queue !== first.queue ||
-      job.key !== null ||
-      encoding !== 'json' ||
-      typeof body !== 'string' ||
-      job.priority !== first.priority ||
-      job.delay !== first.delay ||
-      job.runAt !== first.runAt ||
-      job.attempts !== first.attempts ||
-      job.group !== first.group ||
-      job.timeout !== first.timeout ||
-      job.trace !== first.trace
-    )
-      return undefined
-    if (job.fresh !== true) fresh = false
-    bodies.push(body)
+  if (first === undefined || !jobs.every((job) => isAlike(job, first))) {
+    const sent = (again: boolean) => jobsText(again ? jobs.map((job) => ({ ...job, fresh: false })) : jobs)
+    const anyFresh = jobs.some(({ fresh }) => fresh === true)
+    return {
+      call: 'push_jobs($1, true, $2, $4, $3)',
+      values: (again) => [sent(again), now, listener, again && anyFresh],
+    }
   }
-  return { first, ids: `{${jobs.map(({ id }) => id).join(',')}}`, data: textArray(bodies), fresh }
-}
-
-function ofAlike({ first, ids, data, fresh }: Alike, common: Common): PushCall {
   const { queue, priority, delay, runAt, group, attempts, timeout, trace } = first
-  const given = [queue, ids, data, priority, delay, runAt, group, attempts, timeout, trace, ...common]
+  const fresh = jobs.every((job) => job.fresh === true)
+  const ids = plainArray(jobs.map(({ id }) => id))
+  const data = textArray(jobs.map((job) => job.data.body as string))
+  const given = [queue, ids, data, priority, delay, runAt, group, attempts, timeout, trace, now, listener]
   return {
     call: 'push_list($1, $2, $3, $4::smallint, $5, $6, $7, $8, $9, $10, true, $11, $13, $14, $12)',
-    values: [...given, fresh, false],
-    repeated: () => [...given, false, fresh],
+    values: (again) => [...given, fresh && !again, fresh && again],
   }
 }
 
-function ofAny(jobs: readonly NewJob[], common: Common): PushCall {
-  const known = () => jobsText(jobs.map((job) => ({ ...job, fresh: false })))
-  return {
-    call: 'push_jobs($1, true, $2, $4, $3)',
-    values: [jobsText(jobs), ...common, false],
-    repeated: () => [known(), ...common, jobs.some(({ fresh }) => fresh === true)],
-  }
+/** Whether the job differs in id and data alone from another that has no key, and its data is JSON. */
+function isAlike(job: NewJob, other: NewJob): boolean {
+  return (
+    job.data.encoding === 'json' &&
+    typeof job.data.body === 'string' &&
+    job.key === null &&
+    job.queue === other.queue &&
+    job.priority === other.priority &&
+    job.delay === other.delay &&
+    job.runAt === other.runAt &&
+    job.attempts === other.attempts &&
+    job.group === other.group &&
+    job.timeout === other.timeout &&
+    job.trace === other.trace
+  )
 }
 
 /** What the caller changes after the call must change nothing. */
