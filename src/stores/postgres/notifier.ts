@@ -17,7 +17,9 @@ type Kind = Bell['kind']
 const KINDS: readonly Kind[] = ['work', 'room', 'finished', 'cancelled']
 /** Ms between bells of one kind and queue that come from elsewhere, but for work: each of them makes whoever waits look anew. */
 const RING_AGAIN = 20
-const RELISTEN = 250
+/** Ms until it listens anew, twice as many each time. */
+const FIRST_PAUSE = 20
+const LONGEST_PAUSE = 500
 /** Ms without anything new after which looks become rarer, by so much each, down to one in so many intervals. */
 const CALM = 2000
 const RARER = 1.25
@@ -60,6 +62,7 @@ export class Notifier {
   #up = false
   #looking = false
   #timer: NodeJS.Timeout | undefined
+  #pause = FIRST_PAUSE
   /** Ms until the next look, and `performance.now()` when something was last done or seen. */
   #every: number
   #stirred = performance.now()
@@ -70,7 +73,7 @@ export class Notifier {
   constructor(calls: Calls, polling: number | undefined) {
     this.#calls = calls
     this.#polling = polling
-    this.#every = polling ?? RELISTEN
+    this.#every = polling ?? 0
   }
 
   /** For the operations that note who waits: null while no notification could reach us. */
@@ -152,15 +155,18 @@ export class Notifier {
   #listen(): void {
     const { database, schema } = this.#calls
     const ready = () => {
+      this.#pause = FIRST_PAUSE
       this.#up = true
       this.#noted.clear()
       // What was rung before went unheard.
       for (const queue of this.#queues) for (const kind of KINDS) this.bells.ring(kind, queue)
     }
-    const retry = () => {
-      if (!this.#calls.closed) this.#timer = setTimeout(() => this.#listen(), RELISTEN).unref()
+    const again = () => {
+      if (this.#calls.closed) return
+      this.#timer = setTimeout(() => this.#listen(), this.#pause).unref()
+      this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE)
     }
-    this.#calls.track(database.listen(schema, (payload) => this.#heard(payload), ready)).catch(retry)
+    this.#calls.track(database.listen(schema, (payload) => this.#heard(payload), ready, again)).catch(again)
   }
 
   #heard(payload: string): void {

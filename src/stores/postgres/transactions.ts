@@ -80,16 +80,15 @@ class HandlerTransaction implements StoreTransaction {
     this.#ended = true
     const { notifier } = this.#context
     const values = completeValues(queue, [completion], this.#calls.now())
-    const isHeld =
+    const answer =
       this.#session === undefined
-        ? (await this.#calls.answer(COMPLETE, values)) === null
+        ? await this.#calls.answer(COMPLETE, values)
         : await this.#finish(async (session) => {
             const [row] = await session.run(this.#calls.inside(COMPLETE, values))
-            const held = row?.answer === null
-            await (held ? session.commit() : session.rollback())
-            return held
+            await (row?.answer === null ? session.commit() : session.rollback())
+            return row?.answer
           })
-    if (!isHeld) return 'stale'
+    if (answer !== null) return 'stale'
     notifier.bells.ring('finished', queue, completion.id)
     for (const each of this.#pushed) notifier.bells.ring('work', each)
     return 'ok'
@@ -133,12 +132,10 @@ class HandlerTransaction implements StoreTransaction {
   }
 }
 
-function ended(): MillpondError {
-  return new MillpondError(
-    'TransactionMismatch',
-    "the handler's transaction has ended: wait for its queries before returning",
-  )
-}
+const ended = () => mismatch("the handler's transaction has ended: wait for its queries before returning")
+
+const mismatch = (message: string, cause?: unknown): MillpondError =>
+  new MillpondError('TransactionMismatch', message, cause === undefined ? {} : { cause })
 
 export class PostgresTransactions implements StoreTransactions {
   readonly #context: Context
@@ -194,21 +191,18 @@ export class PostgresTransactions implements StoreTransactions {
   /** Provokes no error inside a transaction: postgres.js would let it fail at its end, whoever has dealt with the error. */
   async #check(query: Query): Promise<void> {
     const { schema } = this.#calls
+    const not = (why: string, cause?: unknown) =>
+      mismatch(`tx takes an open transaction on the pond's own database; ${why}`, cause)
     // A savepoint exists only inside a transaction.
     await query('savepoint millpond_check', []).catch((cause: unknown) => {
-      throw mismatch('it is not an open transaction', cause)
+      throw not('it is not an open transaction', cause)
     })
     await query('release savepoint millpond_check', [])
     const [found] = await query('select to_regprocedure($1::text) is not null as there', [`${schema}.installed()`])
-    if (found?.there !== true) throw mismatch(`its database has no schema ${schema} of Millpond`, undefined)
+    if (found?.there !== true) throw not(`its database has no schema ${schema} of Millpond`)
     const [row] = await query(`select ${schema}.installed() ->> 'install' as install`, [])
-    if (row?.install !== this.#install) throw mismatch('it is a transaction on another database', undefined)
+    if (row?.install !== this.#install) throw not('it is a transaction on another database')
   }
-}
-
-function mismatch(why: string, cause: unknown): MillpondError {
-  const message = `tx takes an open transaction on the pond's own database; ${why}`
-  return new MillpondError('TransactionMismatch', message, cause === undefined ? {} : { cause })
 }
 
 async function pushWith(query: Query, calls: Calls, jobs: readonly NewJob[]): Promise<PushOutcome[]> {

@@ -18,10 +18,11 @@ export interface Database {
   /** A transaction on a connection of its own. @param mode as after `begin` in SQL */
   begin(mode: string): Promise<Session>
   /**
-   * Listens on a connection of its own, which it makes anew when it is lost.
+   * Listens on a connection of its own.
    * @param ready called whenever listening has begun: what was notified before may have been missed
+   * @param lost called once the connection is lost, unless the client makes it anew
    */
-  listen(channel: string, heard: (payload: string) => void, ready: () => void): Promise<void>
+  listen(channel: string, heard: (payload: string) => void, ready: () => void, lost: () => void): Promise<void>
   /** Whether a pooler stands between us and the server, so that a connection is not a session. */
   pooled(): Promise<boolean>
   end(): Promise<void>

@@ -15,9 +15,6 @@ const KEEP_IDLE = 60_000
 /** The one that listens and one for calls. */
 const KEEP = 2
 
-const FIRST_PAUSE = 20
-const LONGEST_PAUSE = 500
-
 /** Where the pool is ours, not the caller's. */
 interface Own {
   hosts?: Hosts
@@ -37,7 +34,6 @@ export class Pg implements Database {
   readonly #limit: { query_timeout?: number }
   #listener: PgClient | undefined
   #ended = false
-  #retry: NodeJS.Timeout | undefined
   #heart: NodeJS.Timeout | undefined
 
   /** @param deadline 0: none @param own undefined: the pool is the caller's, neither to judge nor to end */
@@ -116,22 +112,15 @@ export class Pg implements Database {
     }
   }
 
-  async listen(channel: string, heard: (payload: string) => void, ready: () => void): Promise<void> {
+  async listen(channel: string, heard: (payload: string) => void, ready: () => void, lost: () => void): Promise<void> {
     const client = await this.#somewhere(() => this.#pool.connect())
-    if (this.#ended) {
-      client.release()
-      return
-    }
+    if (this.#ended) return client.release()
     const listen = { text: `listen ${channel}`, ...this.#limit }
-    const lost = () => {
-      if (this.#listener !== client) return
-      clearTimeout(this.#heart)
-      this.#listener = undefined
-      client.release(true)
-      this.#relisten(channel, heard, ready, FIRST_PAUSE)
+    const over = () => {
+      if (this.#letGo(client)) lost()
     }
-    client.on('error', lost)
-    client.on('end', lost)
+    client.on('error', over)
+    client.on('end', over)
     client.on('notification', ({ payload }: { payload?: string }) => heard(payload ?? ''))
     // Bells hold no process.
     client.unref?.()
@@ -139,34 +128,30 @@ export class Pg implements Database {
     try {
       await client.query(listen)
     } catch (error) {
-      // Where the loss of the connection was heard of first, it listens anew already.
-      if (this.#listener !== client) return
-      this.#listener = undefined
-      client.release(true)
+      // Where the loss of the connection was heard of first, that has been told.
+      if (!this.#letGo(client)) return
       throw error
     }
     ready()
-    if (this.#own !== undefined) this.#beat(client, listen, lost)
+    if (this.#own !== undefined) this.#beat(client, listen, over)
+  }
+
+  /** @returns whether it was the one that listens */
+  #letGo(client: PgClient): boolean {
+    if (this.#listener !== client) return false
+    clearTimeout(this.#heart)
+    this.#listener = undefined
+    client.removeAllListeners('notification')
+    client.release(true)
+    return true
   }
 
   /** A connection on which nothing comes is no different from one that is dead. To listen once more changes nothing. */
-  #beat(client: PgClient, listen: PgStatement, lost: () => void): void {
-    this.#heart = setTimeout(
-      () => {
-        if (this.#listener !== client) return
-        client.query(listen).then(() => this.#beat(client, listen, lost), lost)
-      },
-      Math.min(HEARTBEAT, this.#own?.timeout ?? HEARTBEAT),
-    ).unref()
-  }
-
-  #relisten(channel: string, heard: (payload: string) => void, ready: () => void, pause: number): void {
-    if (this.#ended) return
-    this.#retry = setTimeout(() => {
-      this.listen(channel, heard, ready).catch(() =>
-        this.#relisten(channel, heard, ready, Math.min(pause * 2, LONGEST_PAUSE)),
-      )
-    }, pause).unref()
+  #beat(client: PgClient, listen: PgStatement, over: () => void): void {
+    const next = () => {
+      if (this.#listener === client) client.query(listen).then(() => this.#beat(client, listen, over), over)
+    }
+    this.#heart = setTimeout(next, Math.min(HEARTBEAT, this.#own?.timeout ?? HEARTBEAT)).unref()
   }
 
   async pooled(): Promise<boolean> {
@@ -182,12 +167,7 @@ export class Pg implements Database {
 
   async end(): Promise<void> {
     this.#ended = true
-    clearTimeout(this.#retry)
-    clearTimeout(this.#heart)
-    const listener = this.#listener
-    this.#listener = undefined
-    listener?.removeAllListeners('notification')
-    listener?.release(true)
+    if (this.#listener !== undefined) this.#letGo(this.#listener)
     if (this.#own !== undefined) await this.#pool.end()
   }
 }

@@ -10,10 +10,11 @@ export function completeValues(queue: string, completions: readonly Completion[]
 }
 
 export async function complete(
-  { calls, notifier }: Context,
+  context: Context,
   queue: string,
   completions: readonly Completion[],
 ): Promise<HoldOutcome[]> {
+  const { calls, notifier } = context
   const answer = await calls.answer(COMPLETE, completeValues(queue, completions, calls.now()))
   const outcomes = holdOutcomes(completions, answer)
   for (const [at, { id }] of completions.entries()) {
@@ -22,21 +23,13 @@ export async function complete(
   return outcomes
 }
 
-export async function fail(
-  { calls, notifier }: Context,
-  queue: string,
-  failures: readonly Failure[],
-): Promise<FailOutcome[]> {
-  const sent = failures.map(({ id, fence, error, delay }) => ({
-    id,
-    fence: storedFence(fence),
-    error: JSON.stringify(error),
-    delay,
-  }))
+export async function fail(context: Context, queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
+  const { calls, notifier } = context
+  const sent = failures.map(({ id, fence, error, delay }) => {
+    return { id, fence: storedFence(fence), error: JSON.stringify(error), delay }
+  })
   const answer = await calls.answer('fail($1, $2, $3)', [queue, JSON.stringify(sent), calls.now()])
-  const outcomes = texts(answer).map(
-    (outcome): FailOutcome => (outcome === 'retry' || outcome === 'dead' ? outcome : 'stale'),
-  )
+  const outcomes = texts(answer).map((said): FailOutcome => (said === 'retry' || said === 'dead' ? said : 'stale'))
   for (const [at, { id, delay }] of failures.entries()) {
     if (outcomes[at] === 'dead') notifier.bells.ring('finished', queue, id)
     else if (outcomes[at] === 'retry' && (delay === 0 || delay === 'backoff')) notifier.bells.ring('work', queue)
@@ -44,11 +37,8 @@ export async function fail(
   return outcomes
 }
 
-export async function release(
-  { calls, notifier }: Context,
-  queue: string,
-  holds: readonly Hold[],
-): Promise<HoldOutcome[]> {
+export async function release(context: Context, queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {
+  const { calls, notifier } = context
   const outcomes = holdOutcomes(holds, await calls.answer('release($1, $2, $3)', heldValues(queue, holds)))
   if (outcomes.includes('ok')) notifier.bells.ring('work', queue)
   return outcomes

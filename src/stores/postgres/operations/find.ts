@@ -2,10 +2,12 @@
 import { Batcher } from '../../../batch/batcher.ts'
 import type { JobRecord, JobState, ListRequest } from '../../../store.ts'
 import type { Context } from '../context.ts'
-import { plainArray, recordFrom } from '../wire.ts'
+import { orNull, plainArray, recordFrom } from '../wire.ts'
 
 /** Records may be large. */
 const MAX_IDS_PER_CALL = 500
+
+const FINAL: readonly JobState[] = ['done', 'dead', 'cancelled']
 
 /** Look-ups that are asked for in one turn, or while one is under way, go in one call: a pond that waits for many jobs asks for each. */
 export function find({ calls, notifier }: Context): (ids: readonly string[]) => Promise<(JobRecord | null)[]> {
@@ -17,15 +19,10 @@ export function find({ calls, notifier }: Context): (ids: readonly string[]) => 
       for (const answer of found) {
         const { id, queue, state } = recordFrom(answer)
         answers.set(id, answer)
-        if (!isFinal(state)) notifier.noted('finished', queue)
+        if (!FINAL.includes(state)) notifier.noted('finished', queue)
       }
-      return lookUps.map((ids) =>
-        ids.map((id) => {
-          const answer = answers.get(id)
-          // Each a copy of its own, also where two asked for the same job.
-          return answer === undefined ? null : recordFrom(answer)
-        }),
-      )
+      // Each a copy of its own, also where two asked for the same job.
+      return lookUps.map((ids) => ids.map((id) => orNull(answers.get(id), recordFrom)))
     },
     { items: Number.POSITIVE_INFINITY, bytes: MAX_IDS_PER_CALL },
   )
@@ -36,8 +33,6 @@ export function find({ calls, notifier }: Context): (ids: readonly string[]) => 
     return calls.track(turn.add([...ids], ids.length))
   }
 }
-
-const isFinal = (state: JobState): boolean => state === 'done' || state === 'dead' || state === 'cancelled'
 
 export async function list({ calls }: Context, { queue, state, limit, after }: ListRequest): Promise<JobRecord[]> {
   return (await calls.answers('list($1, $2, $3, $4)', [queue, state, limit, after ?? null])).map(recordFrom)
