@@ -8,6 +8,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { redisPrograms } from './programs.ts'
 import { run } from './run.ts'
@@ -201,4 +202,5 @@ Written by \`npm run versions\`: conformance, the model, the API's and the store
 ${rows.join('\n')}
 `
   await writeFile(PAGE, page)
+  await tool('npx', 'biome', 'format', '--write', fileURLToPath(PAGE))
 }
