@@ -7,7 +7,6 @@
  */
 import { createHash } from 'node:crypto'
 import { MillpondError } from '../../../values/errors.ts'
-
 import { stateOf } from '../errors.ts'
 import { SQL_FILES } from '../sql-files.ts'
 import type { Database, Row } from './database.ts'
