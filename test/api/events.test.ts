@@ -185,7 +185,8 @@ onEachStore('events', {
     const info = await inState(pond, id, 'dead')
     assert.equal(info.error?.code, 'LeaseLost')
     going.open()
-    await until(() => names(entries).includes('stale'))
+    // The store has both before either is told, and tells them in any order.
+    await until(() => names(entries).includes('stale') && names(entries).includes('lost'))
     await worker.close()
     assert.deepEqual(eventOf(entries, 'lost'), { queue: 'q', id, attempt: 1, state: 'dead' })
     assert.equal((await pond.job(id))?.result, undefined)

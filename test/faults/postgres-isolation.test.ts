@@ -23,6 +23,9 @@ async function withDatabase(level: string, body: (url: URL) => Promise<void>): P
   try {
     await body(url)
   } finally {
+    // `end` of a pool may resolve before the server has seen it, and a client that is forced out emits an error.
+    const left = `select from pg_stat_activity where datname = '${name}' and backend_type = 'client backend'`
+    await until('all clients to be gone', async () => (await server(left)).length === 0)
     await server(`drop database ${name} with (force)`)
   }
 }
