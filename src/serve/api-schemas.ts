@@ -3,9 +3,11 @@
 import { JOB_STATES } from '../store.ts'
 import { LAST_TIME, LONGEST_TIMER } from '../values/duration.ts'
 import { ERROR_CODES } from '../values/errors.ts'
+import { MAX_COST, MAX_STARTS } from '../values/rate.ts'
 import { array, integer, object, oneOf, type Properties, type Rules, type Schema, string } from './json-schema.ts'
 
-const CENTURY = 36_525 * 86_400_000
+const DAY = 86_400_000
+const CENTURY = 36_525 * DAY
 /** Milliseconds. A lease shorter than the way to the worker and back is of no use. */
 const SHORTEST_LEASE = 1000
 /** Most jobs of a request. */
@@ -33,6 +35,11 @@ function reply<Required extends Properties, Optional extends Properties = Record
 
 /** The same schema with a description. */
 const described = <S extends Schema>(schema: S, description: string): S => ({ ...schema, description })
+/** The same schema, or null. */
+const nullable = <T>(schema: Schema<T>): Schema<T | null> => ({
+  ...schema,
+  type: [schema.type ?? [], 'null' as const].flat(),
+})
 
 const text = string()
 const boolean: Schema<boolean> = { type: 'boolean' }
@@ -89,7 +96,8 @@ export const newJob = request(
     delay: duration('Due after this long', 0, CENTURY),
     runAt,
     key: name('At most one live job of the queue has this key; another push gets that one. 1 to 255 bytes of UTF-8.'),
-    group: name('Whose work it is; kept with the job. 1 to 255 bytes of UTF-8.'),
+    group: name('Whose work it is: groups may have limits and take turns. 1 to 255 bytes of UTF-8.'),
+    cost: integer(1, MAX_COST, { default: 1, description: 'What its start takes of a rate.' }),
     attempts: attempts('Attempts in all; as the queue says unless given.'),
     timeout: duration('How long an attempt may run, for the worker to heed', 1, LONGEST_TIMER),
   },
@@ -126,10 +134,15 @@ const sometimes = {
   }),
 }
 export const job = reply('Job', always, sometimes)
-export const listedJob = reply('ListedJob', always, {
-  ...{ ...sometimes, key: text, group: text, worker: text },
-  data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
-})
+const cost = described(anInteger, 'What its start takes of a rate.')
+export const listedJob = reply(
+  'ListedJob',
+  { ...always, cost },
+  {
+    ...{ ...sometimes, key: text, group: text, worker: text },
+    data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
+  },
+)
 export const jobList = reply(
   'JobList',
   { jobs: array(listedJob) },
@@ -156,6 +169,7 @@ export const claimRequest = request(
   {
     worker: printable({ description: 'A name of the worker, for people to read.', default: 'http' }),
     limit: integer(1, 100, { default: 1 }),
+    minPriority: integer(0, 9, { default: 0, description: 'Only jobs of this priority or a higher one.' }),
     lease: lease('How long the claim holds unless extended; as the queue says unless given'),
   },
 )
@@ -209,7 +223,14 @@ const failed = {
 
 export const completion = request('Completion', { fence }, { result })
 export const failure = request('Failure', { fence }, failed)
-export const release = request('Release', { fence }, {})
+const released = {
+  rateLimited: duration(
+    'The other side asked for a pause: no job of its group is claimed for so long, by any worker, or none of the queue if it has no group or groups take no turns',
+    1,
+    LONGEST_TIMER,
+  ),
+}
+export const release = request('Release', { fence }, released)
 export const extension = request(
   'Extension',
   { fence },
@@ -226,7 +247,7 @@ function endings<Optional extends Properties>(optional: Optional) {
 export const settlement = request(
   'Settlement',
   {},
-  { complete: endings({ result }), fail: endings(failed), release: endings({}) },
+  { complete: endings({ result }), fail: endings(failed), release: endings(released) },
 )
 
 const outcomes = (values: readonly string[]) => array(oneOf(values), { description: 'In the order of the request.' })
@@ -244,6 +265,19 @@ const percentiles = (description: string) =>
   object({ count: anInteger }, { p50: aNumber, p95: aNumber, p99: aNumber }, { description })
 const measured = percentiles('In milliseconds; left out where nothing was measured.')
 
+const countOrNull = nullable(count)
+const shownRate = nullable(object({ count, per: count, burst: countOrNull }))
+const nextStart = described(
+  countOrNull,
+  'Milliseconds until a rate or pause allows a start; null: as many jobs run as may, or in a group no job waits.',
+)
+const queueLimits = object({
+  ...{ running: countOrNull, rate: shownRate, grouped: boolean, groupRunning: countOrNull, groupRate: shownRate },
+  nextStart,
+  groupsAtLimit: described(count, 'Groups with waiting jobs that wait for a slot of their own.'),
+  groupsHeld: described(count, 'Groups with waiting jobs that wait for their rate, or the end of their pause.'),
+})
+
 export const queueReport = reply('Queue', {
   ...{ queue: text, paused: boolean, capacity: { type: ['integer', 'null'] } },
   counts: object(Object.fromEntries(JOB_STATES.map((one) => [one, count]))),
@@ -251,10 +285,10 @@ export const queueReport = reply('Queue', {
   wait: percentiles('From due to started, in milliseconds.'),
   run: percentiles('From started to finished, of jobs that a process of the library or a delivery ran.'),
   priorities: array(object({ priority: anInteger, wait: measured, run: measured })),
+  limits: described(nullable(queueLimits), 'null: it has none, and groups take no turns.'),
 })
 export const queueList = reply('Queues', { queues: array(queueReport) })
 
-const orNull = (schema: Schema<number>): Schema<number | null> => ({ ...schema, type: ['integer', 'null'] })
 const backoff = object(
   {
     base: duration('After the first attempt', 0, CENTURY),
@@ -275,20 +309,93 @@ const timeout = integer(1, LONGEST_TIMER, {
   description: 'Milliseconds that an attempt may run of a job pushed without a limit of its own; null: without limit.',
 })
 
+const limits = {
+  running: nullable(integer(1, MAX_STARTS, { description: 'Most jobs that run at once, over all workers.' })),
+  rate: nullable(
+    object(
+      { count: integer(1, MAX_STARTS), per: duration('In this time', 1, DAY) },
+      { burst: integer(1, MAX_STARTS, { description: 'Starts at once after a pause; those of 100 ms unless given.' }) },
+      { description: 'Most starts in a time, over all workers.', additionalProperties: false },
+    ),
+  ),
+}
+
 export const queueChange = request(
   'QueueChange',
   {},
   {
     paused: described(boolean, 'A paused queue takes pushes and yields no claims.'),
-    capacity: orNull(capacity),
+    capacity: nullable(capacity),
     keepDone: duration('How long done jobs are kept', 0, CENTURY),
     keepDead: duration('How long dead and cancelled jobs are kept', 0, CENTURY),
     attempts: attempts('Attempts of jobs pushed without a number of their own.'),
     backoff,
     lease: lease('Of claims and extensions that name none'),
-    timeout: orNull(timeout),
+    timeout: nullable(timeout),
+    limits: nullable(
+      object(
+        {},
+        {
+          ...limits,
+          group: nullable(
+            object({}, limits, {
+              description: 'Of each group. Once it is given, groups take turns.',
+              additionalProperties: false,
+            }),
+          ),
+        },
+        {
+          description: 'They replace those that the queue has: what is left out or null is no limit.',
+          additionalProperties: false,
+        },
+      ),
+    ),
   },
 )
+
+export const groupName = string({
+  maxLength: 255,
+  pattern: '^[^\\u0000]*$',
+  description: 'The name of the group; empty: the jobs without one.',
+})
+export const groupChange = request(
+  'GroupChange',
+  { group: groupName },
+  {
+    ...limits,
+    weight: { ...aNumber, minimum: 0, maximum: 1000, default: 1, description: 'Its share of the turns; above 0.' },
+  },
+)
+const ownLimits = nullable(object({ running: countOrNull, rate: shownRate, weight: aNumber }))
+export const group = reply('Group', {
+  group: groupName,
+  limits: described(ownLimits, 'Of its own; null: those that the queue has for its groups.'),
+  waiting: described(count, 'A store may stop counting at 10,000.'),
+  ...{ running: count, nextStart },
+})
+export const groupList = reply(
+  'Groups',
+  { groups: array(group) },
+  { next: described(groupName, 'Give it as `after` for the next page; left out on the last one.') },
+)
+
+export const explanation = reply('Explanation', {
+  ...{ id, queue: text, state },
+  reasons: array(
+    object(
+      { kind: oneOf(['due', 'paused', 'queueLimit', 'queueRate', 'groupLimit', 'groupRate', 'behind']) },
+      {
+        at: described(time, 'When it is due.'),
+        until: described(time, 'When the rate or a pause allows the next start.'),
+        ...{ group: groupName, running: count, limit: countOrNull },
+        jobs: described(count, 'How many come first, of the queue, or of its group where groups take turns.'),
+        more: described(boolean, 'There may be further ones.'),
+      },
+    ),
+    { description: 'All that holds it back now; none if nothing does, or if it does not wait.' },
+  ),
+  text: described(text, 'The same in words.'),
+})
 
 export const health = reply('Health', { status: oneOf(['ok']) })
 export const problem = reply(

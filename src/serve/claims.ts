@@ -3,13 +3,17 @@
  *
  * The workers that wait for a queue stand in a line. A notification, or the poll that makes up for a missed one, makes the first of them ask
  * the store. If it gets jobs, the next two ask, then four, and so on: with a hundred waiting workers, one job costs one call. If one gets
- * nothing there is nothing for all, so the workers that do not wait are answered then.
+ * nothing there is nothing for all, so the workers that do not wait are answered then. Workers that ask for urgent jobs only (`minPriority`)
+ * stand in lines of their own.
  */
 import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
 
 /** Milliseconds. A missed notification delays a job by this much at most. */
 const POLL_INTERVAL = 1000
-/** Most claims under way at once for a queue. */
+/** Milliseconds. A job that is overdue waits as soon as a sweep has seen it; to ask more often would only load the store. */
+const SHORTEST_RETRY_AFTER = 10
+const PRIORITIES = 10
+/** Most claims under way at once for a line. */
 const MAX_CLAIMS = 16
 /** Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. */
 const MAX_JOBS_PER_CALL = 10
@@ -53,7 +57,7 @@ export class Claims {
     const { queue } = request
     const impatient = wait === 0 || this.#stopping
     const waiter: Waiter = { request, impatient, asking: false, ...Promise.withResolvers<Claimed>() }
-    const line = this.#lineOf(queue)
+    const line = this.#lineOf(request)
     const dismiss = () => line.dismiss(waiter)
     const timer = impatient ? undefined : setTimeout(dismiss, wait)
     signal.addEventListener('abort', dismiss)
@@ -95,20 +99,22 @@ export class Claims {
     return work
   }
 
-  #lineOf(queue: string): Line {
-    const line = this.#lines.get(queue) ?? new Line(this.#store, () => this.#remove(queue))
-    this.#lines.set(queue, line)
+  #lineOf(request: ClaimRequest): Line {
+    const name = nameOf(request.queue, request.minPriority)
+    const line = this.#lines.get(name) ?? new Line(this.#store, () => this.#remove(name))
+    this.#lines.set(name, line)
     this.#poll ??= setInterval(() => {
       for (const each of this.#lines.values()) each.serve()
     }, POLL_INTERVAL)
     this.#unlisten ??= this.#store.listen((bell) => {
-      if (bell.kind === 'work') this.#lines.get(bell.queue)?.serve()
+      if (bell.kind !== 'work') return
+      for (let least = 0; least < PRIORITIES; least++) this.#lines.get(nameOf(bell.queue, least))?.serve()
     })
     return line
   }
 
-  #remove(queue: string): void {
-    this.#lines.delete(queue)
+  #remove(name: string): void {
+    this.#lines.delete(name)
     if (this.#lines.size > 0) return
     clearInterval(this.#poll)
     this.#unlisten?.()
@@ -116,7 +122,10 @@ export class Claims {
   }
 }
 
-/** The workers that wait for one queue, in the order in which they came. */
+/** Of a line. */
+const nameOf = (queue: string, minPriority = 0) => `${minPriority} ${queue}`
+
+/** The workers that wait for jobs of one queue from one priority on, in the order in which they came. */
 class Line {
   readonly waiters = new Set<Waiter>()
   readonly #store: Store
@@ -124,6 +133,7 @@ class Line {
   #serving = false
   /** There may be jobs that no worker has asked for. */
   #again = false
+  #retry: NodeJS.Timeout | undefined
 
   constructor(store: Store, onEmpty: () => void) {
     this.#store = store
@@ -176,7 +186,10 @@ class Line {
     waiter.asking = true
     try {
       const claimed = await this.#take(waiter.request)
-      if (claimed.jobs.length === 0) return false
+      if (claimed.jobs.length === 0) {
+        this.#serveAfter(claimed.retryAfter)
+        return false
+      }
       waiter.resolve(claimed)
     } catch (error) {
       waiter.reject(error)
@@ -185,6 +198,14 @@ class Line {
     }
     this.#leave(waiter)
     return true
+  }
+
+  /** The poll serves what is further away. */
+  #serveAfter(ms: number | null): void {
+    clearTimeout(this.#retry)
+    if (ms === null || ms >= POLL_INTERVAL) return
+    const serve = () => this.waiters.size > 0 && this.serve()
+    this.#retry = setTimeout(serve, Math.max(ms, SHORTEST_RETRY_AFTER)).unref()
   }
 
   async #take(request: ClaimRequest): Promise<Claimed> {

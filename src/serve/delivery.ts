@@ -3,7 +3,8 @@
  *
  *   2xx              done; a JSON answer that can be stored is the job's result
  *   410              given up: the job is dead
- *   429, 503 …       another attempt, after Retry-After if the answer has one
+ *   429              with Retry-After: the job's group, or the queue, pauses for so long, on a store with limits. It counts as no attempt
+ *   503 …            another attempt, after Retry-After if the answer has one
  *   anything else    another attempt, after the backoff; also after a redirect, no answer, or a late one
  */
 
@@ -34,8 +35,15 @@ export interface Delivery {
   concurrency: number
   /** Milliseconds that a request may take. */
   timeout: number
-  /** Called for each failed attempt. The message holds no secrets and no query of the URL. Unset: as for any failed job, a process warning. */
+  /** Called for each failed attempt, and for each 429 that pauses. The message holds no secrets and no query of the URL. Unset: as for any failed job, a process warning. */
   onFailure?: (job: { id: string; queue: string; attempt: number }, message: string) => void
+}
+
+interface Terms extends Delivery {
+  receiver: Receiver
+  maxPayload: number
+  /** Whether the store has limits. */
+  limits: boolean
 }
 
 /** With this backoff ten attempts, the default, take about two days, as the Standard Webhooks specification advises. */
@@ -52,25 +60,21 @@ export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number):
   // A function, so that the queue's own policy stays as it is for other workers.
   const backoff = (attempt: number) => delayAfter(BACKOFF, attempt, Math.random())
   const queue = pond.queue(delivery.queue, { retry: { backoff } })
-  queue.work((job, context) => attempt(delivery, receiver, job, context, maxPayload), { concurrency })
+  const terms = { ...delivery, receiver, maxPayload, limits: pond.store.capabilities.limits ?? false }
+  queue.work((job, context) => attempt(terms, job, context), { concurrency })
   return () => receiver.close()
 }
 
 /** @returns the job's result @throws an outcome of the job, or an Error for another attempt by the backoff */
-async function attempt(
-  delivery: Delivery,
-  receiver: Receiver,
-  job: Job,
-  context: Context,
-  maxPayload: number,
-): Promise<unknown> {
+async function attempt(terms: Terms, job: Job, context: Context): Promise<unknown> {
+  const { receiver, keys, maxPayload, limits, timeout, onFailure } = terms
   try {
-    const answer = await post(receiver, delivery.keys, job, context.signal)
+    const answer = await post(receiver, keys, job, context.signal)
     if (isSuccess(answer.status)) return resultOf(answer, maxPayload)
-    throw refused(answer, context)
+    throw refused(answer, limits, context)
   } catch (error) {
-    const known = error instanceof Refused ? error : new Refused(reason(error, delivery.timeout))
-    delivery.onFailure?.({ id: job.id, queue: job.queue, attempt: job.attempt }, known.message)
+    const known = error instanceof Refused ? error : new Refused(reason(error, timeout))
+    onFailure?.({ id: job.id, queue: job.queue, attempt: job.attempt }, known.message)
     throw known.outcome ?? known
   }
 }
@@ -101,11 +105,13 @@ function post(receiver: Receiver, keys: readonly Buffer[], job: Job, signal: Abo
   return receiver.post(headers, body, signal)
 }
 
-function refused({ status, headers }: Answer, context: Context): Refused {
+function refused({ status, headers }: Answer, limits: boolean, context: Context): Refused {
   const message = `the webhook answered ${status}`
   if (status === 410) return new Refused(message, context.giveUp(message))
   const delay = retryAfter(headers['retry-after'] ?? '', Date.now())
-  return new Refused(message, delay === undefined ? undefined : context.retry(delay, message))
+  if (delay === undefined) return new Refused(message)
+  if (status !== 429 || !limits) return new Refused(message, context.retry(delay, message))
+  return new Refused(`${message} and asked for a pause; it counts as no attempt`, context.rateLimited(delay))
 }
 
 /** The JSON of an answer. Undefined if there is none, too much, or it cannot be stored or is not plain: the work is done in any case. */

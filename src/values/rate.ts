@@ -25,7 +25,7 @@ export interface RateOptions {
 
 /** Of one job. */
 export const MAX_COST = 10_000
-const MAX_STARTS = 1_000_000
+export const MAX_STARTS = 1_000_000
 const DAY = 86_400_000
 /** Microseconds that a whole burst may take: sums of times stay exact. */
 const MAX_BURST_TIME = 1e15

@@ -96,6 +96,7 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   PayloadTooLarge: 413,
   PayloadNotEncodable: 422,
   SchemaMismatch: 422,
+  NotSupported: 501,
 }
 
 /** Errors that pass, with the text for the client. Their own messages may name paths and hosts. */

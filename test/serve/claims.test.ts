@@ -94,6 +94,37 @@ claimsTest('one who does not wait is not held up by those who do', async (claims
   assert.equal((await patient).jobs.length, 1)
 })
 
+claimsTest('those who wait for urgent jobs hold up nobody who takes any', async (claims, store) => {
+  const urgent = claims.claim({ ...request(), minPriority: 7 }, 20_000, never())
+  const any = claims.claim(request(), 20_000, never())
+  assert.deepEqual((await claims.claim({ ...request(), minPriority: 7 }, 0, never())).jobs, [])
+  const low = job('low')
+  await store.push([low])
+  assert.deepEqual((await any).jobs[0]?.id, low.id)
+  assert.deepEqual((await claims.claim(request(), 0, never())).jobs, [])
+  const high = { ...job('high'), priority: 7 }
+  await store.push([high])
+  assert.deepEqual((await urgent).jobs[0]?.id, high.id)
+})
+
+test('who waits is served when a rate allows the next start, not at the next poll', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  await atStore(async (claims, store, counts) => {
+    const { claim } = store
+    store.claim = async (asked) => ({ ...(await claim.call(store, asked)), retryAfter: 300 })
+    await store.configure({ queue: 'q', paused: true })
+    const waiting = claims.claim(request(), 20_000, never())
+    while (counts.claims < 1) await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    t.mock.timers.tick(299)
+    assert.equal(counts.claims, 1)
+    t.mock.timers.tick(1)
+    assert.equal(counts.claims, 2)
+    claims.stop()
+    assert.deepEqual((await waiting).jobs, [])
+  })
+})
+
 claimsTest('a wait that is over, and one that is stopped, end empty', async (claims) => {
   assert.deepEqual((await claims.claim(request(), 5, never())).jobs, [])
   const waiting = claims.claim(request(), 20_000, never())

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import type { Delivery } from '../../src/serve/delivery.ts'
+import { Millpond } from '../../src/pond/millpond.ts'
+import { type Delivery, deliver } from '../../src/serve/delivery.ts'
 import { retryAfter } from '../../src/serve/retry-after.ts'
 import { signatureHeaders, signingKey } from '../../src/serve/signature.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { until } from '../api/suite.ts'
 import { listening } from '../web/serving.ts'
 import { type Client, serveTest } from './client.ts'
@@ -105,23 +107,70 @@ serveTest('each job is posted once, signed; a JSON answer is its result', async 
   }
 })
 
-serveTest('429 and 503 come back after Retry-After; the id stays, the signature is new', async ({ open }) => {
-  const { received, origin, close } = await receiver((_, count) =>
-    count < 3 ? { status: count === 1 ? 429 : 503, headers: { 'retry-after': '1' } } : { status: 204 },
-  )
-  try {
-    const failures: string[] = []
-    const onFailure: Delivery['onFailure'] = (_, message) => failures.push(message)
-    const client = await open({ deliveries: [delivery(origin, { onFailure })] })
-    const id = await client.push('hooks', 1)
-    const job = await inState(client, id, 'done')
-    assert.deepEqual([job.attempt, job.result], [3, undefined])
-    assert.deepEqual(failures, ['the webhook answered 429', 'the webhook answered 503'])
-    assert.ok(received.every((one) => one.headers['webhook-id'] === id && isGenuine(one, SECRET)))
-    assert.deepEqual(
-      received.map(({ body }) => body.attempt),
-      [1, 2, 3],
+serveTest(
+  '429 and 503 come back after Retry-After, 429 uncounted; the id stays, the signature is new',
+  async ({ open }) => {
+    const { received, origin, close } = await receiver((_, count) =>
+      count < 3 ? { status: count === 1 ? 429 : 503, headers: { 'retry-after': '1' } } : { status: 204 },
     )
+    try {
+      const failures: string[] = []
+      const onFailure: Delivery['onFailure'] = (_, message) => failures.push(message)
+      const client = await open({ deliveries: [delivery(origin, { onFailure })] })
+      const id = await client.push('hooks', 1)
+      const job = await inState(client, id, 'done')
+      assert.deepEqual([job.attempt, job.result], [2, undefined])
+      assert.deepEqual(failures, [
+        'the webhook answered 429 and asked for a pause; it counts as no attempt',
+        'the webhook answered 503',
+      ])
+      assert.ok(received.every((one) => one.headers['webhook-id'] === id && isGenuine(one, SECRET)))
+      assert.deepEqual(
+        received.map(({ body }) => body.attempt),
+        [1, 1, 2],
+      )
+    } finally {
+      await close()
+    }
+  },
+)
+
+for (const limits of [true, false]) {
+  const title = limits ? 'a 429 with Retry-After pauses the queue' : 'without limits it is an attempt, and others go on'
+  test(title, { timeout: 60_000 }, async () => {
+    const { received, origin, close } = await receiver((_, count) =>
+      count === 1 ? { status: 429, headers: { 'retry-after': '1' } } : { status: 204 },
+    )
+    const store = await openStore('memory:', {})
+    const pond = new Millpond({ ...store, capabilities: { ...store.capabilities, limits } }, 1000)
+    const messages: string[] = []
+    const onFailure: Delivery['onFailure'] = (_, message) => messages.push(message)
+    const stop = deliver(pond, delivery(origin, { concurrency: 1, onFailure }), 1000)
+    try {
+      await pond.queue('hooks').pushMany(['a', 'b'])
+      await until(() => received.length === 3)
+      assert.deepEqual(
+        received.map(({ body }) => `${body.data}${body.attempt}`),
+        limits ? ['a1', 'a1', 'b1'] : ['a1', 'b1', 'a2'],
+      )
+      assert.match(
+        String(messages),
+        limits ? / and asked for a pause; it counts as no attempt$/ : /^the webhook answered 429$/,
+      )
+    } finally {
+      await pond.close()
+      stop()
+      await close()
+    }
+  })
+}
+
+serveTest('a 429 without Retry-After is a failed attempt', async ({ open }) => {
+  const { origin, close } = await receiver(() => ({ status: 429 }))
+  try {
+    const client = await open({ deliveries: [delivery(origin)] })
+    const { attempt } = await inState(client, await client.push('hooks', 1), 'scheduled')
+    assert.equal(attempt, 1)
   } finally {
     await close()
   }

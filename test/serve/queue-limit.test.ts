@@ -32,6 +32,7 @@ test('beyond the limit a new queue is refused with TooManyQueues; those that are
       await client.post('/v1/queues/d/jobs', { data: 1 }),
       await client.post('/v1/queues/e/batches', { jobs: [{ data: 1 }] }),
       await client.ask('PATCH', '/v1/queues/f', { capacity: 5 }),
+      await client.ask('PATCH', '/v1/queues/g/groups', { group: 'a', running: 1 }),
     ]
     for (const answer of refused) {
       isProblem(answer, 503, 'TooManyQueues')
@@ -46,7 +47,8 @@ test('a change without a setting, a look or a claim makes no queue, also where n
   served(0, async (client) => {
     const changed = await client.ask('PATCH', '/v1/queues/q', {})
     assert.deepEqual([changed.status, changed.body.queue, changed.body.paused], [200, 'q', false])
-    for (const path of ['/v1/queues/q', '/v1/queues/q/jobs']) assert.equal((await client.get(path)).status, 200)
+    for (const path of ['/v1/queues/q', '/v1/queues/q/jobs', '/v1/queues/q/groups'])
+      assert.equal((await client.get(path)).status, 200)
     assert.equal((await client.post('/v1/queues/q/requeue')).status, 200)
     assert.deepEqual(await client.claim('q'), [])
     assert.deepEqual(await names(client), [])

@@ -1,5 +1,6 @@
 /** The worker's side: claim, complete, fail, release, extend. */
 
+import { withLimits } from '../../pond/limits.ts'
 import type { Claimed, ClaimedJob, Encoded, Failure, JobError } from '../../store.ts'
 import { timeText } from '../../values/duration.ts'
 import { decode, encode } from '../../values/encoding.ts'
@@ -31,14 +32,16 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       body: schemas.claimRequest,
       bodyOptional: true,
       answers: { 200: { description: 'The jobs, none if there is nothing to do.', schema: schemas.claims } },
+      problems: [501, 503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         const asked = preferredWait(request)
         const free = asked === undefined ? undefined : waiting.take(clientOf(request))
         const wait = free === undefined ? 0 : Math.min((asked ?? 0) * 1000, maxWait)
         try {
-          const { worker = 'http', limit = 1, lease = null } = body
-          const claimed = await claims.claim({ queue, worker, limit, lease }, wait, request.signal)
+          const { worker = 'http', limit = 1, lease = null, minPriority = 0 } = body
+          if (minPriority > 0) withLimits(store, 'minPriority')
+          const claimed = await claims.claim({ queue, worker, limit, lease, minPriority }, wait, request.signal)
           record(queue, claimed)
           const jobs = await readable(queue, claimed)
           const applied = wait === 0 ? {} : { headers: { 'preference-applied': `wait=${Math.ceil(wait / 1000)}` } }
@@ -71,10 +74,13 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       },
     }),
     claimRoute('release', 'releaseJob', 'Give the job back as if it had never been claimed', {
+      description:
+        "With `rateLimited` it also pauses the job's group, or the queue, for all workers. It counts as no attempt in any case.",
+      problems: [404, 409, 501, 503],
       body: schemas.release,
       answer: { description: 'It waits again, in its old place.', schema: schemas.releasedJob },
-      handle: async (queue, id, { fence }) => {
-        const [outcome] = await store.release(queue, [{ id, fence }])
+      handle: async (queue, id, body) => {
+        const [outcome] = await store.release(queue, [{ id, ...releaseOf(body) }])
         return outcome === 'ok' ? { id, outcome: 'waiting' } : undefined
       },
     }),
@@ -94,6 +100,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       description: 'One outcome for each, in order; one that is stale does not spoil the others.',
       body: schemas.settlement,
       answers: { 200: { description: 'What became of each.', schema: schemas.settlementOutcome } },
+      problems: [501, 503],
       handle: async ({ request, params, body }) => {
         const queue = checkQueueName(params.queue)
         const holdOf = ({ id, fence }: { id: string; fence: number }) => ({ id: id.toLowerCase(), fence })
@@ -101,7 +108,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
           return { ...holdOf(each), result: encodedResult(each.result, `result of complete.${index}`) }
         })
         const failures = (body.fail ?? []).map((each) => ({ ...holdOf(each), ...failureOf(each) }))
-        const releases = (body.release ?? []).map(holdOf)
+        const releases = (body.release ?? []).map((each) => ({ ...holdOf(each), ...releaseOf(each) }))
         // In one turn, so that stores can do all in one commit.
         const [complete, failed, release] = await Promise.all([
           completions.length === 0 ? [] : store.complete(queue, completions),
@@ -116,6 +123,12 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
   /** Null and undefined are no result. @throws PayloadTooLarge, PayloadNotEncodable */
   function encodedResult(value: unknown, what: string): Encoded | null {
     return value === undefined || value === null ? null : encode(value, what, maxPayload)
+  }
+
+  /** @throws NotSupported */
+  function releaseOf({ fence, rateLimited = 0 }: Fitting<typeof schemas.release>) {
+    if (rateLimited > 0) withLimits(store, 'rateLimited')
+    return { fence, pause: rateLimited }
   }
 
   /** Sweeps when the next attempts are due. For delays by the queue's policy, the next regular sweep is soon enough. */
@@ -176,6 +189,7 @@ function claimRoute<Body>(
     ...details
   }: {
     description?: string
+    problems?: readonly number[]
     body: Schema<Body>
     answer: Answer
     /** Resolves to the answer; undefined: the claim is over. */
@@ -183,10 +197,10 @@ function claimRoute<Body>(
   },
 ): Route {
   return route(`POST /v1/queues/{queue}/jobs/{id}/${verb}`, operation, summary, {
+    problems: [404, 409, 503],
     ...details,
     body,
     answers: { 200: answered },
-    problems: [404, 409, 503],
     handle: async ({ request, params, body }) => {
       const queue = checkQueueName(params.queue)
       if (!isId(params.id)) refuseUnknownJob()

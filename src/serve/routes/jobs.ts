@@ -1,8 +1,10 @@
 /** Pushing, following and cancelling. */
 
+import type { WaitReason } from '../../pond/explain.ts'
 import type { PushOptions } from '../../pond/push.ts'
+import { timeText } from '../../values/duration.ts'
 import { isMillpondError } from '../../values/errors.ts'
-import { newId } from '../../values/ids.ts'
+import { isId, newId } from '../../values/ids.ts'
 import { defined } from '../../values/options.ts'
 import { accept } from '../../web/accept.ts'
 import { answer } from '../../web/answer.ts'
@@ -40,6 +42,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
           headers: { location: 'Where it can be followed.' },
         },
       },
+      problems: [501, 503],
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
         const queue = pond.queue(params.queue ?? '')
@@ -69,6 +72,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       headers: PUSH_HEADERS,
       body: schemas.newJobs,
       answers: { 202: { description: 'The store has all jobs.', schema: schemas.pushedMany } },
+      problems: [501, 503],
       handle: async ({ request, params, body }) => pushMany(request, params.queue ?? '', body.jobs),
     }),
     route('GET /v1/jobs/{id}', 'followJob', 'Tell of a job', {
@@ -84,6 +88,15 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       handle: ({ request }) => {
         const waits = preferredWait(request) !== undefined || prefersEvents(request)
         return following(waits ? withoutBody(request, stopping) : request)
+      },
+    }),
+    route('GET /v1/jobs/{id}/explain', 'explainJob', 'Why a job does not run', {
+      answers: { 200: { description: 'What holds it back now.', schema: schemas.explanation } },
+      problems: [404, 501, 503],
+      handle: async ({ request, params }) => {
+        const told = isId(params.id) ? await pond.explain(params.id) : undefined
+        const { reasons, ...rest } = told ?? refuseUnknownJob()
+        return answer(request, { ...rest, reasons: reasons.map(reasonView) })
       },
     }),
     route('DELETE /v1/jobs/{id}', 'cancelJob', 'Cancel a job', {
@@ -146,6 +159,11 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       return problem({ ...document, detail, members: { ...document.members, pushed, ids } })
     }
   }
+}
+
+function reasonView(reason: WaitReason): object {
+  const shown = Object.entries(reason).map(([name, value]) => [name, value instanceof Date ? timeText(value) : value])
+  return Object.fromEntries(shown)
 }
 
 /** The options of a push, from the body of its request. */

@@ -1,14 +1,15 @@
 /** Queues as operators see them. */
 
+import { limitSettings, withLimits } from '../../pond/limits.ts'
 import type { QueueReport } from '../../pond/stats.ts'
-import { JOB_STATES, setsNothing } from '../../store.ts'
+import { JOB_STATES, type QueueSettings, setsNothing } from '../../store.ts'
 import type { JobInfo } from '../../values/job.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import { answer, jsonText } from '../../web/answer.ts'
 import { jobView } from '../../web/job-view.ts'
 import * as schemas from '../api-schemas.ts'
-import { integer, oneOf, type Query } from '../json-schema.ts'
+import { type Fitting, integer, oneOf, type Query } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
 const STATS_QUERY = { minutes: integer(1, 60, { description: 'How far back the percentiles look.', default: 5 }) }
@@ -16,6 +17,10 @@ const LIST_QUERY = {
   state: oneOf(JOB_STATES, { description: 'Their state.', default: 'dead' }),
   limit: integer(1, 100, { description: 'Most jobs of a page.', default: 20 }),
   after: { ...schemas.id, description: '`next` of the page before.' },
+}
+const GROUPS_QUERY = {
+  limit: integer(1, 1000, { description: 'Most groups of a page.', default: 100 }),
+  after: { ...schemas.groupName, description: '`next` of the page before.' },
 }
 /** Jobs asked for in a call, and bytes after which a page ends: it is built in memory. */
 const MAX_JOBS_PER_CALL = 10
@@ -41,14 +46,41 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
         'What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process.',
       body: schemas.queueChange,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
-      handle: async ({ request, params, body }) => {
+      problems: [501, 503],
+      handle: async ({ request, params, body: { limits, ...body } }) => {
         const queue = checkQueueName(params.queue)
-        const settings = { ...body, queue }
+        const settings = { ...body, ...limitsOf(limits), queue }
         if (!setsNothing(settings)) {
           await queueLimit.admit(queue)
           await store.configure(settings)
         }
         return answer(request, reportView(await pond.queue(queue).stats()))
+      },
+    }),
+    route('GET /v1/queues/{queue}/groups', 'listGroups', 'Groups with waiting or running jobs or limits of their own', {
+      description:
+        'By name; the jobs without a group are the group of the empty name. None where groups take no turns.',
+      query: GROUPS_QUERY,
+      answers: { 200: { description: 'A page.', schema: schemas.groupList } },
+      problems: [501, 503],
+      handle: async ({ request, params, query: { limit = 100, ...query } }) => {
+        const groups = await pond.queue(params.queue ?? '').groups({ limit, ...query })
+        return answer(request, { groups, next: groups.length < limit ? undefined : groups.at(-1)?.group })
+      },
+    }),
+    route('PATCH /v1/queues/{queue}/groups', 'changeGroup', 'Give a group limits of its own, or take them away', {
+      description:
+        'They replace those of its own that it has: what is left out or null is as the queue has it for its groups. With the name alone the group has none of its own. Groups take turns from then on.',
+      body: schemas.groupChange,
+      answers: { 200: { description: 'The group.', schema: schemas.group } },
+      problems: [501, 503],
+      handle: async ({ request, params, body: { group, ...limits } }) => {
+        const queue = pond.queue(params.queue ?? '')
+        const { groups } = withLimits(store, 'groups')
+        await queueLimit.admit(queue.name)
+        await queue.limitGroup(group, Object.values(limits).some((one) => one !== null) ? limits : null)
+        const [shown] = await groups({ queue: queue.name, group, limit: 1 })
+        return answer(request, shown ?? { group, limits: null, waiting: 0, running: 0, nextStart: null })
       },
     }),
     route('GET /v1/queues/{queue}/jobs', 'listJobs', 'Jobs in one state, the dead ones unless another is named', {
@@ -72,6 +104,14 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
   ]
 
+  /** @throws InvalidOption, NotSupported */
+  function limitsOf(limits: Fitting<typeof schemas.queueChange>['limits']): Omit<QueueSettings, 'queue'> {
+    if (limits === undefined) return {}
+    withLimits(store, 'limits')
+    const { group, ...own } = limits ?? {}
+    return limitSettings({ ...own, ...(group && { group }) })
+  }
+
   async function page(name: string, query: Query<typeof LIST_QUERY>): Promise<{ jobs: JobInfo[]; next?: string }> {
     const { state = 'dead', limit = 20 } = query
     const queue = pond.queue(name)
@@ -91,8 +131,8 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
 }
 
 function listView(job: JobInfo): object {
-  const { data, key, group, worker, error } = job
-  const more = Object.entries({ data: data === undefined ? null : data, key, group, worker, error })
+  const { data, key, group, cost, worker, error } = job
+  const more = Object.entries({ data: data === undefined ? null : data, key, group, cost, worker, error })
   return { ...jobView(job), ...Object.fromEntries(more.filter(([, value]) => value !== null)) }
 }
 
