@@ -1,6 +1,6 @@
 /** Why a job does not run: what `pond.explain` tells. */
 import type { JobRecord, JobState, Store } from '../store.ts'
-import { LAST_MOMENT } from '../values/duration.ts'
+import { LAST_TIME } from '../values/duration.ts'
 import { withLimits } from './limits.ts'
 
 /** What keeps a job from running. */
@@ -40,7 +40,7 @@ export async function explain(store: Store, id: string): Promise<Explanation | u
   if (!record) return undefined
   const { queue, state } = record
   const reasons = state === 'waiting' ? await reasonsOf(store, record) : []
-  if (state === 'scheduled') reasons.push({ kind: 'due', at: new Date(Math.min(record.dueAt, LAST_MOMENT)) })
+  if (state === 'scheduled') reasons.push({ kind: 'due', at: new Date(Math.min(record.dueAt, LAST_TIME)) })
   return { id, queue, state, reasons, text: textOf(record, reasons) }
 }
 

@@ -17,9 +17,9 @@ export interface LimitOptions {
 export interface QueueLimitOptions extends LimitOptions {
   /**
    * Limits of each group. Groups then also take turns, one job each; `{}` for nothing but that. A queue whose groups took turns once goes on
-   * so, even without this. The jobs without a group take turns as a group of their own, without limits.
+   * so, even without this or with null. The jobs without a group take turns as a group of their own, without limits.
    */
-  group?: LimitOptions
+  group?: LimitOptions | null
 }
 
 export interface GroupLimitOptions extends LimitOptions {
@@ -57,7 +57,7 @@ export function limitSettings(limits: QueueLimitOptions | undefined): Omit<Queue
     rate: rate(limits.rate, 'limits.rate'),
     groupRunning: group?.running ?? null,
     groupRate: rate(group?.rate, 'limits.group.rate'),
-    ...(group === undefined ? {} : { grouped: true as const }),
+    ...(group ? { grouped: true as const } : {}),
   }
 }
 

@@ -36,10 +36,7 @@ function reply<Required extends Properties, Optional extends Properties = Record
 /** The same schema with a description. */
 const described = <S extends Schema>(schema: S, description: string): S => ({ ...schema, description })
 /** The same schema, or null. */
-const nullable = <T>(schema: Schema<T>): Schema<T | null> => ({
-  ...schema,
-  type: [schema.type ?? [], 'null' as const].flat(),
-})
+const nullable = <T>(one: Schema<T>): Schema<T | null> => ({ ...one, type: [one.type ?? [], 'null' as const].flat() })
 
 const text = string()
 const boolean: Schema<boolean> = { type: 'boolean' }
@@ -134,15 +131,16 @@ const sometimes = {
   }),
 }
 export const job = reply('Job', always, sometimes)
-const cost = described(anInteger, 'What its start takes of a rate.')
-export const listedJob = reply(
-  'ListedJob',
-  { ...always, cost },
-  {
-    ...{ ...sometimes, key: text, group: text, worker: text },
-    data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
+export const listedJob = reply('ListedJob', always, {
+  ...{
+    ...sometimes,
+    key: text,
+    group: text,
+    worker: text,
+    cost: described(anInteger, 'What its start takes of a rate.'),
   },
-)
+  data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
+})
 export const jobList = reply(
   'JobList',
   { jobs: array(listedJob) },
@@ -224,11 +222,7 @@ const failed = {
 export const completion = request('Completion', { fence }, { result })
 export const failure = request('Failure', { fence }, failed)
 const released = {
-  rateLimited: duration(
-    'The other side asked for a pause: no job of its group is claimed for so long, by any worker, or none of the queue if it has no group or groups take no turns',
-    1,
-    LONGEST_TIMER,
-  ),
+  rateLimited: duration('For so long no worker claims a job of its group, or of the queue', 1, LONGEST_TIMER),
 }
 export const release = request('Release', { fence }, released)
 export const extension = request(
@@ -265,18 +259,13 @@ const percentiles = (description: string) =>
   object({ count: anInteger }, { p50: aNumber, p95: aNumber, p99: aNumber }, { description })
 const measured = percentiles('In milliseconds; left out where nothing was measured.')
 
-const countOrNull = nullable(count)
-const shownRate = nullable(object({ count, per: count, burst: countOrNull }))
+const orNull = nullable(count)
+const shownRate = nullable(object({ count, per: count, burst: orNull }))
+const shownLimits = { running: orNull, rate: shownRate }
 const nextStart = described(
-  countOrNull,
-  'Milliseconds until a rate or pause allows a start; null: as many jobs run as may, or in a group no job waits.',
+  orNull,
+  'Milliseconds until a rate or pause allows a start; null: it is not that which is awaited.',
 )
-const queueLimits = object({
-  ...{ running: countOrNull, rate: shownRate, grouped: boolean, groupRunning: countOrNull, groupRate: shownRate },
-  nextStart,
-  groupsAtLimit: described(count, 'Groups with waiting jobs that wait for a slot of their own.'),
-  groupsHeld: described(count, 'Groups with waiting jobs that wait for their rate, or the end of their pause.'),
-})
 
 export const queueReport = reply('Queue', {
   ...{ queue: text, paused: boolean, capacity: { type: ['integer', 'null'] } },
@@ -285,7 +274,17 @@ export const queueReport = reply('Queue', {
   wait: percentiles('From due to started, in milliseconds.'),
   run: percentiles('From started to finished, of jobs that a process of the library or a delivery ran.'),
   priorities: array(object({ priority: anInteger, wait: measured, run: measured })),
-  limits: described(nullable(queueLimits), 'null: it has none, and groups take no turns.'),
+  limits: nullable(
+    object(
+      {
+        ...{ ...shownLimits, grouped: boolean, groupRunning: orNull, groupRate: shownRate, nextStart },
+        groupsAtLimit: described(count, 'Groups with waiting jobs that wait for a slot of their own.'),
+        groupsHeld: described(count, 'Groups with waiting jobs that wait for their rate, or the end of their pause.'),
+      },
+      {},
+      { description: 'null: it has none, and groups take no turns.' },
+    ),
+  ),
 })
 export const queueList = reply('Queues', { queues: array(queueReport) })
 
@@ -309,16 +308,23 @@ const timeout = integer(1, LONGEST_TIMER, {
   description: 'Milliseconds that an attempt may run of a job pushed without a limit of its own; null: without limit.',
 })
 
+const rate = request(
+  'Rate',
+  { count: integer(1, MAX_STARTS), per: duration('In this time', 1, DAY) },
+  { burst: integer(1, MAX_STARTS, { description: 'Starts at once after a pause; those of 100 ms unless given.' }) },
+  { description: 'Most starts in a time, over all workers.' },
+)
 const limits = {
   running: nullable(integer(1, MAX_STARTS, { description: 'Most jobs that run at once, over all workers.' })),
-  rate: nullable(
-    object(
-      { count: integer(1, MAX_STARTS), per: duration('In this time', 1, DAY) },
-      { burst: integer(1, MAX_STARTS, { description: 'Starts at once after a pause; those of 100 ms unless given.' }) },
-      { description: 'Most starts in a time, over all workers.', additionalProperties: false },
-    ),
-  ),
+  rate: nullable(rate),
 }
+const groupLimits = request('LimitsOfEachGroup', {}, limits, { description: 'Once given, groups take turns.' })
+const queueLimits = request(
+  'Limits',
+  {},
+  { ...limits, group: nullable(groupLimits) },
+  { description: 'They replace those that the queue has: what is left out or null is no limit.' },
+)
 
 export const queueChange = request(
   'QueueChange',
@@ -332,24 +338,7 @@ export const queueChange = request(
     backoff,
     lease: lease('Of claims and extensions that name none'),
     timeout: nullable(timeout),
-    limits: nullable(
-      object(
-        {},
-        {
-          ...limits,
-          group: nullable(
-            object({}, limits, {
-              description: 'Of each group. Once it is given, groups take turns.',
-              additionalProperties: false,
-            }),
-          ),
-        },
-        {
-          description: 'They replace those that the queue has: what is left out or null is no limit.',
-          additionalProperties: false,
-        },
-      ),
-    ),
+    limits: nullable(queueLimits),
   },
 )
 
@@ -366,12 +355,10 @@ export const groupChange = request(
     weight: { ...aNumber, minimum: 0, maximum: 1000, default: 1, description: 'Its share of the turns; above 0.' },
   },
 )
-const ownLimits = nullable(object({ running: countOrNull, rate: shownRate, weight: aNumber }))
 export const group = reply('Group', {
   group: groupName,
-  limits: described(ownLimits, 'Of its own; null: those that the queue has for its groups.'),
-  waiting: described(count, 'A store may stop counting at 10,000.'),
-  ...{ running: count, nextStart },
+  limits: described(nullable(object({ ...shownLimits, weight: aNumber })), 'Of its own; null: as the queue has it.'),
+  ...{ waiting: described(count, 'A store may stop counting at 10,000.'), running: count, nextStart },
 })
 export const groupList = reply(
   'Groups',
@@ -379,22 +366,17 @@ export const groupList = reply(
   { next: described(groupName, 'Give it as `after` for the next page; left out on the last one.') },
 )
 
+const reason = object(
+  { kind: oneOf(['due', 'paused', 'queueLimit', 'queueRate', 'groupLimit', 'groupRate', 'behind']) },
+  {
+    ...{ at: time, until: time, group: groupName, running: count, limit: orNull },
+    jobs: described(count, 'How many come first, of the queue, or of its group where groups take turns.'),
+    more: described(boolean, 'There may be further ones.'),
+  },
+)
 export const explanation = reply('Explanation', {
-  ...{ id, queue: text, state },
-  reasons: array(
-    object(
-      { kind: oneOf(['due', 'paused', 'queueLimit', 'queueRate', 'groupLimit', 'groupRate', 'behind']) },
-      {
-        at: described(time, 'When it is due.'),
-        until: described(time, 'When the rate or a pause allows the next start.'),
-        ...{ group: groupName, running: count, limit: countOrNull },
-        jobs: described(count, 'How many come first, of the queue, or of its group where groups take turns.'),
-        more: described(boolean, 'There may be further ones.'),
-      },
-    ),
-    { description: 'All that holds it back now; none if nothing does, or if it does not wait.' },
-  ),
-  text: described(text, 'The same in words.'),
+  ...{ id, queue: text, state, text: described(text, 'The reasons in words.') },
+  reasons: array(reason, { description: 'All that holds it back now; none if nothing does, or if it does not wait.' }),
 })
 
 export const health = reply('Health', { status: oneOf(['ok']) })

@@ -39,12 +39,8 @@ export interface Delivery {
   onFailure?: (job: { id: string; queue: string; attempt: number }, message: string) => void
 }
 
-interface Terms extends Delivery {
-  receiver: Receiver
-  maxPayload: number
-  /** Whether the store has limits. */
-  limits: boolean
-}
+/** `limits`: whether the store has them. */
+type Terms = Delivery & { receiver: Receiver; maxPayload: number; limits: boolean }
 
 /** With this backoff ten attempts, the default, take about two days, as the Standard Webhooks specification advises. */
 const BACKOFF: BackoffPolicy = { base: 5000, factor: 4, max: 24 * 3_600_000, jitter: 0.5 }

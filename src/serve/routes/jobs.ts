@@ -1,13 +1,11 @@
 /** Pushing, following and cancelling. */
 
-import type { WaitReason } from '../../pond/explain.ts'
 import type { PushOptions } from '../../pond/push.ts'
-import { timeText } from '../../values/duration.ts'
 import { isMillpondError } from '../../values/errors.ts'
 import { isId, newId } from '../../values/ids.ts'
 import { defined } from '../../values/options.ts'
 import { accept } from '../../web/accept.ts'
-import { answer } from '../../web/answer.ts'
+import { answer, jsonText } from '../../web/answer.ts'
 import { findJob, follow } from '../../web/follow.ts'
 import { preferredWait, prefersEvents, traceParent } from '../../web/headers.ts'
 import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
@@ -95,8 +93,8 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       problems: [404, 501, 503],
       handle: async ({ request, params }) => {
         const told = isId(params.id) ? await pond.explain(params.id) : undefined
-        const { reasons, ...rest } = told ?? refuseUnknownJob()
-        return answer(request, { ...rest, reasons: reasons.map(reasonView) })
+        // MessagePack has other dates.
+        return answer(request, JSON.parse(jsonText(told ?? refuseUnknownJob())))
       },
     }),
     route('DELETE /v1/jobs/{id}', 'cancelJob', 'Cancel a job', {
@@ -159,11 +157,6 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       return problem({ ...document, detail, members: { ...document.members, pushed, ids } })
     }
   }
-}
-
-function reasonView(reason: WaitReason): object {
-  const shown = Object.entries(reason).map(([name, value]) => [name, value instanceof Date ? timeText(value) : value])
-  return Object.fromEntries(shown)
 }
 
 /** The options of a push, from the body of its request. */

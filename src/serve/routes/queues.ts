@@ -2,14 +2,14 @@
 
 import { limitSettings, withLimits } from '../../pond/limits.ts'
 import type { QueueReport } from '../../pond/stats.ts'
-import { JOB_STATES, type QueueSettings, setsNothing } from '../../store.ts'
+import { JOB_STATES, setsNothing } from '../../store.ts'
 import type { JobInfo } from '../../values/job.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import { answer, jsonText } from '../../web/answer.ts'
 import { jobView } from '../../web/job-view.ts'
 import * as schemas from '../api-schemas.ts'
-import { type Fitting, integer, oneOf, type Query } from '../json-schema.ts'
+import { integer, oneOf, type Query } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
 const STATS_QUERY = { minutes: integer(1, 60, { description: 'How far back the percentiles look.', default: 5 }) }
@@ -49,7 +49,8 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       problems: [501, 503],
       handle: async ({ request, params, body: { limits, ...body } }) => {
         const queue = checkQueueName(params.queue)
-        const settings = { ...body, ...limitsOf(limits), queue }
+        if (limits !== undefined) withLimits(store, 'limits')
+        const settings = { ...body, ...limitSettings(limits === null ? {} : limits), queue }
         if (!setsNothing(settings)) {
           await queueLimit.admit(queue)
           await store.configure(settings)
@@ -103,14 +104,6 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
         answer(request, { requeued: await pond.queue(params.queue ?? '').requeue() }),
     }),
   ]
-
-  /** @throws InvalidOption, NotSupported */
-  function limitsOf(limits: Fitting<typeof schemas.queueChange>['limits']): Omit<QueueSettings, 'queue'> {
-    if (limits === undefined) return {}
-    withLimits(store, 'limits')
-    const { group, ...own } = limits ?? {}
-    return limitSettings({ ...own, ...(group && { group }) })
-  }
 
   async function page(name: string, query: Query<typeof LIST_QUERY>): Promise<{ jobs: JobInfo[]; next?: string }> {
     const { state = 'dead', limit = 20 } = query
