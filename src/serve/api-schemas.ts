@@ -132,13 +132,7 @@ const sometimes = {
 }
 export const job = reply('Job', always, sometimes)
 export const listedJob = reply('ListedJob', always, {
-  ...{
-    ...sometimes,
-    key: text,
-    group: text,
-    worker: text,
-    cost: described(anInteger, 'What its start takes of a rate.'),
-  },
+  ...{ ...sometimes, key: text, group: text, worker: text, cost: anInteger },
   data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
 })
 export const jobList = reply(
@@ -262,10 +256,12 @@ const measured = percentiles('In milliseconds; left out where nothing was measur
 const orNull = nullable(count)
 const shownRate = nullable(object({ count, per: count, burst: orNull }))
 const shownLimits = { running: orNull, rate: shownRate }
-const nextStart = described(
-  orNull,
-  'Milliseconds until a rate or pause allows a start; null: it is not that which is awaited.',
-)
+const nextStart = described(orNull, 'Milliseconds until a start is allowed; null: a slot is awaited, or no job waits.')
+const limitsNow = object({
+  ...{ ...shownLimits, grouped: boolean, groupRunning: orNull, groupRate: shownRate, nextStart },
+  groupsAtLimit: described(count, 'Groups with waiting jobs that wait for a slot of their own.'),
+  groupsHeld: described(count, 'Groups with waiting jobs that wait for their rate, or the end of their pause.'),
+})
 
 export const queueReport = reply('Queue', {
   ...{ queue: text, paused: boolean, capacity: { type: ['integer', 'null'] } },
@@ -274,17 +270,7 @@ export const queueReport = reply('Queue', {
   wait: percentiles('From due to started, in milliseconds.'),
   run: percentiles('From started to finished, of jobs that a process of the library or a delivery ran.'),
   priorities: array(object({ priority: anInteger, wait: measured, run: measured })),
-  limits: nullable(
-    object(
-      {
-        ...{ ...shownLimits, grouped: boolean, groupRunning: orNull, groupRate: shownRate, nextStart },
-        groupsAtLimit: described(count, 'Groups with waiting jobs that wait for a slot of their own.'),
-        groupsHeld: described(count, 'Groups with waiting jobs that wait for their rate, or the end of their pause.'),
-      },
-      {},
-      { description: 'null: it has none, and groups take no turns.' },
-    ),
-  ),
+  limits: described(nullable(limitsNow), 'null: it has none, and groups take no turns.'),
 })
 export const queueList = reply('Queues', { queues: array(queueReport) })
 
@@ -342,11 +328,8 @@ export const queueChange = request(
   },
 )
 
-export const groupName = string({
-  maxLength: 255,
-  pattern: '^[^\\u0000]*$',
-  description: 'The name of the group; empty: the jobs without one.',
-})
+const aGroup = 'The name of a group; empty: the jobs without one.'
+export const groupName = string({ maxLength: 255, pattern: '^[^\\u0000]*$', description: aGroup })
 export const groupChange = request(
   'GroupChange',
   { group: groupName },
@@ -360,19 +343,11 @@ export const group = reply('Group', {
   limits: described(nullable(object({ ...shownLimits, weight: aNumber })), 'Of its own; null: as the queue has it.'),
   ...{ waiting: described(count, 'A store may stop counting at 10,000.'), running: count, nextStart },
 })
-export const groupList = reply(
-  'Groups',
-  { groups: array(group) },
-  { next: described(groupName, 'Give it as `after` for the next page; left out on the last one.') },
-)
+export const groupList = reply('Groups', { groups: array(group) }, { next: groupName })
 
 const reason = object(
   { kind: oneOf(['due', 'paused', 'queueLimit', 'queueRate', 'groupLimit', 'groupRate', 'behind']) },
-  {
-    ...{ at: time, until: time, group: groupName, running: count, limit: orNull },
-    jobs: described(count, 'How many come first, of the queue, or of its group where groups take turns.'),
-    more: described(boolean, 'There may be further ones.'),
-  },
+  { at: time, until: time, group: groupName, running: count, limit: orNull, jobs: count, more: boolean },
 )
 export const explanation = reply('Explanation', {
   ...{ id, queue: text, state, text: described(text, 'The reasons in words.') },

@@ -94,20 +94,23 @@ claimsTest('one who does not wait is not held up by those who do', async (claims
   assert.equal((await patient).jobs.length, 1)
 })
 
-claimsTest('those who wait for urgent jobs hold up nobody who takes any', async (claims, store) => {
-  const urgent = claims.claim({ ...request(), minPriority: 7 }, 20_000, never())
-  const any = claims.claim(request(), 20_000, never())
-  assert.deepEqual((await claims.claim({ ...request(), minPriority: 7 }, 0, never())).jobs, [])
-  const low = job('low')
-  await store.push([low])
-  assert.deepEqual((await any).jobs[0]?.id, low.id)
-  assert.deepEqual((await claims.claim(request(), 0, never())).jobs, [])
-  const high = { ...job('high'), priority: 7 }
-  await store.push([high])
-  assert.deepEqual((await urgent).jobs[0]?.id, high.id)
+test('those who wait for urgent jobs hold up nobody who takes any, and are woken as well', async (t) => {
+  // Without polls.
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  await atStore(async (claims, store) => {
+    const urgent = claims.claim({ ...request(), minPriority: 7 }, 20_000, never())
+    const any = claims.claim(request(), 20_000, never())
+    assert.deepEqual((await claims.claim({ ...request(), minPriority: 7 }, 0, never())).jobs, [])
+    const low = job('low')
+    await store.push([low])
+    assert.equal((await any).jobs[0]?.id, low.id)
+    const high = { ...job('high'), priority: 7 }
+    await store.push([high])
+    assert.equal((await urgent).jobs[0]?.id, high.id)
+  })
 })
 
-test('who waits is served when a rate allows the next start, not at the next poll', async (t) => {
+test('a worker that waits is served when a rate allows the next start, not at the next poll', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   await atStore(async (claims, store, counts) => {
     const { claim } = store

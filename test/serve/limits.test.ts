@@ -1,6 +1,7 @@
 /** Limits, groups and turns over HTTP: set, shown and heeded; and refused where the store has none. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { unpack } from 'msgpackr'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/limits.ts'
 import { Service } from '../../src/serve/service.ts'
@@ -58,6 +59,8 @@ serveTest('limits of a queue are set as a whole, shown, heeded and removed', asy
   assert.deepEqual(await limitsOf(), { ...NONE, grouped: true, ...NOW })
   assert.equal((await client.claim('q', { limit: 10 })).length, 2)
   assert.equal((await change(client, 'other', {})).body.limits, null)
+  const { limits } = (await change(client, 'other', { limits: { running: 1, group: null } })).body
+  assert.deepEqual(limits, { ...NONE, grouped: false, ...NOW, running: 1 })
 })
 
 serveTest('groups are listed by pages, and one may have limits of its own, whatever its name', async ({ open }) => {
@@ -207,6 +210,8 @@ serveTest('explain tells why a job does not run', async ({ open }) => {
   ])
   const { dueAt } = (await client.get(`/v1/jobs/${later}`)).body
   assert.deepEqual((await explained(client, later)).reasons, [{ kind: 'due', at: dueAt }])
+  const packed = await client.raw('GET', `/v1/jobs/${later}/explain`, { headers: { accept: 'application/msgpack' } })
+  assert.deepEqual(unpack(await packed.bytes()).reasons, [{ kind: 'due', at: dueAt }])
   for (const id of [newId(), 'x']) isProblem(await client.get(`/v1/jobs/${id}/explain`), 404, 'JobUnknown')
 })
 
@@ -251,8 +256,8 @@ test('on a store without limits whatever needs them is refused with NotSupported
     const { body: pushed } = await ask('POST', '/v1/queues/q/jobs', { data: 1 })
     const { body: claimed } = await ask('POST', '/v1/queues/q/claims', { minPriority: 0 })
     assert.ok(Array.isArray(claimed.jobs))
-    const [{ id, fence }] = claimed.jobs
-    assert.equal(id, pushed.id)
+    const [{ fence }] = claimed.jobs
+    const id = String(pushed.id)
     const held = { fence, rateLimited: MINUTE }
     const requests: [string, string, unknown?][] = [
       ['POST', '/v1/queues/q/jobs', { data: 1, cost: 2 }],
