@@ -7,11 +7,10 @@
  * stand in lines of their own.
  */
 import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
+import { SHORTEST_RETRY_AFTER } from '../worker/claim-loop.ts'
 
 /** Milliseconds. A missed notification delays a job by this much at most. */
 const POLL_INTERVAL = 1000
-/** Milliseconds. A job that is overdue waits as soon as a sweep has seen it; to ask more often would only load the store. */
-const SHORTEST_RETRY_AFTER = 10
 const PRIORITIES = 10
 /** Most claims under way at once for a line. */
 const MAX_CLAIMS = 16

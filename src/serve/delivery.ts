@@ -35,7 +35,10 @@ export interface Delivery {
   concurrency: number
   /** Milliseconds that a request may take. */
   timeout: number
-  /** Called for each failed attempt, and for each 429 that pauses. The message holds no secrets and no query of the URL. Unset: as for any failed job, a process warning. */
+  /**
+   * Called for each failed attempt, and for each 429 that pauses. The message holds no secrets and no query of the URL. Unset: for failures a
+   * process warning, as for any job.
+   */
   onFailure?: (job: { id: string; queue: string; attempt: number }, message: string) => void
 }
 

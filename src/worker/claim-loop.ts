@@ -24,7 +24,7 @@ const LONGEST_PAUSE = 10
 const FIRST_RETRY = 50
 const LAST_RETRY = 5000
 /** A job that is overdue is waiting as soon as a sweep has seen it: until then, asking again sooner would only load the store. In ms. */
-const SHORTEST_RETRY_AFTER = 10
+export const SHORTEST_RETRY_AFTER = 10
 
 type State = 'ready' | 'claiming' | 'rung' | 'idle' | 'failed' | 'closing' | 'closed'
 

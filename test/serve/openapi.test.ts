@@ -104,7 +104,7 @@ const CALLS: Record<
       { paused: 1 },
     ],
   },
-  listGroups: { queries: ['', '?limit=1', '?after=%2F&limit=1000', '?limit=1001'] },
+  listGroups: { queries: ['', '?limit=1', '?after=%2F&limit=100', '?limit=101'] },
   changeGroup: { bodies: [{ group: 'g', running: 1, weight: 0.5 }, { group: '' }, {}] },
   listJobs: { state: 'dead', queries: ['', '?state=done&limit=1', '?state=running', `?after=${UNKNOWN}`, '?limit=x'] },
   requeueDead: { state: 'dead', bodies: [undefined, {}, null] },

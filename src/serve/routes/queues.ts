@@ -15,12 +15,12 @@ import { type Route, type RouteContext, route } from '../route.ts'
 const STATS_QUERY = { minutes: integer(1, 60, { description: 'How far back the percentiles look.', default: 5 }) }
 const LIST_QUERY = {
   state: oneOf(JOB_STATES, { description: 'Their state.', default: 'dead' }),
-  limit: integer(1, 100, { description: 'Most jobs of a page.', default: 20 }),
+  limit: integer(1, 100, { description: 'Most jobs or groups of a page.', default: 20 }),
   after: { ...schemas.id, description: '`next` of the page before.' },
 }
 const GROUPS_QUERY = {
-  limit: integer(1, 1000, { description: 'Most groups of a page.', default: 100 }),
-  after: { ...schemas.groupName, description: '`next` of the page before.' },
+  limit: LIST_QUERY.limit,
+  after: { ...schemas.groupName, description: LIST_QUERY.after.description },
 }
 /** Jobs asked for in a call, and bytes after which a page ends: it is built in memory. */
 const MAX_JOBS_PER_CALL = 10
@@ -64,7 +64,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       query: GROUPS_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.groupList } },
       problems: [501, 503],
-      handle: async ({ request, params, query: { limit = 100, ...query } }) => {
+      handle: async ({ request, params, query: { limit = 20, ...query } }) => {
         const groups = await pond.queue(params.queue ?? '').groups({ limit, ...query })
         return answer(request, { groups, next: groups.length < limit ? undefined : groups.at(-1)?.group })
       },
