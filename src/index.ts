@@ -24,8 +24,9 @@ export type { Explanation, WaitReason } from './pond/explain.ts'
 export type { GroupInfo, GroupLimitOptions, LimitOptions, QueueLimitOptions } from './pond/limits.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
-export type { Queue, QueueOptions, WorkOptions } from './pond/queue.ts'
+export type { Queue, QueueOptions } from './pond/queue.ts'
 export type { Percentiles, QueueReport } from './pond/stats.ts'
+export type { WorkOptions } from './pond/work-options.ts'
 export type {
   Capabilities,
   FinalState,
@@ -43,6 +44,7 @@ export type { GroupLimits, QueueLimits, Rate } from './values/limits.ts'
 export type { RateOption, RateOptions } from './values/rate.ts'
 export type { StandardSchema } from './values/schema.ts'
 export type { Context } from './worker/context.ts'
+export type { Lane } from './worker/lanes.ts'
 export { Outcome } from './worker/outcome.ts'
 export type { Handler } from './worker/runner.ts'
 export type { Worker } from './worker/worker.ts'

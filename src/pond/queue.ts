@@ -5,9 +5,8 @@ import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkQueueName } from '../values/names.ts'
-import { checkOptions, defined, isBoolean, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, defined, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
-import { Replica } from '../worker/replica.ts'
 import type { Handler } from '../worker/runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
@@ -22,6 +21,7 @@ import {
 } from './limits.ts'
 import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import { type QueueReport, queueReport } from './stats.ts'
+import { type WorkOptions, workSettings } from './work-options.ts'
 
 export interface QueueOptions {
   /** Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset: nothing is checked. */
@@ -52,26 +52,6 @@ export interface QueueOptions {
   limits?: QueueLimitOptions
 }
 
-export interface WorkOptions {
-  /** How many handlers run at once; 1 to 100,000, 10 unless set. */
-  concurrency?: number
-  /** A job is claimed ahead only if it is expected to start within this; 0 to 24 days, 50 ms unless set. 0: never ahead. */
-  window?: Duration
-  /**
-   * Run each handler in a transaction that commits with the job's completion; see `ctx.tx`. false unless set. A store without transactions
-   * (`capabilities.transactions`) rejects true with `NotSupported`.
-   */
-  transaction?: boolean
-  /**
-   * A streaming replica of the store's database: a URL, or a client as the store's `client` takes. A handler starts once the replica shows
-   * everything that was committed before the job was pushed; see `ctx.replica`. Unset: no replica. A store without replicas
-   * (`capabilities.replicas`) rejects it with `NotSupported`.
-   */
-  replica?: unknown
-  /** How long a job waits for the replica; then its handler reads the primary. 0 to 24 days, 5 s unless set. Only with `replica`. */
-  replicaTimeout?: Duration
-}
-
 const QUEUE_RULES: Rules<QueueOptions> = {
   schema: isStandardSchema,
   capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
@@ -90,15 +70,6 @@ const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {
   done: (value) => milliseconds(value, 'keep.done') >= 0,
   dead: (value) => milliseconds(value, 'keep.dead') >= 0,
 }
-const WORK_RULES: Rules<WorkOptions> = {
-  concurrency: isInteger(1, 100_000),
-  window: isDuration(0),
-  transaction: isBoolean,
-  // The store checks it.
-  replica: () => true,
-  replicaTimeout: isDuration(0),
-}
-
 /**
  * One queue of a pond. Cheap: make it wherever it is needed.
  *
@@ -184,49 +155,26 @@ export class Queue<Input = unknown, Output = Input> {
 
   /**
    * Starts a worker, which runs until it is closed.
-   * @throws InvalidOption, NotSupported (`transaction` or `replica` on a store without them), Closed
+   * @throws InvalidOption, NotSupported (`lanes`, `transaction` or `replica` on a store without them), Closed
    */
   work(handler: Handler<Output>, options?: WorkOptions): Worker {
     this.#pond.assertClaiming()
     if (isFunction(handler) !== true) {
       throw new MillpondError('InvalidOption', `work takes a function as handler; got ${kindOf(handler)}`)
     }
-    const given = checkOptions(options, WORK_RULES, `work on ${this.name}`)
-    const { store } = this.#pond
-    if (given.transaction === true && store.transactions === undefined) {
-      const message = `transaction: true needs a store with transactions; ${store.name} has none`
-      throw new MillpondError('NotSupported', message)
-    }
+    const { store, events, maxPayload } = this.#pond
     const settings = {
       queue: this.name,
-      concurrency: given.concurrency ?? 10,
-      window: milliseconds(given.window ?? 50, 'window'),
-      transaction: given.transaction ?? false,
-      replica: this.#replica(given),
-      maxPayload: this.#pond.maxPayload,
+      ...workSettings(this.name, options, store, events),
+      maxPayload,
       schema: this.#options.schema,
       backoff: this.#backoff,
     }
-    const { events } = this.#pond
     const ready = () => this.#ready()
     // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
     const worker = new Worker(store, settings, handler as Handler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
     return worker
-  }
-
-  /** @throws InvalidOption, NotSupported */
-  #replica({ replica, replicaTimeout }: WorkOptions): Replica | undefined {
-    if (replica === undefined) {
-      if (replicaTimeout === undefined) return undefined
-      throw new MillpondError('InvalidOption', `work on ${this.name}: replicaTimeout goes with replica`)
-    }
-    const { store, events } = this.#pond
-    if (store.replicas === undefined) {
-      throw new MillpondError('NotSupported', `replica needs a store with read replicas; ${store.name} has none`)
-    }
-    const limit = milliseconds(replicaTimeout ?? '5s', 'replicaTimeout')
-    return new Replica(store.replicas.open(replica), limit, (error) => events.trouble(error))
   }
 
   /** Stops claims in every process until `resume`. Pushes go on, and running jobs finish. Kept in the store. @throws Closed, `Store…` */

@@ -1,14 +1,17 @@
 /**
  * Decides when a worker claims. One claim is under way at a time, and the loop is in one of these states:
  *
- *   ready ──free slots──► claiming ──all that was asked for──► ready
- *                          │    └────fewer──► idle ──bell, poll, retryAfter──► ready
- *                          ├─bell─► rung ──answer, whatever it brings──► ready
+ *   ready ──free slots──► claiming ──answer──► ready
+ *                          ├─bell─► rung ──answer──► ready
  *                          └─error─► failed ──after 50 ms, then twice as long each time, up to 5 s──► ready
  *
  *   any ──close──► closed, by way of closing while a claim is under way: what that still brings is given back
  *
- * A busy worker whose claim brought fewer than it asked for also pauses before the next one. Else every push of a steady
+ * A claim asks for jobs from a priority on: from 0, unless the worker has lanes. An answer with fewer jobs than asked for shows that no other
+ * job from that priority on waits, unless a bell rang meanwhile. No further claim from there on is made until a bell, a poll or `retryAfter`;
+ * in the meantime the loop is idle. If a slot for lower priorities becomes free, it claims from there at once.
+ *
+ * A busy worker whose claim brought fewer than it asked for also pauses before the next one from there on. Else every push of a steady
  * stream would ring for a claim of its own, which costs the store more than the work itself.
  */
 
@@ -26,16 +29,25 @@ const LAST_RETRY = 5000
 /** A job that is overdue is waiting as soon as a sweep has seen it: until then, asking again sooner would only load the store. In ms. */
 export const SHORTEST_RETRY_AFTER = 10
 
-type State = 'ready' | 'claiming' | 'rung' | 'idle' | 'failed' | 'closing' | 'closed'
+/** No priority: jobs of any may wait. */
+const NONE = 10
+
+type State = 'ready' | 'claiming' | 'rung' | 'failed' | 'closing' | 'closed'
+
+/** So many jobs, of this priority or a higher one. */
+export interface Wanted {
+  limit: number
+  minPriority: number
+}
 
 /** What the loop needs of its worker. */
 export interface ClaimLoopHost {
-  /** How many jobs the worker could take now. */
-  wanted(): number
+  /** The jobs that the worker could take now. */
+  wanted(): Wanted
   /** Whether the worker holds any job. */
   busy(): boolean
   /** Resolves to the claim, and to when it was sent, by `performance.now()`. */
-  claim(limit: number): Promise<{ claimed: Claimed; sentAt: number }>
+  claim(wanted: Wanted): Promise<{ claimed: Claimed; sentAt: number }>
   arrived(claimed: Claimed, sentAt: number): void
   trouble(error: MillpondError): void
 }
@@ -43,8 +55,11 @@ export interface ClaimLoopHost {
 export class ClaimLoop {
   readonly #host: ClaimLoopHost
   #state: State = 'ready'
-  /** `performance.now()` before which a busy worker does not claim. */
+  /** No job of this priority or a higher one waits, as far as is known. */
+  #emptyFrom = NONE
+  /** `performance.now()` before which a busy worker does not claim from this priority on. */
   #pausedUntil = 0
+  #pausedFrom = NONE
   #retryIn = FIRST_RETRY
   #pause: NodeJS.Timeout | undefined
   #retry: NodeJS.Timeout | undefined
@@ -63,30 +78,33 @@ export class ClaimLoop {
     return this.#state === 'claiming' || this.#state === 'rung' || this.#state === 'closing'
   }
 
+  /** Whether a claim was short and none is due. */
   get idle(): boolean {
-    return this.#state === 'idle'
+    return this.#state === 'ready' && this.#emptyFrom !== NONE
   }
 
   /** There may be work. Claims nothing by itself. */
   wake(): void {
-    if (this.#state === 'idle') this.#state = 'ready'
-    else if (this.#state === 'claiming') this.#state = 'rung'
+    this.#emptyFrom = NONE
+    if (this.#state === 'claiming') this.#state = 'rung'
   }
 
   /** Claims if the state and the slots allow it. */
   claim(): void {
     if (this.#state !== 'ready') return
-    const wanted = this.#host.wanted()
-    if (wanted <= 0) return
-    const now = performance.now()
-    if (now < this.#pausedUntil && this.#host.busy()) {
-      this.#claimLater(Math.ceil(this.#pausedUntil - now))
-      return
+    const { limit, minPriority } = this.#host.wanted()
+    if (limit <= 0 || minPriority >= this.#emptyFrom) return
+    if (minPriority >= this.#pausedFrom && this.#host.busy()) {
+      const left = this.#pausedUntil - performance.now()
+      if (left > 0) {
+        this.#claimLater(Math.ceil(left))
+        return
+      }
     }
-    const limit = Math.min(wanted, MAX_JOBS_PER_CLAIM)
+    const wanted = { limit: Math.min(limit, MAX_JOBS_PER_CLAIM), minPriority }
     this.#state = 'claiming'
-    this.#host.claim(limit).then(
-      ({ claimed, sentAt }) => this.#answered(limit, claimed, sentAt),
+    this.#host.claim(wanted).then(
+      ({ claimed, sentAt }) => this.#answered(wanted, claimed, sentAt),
       (error: unknown) => this.#failed(storeError(error, 'claim')),
     )
   }
@@ -99,14 +117,15 @@ export class ClaimLoop {
     clearTimeout(this.#retryAfter)
   }
 
-  #answered(limit: number, claimed: Claimed, sentAt: number): void {
+  #answered({ limit, minPriority }: Wanted, claimed: Claimed, sentAt: number): void {
     this.#retryIn = FIRST_RETRY
     const isShort = claimed.jobs.length < limit
-    if (this.#state === 'closing') this.#state = 'closed'
-    else this.#state = isShort && this.#state !== 'rung' ? 'idle' : 'ready'
+    if (isShort && this.#state !== 'rung') this.#emptyFrom = minPriority
+    this.#state = this.#state === 'closing' ? 'closed' : 'ready'
     if (isShort) {
       const now = performance.now()
       this.#pausedUntil = now + Math.min(PAUSE_FACTOR * (now - sentAt), LONGEST_PAUSE)
+      this.#pausedFrom = minPriority
       this.#wakeAfter(claimed.retryAfter)
     }
     this.#host.arrived(claimed, sentAt)

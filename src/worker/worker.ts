@@ -20,8 +20,9 @@ import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
 import { LinkedList } from '../values/linked-list.ts'
 import { type Arrival, Attempt, type AttemptTerms } from './attempt.ts'
-import { ClaimLoop } from './claim-loop.ts'
+import { ClaimLoop, type Wanted } from './claim-loop.ts'
 import { type Committed, type Ending, EndingBatches, released } from './ending-batches.ts'
+import type { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
 import { type Handler, Runner, type RunnerSettings } from './runner.ts'
@@ -30,6 +31,8 @@ import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 export interface WorkerSettings extends RunnerSettings {
   concurrency: number
   window: number
+  /** With them nothing is claimed ahead. */
+  lanes?: Lanes | undefined
 }
 
 /** A missed bell delays a job by this much at the most, in milliseconds. */
@@ -121,7 +124,7 @@ export class Worker implements AsyncDisposable {
     this.#claims = new ClaimLoop({
       wanted: () => this.#wanted(),
       busy: () => this.#running.size + this.#buffer.size > 0,
-      claim: (limit) => this.#claim(limit),
+      claim: (wanted) => this.#claim(wanted),
       arrived: (claimed, sentAt) => this.#arrived(claimed, sentAt),
       trouble: (error) => this.#claimFailed(error),
     })
@@ -207,21 +210,22 @@ export class Worker implements AsyncDisposable {
     this.#claims.claim()
   }
 
-  #wanted(): number {
-    const { concurrency } = this.#settings
+  #wanted(): Wanted {
+    const { concurrency, lanes } = this.#settings
+    if (lanes !== undefined) return lanes.wanted([...this.#running, ...this.#buffer])
     const free = concurrency - this.#running.size
     const ahead = this.#limited ? 0 : this.#prefetch.buffer(concurrency - this.#stuck())
     const wanted = free + ahead - this.#buffer.size
     // With every slot taken, topping up by dribs would cost a round trip each.
-    return free <= this.#buffer.size && wanted < ahead / 2 ? 0 : wanted
+    return { limit: free <= this.#buffer.size && wanted < ahead / 2 ? 0 : wanted, minPriority: 0 }
   }
 
-  async #claim(limit: number): Promise<{ claimed: Claimed; sentAt: number }> {
+  async #claim({ limit, minPriority }: Wanted): Promise<{ claimed: Claimed; sentAt: number }> {
     this.#cancelBellsAtClaim = this.#cancelBells
     const ready = this.#ready()
     if (ready !== undefined) await ready
     const sentAt = performance.now()
-    const claimed = await this.#store.claim({ queue: this.queue, worker: this.id, limit, lease: null })
+    const claimed = await this.#store.claim({ queue: this.queue, worker: this.id, limit, minPriority, lease: null })
     return { claimed, sentAt }
   }
 

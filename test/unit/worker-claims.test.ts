@@ -1,21 +1,32 @@
 /** How often a worker claims, by a store that counts. */
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { PondEmitter } from '../../src/pond/events.ts'
 import type { Claimed } from '../../src/store.ts'
+import { Lanes } from '../../src/worker/lanes.ts'
 import { Worker } from '../../src/worker/worker.ts'
 import { claimedJob, storeOf, until } from './suite.ts'
 
 /** A worker whose every claim takes 3 ms, by a clock that stands still but for `pass`. Its handlers run until `finish`. */
-async function claiming(t: TestContext, concurrency: number, ready: () => Promise<void> | undefined = () => undefined) {
+async function claiming(
+  t: TestContext,
+  concurrency: number,
+  ready: () => Promise<void> | undefined = () => undefined,
+  lanes?: Lanes,
+) {
   let time = 1_000
   t.mock.method(performance, 'now', () => time)
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const asked: ((claimed: Claimed | Promise<Claimed>) => void)[] = []
+  const wanted: string[] = []
   const log: string[] = []
   const store = storeOf({
-    claim: () => new Promise((resolve) => asked.push(resolve)),
+    claim: ({ limit, minPriority = 0 }) => {
+      wanted.push(`${limit} from ${minPriority}`)
+      return new Promise((resolve) => asked.push(resolve))
+    },
     complete: async (_, completions) => completions.map(() => 'ok' as const),
     release: async (_, holds) => {
       log.push(...holds.map(({ id }) => `release ${id}`))
@@ -28,14 +39,15 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
     record: async () => {},
   })
   const { promise: end, resolve: finish } = Promise.withResolvers<void>()
-  const settings = { queue: 'q', concurrency, window: 50, transaction: false, maxPayload: 1_000 }
+  const ended = new EventEmitter().setMaxListeners(0)
+  const settings = { queue: 'q', concurrency, window: 50, lanes, transaction: false, maxPayload: 1_000 }
   const worker = new Worker(
     store,
     { ...settings, schema: undefined, backoff: undefined },
     (job, ctx) => {
       log.push(`start ${job.id}`)
       ctx.signal.addEventListener('abort', () => log.push(`abort ${job.id}`))
-      return end
+      return Promise.race([end, once(ended, job.id)])
     },
     new PondEmitter(),
     ready,
@@ -56,7 +68,9 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
   return {
     worker,
     log,
+    wanted,
     claims: () => asked.length,
+    /** Ids, with a priority behind a colon unless it is 4. */
     answer: async (ids: string[], given: Partial<Claimed> = {}) => {
       time += 3
       asked.at(-1)?.({ ...claimed(ids), ...given })
@@ -75,8 +89,9 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
       t.mock.timers.tick(ms)
       await turns()
     },
-    finish: async () => {
-      finish()
+    finish: async (...ids: string[]) => {
+      if (ids.length === 0) finish()
+      for (const id of ids) ended.emit(id)
       await turns()
     },
   }
@@ -85,7 +100,7 @@ async function claiming(t: TestContext, concurrency: number, ready: () => Promis
 const claimed = (ids: string[]): Claimed => ({
   now: 0,
   lease: 30_000,
-  jobs: ids.map((id) => claimedJob(id)),
+  jobs: ids.map((id) => claimedJob(id, { priority: Number(id.split(':')[1] ?? 4) })),
   retryAfter: null,
 })
 
@@ -191,4 +206,93 @@ test('a job cancelled while it is claimed ahead is not started; one cancelled du
   await wake()
   await answer(['c'])
   assert.equal(log.filter((line) => line.startsWith('extend')).length, 2)
+})
+
+const lane = (minPriority: number, reserve: number) => ({ minPriority, reserve })
+const withLanes = (t: TestContext, concurrency: number, ...lanes: ReturnType<typeof lane>[]) =>
+  claiming(t, concurrency, undefined, new Lanes(lanes, concurrency))
+
+test('with a lane it claims for all while a slot for all is free, else for the lane', async (t) => {
+  const { wanted, answer } = await withLanes(t, 4, lane(7, 1))
+  await answer(['a:1', 'b:1', 'c:1'])
+  await answer(['d:9'])
+  assert.deepEqual(wanted, ['3 from 0', '1 from 7'])
+})
+
+test('urgent jobs hold any slot', async (t) => {
+  const { wanted, answer, wake, pass, finish } = await withLanes(t, 4, lane(7, 1))
+  await answer(['a:9', 'b:7'])
+  await wake()
+  await pass(6)
+  await answer(['c:8', 'd:7'])
+  assert.deepEqual(wanted, ['3 from 0', '2 from 0'])
+  await finish('a:9')
+  assert.deepEqual(wanted.slice(2), ['1 from 0'])
+})
+
+test('a slot for all that is freed after an empty claim of the lane is filled at once, and the lane is not asked again', async (t) => {
+  const { wanted, answer, finish, pass, log } = await withLanes(t, 3, lane(7, 1))
+  await answer(['a:1', 'b:1'])
+  await answer([])
+  assert.deepEqual(wanted, ['2 from 0', '1 from 7'])
+  await finish('a:1')
+  assert.deepEqual(wanted.slice(2), ['1 from 0'], 'no pause')
+  await answer(['c:1'])
+  await pass(6)
+  await finish('b:1')
+  assert.deepEqual(wanted.slice(3), ['1 from 0'], 'nothing urgent waits, as far as is known')
+  assert.deepEqual(log, ['start a:1', 'start b:1', 'start c:1'])
+})
+
+test('after an empty claim for all, a freed slot waits for a bell; the bell is for the lane as well', async (t) => {
+  const { wanted, answer, finish, wake, pass } = await withLanes(t, 3, lane(7, 1))
+  await answer(['a:1'])
+  await finish('a:1')
+  assert.deepEqual(wanted, ['2 from 0'])
+  await wake()
+  await answer(['b:1', 'c:1'])
+  await pass(6)
+  await answer([])
+  assert.deepEqual(wanted.slice(1), ['2 from 0', '1 from 7'])
+  await wake()
+  await pass(6)
+  assert.deepEqual(wanted.slice(3), ['1 from 7'])
+})
+
+test('a bell during a claim of the lane overtakes its answer', async (t) => {
+  const { wanted, answer, wake, pass } = await withLanes(t, 2, lane(7, 1))
+  await answer(['a:1'])
+  await wake()
+  await answer([])
+  await pass(6)
+  assert.deepEqual(wanted, ['1 from 0', '1 from 7', '1 from 7'])
+})
+
+test('lanes above lanes', async (t) => {
+  // Below 5: 5 slots. Below 9: 7. All: 8.
+  const { wanted, answer, finish } = await withLanes(t, 8, lane(9, 1), lane(5, 2))
+  await answer(['a:1', 'b:1', 'c:1', 'd:1', 'e:5'])
+  await answer(['f:1'])
+  await answer(['g:8'])
+  await answer([])
+  assert.deepEqual(wanted, ['5 from 0', '1 from 0', '1 from 5', '1 from 9'])
+  await finish('e:5')
+  assert.deepEqual(wanted.slice(4), ['1 from 5'])
+  await answer([])
+  await finish('a:1', 'b:1')
+  assert.deepEqual(wanted.slice(5), ['2 from 0'])
+})
+
+test('with lanes nothing is claimed ahead', async (t) => {
+  const { wanted, answer, wake, pass, finish } = await withLanes(t, 2, lane(7, 1))
+  for (const id of ['a', 'b', 'c']) {
+    await answer([`${id}:9`])
+    await pass(1)
+    await finish(`${id}:9`)
+    await wake()
+  }
+  await answer(['d:9'])
+  await answer(['e:9'])
+  await wake()
+  assert.deepEqual(wanted, ['1 from 0', '1 from 0', '1 from 0', '1 from 0', '1 from 0'])
 })
