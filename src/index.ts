@@ -26,7 +26,7 @@ export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpon
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
 export type { Queue, QueueOptions } from './pond/queue.ts'
 export type { Percentiles, QueueReport } from './pond/stats.ts'
-export type { WorkOptions } from './pond/work-options.ts'
+export type { BatchJobOptions, BatchWorkOptions, WorkOptions } from './pond/work-options.ts'
 export type {
   Capabilities,
   FinalState,
@@ -43,6 +43,7 @@ export type { Job, JobInfo, JobPart } from './values/job.ts'
 export type { GroupLimits, QueueLimits, Rate } from './values/limits.ts'
 export type { RateOption, RateOptions } from './values/rate.ts'
 export type { StandardSchema } from './values/schema.ts'
+export type { BatchAnswer, BatchContext, BatchHandler } from './worker/batch-context.ts'
 export type { Context } from './worker/context.ts'
 export type { Lane } from './worker/lanes.ts'
 export { Outcome } from './worker/outcome.ts'

@@ -412,8 +412,12 @@ export type TransactionQuery = (text: string, params?: readonly unknown[]) => Pr
 /** A transaction of the store's own connection, for one handler. */
 export interface StoreTransaction {
   readonly query: TransactionQuery
-  /** Completes the job and commits. If the claim is `stale`, rolls back. Rejects as the methods of `Store` do, and with TransactionMismatch once ended. */
-  complete(queue: string, completion: Completion): Promise<HoldOutcome>
+  /**
+   * Completes the jobs, one at least, and commits. If a claim is `stale`, nothing is committed, and `ok` says of the others that they are still
+   * held. Rejects as the methods of `Store` do, and with TransactionMismatch once ended.
+   * @returns per claim, in the order of the input
+   */
+  complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]>
   /** Does nothing if no statement was run. */
   rollback(): Promise<void>
 }

@@ -7,6 +7,7 @@ import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkOptions, defined, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
+import type { BatchHandler } from '../worker/batch-context.ts'
 import type { Handler } from '../worker/runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
@@ -21,7 +22,7 @@ import {
 } from './limits.ts'
 import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import { type QueueReport, queueReport } from './stats.ts'
-import { type WorkOptions, workSettings } from './work-options.ts'
+import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 
 export interface QueueOptions {
   /** Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset: nothing is checked. */
@@ -154,10 +155,12 @@ export class Queue<Input = unknown, Output = Input> {
   }
 
   /**
-   * Starts a worker, which runs until it is closed.
+   * Starts a worker, which runs until it is closed. With the option `batch` the handler gets several jobs at once.
    * @throws InvalidOption, NotSupported (`lanes`, `transaction` or `replica` on a store without them), Closed
    */
-  work(handler: Handler<Output>, options?: WorkOptions): Worker {
+  work(handler: BatchHandler<Output>, options: BatchWorkOptions): Worker
+  work(handler: Handler<Output>, options?: WorkOptions): Worker
+  work(handler: Handler<Output> | BatchHandler<Output>, options?: WorkOptions | BatchWorkOptions): Worker {
     this.#pond.assertClaiming()
     if (isFunction(handler) !== true) {
       throw new MillpondError('InvalidOption', `work takes a function as handler; got ${kindOf(handler)}`)
@@ -165,14 +168,14 @@ export class Queue<Input = unknown, Output = Input> {
     const { store, events, maxPayload } = this.#pond
     const settings = {
       queue: this.name,
-      ...workSettings(this.name, options, store, events),
+      ...workSettings(this.name, options, milliseconds(this.#options.lease ?? '30s', 'lease'), store, events),
       maxPayload,
       schema: this.#options.schema,
       backoff: this.#backoff,
     }
     const ready = () => this.#ready()
     // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
-    const worker = new Worker(store, settings, handler as Handler, events, ready, this.#pond)
+    const worker = new Worker(store, settings, handler as Handler | BatchHandler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
     return worker
   }

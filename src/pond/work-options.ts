@@ -3,6 +3,7 @@ import type { Store } from '../store.ts'
 import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, isBoolean, isInteger, type Rules } from '../values/options.ts'
+import type { BatchSettings } from '../worker/batches.ts'
 import { type Lane, Lanes } from '../worker/lanes.ts'
 import { Replica } from '../worker/replica.ts'
 import type { PondEmitter } from './events.ts'
@@ -31,9 +32,39 @@ export interface WorkOptions {
   replica?: unknown
   /** How long a job waits for the replica; then its handler reads the primary. 0 to 24 days, 5 s unless set. Only with `replica`. */
   replicaTimeout?: Duration
+  /** Makes the handler one for batches; see `BatchWorkOptions`. */
+  batch?: undefined
 }
 
-const WORK_RULES: Rules<WorkOptions> = {
+/** The handler gets several jobs at once; see `BatchHandler`. Not with `lanes` or `replica`. */
+export interface BatchWorkOptions {
+  batch: BatchJobOptions
+  /** How many batches run at once; 1 to 100,000, 1 unless set. */
+  concurrency?: number
+  /**
+   * How long jobs for which no batch becomes free are held beyond `batch.within`, as happens with `sameGroup`; then they are given back. 0 to 24 days,
+   * 50 ms unless set.
+   */
+  window?: Duration
+  /** Run each batch in a transaction that commits with the completions; see `BatchContext.tx`. false unless set. As in `WorkOptions`. */
+  transaction?: boolean
+}
+
+export interface BatchJobOptions {
+  /** Most jobs in a batch; 1 to 10,000. */
+  max: number
+  /**
+   * How long a batch waits to become fuller, from the arrival of its first job. 0 to 24 days, less than half of the queue's lease; 0 unless set: not at
+   * all. A claim that is under way is waited for in any case.
+   */
+  within?: Duration
+  /** A batch of so many jobs waits no longer; 1 to `max`. If not set: `max` with `within`, else 1. */
+  min?: number
+  /** A batch has jobs of one group only; the jobs without a group are one. false unless set. */
+  sameGroup?: boolean
+}
+
+const WORK_RULES: Rules<Given> = {
   concurrency: isInteger(1, 100_000),
   window: (value) => milliseconds(value, 'window', 0, LONGEST_TIMER) >= 0,
   lanes: (value) => (Array.isArray(value) && value.every(isLane)) || 'an array of lanes',
@@ -41,40 +72,76 @@ const WORK_RULES: Rules<WorkOptions> = {
   // The store checks it.
   replica: () => true,
   replicaTimeout: (value) => milliseconds(value, 'replicaTimeout', 0, LONGEST_TIMER) >= 0,
+  batch: (value) => checkOptions(value as BatchJobOptions, BATCH_RULES, 'batch', ['max']) !== null,
+}
+const BATCH_RULES: Rules<BatchJobOptions> = {
+  max: isInteger(1, 10_000),
+  within: (value) => milliseconds(value, 'batch.within', 0, LONGEST_TIMER) >= 0,
+  min: isInteger(1, 10_000),
+  sameGroup: isBoolean,
 }
 const LANE_RULES: Rules<Lane> = { minPriority: isInteger(1, 9), reserve: isInteger(1, 100_000) }
 const isLane = (value: unknown) =>
   checkOptions(value as Lane, LANE_RULES, 'a lane', ['minPriority', 'reserve']) !== null
 
-/** @throws InvalidOption, NotSupported */
-export function workSettings(queue: string, options: WorkOptions | undefined, store: Store, events: PondEmitter) {
-  const given = checkOptions(options, WORK_RULES, `work on ${queue}`)
-  const { concurrency = 10, transaction = false } = given
+type Given = Omit<WorkOptions, 'batch'> & { batch?: BatchJobOptions | undefined }
+
+/** @param lease of the queue, in milliseconds @throws InvalidOption, NotSupported */
+export function workSettings(
+  queue: string,
+  options: Given | undefined,
+  lease: number,
+  store: Store,
+  events: PondEmitter,
+) {
+  const where = `work on ${queue}`
+  const given = checkOptions(options, WORK_RULES, where)
+  const batch = batchOf(where, given, lease)
+  const { concurrency = batch === undefined ? 10 : 1, transaction = false } = given
   if (transaction && store.transactions === undefined) throw lacking('transaction: true', 'transactions', store)
   return {
     concurrency,
-    window: milliseconds(given.window ?? 50, 'window'),
+    // A job that waits for a fuller batch is not late.
+    window: milliseconds(given.window ?? 50, 'window') + (batch?.within ?? 0),
     lanes: lanesOf(given, concurrency, store),
+    batch,
     transaction,
-    replica: replicaOf(queue, given, store, events),
+    replica: replicaOf(where, given, store, events),
   }
 }
 
-function lanesOf({ lanes = [] }: WorkOptions, concurrency: number, store: Store): Lanes | undefined {
+function batchOf(where: string, given: Given, lease: number): BatchSettings | undefined {
+  if (given.batch === undefined) return undefined
+  for (const option of ['lanes', 'replica', 'replicaTimeout'] as const) {
+    if (given[option] !== undefined)
+      throw new MillpondError('InvalidOption', `${where}: ${option} does not go with batch`)
+  }
+  const { max, within: wait = 0, sameGroup = false } = given.batch
+  const within = milliseconds(wait, 'batch.within')
+  const { min = within > 0 ? max : 1 } = given.batch
+  if (min > max) throw new MillpondError('InvalidOption', `${where}: batch.min is ${min}, more than batch.max, ${max}`)
+  if (within >= lease / 2) {
+    const message = `${where}: batch.within must be less than half of the lease of ${lease} ms; got ${within} ms`
+    throw new MillpondError('InvalidOption', message)
+  }
+  return { max, min, within, sameGroup }
+}
+
+function lanesOf({ lanes = [] }: Given, concurrency: number, store: Store): Lanes | undefined {
   if (lanes.length === 0) return undefined
   if (store.capabilities.limits !== true) throw lacking('lanes', 'limits', store)
   return new Lanes(lanes, concurrency)
 }
 
 function replicaOf(
-  queue: string,
-  { replica, replicaTimeout }: WorkOptions,
+  where: string,
+  { replica, replicaTimeout }: Given,
   store: Store,
   events: PondEmitter,
 ): Replica | undefined {
   if (replica === undefined) {
     if (replicaTimeout === undefined) return undefined
-    throw new MillpondError('InvalidOption', `work on ${queue}: replicaTimeout goes with replica`)
+    throw new MillpondError('InvalidOption', `${where}: replicaTimeout goes with replica`)
   }
   if (store.replicas === undefined) throw lacking('replica', 'read replicas', store)
   const limit = milliseconds(replicaTimeout ?? '5s', 'replicaTimeout')

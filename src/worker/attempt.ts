@@ -26,6 +26,13 @@ export interface Arrival {
   readonly heldUntil: number
 }
 
+/** The batch that an attempt runs in. */
+export interface AttemptBatch {
+  readonly transaction: StoreTransaction | undefined
+  /** The attempt runs no more. */
+  left(by: Attempt): void
+}
+
 /** A claimed job while this worker holds it: buffered, then running, then ending, then let go. */
 export class Attempt implements Context, Linked<Attempt> {
   /** Its place among the buffered ones, then among the running ones; null: it is neither. */
@@ -45,6 +52,8 @@ export class Attempt implements Context, Linked<Attempt> {
   /** Ends it when its handler has run for too long. */
   timeout: NodeJS.Timeout | undefined
   transaction: StoreTransaction | undefined
+  /** With a batch handler, once it runs. */
+  batch: AttemptBatch | undefined
   /** It has a slot, but its handler is not called before the replica is ready for it. */
   heldBack = false
   reads: ReplicaQuery | undefined
@@ -114,7 +123,7 @@ export class Attempt implements Context, Linked<Attempt> {
   }
 
   get tx(): TransactionQuery {
-    const { transaction } = this
+    const transaction = this.transaction ?? this.batch?.transaction
     if (transaction === undefined) {
       throw new MillpondError('InvalidOption', 'ctx.tx needs a worker opened with transaction: true')
     }

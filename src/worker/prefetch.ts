@@ -7,11 +7,16 @@
  * what is buffered behind it would wait. Long jobs thus give 0, which is pure pull; millisecond jobs give hundreds.
  */
 
+import type { LinkedList } from '../values/linked-list.ts'
+import type { Attempt } from './attempt.ts'
+
 /** Past this, a larger buffer saves no more round trips, and a crash would put more jobs back by a lost lease. */
 const MAX_BUFFERED = 1000
 
 export class Prefetch {
   readonly window: number
+  /** The queue has a limit or a rate: a job that is claimed ahead would take a slot or a start from others. */
+  limited = false
   #mean: number | undefined
 
   /** @param window in milliseconds */
@@ -31,5 +36,22 @@ export class Prefetch {
     // Before the first job has finished nothing is known, and holding nothing back can hold nothing up.
     if (this.#mean === undefined) return 0
     return Math.min(MAX_BUFFERED, Math.floor((productive * this.window) / Math.max(this.#mean, 0.001)))
+  }
+
+  /** How many jobs to claim. @param running in the order of their start */
+  wanted(slots: number, running: LinkedList<Attempt>, buffered: number): number {
+    const free = slots - running.size
+    const ahead = this.limited ? 0 : this.buffer(slots - this.#stuck(running))
+    const wanted = free + ahead - buffered
+    // With every slot taken, topping up by dribs would cost a round trip each.
+    return free <= buffered && wanted < ahead / 2 ? 0 : wanted
+  }
+
+  /** Slots whose job has run past the window already. */
+  #stuck(running: LinkedList<Attempt>): number {
+    const before = performance.now() - this.window
+    let stuck = 0
+    for (let attempt = running.first; attempt !== null && attempt.startedAt <= before; attempt = attempt.next) stuck++
+    return stuck
   }
 }

@@ -8,6 +8,9 @@
  *      │                      └─ lease lost or cancelled: let go at once, signal aborted; timeout: ending as failed
  *      └─ window over: ending as released
  *
+ * With a batch handler, a slot is for a batch: `batches.ts` puts buffered jobs together. Each of them ends by itself; the
+ * slot is free when the last one runs no more.
+ *
  * Claims and endings are planned for the end of the turn, so that they share a round trip. When to claim is for `claim-loop.ts`.
  */
 
@@ -20,8 +23,12 @@ import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
 import { LinkedList } from '../values/linked-list.ts'
 import { type Arrival, Attempt, type AttemptTerms } from './attempt.ts'
+import type { BatchHandler } from './batch-context.ts'
+import { BatchRunner } from './batch-runner.ts'
+import { Batches, type BatchSettings } from './batches.ts'
 import { ClaimLoop, type Wanted } from './claim-loop.ts'
 import { type Committed, type Ending, EndingBatches, released } from './ending-batches.ts'
+import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
@@ -31,8 +38,10 @@ import { type Handler, Runner, type RunnerSettings } from './runner.ts'
 export interface WorkerSettings extends RunnerSettings {
   concurrency: number
   window: number
-  /** With them nothing is claimed ahead. */
+  /** With them nothing is claimed ahead. Not with `batch`. */
   lanes?: Lanes | undefined
+  /** Set if the handler is one for batches. Then `concurrency` counts batches, and nothing is claimed ahead. */
+  batch?: BatchSettings | undefined
 }
 
 /** A missed bell delays a job by this much at the most, in milliseconds. */
@@ -55,6 +64,8 @@ export class Worker implements AsyncDisposable {
   readonly #settings: WorkerSettings
   readonly #store: Store
   readonly #runner: Runner
+  /** Set if the handler is one for batches; then the runner of single jobs has nothing to do. */
+  readonly #batches: Batches | undefined
   readonly #events: PondEmitter
   readonly #ready: () => Promise<void> | undefined
   readonly #claims: ClaimLoop
@@ -65,18 +76,15 @@ export class Worker implements AsyncDisposable {
   readonly #leases: Leases
   /** In the order of their start. */
   readonly #running = new LinkedList<Attempt>()
-  readonly #buffer = new LinkedList<Attempt>()
+  readonly #buffer: JobBuffer
   readonly #terms: AttemptTerms
   /** How many bells told of cancelled jobs: one that rings during a claim may have overtaken the claim's answer. */
   #cancelBells = 0
   #cancelBellsAtClaim = 0
-  /** The queue has a limit or a rate: a job that is claimed ahead would take a slot or a start from others. */
-  #limited = false
   #planned = false
   #yield: NodeJS.Immediate | undefined
   /** When this process last gave way to timers and sockets, as far as we know. */
   #turnBegan = performance.now()
-  #windowTimer: NodeJS.Timeout | undefined
   /** Not unref'd: an open worker keeps its process alive. */
   readonly #ticker: NodeJS.Timeout
   #closing: Promise<CloseReport> | undefined
@@ -91,7 +99,7 @@ export class Worker implements AsyncDisposable {
   constructor(
     store: Store,
     settings: WorkerSettings,
-    handler: Handler,
+    handler: Handler | BatchHandler,
     events: PondEmitter,
     ready: () => Promise<void> | undefined,
     owner: WorkerOwner,
@@ -99,11 +107,26 @@ export class Worker implements AsyncDisposable {
     this.#store = store
     this.#settings = settings
     const trouble = (error: MillpondError) => events.trouble(error)
-    this.#runner = new Runner(store, settings, handler, (attempt, ending) => this.#ended(attempt, ending), events)
+    this.#runner = new Runner(
+      store,
+      settings,
+      handler as Handler,
+      (attempt, ending) => this.#ended(attempt, ending),
+      events,
+    )
+    if (settings.batch !== undefined) {
+      const ended = (endings: readonly (Ending | Committed)[]) => this.#allEnded(endings)
+      const runner = new BatchRunner(store, settings, handler as BatchHandler, ended, events)
+      this.#batches = new Batches(settings.batch, settings.concurrency, runner, () => this.#goOn())
+    }
     this.#events = events
     this.#ready = ready
     this.#owner = owner
     this.#prefetch = new Prefetch(settings.window)
+    this.#buffer = new JobBuffer(settings.window, (late) => {
+      this.#events.emit('released', { queue: this.queue, count: late.length })
+      this.#giveBack(late)
+    })
     this.#recorder = new HistogramRecorder(settings.queue)
     this.#endings = new EndingBatches(
       store,
@@ -136,9 +159,10 @@ export class Worker implements AsyncDisposable {
     return this.#settings.queue
   }
 
-  /** How many handlers run now, and how many jobs are claimed ahead. */
+  /** How many handlers run now, of how many at most, and how many jobs are claimed for the next ones. */
   get load(): { running: number; buffered: number; slots: number } {
-    return { running: this.#running.size, buffered: this.#buffer.size, slots: this.#settings.concurrency }
+    const running = this.#batches?.running ?? this.#running.size
+    return { running, buffered: this.#buffer.size, slots: this.#settings.concurrency }
   }
 
   /**
@@ -213,11 +237,8 @@ export class Worker implements AsyncDisposable {
   #wanted(): Wanted {
     const { concurrency, lanes } = this.#settings
     if (lanes !== undefined) return lanes.wanted([...this.#running, ...this.#buffer])
-    const free = concurrency - this.#running.size
-    const ahead = this.#limited ? 0 : this.#prefetch.buffer(concurrency - this.#stuck())
-    const wanted = free + ahead - this.#buffer.size
-    // With every slot taken, topping up by dribs would cost a round trip each.
-    return { limit: free <= this.#buffer.size && wanted < ahead / 2 ? 0 : wanted, minPriority: 0 }
+    if (this.#batches !== undefined) return this.#batches.wanted(this.#buffer.size)
+    return { limit: this.#prefetch.wanted(concurrency, this.#running, this.#buffer.size), minPriority: 0 }
   }
 
   async #claim({ limit, minPriority }: Wanted): Promise<{ claimed: Claimed; sentAt: number }> {
@@ -229,30 +250,20 @@ export class Worker implements AsyncDisposable {
     return { claimed, sentAt }
   }
 
-  /** Slots whose job has run past the window already. */
-  #stuck(): number {
-    const before = performance.now() - this.#settings.window
-    let stuck = 0
-    for (let attempt = this.#running.first; attempt !== null && attempt.startedAt <= before; attempt = attempt.next)
-      stuck++
-    return stuck
-  }
-
   #claimFailed(error: MillpondError): void {
     if (!this.#claims.closed) this.#events.trouble(error)
     this.#tellQuiet()
+    // A batch may have waited for what this claim would bring.
+    this.#pump(performance.now())
   }
 
   #arrived({ now, lease, jobs, retryAfter, limited = false }: Claimed, sentAt: number): void {
-    this.#limited = limited
+    this.#prefetch.limited = limited
     if (retryAfter !== null) this.#owner.due(retryAfter)
     if (jobs.length > 0) this.#leases.lasting(lease)
     const arrival: Arrival = { now, at: performance.now(), heldUntil: sentAt + lease }
     const attempts = jobs.map((job) => new Attempt(job, arrival, this.#terms))
-    const last = this.#buffer.last
-    const first = attempts[0]
-    for (const attempt of attempts) this.#buffer.append(attempt)
-    if (last !== null && first !== undefined && first.claimed.priority > last.claimed.priority) this.#sort()
+    this.#buffer.add(attempts)
     if (this.#claims.closed) {
       this.#giveBack(this.#buffer.clear())
       this.#tellQuiet()
@@ -262,17 +273,16 @@ export class Worker implements AsyncDisposable {
     this.#claims.claim()
     this.#turnBegan = performance.now()
     this.#pump(this.#turnBegan)
-    this.#watchWindow()
+    this.#buffer.watch()
     if (this.#cancelBells !== this.#cancelBellsAtClaim) void this.#leases.extend(attempts)
-  }
-
-  #sort(): void {
-    const sorted = this.#buffer.clear().sort((a, b) => b.claimed.priority - a.claimed.priority)
-    for (const attempt of sorted) this.#buffer.append(attempt)
   }
 
   /** @param now `performance.now()`, which costs enough to be handed on */
   #pump(now: number): void {
+    if (this.#batches !== undefined) {
+      this.#pumpBatches(this.#batches, now)
+      return
+    }
     let time = now
     while (this.#startable) {
       if (time - this.#turnBegan > MAX_TURN) {
@@ -290,6 +300,22 @@ export class Worker implements AsyncDisposable {
     }
   }
 
+  #pumpBatches(batches: Batches, now: number): void {
+    for (let time = now; this.#yield === undefined; time = performance.now()) {
+      if (time - this.#turnBegan > MAX_TURN && this.#buffer.size > 0) {
+        this.#giveWay()
+        return
+      }
+      const attempts = batches.take(this.#buffer, time, this.#claims.underWay)
+      if (attempts === undefined) return
+      const isHeld = ({ heldUntil }: Attempt) => time <= heldUntil
+      this.#giveBack(attempts.filter((attempt) => !isHeld(attempt)))
+      const held = attempts.filter(isHeld)
+      for (const attempt of held) this.#begin(attempt, time)
+      batches.start(held)
+    }
+  }
+
   get #startable(): boolean {
     return this.#buffer.size > 0 && this.#running.size < this.#settings.concurrency && this.#yield === undefined
   }
@@ -298,32 +324,15 @@ export class Worker implements AsyncDisposable {
   #giveWay(): void {
     this.#yield = setImmediate(() => {
       this.#yield = undefined
-      this.#turnBegan = performance.now()
-      this.#pump(this.#turnBegan)
-      this.#plan()
+      this.#goOn()
     })
   }
 
-  #watchWindow(): void {
-    if (this.#buffer.size === 0 || this.#windowTimer !== undefined) return
-    let oldest = Number.POSITIVE_INFINITY
-    for (const { arrived } of this.#buffer) oldest = Math.min(oldest, arrived)
-    // Whole, as Node's own delays are: the first fraction would change the shape of every timer there is.
-    const left = Math.ceil(Math.max(1, oldest + this.#settings.window - performance.now()))
-    // If the event loop was held up, what is ready to finish and to start comes before the verdict.
-    this.#windowTimer = setTimeout(() => setImmediate(() => this.#closeWindow()), left).unref()
-  }
-
-  #closeWindow(): void {
-    this.#windowTimer = undefined
-    const before = performance.now() - this.#settings.window
-    const late = [...this.#buffer].filter((attempt) => attempt.arrived <= before)
-    if (late.length > 0) {
-      for (const attempt of late) this.#buffer.remove(attempt)
-      this.#events.emit('released', { queue: this.queue, count: late.length })
-      this.#giveBack(late)
-    }
-    this.#watchWindow()
+  /** Timers and sockets had a turn. */
+  #goOn(): void {
+    this.#turnBegan = performance.now()
+    this.#pump(this.#turnBegan)
+    this.#plan()
   }
 
   #giveBack(attempts: Attempt[]): void {
@@ -331,34 +340,52 @@ export class Worker implements AsyncDisposable {
   }
 
   #start(attempt: Attempt, now: number): void {
+    this.#begin(attempt, now)
+    this.#runner.run(attempt)
+  }
+
+  #begin(attempt: Attempt, now: number): void {
     attempt.startedAt = now
     this.#running.append(attempt)
     this.#recorder.add(attempt.claimed.priority, 'wait', attempt.wait)
     if (this.#events.has('started')) {
       this.#events.emit('started', { ...this.#eventOf(attempt), wait: attempt.wait })
     }
-    this.#runner.run(attempt)
   }
 
   /** @param ending undefined when the attempt was over before its handler was, and its slot is free already */
   #ended(attempt: Attempt, ending: Ending | Committed | undefined): void {
     const now = performance.now()
-    if (ending !== undefined) {
-      this.#finish(attempt, now)
-      if (ending.kind === 'committed') this.#answered(ending, ending.outcome)
-      else this.#end(ending)
-    }
+    if (ending !== undefined) this.#conclude(attempt, ending, now)
     this.#pump(now)
     this.#plan()
+  }
+
+  #allEnded(endings: readonly (Ending | Committed)[]): void {
+    const now = performance.now()
+    for (const ending of endings) this.#conclude(ending.attempt, ending, now)
+    this.#pump(now)
+    this.#plan()
+  }
+
+  #conclude(attempt: Attempt, ending: Ending | Committed, now: number): void {
+    this.#finish(attempt, now)
+    if (ending.kind === 'committed') this.#answered(ending, ending.outcome)
+    else this.#end(ending)
   }
 
   /** The handler's part is over: the slot is free. */
   #finish(attempt: Attempt, now: number): void {
     attempt.finishedAt = now
     if (attempt.list !== this.#running) return
-    this.#running.remove(attempt)
+    this.#leave(attempt)
     this.#prefetch.ran(attempt.run)
     this.#recorder.add(attempt.claimed.priority, 'run', attempt.run)
+  }
+
+  #leave(attempt: Attempt): void {
+    this.#running.remove(attempt)
+    attempt.batch?.left(attempt)
   }
 
   #end(ending: Ending): void {
@@ -405,9 +432,9 @@ export class Worker implements AsyncDisposable {
 
   /** It is given back, whatever its handler still does. */
   #stop(attempt: Attempt): void {
-    this.#running.remove(attempt)
     const { id } = attempt.claimed
     attempt.end(new MillpondError('Closed', `the worker closed while job ${id} ran; it was given back`, { id }))
+    this.#leave(attempt)
     this.#end(released(attempt))
   }
 
@@ -429,7 +456,8 @@ export class Worker implements AsyncDisposable {
     this.#closedAt = performance.now()
     const until = this.#closedAt + timeout
     this.#claims.close()
-    clearTimeout(this.#windowTimer)
+    this.#buffer.close()
+    this.#batches?.close()
     this.#giveBack(this.#buffer.clear())
     for (const attempt of [...this.#running]) if (attempt.heldBack) this.#stop(attempt)
     if (this.#running.size > 0 || this.#claims.underWay) {

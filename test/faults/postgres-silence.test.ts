@@ -42,7 +42,7 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
           assert.rejects(async () => store.sweep(10), unavailable),
           assert.rejects(async () => transaction?.query('select 2'), /Connection terminated/),
         ])
-        await assert.rejects(async () => transaction?.complete('emails', completion), unavailable)
+        await assert.rejects(async () => transaction?.complete('emails', [completion]), unavailable)
         proxy.cut()
         await proxy.allow()
         await until('calls to be answered', () =>

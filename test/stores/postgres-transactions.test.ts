@@ -156,9 +156,9 @@ describe('handlers’ transactions', { skip }, () => {
     const good = begin()
     const insert = good.query(`insert into ${opened.schema}.effects values ($1)`, ['good'])
     // With three connections a handler has the only one that handlers may hold: the next waits for its turn.
-    assert.equal(await late.complete('emails', { id, fence: fence + 1, result: null }), 'stale')
+    assert.deepEqual(await late.complete('emails', [{ id, fence: fence + 1, result: null }]), ['stale'])
     await insert
-    assert.equal(await good.complete('emails', { id, fence, result: null }), 'ok')
+    assert.deepEqual(await good.complete('emails', [{ id, fence, result: null }]), ['ok'])
     assert.deepEqual(await effects(), ['good'])
     assert.equal((await opened.store.find([id]))[0]?.state, 'done')
   })
@@ -171,8 +171,8 @@ describe('handlers’ transactions', { skip }, () => {
     const failed = begin()
     await failed.query(`insert into ${opened.schema}.effects values ('failed')`)
     await assert.rejects(failed.query('select no_such_column'))
-    await assert.rejects(failed.complete('emails', { id, fence, result: null }), (error) => isMillpondError(error))
-    assert.equal(await begin().complete('emails', { id, fence, result: null }), 'ok')
+    await assert.rejects(failed.complete('emails', [{ id, fence, result: null }]), (error) => isMillpondError(error))
+    assert.deepEqual(await begin().complete('emails', [{ id, fence, result: null }]), ['ok'])
     assert.ok(!(await effects()).some((text) => text === 'undone' || text === 'failed'))
   })
 
@@ -194,7 +194,7 @@ describe('handlers’ transactions', { skip }, () => {
     const transaction = begin()
     await opened.store.transactions?.push(transaction.query, [next])
     assert.deepEqual(await opened.store.find([next.id]), [null])
-    assert.equal(await transaction.complete('emails', { id, fence, result: null }), 'ok')
+    assert.deepEqual(await transaction.complete('emails', [{ id, fence, result: null }]), ['ok'])
     assert.equal((await opened.store.find([next.id]))[0]?.state, 'waiting')
   })
 })
@@ -217,7 +217,7 @@ test('what a handler sets on its connection does not outlive its transaction', {
     await transaction.query('set default_transaction_read_only = on')
     await transaction.query('set statement_timeout = 1')
     await transaction.query('deallocate all')
-    assert.equal(await transaction.complete('emails', { ...held, result: null }), 'ok')
+    assert.deepEqual(await transaction.complete('emails', [{ ...held, result: null }]), ['ok'])
     for (let n = 0; n < 5; n++) {
       await store.push([job()])
       assert.equal((await claims()).flatMap(({ jobs }) => jobs).length, 1)

@@ -141,7 +141,9 @@ describe("sqlite: a handler's transaction", () => {
     assert.deepEqual(await tx.query('insert into orders values (?, ?) returning id', [1, 'a']), [{ id: 1 }])
     assert.deepEqual(await tx.query('select note from orders where id = ?', [1]), [{ note: 'a' }])
     assert.equal(orders(db), 0, 'nobody else sees it yet')
-    assert.equal(await tx.complete('emails', { ...done(claimed), result: { encoding: 'json', body: '"ok"' } }), 'ok')
+    assert.deepEqual(await tx.complete('emails', [{ ...done(claimed), result: { encoding: 'json', body: '"ok"' } }]), [
+      'ok',
+    ])
     assert.equal(orders(db), 1)
     const [record] = await store.find([claimed.id])
     assert.equal(record?.state, 'done')
@@ -156,7 +158,7 @@ describe("sqlite: a handler's transaction", () => {
     const tx = transactions.begin()
     await store.cancel([claimed.id])
     await tx.query(`insert into orders values (1, 'a')`)
-    assert.equal(await tx.complete('emails', done(claimed)), 'stale')
+    assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['stale'])
     assert.equal(orders(db), 0)
     assert.equal((await store.find([claimed.id]))[0]?.state, 'cancelled')
     db.close()
@@ -176,8 +178,8 @@ describe("sqlite: a handler's transaction", () => {
   test('unused, it is an ordinary completion that waits for no other transaction', async () => {
     const { store, transactions, db } = await scene()
     const claimed = await claimOne(store)
-    assert.equal(await transactions.begin().complete('emails', done(claimed)), 'ok')
-    assert.equal(await transactions.begin().complete('emails', done(claimed)), 'stale')
+    assert.deepEqual(await transactions.begin().complete('emails', [done(claimed)]), ['ok'])
+    assert.deepEqual(await transactions.begin().complete('emails', [done(claimed)]), ['stale'])
     await transactions.begin().rollback()
     db.close()
   })
@@ -188,7 +190,7 @@ describe("sqlite: a handler's transaction", () => {
     const kept = transactions.begin()
     await transactions.push(kept.query, [job({ id: 'kept' })])
     await assert.rejects(transactions.push(kept.query, [job({ id: 'beside' }), job({ priority: 1.5 })]))
-    assert.equal(await kept.complete('emails', done(first)), 'ok')
+    assert.deepEqual(await kept.complete('emails', [done(first)]), ['ok'])
     const undone = transactions.begin()
     await transactions.push(undone.query, [job({ id: 'undone' })])
     await undone.rollback()
@@ -216,7 +218,7 @@ describe("sqlite: a handler's transaction", () => {
       .then(([o]) => order.push(`extend ${o}`))
     await one.query(`insert into orders values (2, 'b')`)
     assert.deepEqual(order, [])
-    assert.equal(await one.complete('emails', done(first)), 'ok')
+    assert.deepEqual(await one.complete('emails', [done(first)]), ['ok'])
     await Promise.all([pushed, queried])
     assert.deepEqual(order, ['push', 'saw 2'])
     await other.rollback()
@@ -237,7 +239,7 @@ describe("sqlite: a handler's transaction", () => {
       code: 'TransactionMismatch',
       message: /40 ms/,
     })
-    await assert.rejects(tx.complete('emails', done(claimed)), { code: 'TransactionMismatch', message: /40 ms/ })
+    await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'TransactionMismatch', message: /40 ms/ })
     assert.equal((await store.find([claimed.id]))[0]?.state, 'running')
     assert.equal(orders(db), 0)
     db.close()
@@ -253,7 +255,7 @@ describe("sqlite: a handler's transaction", () => {
     await tx.query('savepoint mine')
     await tx.query(`insert into orders values (3, 'c')`)
     await tx.query('rollback to mine')
-    assert.equal(await tx.complete('emails', done(claimed)), 'ok')
+    assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['ok'])
     assert.equal(orders(db), 1)
     db.close()
   })
@@ -268,7 +270,7 @@ describe("sqlite: a handler's transaction", () => {
       code: 'TransactionMismatch',
       message: /rolled it back/,
     })
-    await assert.rejects(tx.complete('emails', done(claimed)), { code: 'TransactionMismatch' })
+    await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'TransactionMismatch' })
     assert.equal(orders(db), 0)
     assert.equal((await store.find([claimed.id]))[0]?.state, 'running')
     db.close()
@@ -287,7 +289,7 @@ describe("sqlite: a handler's transaction", () => {
     for (const value of [undefined, true, new Date(0), {}, () => {}]) {
       await assert.rejects(tx.query('select ?', [value]), { code: 'InvalidOption', message: /parameter 1/ })
     }
-    assert.equal(await tx.complete('emails', done(claimed)), 'ok')
+    assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['ok'])
     assert.equal(orders(db), 1)
     await assert.rejects(tx.query('select 1'), { code: 'TransactionMismatch', message: /has ended/ })
     db.close()
@@ -301,7 +303,7 @@ describe("sqlite: a handler's transaction", () => {
     const pushed = store.push([job({ id: 'behind' })])
     await store.close()
     assert.equal((await pushed)[0]?.status, 'pushed')
-    await assert.rejects(tx.complete('emails', done(claimed)), { code: 'Closed' })
+    await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'Closed' })
     assert.equal(orders(db), 0)
     assert.equal((await (await openAt(path)).find(['behind']))[0]?.state, 'waiting')
     db.close()

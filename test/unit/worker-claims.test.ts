@@ -5,6 +5,8 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { PondEmitter } from '../../src/pond/events.ts'
 import type { Claimed } from '../../src/store.ts'
+import type { Job } from '../../src/values/job.ts'
+import type { Context } from '../../src/worker/context.ts'
 import { Lanes } from '../../src/worker/lanes.ts'
 import { Worker } from '../../src/worker/worker.ts'
 import { claimedJob, storeOf, until } from './suite.ts'
@@ -44,7 +46,7 @@ async function claiming(
   const worker = new Worker(
     store,
     { ...settings, schema: undefined, backoff: undefined },
-    (job, ctx) => {
+    (job: Job, ctx: Context) => {
       log.push(`start ${job.id}`)
       ctx.signal.addEventListener('abort', () => log.push(`abort ${job.id}`))
       return Promise.race([end, once(ended, job.id)])

@@ -15,7 +15,7 @@ import { inlined } from './connection/inline.ts'
 import type { Context } from './context.ts'
 import { statementError, stateOf, toMillpondError } from './errors.ts'
 import { COMPLETE, completeValues } from './operations/end.ts'
-import { jobsText, outcomeFrom, texts } from './wire.ts'
+import { holdOutcomes, jobsText, outcomeFrom, texts } from './wire.ts'
 
 /** Ms for which a queue is taken to be there: one that nobody uses is removed. And how many are remembered. */
 const BELIEVED = 60_000
@@ -75,11 +75,13 @@ class HandlerTransaction implements StoreTransaction {
     return outcomes
   }
 
-  async complete(queue: string, completion: Completion): Promise<HoldOutcome> {
+  async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
+    // Outside a transaction, completions beside a stale one would take effect.
+    if (completions.length > 1) await this.#begun()
     if (this.#ended) throw ended()
     this.#ended = true
     const { notifier } = this.#context
-    const values = completeValues(queue, [completion], this.#calls.now())
+    const values = completeValues(queue, completions, this.#calls.now())
     const answer =
       this.#session === undefined
         ? await this.#calls.answer(COMPLETE, values)
@@ -88,10 +90,11 @@ class HandlerTransaction implements StoreTransaction {
             await (row?.answer === null ? session.commit() : session.rollback())
             return row?.answer
           })
-    if (answer !== null) return 'stale'
-    notifier.bells.ring('finished', queue, completion.id)
+    const outcomes = holdOutcomes(completions, answer)
+    if (outcomes.includes('stale')) return outcomes
+    for (const { id } of completions) notifier.bells.ring('finished', queue, id)
     for (const each of this.#pushed) notifier.bells.ring('work', each)
-    return 'ok'
+    return outcomes
   }
 
   async rollback(): Promise<void> {

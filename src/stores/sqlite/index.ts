@@ -12,11 +12,11 @@
  * `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` → `operations/` → the SQL of contract/sqlite/.
  */
 import '../../values/runtime.ts'
-import type { HoldOutcome, OpenStore } from '../../store.ts'
+import type { OpenStore } from '../../store.ts'
 import { ThreadClient } from './connection/client.ts'
 import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
-import { claimedJobs, copyOf, holdOf, packCompletions, packJobs, pushOutcomes } from './wire.ts'
+import { claimedJobs, copyOf, holdOf, packJobs, pushOutcomes } from './wire.ts'
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
@@ -35,13 +35,7 @@ export const open: OpenStore = async (url, options) => {
       const { jobs, data, ...claimed } = await client.call('claim', request)
       return { ...claimed, jobs: claimedJobs({ jobs, data }) }
     },
-    async complete(queue, completions) {
-      const packed = packCompletions(completions)
-      const stale = new Set(await client.call('complete', { queue, completions: packed }))
-      // The thread names no jobs of a list, as they are all known here.
-      if (!Array.isArray(packed) && stale.size === 0) client.ringFinished(queue, completions)
-      return completions.map((_, index): HoldOutcome => (stale.has(index) ? 'stale' : 'ok'))
-    },
+    complete: (queue, completions) => client.complete(queue, completions),
     fail: (queue, failures) =>
       client.call('fail', {
         queue,

@@ -11,7 +11,7 @@ import { checkStatement } from '../statement.ts'
 import { pushWithCaller } from './connection/caller-transaction.ts'
 import type { ThreadClient } from './connection/client.ts'
 import type { Row, Value } from './connection/values.ts'
-import { copyOfCompletion, packJobs, pushOutcomes } from './wire.ts'
+import { packJobs, pushOutcomes } from './wire.ts'
 
 function checkParams(params: readonly unknown[]): Value[] {
   return params.map((value, index) => {
@@ -43,11 +43,12 @@ class HandlerTransaction implements StoreTransaction {
     return pushOutcomes(jobs, await this.#client.call('push', packJobs(jobs), this.#numberFor('used')))
   }
 
-  async complete(queue: string, completion: Completion): Promise<HoldOutcome> {
+  async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
+    // Outside a transaction, completions beside a stale one would take effect.
+    if (completions.length > 1 && this.#state === 'unused') await this.query('select 1')
     const number = this.#state === 'unused' ? undefined : this.#number
     this.#numberFor('ended')
-    const stale = await this.#client.call('complete', { queue, completions: [copyOfCompletion(completion)] }, number)
-    return stale.length === 0 ? 'ok' : 'stale'
+    return this.#client.complete(queue, completions, number)
   }
 
   async rollback(): Promise<void> {

@@ -83,7 +83,7 @@ export function packCompletions(completions: readonly Completion[]): CompletionL
 /** Without the claim, which has the whole job. */
 export const holdOf = ({ id, fence }: Hold): Hold => ({ id, fence })
 
-export const copyOfCompletion = (one: Completion): Completion => ({ ...holdOf(one), result: copyOf(one.result) })
+const copyOfCompletion = (one: Completion): Completion => ({ ...holdOf(one), result: copyOf(one.result) })
 
 /** Cloning a view would carry its whole buffer along, and the caller may change its bytes after the call. */
 export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {

@@ -1,9 +1,10 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
-import type { Bell, Hold } from '../../../store.ts'
+import type { Bell, Completion, HoldOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
+import { packCompletions } from '../wire.ts'
 import type { Call, Inputs, Outputs, RequestOf, ThreadMessage } from './requests.ts'
 import { THREAD } from './thread-code.ts'
 
@@ -107,9 +108,15 @@ export class ThreadClient {
     for (const bell of message.bells) this.#ring(bell)
   }
 
-  /** Jobs of this process are done, as the thread has answered: it need not send their ids back. */
-  ringFinished(queue: string, jobs: readonly Hold[]): void {
-    if (this.#listeners.size > 0) this.#ring({ kind: 'finished', queue, ids: jobs.map(({ id }) => id) })
+  /** @param transaction completes them in this transaction and commits it */
+  async complete(queue: string, completions: readonly Completion[], transaction?: number): Promise<HoldOutcome[]> {
+    const packed = packCompletions(completions)
+    const stale = new Set(await this.call('complete', { queue, completions: packed }, transaction))
+    // The thread names no jobs of a list, as they are all known here.
+    if (!Array.isArray(packed) && stale.size === 0 && this.#listeners.size > 0) {
+      this.#ring({ kind: 'finished', queue, ids: completions.map(({ id }) => id) })
+    }
+    return completions.map((_, index): HoldOutcome => (stale.has(index) ? 'stale' : 'ok'))
   }
 
   #ring(bell: Bell): void {

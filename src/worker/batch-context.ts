@@ -1,0 +1,48 @@
+import type { TransactionQuery } from '../store.ts'
+import type { Duration } from '../values/duration.ts'
+import type { Job } from '../values/job.ts'
+import type { Context } from './context.ts'
+import type { Outcome } from './outcome.ts'
+
+/**
+ * Runs several jobs. Its answer has an entry for each job: an array in their order, or a Map by job id, whose other entries do not count.
+ *
+ *   an Outcome             of `ctx.retry` or `ctx.giveUp`, for this job
+ *   an Error               this job failed; the next attempt follows by the queue's backoff
+ *   anything else          the job's result
+ *
+ * `undefined` as the answer: all jobs are done, without results. A job without an entry fails with `BatchMismatch`; so do all jobs if the array is
+ * longer than `jobs`, or if the answer is something else. If the handler throws, all jobs fail; an Outcome, thrown or returned, is for all jobs.
+ */
+export type BatchHandler<Data = unknown> = (jobs: Job<Data>[], ctx: BatchContext) => BatchAnswer | Promise<BatchAnswer>
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler without `return` is fine.
+export type BatchAnswer = readonly unknown[] | ReadonlyMap<string, unknown> | Outcome | undefined | void
+
+/** What a batch handler can do besides returning. */
+export interface BatchContext {
+  /**
+   * Aborted when every job of the batch is over before the handler is. Its `reason` is that of the last job: `StaleAttempt`, `JobCancelled`,
+   * `TimedOut`, or `Closed` (the worker's `close` has reached its `timeout`).
+   */
+  readonly signal: AbortSignal
+  /**
+   * The context of one job. Its `signal` is aborted when this job is over; the handler goes on for the others.
+   * @throws InvalidOption: the job is not of this batch
+   */
+  of(job: Pick<Job, 'id'>): Context
+  /**
+   * The next attempt is due after `delay`; see `Context.retry`. As an entry of the answer: of that job. Returned or thrown: of all.
+   * @throws InvalidOption
+   */
+  retry(delay: Duration, reason?: unknown): Outcome
+  /** The job is dead at once; see `Context.giveUp`. As an entry of the answer: that job. Returned or thrown: all. */
+  giveUp(reason?: unknown): Outcome
+  /**
+   * With `transaction: true`: runs a statement in the transaction of the batch, as `Context.tx` does. It commits together with the completion of all
+   * jobs that are answered as done. Jobs answered with an Error or Outcome end after that; with no job done it is rolled back. If a job that
+   * was answered as done is over, or its result cannot be stored, nothing is committed, and the other jobs wait again, without an attempt being counted.
+   * @throws as `Context.tx`
+   */
+  readonly tx: TransactionQuery
+}

@@ -1,0 +1,96 @@
+/**
+ * The batches of a worker: collects its claimed jobs, and starts them together.
+ *
+ *   collected ──a slot is free, and: as many jobs as `min`, or `within` is over, or no more can be collected──► running
+ *       └─ worker's window over: given back
+ *
+ * Claims are made for free slots only. While one is under way it may fill the next batch, so only a batch of `max` jobs starts.
+ */
+
+import type { LinkedList } from '../values/linked-list.ts'
+import type { Attempt } from './attempt.ts'
+import { Batch } from './batch.ts'
+import type { BatchRunner } from './batch-runner.ts'
+import type { Wanted } from './claim-loop.ts'
+
+/** Checked and in milliseconds. */
+export interface BatchSettings {
+  max: number
+  min: number
+  within: number
+  sameGroup: boolean
+}
+
+export class Batches {
+  readonly #settings: BatchSettings
+  readonly #slots: number
+  readonly #runner: BatchRunner
+  readonly #ripe: () => void
+  #timer: NodeJS.Timeout | undefined
+  #running = 0
+
+  /** @param slots most batches that run at once @param ripe called when `within` is over for a job, so that `take` may have a batch */
+  constructor(settings: BatchSettings, slots: number, runner: BatchRunner, ripe: () => void) {
+    this.#settings = settings
+    this.#slots = slots
+    this.#runner = runner
+    this.#ripe = ripe
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  wanted(collected: number): Wanted {
+    return { limit: (this.#slots - this.#running) * this.#settings.max - collected, minPriority: 0 }
+  }
+
+  /**
+   * Takes the jobs of the batch that is to start now; undefined: none is.
+   * @param collected the most urgent first
+   * @param claiming whether a claim is under way
+   */
+  take(collected: LinkedList<Attempt>, now: number, claiming: boolean): Attempt[] | undefined {
+    clearTimeout(this.#timer)
+    if (this.#running >= this.#slots || collected.size === 0) return undefined
+    const { max, min, within, sameGroup } = this.#settings
+    const enough = this.wanted(collected.size).limit > 0 ? min : 1
+    let next = Number.POSITIVE_INFINITY
+    for (const jobs of sameGroup ? byGroup(collected) : [[...collected]]) {
+      const until = jobs.reduce((least, { arrived }) => Math.min(least, arrived), Number.POSITIVE_INFINITY) + within
+      // Timers may be early by a part of a millisecond.
+      const isRipe = jobs.length >= enough || now > until - 1
+      if (jobs.length >= max || (isRipe && !claiming)) {
+        const taken = jobs.slice(0, max)
+        for (const attempt of taken) collected.remove(attempt)
+        return taken
+      }
+      next = Math.min(next, until)
+    }
+    if (!claiming) this.#timer = setTimeout(this.#ripe, Math.max(1, Math.floor(next - now))).unref()
+    return undefined
+  }
+
+  start(attempts: readonly Attempt[]): void {
+    if (attempts.length === 0) return
+    this.#running++
+    const batch = new Batch(attempts, () => this.#running--)
+    for (const attempt of attempts) attempt.batch = batch
+    void this.#runner.run(batch)
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+function byGroup(collected: Iterable<Attempt>): Iterable<Attempt[]> {
+  const groups = new Map<string, Attempt[]>()
+  for (const attempt of collected) {
+    const group = attempt.claimed.group ?? ''
+    const jobs = groups.get(group)
+    if (jobs === undefined) groups.set(group, [attempt])
+    else jobs.push(attempt)
+  }
+  return groups.values()
+}
