@@ -321,6 +321,19 @@ onEachStore('batch handlers', {
     assert.equal((await queue.stats()).counts.waiting, 2)
   },
 
+  'jobs that wait for a fuller batch are not given back meanwhile': async ({ open }) => {
+    const pond = await open()
+    const entries = diary(pond)
+    const queue = pond.queue<number>('q')
+    const ids = idsOf(await queue.pushMany([1, 2]))
+    queue.work((jobs) => jobs.map(() => jobs.length), { ...batch(10, { within: 30 }), window: 0 })
+    assert.deepEqual(await Promise.all(ids.map((id) => pond.result(id))), [2, 2])
+    assert.deepEqual(
+      entries.filter(({ name }) => name === 'released'),
+      [],
+    )
+  },
+
   'waits and runs are measured for each job': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue<number>('q')

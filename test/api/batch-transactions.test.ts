@@ -153,7 +153,7 @@ onEachStore(
         await inState(pond, id, 'dead')
         await until(() => thrown !== undefined)
         await refused(Promise.reject(thrown), 'TimedOut')
-        assert.deepEqual([await db.all(), worker.load.running], [[], 0])
+        assert.deepEqual([await db.all(), worker.load.running], [['of another writer'], 0])
       },
 
     'the store completes all jobs of a transaction or none': async (place) => {
