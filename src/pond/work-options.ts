@@ -1,8 +1,8 @@
 /** The options of `queue.work`, and what a worker makes of them. */
 import type { Store } from '../store.ts'
-import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { type Duration, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isBoolean, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, isBoolean, isDuration, isInteger, type Rules } from '../values/options.ts'
 import type { BatchSettings } from '../worker/batches.ts'
 import { type Lane, Lanes } from '../worker/lanes.ts'
 import { Replica } from '../worker/replica.ts'
@@ -66,17 +66,17 @@ export interface BatchJobOptions {
 
 const WORK_RULES: Rules<Given> = {
   concurrency: isInteger(1, 100_000),
-  window: (value) => milliseconds(value, 'window', 0, LONGEST_TIMER) >= 0,
+  window: isDuration(0),
   lanes: (value) => (Array.isArray(value) && value.every(isLane)) || 'an array of lanes',
   transaction: isBoolean,
   // The store checks it.
   replica: () => true,
-  replicaTimeout: (value) => milliseconds(value, 'replicaTimeout', 0, LONGEST_TIMER) >= 0,
+  replicaTimeout: isDuration(0),
   batch: (value) => checkOptions(value as BatchJobOptions, BATCH_RULES, 'batch', ['max']) !== null,
 }
 const BATCH_RULES: Rules<BatchJobOptions> = {
   max: isInteger(1, 10_000),
-  within: (value) => milliseconds(value, 'batch.within', 0, LONGEST_TIMER) >= 0,
+  within: isDuration(0),
   min: isInteger(1, 10_000),
   sameGroup: isBoolean,
 }

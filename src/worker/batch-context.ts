@@ -7,7 +7,7 @@ import type { Outcome } from './outcome.ts'
 /**
  * Runs several jobs. Its answer has an entry for each job: an array in their order, or a Map by job id, whose other entries do not count.
  *
- *   an Outcome             of `ctx.retry` or `ctx.giveUp`, for this job
+ *   an Outcome             of `ctx.retry`, `ctx.giveUp` or `ctx.of(job).rateLimited`, for this job
  *   an Error               this job failed; the next attempt follows by the queue's backoff
  *   anything else          the job's result
  *

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
 import { type BatchContext, type BatchWorkOptions, type Job, Outcome, type Queue } from '../../src/index.ts'
-import { openPond } from '../../src/serve/open.ts'
+import { Millpond } from '../../src/pond/millpond.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { newId } from '../../src/values/ids.ts'
 import { aborted, atWork, diary, gate, inState, numbers, onEachStore, outlast, refused, until } from './suite.ts'
 
@@ -177,7 +178,8 @@ onEachStore('batch handlers', {
   },
 
   'so does one whose data cannot be decoded': async ({ url }) => {
-    const { pond, store } = await openPond(url)
+    const store = await openStore(url, {})
+    const pond = new Millpond(store, 1_000_000)
     try {
       const rest = { key: null, group: null, attempts: 1, timeout: null, trace: null, runAt: null }
       const jobs = ['"good"', '"bad'].map((body) => {

@@ -1,7 +1,8 @@
 /** Batches whose effects and completions commit together. */
 import assert from 'node:assert/strict'
 import type { BatchContext, BatchWorkOptions, Job } from '../../src/index.ts'
-import { openPond } from '../../src/serve/open.ts'
+import { Millpond } from '../../src/pond/millpond.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { type Effects, effectsOf } from './effects.ts'
 import { aborted, atWork, diary, gate, inState, onEachStore, outlast, type Place, refused, until } from './suite.ts'
 
@@ -132,33 +133,40 @@ onEachStore(
       assert.equal(events('stale'), 3)
     },
 
-    'a batch that never touches its transaction is completed as usual; once all its jobs are over it is rolled back':
-      async (place) => {
-        await using db = await effectsOf(place)
-        const { pond, queue, a, b, c } = await scene(place, db)
-        const plain = queue.work((jobs) => jobs.map(({ data }) => data), OPTIONS)
-        assert.deepEqual([await pond.result(a), await pond.result(b), await pond.result(c)], ['a', 'b', 'c'])
-        await plain.close()
-        let thrown: unknown
-        const worker = queue.work(async (_, ctx) => {
-          await ctx.tx(db.insert, ['1'])
-          await aborted(ctx.signal)
-          try {
-            await ctx.tx(db.insert, ['2'])
-          } catch (error) {
-            thrown = error
-          }
-        }, OPTIONS)
-        const { id } = await queue.push('x', { timeout: 30, attempts: 1 })
-        await inState(pond, id, 'dead')
-        await until(() => thrown !== undefined)
-        await refused(Promise.reject(thrown), 'TimedOut')
-        assert.deepEqual([await db.all(), worker.load.running], [['of another writer'], 0])
-      },
+    'a batch that never touches its transaction is completed as usual': async (place) => {
+      await using db = await effectsOf(place)
+      const { pond, queue, a, b, c } = await scene(place, db)
+      const plain = queue.work((jobs) => jobs.map(({ data }) => data), OPTIONS)
+      assert.deepEqual([await pond.result(a), await pond.result(b), await pond.result(c)], ['a', 'b', 'c'])
+      await plain.close()
+    },
+
+    'once all its jobs are over it is rolled back': async (place) => {
+      await using db = await effectsOf(place)
+      const pond = await place.open()
+      const queue = pond.queue<string>('q')
+      let thrown: unknown
+      const worker = queue.work(async (_, ctx) => {
+        await ctx.tx(db.insert, ['1'])
+        await aborted(ctx.signal)
+        try {
+          await ctx.tx(db.insert, ['2'])
+        } catch (error) {
+          await db.run(db.insert, ['of another writer'])
+          thrown = error
+        }
+      }, OPTIONS)
+      const { id } = await queue.push('x', { timeout: 30, attempts: 1 })
+      await inState(pond, id, 'dead')
+      await until(() => thrown !== undefined)
+      await refused(Promise.reject(thrown), 'TimedOut')
+      assert.deepEqual([await db.all(), worker.load.running], [['of another writer'], 0])
+    },
 
     'the store completes all jobs of a transaction or none': async (place) => {
       await using db = await effectsOf(place)
-      const { pond, store } = await openPond(place.url)
+      const store = await openStore(place.url, {})
+      const pond = new Millpond(store, 1_000_000)
       try {
         const queue = pond.queue<number>('q')
         const begin = () => {

@@ -39,7 +39,7 @@ async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
     },
     { trouble() {}, failure() {} },
   )
-  const terms = { maxPayload: 1000, reportSoon() {} }
+  const terms = { maxPayload: 1000, reportSoon() {}, assertLimits() {} }
   const arrival = { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY }
   const attempts = ['a', 'b', 'c', 'd'].map((id) => new Attempt(claimedJob(id), arrival, terms))
   await runner.run(new Batch(attempts, () => {}))
