@@ -7,7 +7,7 @@ import type { Outcome } from './outcome.ts'
 /**
  * Runs several jobs. Its answer has an entry for each job: an array in their order, or a Map by job id, whose other entries do not count.
  *
- *   an Outcome             of `ctx.retry`, `ctx.giveUp` or `ctx.of(job).rateLimited`, for this job
+ *   an Outcome             of `ctx.retry`, `ctx.giveUp` or `ctx.rateLimited`, for this job
  *   an Error               this job failed; the next attempt follows by the queue's backoff
  *   anything else          the job's result
  *
@@ -38,6 +38,12 @@ export interface BatchContext {
   retry(delay: Duration, reason?: unknown): Outcome
   /** The job is dead at once; see `Context.giveUp`. As an entry of the answer: that job. Returned or thrown: all. */
   giveUp(reason?: unknown): Outcome
+  /**
+   * There were too many requests; see `Context.rateLimited`. As an entry of the answer: that job waits again, and its group or queue pauses. Returned
+   * or thrown: all jobs, and the groups of all, or the queue.
+   * @throws InvalidOption, NotSupported (a store without limits)
+   */
+  rateLimited(pause: Duration): Outcome
   /**
    * With `transaction: true`: runs a statement in the transaction of the batch, as `Context.tx` does. It commits together with the completion of all
    * jobs that are answered as done. Jobs answered with an Error or Outcome end after that; with no job done it is rolled back. If a job that

@@ -53,6 +53,11 @@ export class Batch implements BatchContext, AttemptBatch {
     return Outcome.giveUp(reason)
   }
 
+  rateLimited(pause: Duration): Outcome {
+    const [first] = this.attempts
+    return first?.rateLimited(pause) ?? Outcome.rateLimited(pause)
+  }
+
   get tx(): TransactionQuery {
     if (this.transaction === undefined) {
       throw new MillpondError('InvalidOption', 'ctx.tx needs a worker opened with transaction: true')

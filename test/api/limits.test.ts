@@ -131,6 +131,24 @@ onEachStore(
       assert.ok(startedAt instanceof Date)
     },
 
+    'a batch that is rate limited waits again as a whole, and pauses the groups of its jobs': async ({ open }) => {
+      const pond = await open()
+      const queue = pond.queue<string>('q', { limits: { group: {} }, retry: { attempts: 1 } })
+      const batches: string[][] = []
+      await queue.pushMany(['a1', 'a2'], { group: 'a' })
+      await queue.push('b1', { group: 'b' })
+      queue.work(
+        (jobs, ctx) => {
+          batches.push(jobs.map(({ data, attempt }) => `${data}${attempt}`).toSorted())
+          return batches.length === 1 ? ctx.rateLimited(50) : undefined
+        },
+        { batch: { max: 10 } },
+      )
+      await until(() => batches.length > 1 && batches.slice(1).flat().length === 3, 'all jobs to run once more')
+      assert.deepEqual(batches[0], ['a11', 'a21', 'b11'])
+      assert.deepEqual(batches.slice(1).flat().toSorted(), ['a11', 'a21', 'b11'])
+    },
+
     'explain says what a job waits for': async ({ open }) => {
       const pond = await open()
       const queue = pond.queue<string>('q', { limits: { running: 2, group: { running: 1 } } })
