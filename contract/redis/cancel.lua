@@ -3,16 +3,17 @@
 -- @include waiting.lua
 -- @include endings.lua
 -- cancel: jobs are not wanted any more.
--- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots touched @due @ends
 -- Head: nothing further.
 -- In:  ids.
 -- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited or was scheduled, 4: while it ran.
 -- Invariant: final states do not change. The fence stays, so the worker's next operation on the job is stale.
 
-local K = keys_of('queue jobs states keys scheduled running pages waiting cancelled results progress errors @due @ends')
+local K = keys_of(
+  'queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots touched @due @ends')
 local FINAL = { done = 0, dead = 1, cancelled = 2 }
 local outcomes, ended, stopped, room = {}, {}, {}, false
-local kept = keep(K, false)
+local kept, limits = keep(K, false)
 
 local function cancel(id)
   local record = redis.call('HGET', K.jobs, id)
@@ -23,8 +24,10 @@ local function cancel(id)
   may_write(K)
   unkey(K, id, list)
   if state[1] == 'scheduled' then redis.call('ZREM', K.scheduled, id)
-  elseif state[1] == 'running' then redis.call('ZREM', K.running, id)
-  else leave(K, list[3], list[1], id) end
+  elseif state[1] == 'running' then
+    redis.call('ZREM', K.running, id)
+    if GROUPED then free_slot(K, list[5]) end
+  else leave(K, list[3], list[1], id, list[5], list[9]) end
   ended[#ended + 1] = id
   if kept == 0 then
     forget(K, { id })
@@ -43,7 +46,10 @@ end
 for i = 3, #ARGV do outcomes[i - 2] = cancel(ARGV[i]) end
 if #ended > 0 and kept > 0 then note_end(K, NOW + kept) end
 if room then note_due(K) end
-if #stopped > 0 then ring('cancelled', stopped) end
+if #stopped > 0 then
+  ring('cancelled', stopped)
+  if limits then freed_bell(K) end
+end
 if room then roomy(K) end
 finished_bell(K, ended)
 return outcomes

@@ -2,20 +2,23 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include run.lua
+-- @include limits.lua
 -- claim: gives waiting jobs to a worker.
--- KEYS: queue jobs states running scheduled pages waiting claims @ends
+-- KEYS: queue jobs states running scheduled pages waiting claims limits lines slots groups names touched tickets held @ends
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which nobody
---       waits for the answer (nil: not known).
+--       waits for the answer (nil: not known), min_priority (nil: 0).
 -- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
--- Out: [now, lease, retryAfter, more, known, job…]: retryAfter: ms until the next scheduled job is due, or -1. more: 1 if there was more than fits into
---      one answer (with limit 0: if a claim might find anything), 2 if it came too late, so that nothing was done. known: 1 if the queue is listed.
+-- Out: [now, lease, retryAfter, more, known, job…]: retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into
+--      one answer (with limit 0: if a claim might find anything), 2 if it came too late, so that nothing was done. known: 0 if the queue is not listed, 2 if it has a
+--      `running`, `rate` or `groupRate` and is not paused, else 1.
 --      Five items per job: id, fence, attempt, due (0: when pushed), record.
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
 --      time; a claim that comes later than `latest` gives nothing, since nobody would run it.
 
-local K = keys_of('queue jobs states running scheduled pages waiting claims @ends')
-local limit, lease, worker, call_name, latest = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10]
-local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed')
+local K = keys_of(
+  'queue jobs states running scheduled pages waiting claims limits lines slots groups names touched tickets held @ends')
+local limit, lease, worker, call_name, latest, min_priority = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10], HEAD[11] or 0
+local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed', 'limits')
 lease = lease or tonumber(settings[2]) or 30000
 local known = settings[7] and 1 or 0
 if latest and NOW > latest then return { NOW, lease, -1, 2, known } end
@@ -68,8 +71,11 @@ local function mark_asleep()
 end
 
 if settings[1] == '1' then return out end
+local grouped = settings[8] == 'groups'
+local limits = settings[8] and limits_of(K, grouped)
+if limits and limits.limited and known == 1 then out[5] = 2 end
 local any = redis.call('EXISTS', K.waiting) == 1
-if limit == 0 or not any then
+if limit == 0 or not any and not grouped then
   may_write(K)
   if not any then
     mark_asleep()
@@ -97,7 +103,8 @@ end
 -- How large they are is not known before they are read: the first step is a small one, and the next have room for as many as the largest so far.
 local FEW, STEP, LARGE = 8, 100, 4194304
 local bytes, largest, most = 0, 0, FEW
-local read, take = head_of(K)
+local read, take, held_for
+if limits then read, take, held_for = limits.head(min_priority) else read, take = head_of(K, min_priority) end
 local states, leases, given = {}, {}, {}
 local first = cmsgpack.pack({ 'running', floor + 1, 1, 0, NOW, 0, worker })
 local till_text = text(till)
@@ -130,12 +137,17 @@ end
 take()
 call('HSET', K.states, states)
 call('ZADD', K.running, leases)
-redis.call('HSET', K.claims, worker, cmsgpack.pack({ call_name, NOW }) .. table.concat(given))
-note_end(K, till)
+if got > 0 then
+  redis.call('HSET', K.claims, worker, cmsgpack.pack({ call_name, NOW }) .. table.concat(given))
+  note_end(K, till)
+else
+  redis.call('HDEL', K.claims, worker)
+end
 if got < limit then
   if bytes >= LARGE then out[4] = 1 else
     mark_asleep()
-    out[3] = retry_after
+    local held = held_for and held_for() or -1
+    out[3] = (held < 0 or retry_after < 0) and math.max(held, retry_after) or math.min(held, retry_after)
   end
 end
 if settings[5] then roomy(K) end

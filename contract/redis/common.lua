@@ -11,21 +11,35 @@
 -- An encoded value (data, result, progress) is one digit for its encoding, 0 json, 1 msgpack, 2 bytes, and its body.
 --
 -- What a queue's partition keeps; all keys of a script have one hash tag (docs/redis.md):
---   jobs       HASH id → record, which never changes: MessagePack of [place, pushedAt, priority, attempts, group, timeout, key, trace], then the
---              encoded data. Absent values are false; those at the end of the list are left out. So the group is read without the data.
+--   jobs       HASH id → record, which never changes: MessagePack of [place, pushedAt, priority, attempts, group, timeout, key, trace,
+--              cost], then the encoded data. Absent values are false; those at the end of the list are left out. So the group is read without the data.
 --   states     HASH id → MessagePack of [state, fence, attempt, due, started, finished, worker]. due: 0 means when it was pushed; started and
 --              finished: 0 means never. A job without a state waits since its push.
 --   pages      HASH page → up to 90 waiting jobs, by place: each its place within the page (one byte) and its id. A page is PRIORITY:NUMBER
 --              and has the places from 90 × NUMBER on. Whoever stops waiting leaves its page, and an empty page goes.
 --   waiting    ZSET of pages, in the order of claiming
 --   keys       HASH key → id of the live job that has it
+--   limits     HASH of limits: running, groupRunning: numbers; rate, groupRate: MessagePack of [count, per, burst]; full: of the queue's rate, in
+--              microseconds; pausedUntil; virtual: MessagePack of the queue's virtual time per priority, from 0 to 9; backlog: the score of the page up to
+--              which the jobs that waited before the queue was grouped are in `lines`; relook: where the walk of claims through all groups goes on,
+--              after their settings have changed
+-- and of a grouped queue:
+--   lines      ZSET of the waiting jobs, all of score 0: the group, a NUL, 9 minus the priority, the place in 15 digits, the id, and the cost if it is
+--              not 1. So each group has its jobs together, in the order of claiming. They are in `pages` as well.
+--   slots      HASH group → how many of its jobs run
+--   groups     HASH group → MessagePack of [full, pausedUntil, ticket, place, virtual, own]. ticket: the priority at which it has a ticket, -1: it is held,
+--              false: neither. place: of the ticket. virtual: its virtual time per priority. own: its own limits [running, rate, weight], or false
+--   names      ZSET of the groups in `groups`, all of score 0
+--   touched    SET of groups to which something happened since the last claim
+--   tickets    ZSET, all of score 0: 9 minus the priority, the virtual time as 8 bytes (IEEE, big-endian), the place in 15 digits, the group
+--   held       ZSET of groups by the time until which their rate or a pause holds them
 --   scheduled, running, dead, cancelled   ZSET of ids by time: due, end of lease, finished, finished
 --   done       LIST of ids in the order of finishing
 --   results, progress   HASH id → encoded value
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; places (`place:4`: how many places of priority 4 were given); `waiting`: how many jobs
---              wait; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, which is to be made sure after the first job or
+--              wait; limits: not there: it has and had none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, which is to be made sure after the first job or
 --              setting (`register`); idle: since when sweeps have found neither a job nor a setting; run: 32 characters that tell which server gave out the last fences,
 --              then the floor above which they are
 -- and for all partitions of the hash tag together:
@@ -41,6 +55,7 @@
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept
 local RECENT = 5000 -- ms that a mark holds; whoever waits renews it once a second
 local MANY = 4000 -- arguments in one command; Lua's stack ends at 8000
+local GROUPED = false -- a script sets it where the queue is grouped: then jobs are in `lines` as well
 
 local HEAD = cmsgpack.unpack(ARGV[1])
 local CHANNEL, ORIGIN, QUEUE, PART = HEAD[2], HEAD[3], HEAD[4], HEAD[5]
@@ -88,18 +103,19 @@ local function text(number)
   return string.format('%.17g', number)
 end
 
--- A bell: MessagePack of [origin, queue, kind], then the ids.
-local function ring(kind, ids)
+-- A bell: MessagePack of [origin, queue, kind], then the ids. The process that has this origin does not hear it.
+local function ring(kind, ids, origin)
   local named = ids and #ids <= 1000 and table.concat(ids) or ''
-  redis.call('PUBLISH', CHANNEL, cmsgpack.pack({ ORIGIN, QUEUE, kind }) .. named)
+  redis.call('PUBLISH', CHANNEL, cmsgpack.pack({ origin or ORIGIN, QUEUE, kind }) .. named)
 end
 
--- There is work. Rings if somebody claimed in vain a short while ago, and not only the caller, who rings in its own process.
-local function wake(K)
+-- There is work. Rings if somebody claimed in vain a short while ago, and not only the caller, who rings in its own process, except where
+-- `unasked`: a slot of a queue with limits is free.
+local function wake(K, unasked)
   local marks = redis.call('HMGET', K.queue, 'asleep', 'asleepBy')
   if not marks[1] then return end
   redis.call('HDEL', K.queue, 'asleep', 'asleepBy')
-  if recent(marks[1]) and marks[2] ~= ORIGIN then ring('work') end
+  if recent(marks[1]) and (unasked or marks[2] ~= ORIGIN) then ring('work', nil, unasked and '') end
 end
 
 -- There is room. Rings if somebody was told that the queue is full.

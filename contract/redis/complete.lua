@@ -2,13 +2,13 @@
 -- @include jobs.lua
 -- @include endings.lua
 -- complete: claims' jobs are done.
--- KEYS: queue jobs states keys running done results progress errors @ends
+-- KEYS: queue jobs states keys running done results progress errors slots touched @ends
 -- Head: fences: a list, or one number for all.
 -- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
 -- Out: per claim, 0: ok or 1: stale. If the same call may have taken effect before, a job that is done by this very claim is ok.
 -- Invariant: only the claim whose fence is the job's can complete it, and once.
 
-local K = keys_of('queue jobs states keys running done results progress errors @ends')
+local K = keys_of('queue jobs states keys running done results progress errors slots touched @ends')
 local count = #ARGV[3] / 16
 local ids, outcomes = {}, {}
 for i = 1, count do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end
@@ -44,10 +44,14 @@ end
 
 if #finished > 0 then
   call('ZREM', K.running, finished)
-  if keyed then
-    for i = 1, #finished do unkey(K, finished[i], facts(redis.call('HGET', K.jobs, finished[i]))) end
+  local kept, limits = keep(K, true)
+  if keyed or GROUPED then
+    for i = 1, #finished do
+      local list = facts(redis.call('HGET', K.jobs, finished[i]))
+      unkey(K, finished[i], list)
+      if GROUPED then free_slot(K, list[5]) end
+    end
   end
-  local kept = keep(K, true)
   if kept > 0 then
     call('HSET', K.states, states)
     call('HSET', K.results, results)
@@ -57,5 +61,6 @@ if #finished > 0 then
     forget(K, finished)
   end
   finished_bell(K, finished)
+  if limits then freed_bell(K) end
 end
 return outcomes

@@ -5,10 +5,22 @@ local function finished_bell(K, ids)
   if #ids > 0 and recent(redis.call('HGET', K.queue, 'watched')) then ring('finished', ids) end
 end
 
--- Milliseconds that done (or else dead and cancelled) jobs are kept.
+-- @return ms that done (or else dead and cancelled) jobs are kept; whether the queue has or had limits
 local function keep(K, done)
-  if done then return tonumber(redis.call('HGET', K.queue, 'keepDone') or 3600000) end
-  return tonumber(redis.call('HGET', K.queue, 'keepDead') or 604800000)
+  local settings = redis.call('HMGET', K.queue, done and 'keepDone' or 'keepDead', 'limits')
+  GROUPED = settings[2] == 'groups'
+  return tonumber(settings[1] or done and 3600000 or 604800000), settings[2]
+end
+
+-- A job of a grouped queue runs no more.
+local function free_slot(K, group)
+  if redis.call('HINCRBY', K.slots, group or '', -1) <= 0 then redis.call('HDEL', K.slots, group or '') end
+  redis.call('SADD', K.touched, group or '')
+end
+
+-- Jobs of a queue with limits run no more. Rings where others may start instead.
+local function freed_bell(K)
+  if tonumber(redis.call('HGET', K.queue, 'waiting') or 0) > 0 then wake(K, true) end
 end
 
 -- Jobs that are kept no longer.

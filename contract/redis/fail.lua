@@ -3,16 +3,18 @@
 -- @include waiting.lua
 -- @include endings.lua
 -- fail: claims' attempts failed.
--- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends
 -- Head: nothing further.
 -- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a random
 --      number from 0 to below 1: by the queue's policy.
 -- Out: per claim, 0: retry, 1: stale or 2: dead. If the same call may have taken effect before, what the job's state says of this very claim.
 -- Invariant: dead when there is no delay or no attempt left.
 
-local K = keys_of('queue jobs states keys scheduled running pages waiting dead results progress errors @due @ends')
+local K = keys_of(
+  'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends')
 local count = (#ARGV - 2) / 4
 local outcomes, finished, scheduled = {}, {}, false
+local kept, limits = keep(K, false)
 
 local policy
 local function backoff(attempt, random)
@@ -35,11 +37,11 @@ local function settle(id, fence, failure, delay)
   end
   local list = facts(redis.call('HGET', K.jobs, id))
   redis.call('ZREM', K.running, id)
+  if GROUPED then free_slot(K, list[5]) end
   local attempt = state[3]
   if delay == '' or attempt >= list[4] then
     unkey(K, id, list)
     finished[#finished + 1] = id
-    local kept = keep(K, false)
     if kept == 0 then
       forget(K, { id })
     else
@@ -58,7 +60,7 @@ local function settle(id, fence, failure, delay)
     redis.call('ZADD', K.scheduled, text(due), id)
     scheduled = true
   else
-    enter(list[3], list[1], id)
+    enter(list[3], list[1], id, list[5], list[9])
   end
   return 0
 end
@@ -69,7 +71,7 @@ end
 if scheduled then note_due(K) end
 if entering_count > 0 then
   entered(K)
-  wake(K)
-end
+  wake(K, limits)
+elseif limits then freed_bell(K) end
 finished_bell(K, finished)
 return outcomes

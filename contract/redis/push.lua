@@ -2,9 +2,9 @@
 -- @include waiting.lua
 -- @include run.lua
 -- push: stores jobs.
--- KEYS: queue jobs states keys scheduled pages waiting @due @ends
+-- KEYS: queue jobs states keys scheduled pages waiting lines touched @due @ends
 -- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else nil.
---       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace], each nil where absent. which: of each job, which of
+--       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace, cost], each nil where absent; cost: nil: 1. which: of each job, which of
 --       them are its own, from 1; nil: those of all are the first.
 -- In:  the ids, one after the other; then the encoded data of each job.
 -- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job. If the same call may have taken effect before, a job that is
@@ -13,9 +13,10 @@
 --      stored: the queue may have been removed. Register it, and push again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
-local K = keys_of('queue jobs states keys scheduled pages waiting @due @ends')
+local K = keys_of('queue jobs states keys scheduled pages waiting lines touched @due @ends')
 local count = #ARGV - 3
-local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'idle')
+local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'idle', 'limits')
+GROUPED = settings[8] == 'groups'
 local floor, all_values, which = HEAD[6], HEAD[7], HEAD[8]
 if not settings[1] and not floor then return {} end
 local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or 10, tonumber(settings[4]) or false
@@ -46,8 +47,9 @@ if settings[2] then room = settings[2] - (settings[6] or 0) - redis.call('ZCARD'
 local function record_of(place, value, data)
   local list = { place, NOW, value[1], value[4] or attempts_of_queue }
   local timeout = value[5] or timeout_of_queue
-  if value[8] then list[8] = value[8] end
-  if value[7] or list[8] then list[7] = value[7] or false end
+  if value[9] then list[9] = value[9] end
+  if value[8] or list[9] then list[8] = value[8] or false end
+  if value[7] or list[8] ~= nil then list[7] = value[7] or false end
   if timeout or list[7] ~= nil then list[6] = timeout or false end
   if value[6] or list[6] ~= nil then list[5] = value[6] or false end
   return cmsgpack.pack(list) .. data
@@ -91,7 +93,7 @@ for i = 1, count do
       due_times[#due_times + 1] = text(due)
       due_times[#due_times + 1] = id
     else
-      enter(priority, place, id)
+      enter(priority, place, id, value[6], value[9])
     end
   end
 end

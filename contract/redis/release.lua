@@ -1,14 +1,20 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include endings.lua
+-- @include limits.lua
 -- release: claims are given back unstarted.
--- KEYS: queue jobs states running pages waiting
--- Head: nothing further.
+-- KEYS: queue jobs states running pages waiting limits lines slots groups names touched
+-- Head: pauses: of each claim, ms for which its group, or the queue, starts no job; nil: all 0.
 -- In:  two items per claim: id, fence.
 -- Out: per claim, 0: ok or 1: stale. If the same call may have taken effect before, a job that waits since this very claim is ok.
--- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised.
+-- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause the start is given back to the rates.
 
-local K = keys_of('queue jobs states running pages waiting')
+local K = keys_of('queue jobs states running pages waiting limits lines slots groups names touched')
+local pauses = HEAD[6]
+local kept = redis.call('HGET', K.queue, 'limits')
+GROUPED = kept == 'groups'
+local limits = (kept or pauses) and limits_of(K, GROUPED)
 local outcomes = {}
 for i = 1, (#ARGV - 2) / 2 do
   local id, fence = ARGV[i * 2 + 1], tonumber(ARGV[i * 2 + 2])
@@ -17,8 +23,12 @@ for i = 1, (#ARGV - 2) / 2 do
   if state and state[2] == fence and state[1] == 'running' then
     local list = facts(redis.call('HGET', K.jobs, id))
     redis.call('ZREM', K.running, id)
+    if GROUPED then free_slot(K, list[5]) end
+    local pause = pauses and pauses[i] or 0
+    if pause > 0 then limits.pause(list[5], NOW + pause)
+    elseif limits then limits.give_back(list[5], state[5], list[9] or 1) end
     put_state(K, id, 'waiting', fence, state[3] - 1, state[4], 0, 0, false)
-    enter(list[3], list[1], id)
+    enter(list[3], list[1], id, list[5], list[9])
     outcomes[i] = 0
   elseif AGAIN and state and state[2] == fence and state[1] == 'waiting' then
     outcomes[i] = 0
@@ -28,4 +38,6 @@ if entering_count > 0 then
   entered(K)
   wake(K)
 end
+if limits and limits.changed and not kept then redis.call('HSET', K.queue, 'limits', 'queue') end
+if limits then limits.save() end
 return outcomes

@@ -1,13 +1,14 @@
 -- @include common.lua
 -- @include idle.lua
 -- remove: a partition of a queue that nobody uses goes, between the steps of `unregister`.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits @due @ends
 -- Head: floor: as `unregister` gave it.
 -- In:  nothing.
+-- A grouped queue is never removed.
 -- Out: [1]: nothing is left of it; [0]: it has a job or a setting, or is not idle for so long, or has given out fences near the floor, and stays.
 
 local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms @due @ends')
+  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits @due @ends')
 local RAISE = 100000 -- more fences of a job than this are not given out between two raises of the floor
 local kept = redis.call('HMGET', K.queue, 'run', 'idle', 'listed')
 local idle_since = tonumber(kept[2])

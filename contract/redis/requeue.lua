@@ -2,13 +2,14 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- requeue: dead or cancelled jobs get another life.
--- KEYS: queue jobs states keys pages waiting dead cancelled
+-- KEYS: queue jobs states keys pages waiting dead cancelled lines touched
 -- Head: limit: up to so many dead ones, longest dead first; from: how many of those to pass over. With items, 0.
 -- In:  ids of the jobs.
 -- Out: [how many came back, how many were looked at and stay].
 -- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is. Looks at `limit` jobs at most.
 
-local K = keys_of('queue jobs states keys pages waiting dead cancelled')
+local K = keys_of('queue jobs states keys pages waiting dead cancelled lines touched')
+GROUPED = redis.call('HGET', K.queue, 'limits') == 'groups'
 local limit, from = HEAD[6], HEAD[7]
 local stayed = 0
 
@@ -24,7 +25,7 @@ local function requeue(id)
   redis.call('ZREM', state[1] == 'dead' and K.dead or K.cancelled, id)
   if key then redis.call('HSET', K.keys, key, id) end
   put_state(K, id, 'waiting', state[2], 0, NOW, 0, 0, false)
-  enter(list[3], list[1], id)
+  enter(list[3], list[1], id, list[5], list[9])
 end
 
 if limit == 0 then

@@ -1,17 +1,19 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include limits.lua
 -- stats: what people look at.
--- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms
+-- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups
 -- Head: minutes.
 -- In:  nothing.
 -- Out: [paused, capacity or -1, scheduled, waiting, running, done, dead, cancelled, ms since the oldest waiting job was due or -1,
---      minute…], each minute as `record` keeps it, of the last `minutes`.
--- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority.
+--      limits, minute…]. limits: nothing, or MessagePack of [running, rate, grouped, groupRunning, groupRate, nextStart, groupsAtLimit, groupsHeld], what
+--      is not set false; nextStart: -1: as many run as may. Each minute as `record` keeps it, of the last `minutes`.
+-- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Groups are counted up to 10,000.
 
-local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms')
+local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups')
 local minutes = HEAD[6]
-local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting')
+local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits')
 local oldest = math.huge
 
 for priority = 9, 0, -1 do
@@ -33,10 +35,28 @@ for priority = 9, 0, -1 do
   end
 end
 
+local function limits_now()
+  if not settings[4] then return '' end
+  local grouped, at_limit, held = settings[4] == 'groups', 0, 0
+  local limits = limits_of(K, grouped)
+  local list = limits.settings
+  if not (list[1] or list[2] or grouped) then return '' end
+  local name = grouped and limits.next_waiting(nil)
+  for _ = 1, 10000 do
+    if not name then break end
+    local wait = limits.group_startable(limits.group(name), limits.first(name))
+    if not wait then at_limit = at_limit + 1 elseif wait > 0 then held = held + 1 end
+    name = limits.next_waiting(name)
+  end
+  list[6], list[7], list[8] = limits.startable(1) or -1, at_limit, held
+  return cmsgpack.pack(list)
+end
+
 local out = {
   settings[1] == '1' and 1 or 0, tonumber(settings[2]) or -1,
   redis.call('ZCARD', K.scheduled), tonumber(settings[3]) or 0, redis.call('ZCARD', K.running), redis.call('LLEN', K.done),
   redis.call('ZCARD', K.dead), redis.call('ZCARD', K.cancelled), oldest < math.huge and math.max(0, NOW - oldest) or -1,
+  limits_now(),
 }
 if minutes > 0 then
   local current = math.floor(NOW / 60000)

@@ -3,8 +3,9 @@
 -- @include waiting.lua
 -- @include endings.lua
 -- @include idle.lua
+-- @include limits.lua
 -- sweep: what time alone brings about, in one partition.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups names touched @due @ends
 -- Head: promote, lose, expire: at most so many of each.
 -- In:  nothing.
 -- Out: [promoted, expired, idle, lost…]. idle: 1 if sweeps have found it so for an hour: without a job, and each setting at its default; where that is so
@@ -12,10 +13,12 @@
 -- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is more to do.
 
 local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims @due @ends')
+  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims '
+    .. 'limits lines slots groups names touched @due @ends')
 local promote, lose, expire = HEAD[6], HEAD[7], HEAD[8]
 local promoted, expired, out, finished = 0, 0, { 0, 0, 0 }, {}
-local keep_done, keep_dead = keep(K, true), keep(K, false)
+local keep_done, limited = keep(K, true)
+local keep_dead = keep(K, false)
 may_write(K)
 
 -- Ids up to a time, soonest first.
@@ -28,7 +31,7 @@ for _, id in ipairs(until_time(K.scheduled, NOW, promote)) do
   redis.call('ZREM', K.scheduled, id)
   local state, list = state_of(K, id), facts(redis.call('HGET', K.jobs, id))
   put_state(K, id, 'waiting', state[2], state[3], state[4], state[5], 0, state[7])
-  enter(list[3], list[1], id)
+  enter(list[3], list[1], id, list[5], list[9])
   promoted = promoted + 1
 end
 
@@ -36,10 +39,11 @@ for _, id in ipairs(until_time(K.running, NOW, lose)) do
   redis.call('ZREM', K.running, id)
   local state, list = state_of(K, id), facts(redis.call('HGET', K.jobs, id))
   local dead = state[3] >= list[4]
+  if GROUPED then free_slot(K, list[5]) end
   out[#out + 1], out[#out + 2], out[#out + 3] = id, state[3], dead and 1 or 0
   if not dead then
     put_state(K, id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7])
-    enter(list[3], list[1], id)
+    enter(list[3], list[1], id, list[5], list[9])
   else
     unkey(K, id, list)
     finished[#finished + 1] = id
@@ -91,8 +95,15 @@ end
 if entering_count > 0 then
   entered(K)
   wake(K)
-end
+elseif limited and #finished > 0 then freed_bell(K) end
 finished_bell(K, finished)
+
+local backlog = false
+if GROUPED then
+  local limits = limits_of(K, true)
+  backlog = limits.move_backlog()
+  limits.forget_groups()
+end
 
 note_due(K)
 local soonest = math.huge
@@ -100,6 +111,7 @@ local function sooner(time, kept)
   if time then soonest = math.min(soonest, time + kept) end
 end
 local function head_score(key) return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) end
+if backlog then sooner(NOW, 0) end
 sooner(head_score(K.running), 0)
 sooner(head_score(K.dead), keep_dead)
 sooner(head_score(K.cancelled), keep_dead)

@@ -22,12 +22,24 @@ local function entries_of(page)
   return entries
 end
 
+-- The place of a job in `lines`.
+local function line_entry(group, priority, place, id, cost)
+  local other = cost and cost ~= 1 and text(cost) or ''
+  return (group or '') .. '\0' .. (9 - priority) .. string.format('%015.0f', place) .. id .. other
+end
+
 -- Jobs that begin to wait in this call. Use: `enter` each, then `entered` once.
 local entering, entering_count = {}, 0
+local entering_lines, entering_groups = {}, {}
 
 local last_page, last_priority, last_number
 
-local function enter(priority, place, id)
+local function enter(priority, place, id, group, cost)
+  if GROUPED then
+    entering_lines[#entering_lines + 1] = '0'
+    entering_lines[#entering_lines + 1] = line_entry(group, priority, place, id, cost)
+    entering_groups[#entering_groups + 1] = group or ''
+  end
   local number = math.floor(place / PAGE)
   if number ~= last_number or priority ~= last_priority then
     local name, score = page_at(priority, place)
@@ -67,6 +79,10 @@ local function entered(K)
   end
   call('HSET', K.pages, pages)
   call('ZADD', K.waiting, scores)
+  if GROUPED then
+    call('ZADD', K.lines, entering_lines)
+    call('SADD', K.touched, entering_groups)
+  end
   redis.call('HINCRBY', K.queue, 'waiting', entering_count)
 end
 
@@ -75,23 +91,30 @@ local function remove_page(K, name)
   redis.call('ZREM', K.waiting, name)
 end
 
--- One job waits no more.
-local function leave(K, priority, place, id)
+-- One job leaves its page.
+local function leave_page(K, priority, place, id)
   local name = page_at(priority, place)
   local page = redis.call('HGET', K.pages, name)
   local own = string.char(place % PAGE) .. id
-  for at = 1, #page, ENTRY do
-    if string.sub(page, at, at + ENTRY - 1) == own then
-      page = string.sub(page, 1, at - 1) .. string.sub(page, at + ENTRY)
-      break
-    end
-  end
+  local at = string.find(page, own, 1, true)
+  while at % ENTRY ~= 1 do at = string.find(page, own, at + 1, true) end
+  page = string.sub(page, 1, at - 1) .. string.sub(page, at + ENTRY)
   if page == '' then remove_page(K, name) else redis.call('HSET', K.pages, name, page) end
-  redis.call('HINCRBY', K.queue, 'waiting', -1)
 end
 
--- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids. `take()`: what was read waits no more.
-local function head_of(K)
+-- One job waits no more.
+local function leave(K, priority, place, id, group, cost)
+  leave_page(K, priority, place, id)
+  redis.call('HINCRBY', K.queue, 'waiting', -1)
+  if GROUPED then
+    redis.call('ZREM', K.lines, line_entry(group, priority, place, id, cost))
+    redis.call('SADD', K.touched, group or '')
+  end
+end
+
+-- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids of at least that priority. `unread()`: not the
+-- last one after all. `take()`: what was read waits no more.
+local function head_of(K, min_priority)
   local names, next_name, page, at, taken, emptied = {}, 1, '', 1, 0, {}
   local seen = 0
   local function read(count)
@@ -107,6 +130,7 @@ local function head_of(K)
             break
           end
         end
+        if tonumber(string.sub(names[next_name], 1, 1)) < min_priority then break end
         page, at = redis.call('HGET', K.pages, names[next_name]), 1
         next_name = next_name + 1
       else
@@ -116,6 +140,9 @@ local function head_of(K)
     end
     taken = taken + #ids
     return ids
+  end
+  local function unread()
+    at, taken = at - ENTRY, taken - 1
   end
   local function take()
     if taken == 0 then return end
@@ -128,5 +155,5 @@ local function head_of(K)
     end
     redis.call('HINCRBY', K.queue, 'waiting', -taken)
   end
-  return read, take
+  return read, take, unread
 end

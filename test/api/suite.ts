@@ -52,7 +52,7 @@ const redis = (name: 'redis' | 'redis-cluster'): StoreUnderTest => ({
   shared: true,
   transactions: false,
   replicas: false,
-  limits: false,
+  limits: true,
   file: false,
   skip: missingReason(name),
   place: (folder) => ({

@@ -51,7 +51,6 @@ function redis(name: 'redis' | 'redis-cluster', modelRuns: number): StoreUnderTe
     name,
     skip: missingReason(name),
     modelRuns,
-    noLimits: NO_LIMITS,
     idsPerQueue: 'a script reaches the keys of one queue, so that a cluster may keep each queue elsewhere',
     open: (options = {}) => openRedis(urlOf(name), options),
   }

@@ -24,10 +24,10 @@ import type { Context } from './context.ts'
 import { Notifier } from './notifier.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim, settleClaims } from './operations/claim.ts'
-import { configure } from './operations/configure.ts'
+import { configure, limitGroup } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
-import { find, list } from './operations/find.ts'
+import { ahead, find, groups, list } from './operations/find.ts'
 import { lane, push } from './operations/push.ts'
 import { requeue } from './operations/requeue.ts'
 import { record, stats } from './operations/stats.ts'
@@ -36,7 +36,7 @@ import { Locations } from './partition.ts'
 import { Queues } from './queues.ts'
 import { type Settings, storeSettings } from './settings.ts'
 
-const CAPABILITIES: Capabilities = { durable: true, shared: true, transactions: false }
+const CAPABILITIES: Capabilities = { durable: true, shared: true, transactions: false, limits: true }
 
 /** @throws InvalidOption, StoreUnavailable, StoreFailed */
 export const open: OpenStore = async (url, options) => {
@@ -81,6 +81,7 @@ function storeOf(context: Context): Store {
     pipelined: true,
     capabilities: CAPABILITIES,
     configure: (settings) => configure(context, settings),
+    limitGroup: (queue, group, limits) => limitGroup(context, queue, group, limits),
     push: (jobs) => push(context, jobs),
     lane: (job) => lane(context, job),
     claim: (request) => claim(context, request),
@@ -103,6 +104,8 @@ function storeOf(context: Context): Store {
     },
     admin: {
       list: (request) => list(context, request),
+      groups: (request) => groups(context, request),
+      ahead: async (id) => (await ahead(context, id)) ?? null,
       requeue: (request) => requeue(context, request),
     },
   }

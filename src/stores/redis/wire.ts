@@ -1,6 +1,7 @@
 /** What goes over the wire beside plain text and numbers, as `contract/redis/common.lua` tells: MessagePack, encoded values, records. */
 import { Packr } from 'msgpackr'
 import type { ClaimedJob, Encoded, Encoding, JobError } from '../../store.ts'
+import type { Rate } from '../../values/limits.ts'
 import { jobError } from '../job-error.ts'
 
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })
@@ -63,6 +64,17 @@ export const timeOrNull = (value: unknown): number | null => {
   return number < 0 ? null : number
 }
 
+export const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null)
+
+/** A rate, as scripts keep it. */
+export const rateList = ({ count, per, burst }: Rate) => [count, per, burst]
+
+export function rateIn(value: unknown): Rate | null {
+  if (!Array.isArray(value)) return null
+  const [count, per, burst] = value as readonly unknown[]
+  return { count: numberIn(count), per: numberIn(per), burst: numberOrNull(burst) }
+}
+
 export const textIn = (value: unknown): string => bytesIn(value).toString()
 
 function textOrNull(value: unknown): string | null {
@@ -95,12 +107,13 @@ type JobRecordFields = Pick<
   'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'
 > & {
   place: number
+  cost: number
 }
 
 /** A record. contract/redis/README.md has its form. */
 export function recordIn(bytes: Buffer): JobRecordFields {
   const { list, end } = listBefore(bytes)
-  const [place, pushedAt, priority, attempts, group, timeout, key, trace] = list
+  const [place, pushedAt, priority, attempts, group, timeout, key, trace, cost] = list
   return {
     place: numberIn(place),
     pushedAt: numberIn(pushedAt),
@@ -110,6 +123,7 @@ export function recordIn(bytes: Buffer): JobRecordFields {
     timeout: typeof timeout === 'number' ? timeout : null,
     key: textOrNull(key),
     trace: textOrNull(trace),
+    cost: typeof cost === 'number' ? cost : 1,
     data: encodedIn(bytes, end),
   }
 }

@@ -90,7 +90,7 @@ class _Asked:
         while True:
             answer = self._claims.call(part, self._worker, limit - got, self._lease)
             self.now, self.lease, after, more, known, *told = answer
-            self.known = self.known or known == 1
+            self.known = self.known or known > 0
             self.jobs += [claimed(told[at : at + 5]) for at in range(0, len(told), 5)]
             got += len(told) // 5
             if more != 1 or limit == 0:

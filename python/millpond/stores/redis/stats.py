@@ -18,7 +18,7 @@ def stats_of(registry: Registry, queue: str, minutes: int) -> QueueStats:
     slices: dict[tuple[int, int], Slice] = {}
     for part in registry.parts(queue):
         paused, capacity, *rest = registry.connection.on_part("stats", part, [minutes])
-        counts, oldest, kept = rest[: len(STATES)], rest[len(STATES)], rest[len(STATES) + 1 :]
+        counts, oldest, kept = rest[: len(STATES)], rest[len(STATES)], rest[len(STATES) + 2 :]
         found.paused = found.paused or paused == 1
         if capacity >= 0:
             found.capacity = (found.capacity or 0) + capacity

@@ -27,7 +27,7 @@ export async function claim(context: Context, request: ClaimRequest): Promise<Cl
   calls.assertOpen()
   const partitions = queues.known(request.queue) ?? (await queues.look(request.queue))
   const turn = context.turn++ % partitions.length
-  const claimed: Claimed = { now: 0, lease: Number.POSITIVE_INFINITY, jobs: [], retryAfter: null }
+  const claimed = { now: 0, lease: Number.POSITIVE_INFINITY, jobs: [], retryAfter: null, limited: false } as Claimed
   const failures = new Failures()
   /** @returns the partitions that may have more */
   const from = async (asked: readonly Partition[], limitOf: (at: number) => number): Promise<Partition[]> => {
@@ -56,10 +56,11 @@ export async function claim(context: Context, request: ClaimRequest): Promise<Cl
   return { ...claimed, retryAfter: jobs.length < request.limit ? claimed.retryAfter : null }
 }
 
-function add(claimed: Claimed, { now, lease, jobs, retryAfter }: Claimed): void {
+function add(claimed: Claimed, { now, lease, jobs, retryAfter, limited = false }: Claimed): void {
   claimed.now = Math.max(claimed.now, now)
   claimed.lease = Math.min(claimed.lease, lease)
   if (retryAfter !== null) claimed.retryAfter = Math.min(claimed.retryAfter ?? retryAfter, retryAfter)
+  claimed.limited ||= limited
   claimed.jobs = claimed.jobs.length === 0 ? jobs : [...claimed.jobs, ...jobs]
 }
 
@@ -80,7 +81,7 @@ async function claimFrom(
 async function claimOnce(
   context: Context,
   partition: Partition,
-  { queue, worker, lease }: ClaimRequest,
+  { queue, worker, lease, minPriority }: ClaimRequest,
   limit: number,
 ): Promise<ClaimReply> {
   const { doubtfulClaims, now, timeout } = context
@@ -91,7 +92,7 @@ async function claimOnce(
   const latest = serverAhead === null ? null : Math.floor(serverAhead + performance.now() + timeout)
   let answer: readonly unknown[]
   try {
-    answer = await callScript(context, 'claim', partition, { head: [limit, lease, worker, call, latest] })
+    answer = await callScript(context, 'claim', partition, { head: [limit, lease, worker, call, latest, minPriority] })
   } catch (error) {
     if (limit > 0 && !isMillpondError(error, 'Closed')) doubt(context, { partition, worker, call })
     throw error
@@ -111,7 +112,7 @@ function claimReply(reply: readonly unknown[]): ClaimReply {
   const jobs: ClaimedJob[] = []
   for (let at = HEAD; at < reply.length; at += PER_JOB) {
     const due = numberIn(reply[at + 3])
-    const { place: _, ...kept } = recordIn(bytesIn(reply[at + 4]))
+    const { place: _, cost: __, ...kept } = recordIn(bytesIn(reply[at + 4]))
     jobs.push({
       id: idText(bytesIn(reply[at])),
       fence: numberIn(reply[at + 1]),
@@ -125,7 +126,8 @@ function claimReply(reply: readonly unknown[]): ClaimReply {
     lease: numberIn(lease),
     retryAfter: timeOrNull(retryAfter),
     more: more === 1,
-    known: known === 1,
+    known: known !== 0,
+    limited: known === 2,
     jobs,
   }
 }

@@ -1,5 +1,5 @@
 /** Ends claims: complete, fail, release. */
-import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, Release } from '../../../store.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
@@ -34,8 +34,9 @@ const FAIL: Operation<Failure, FailOutcome> = {
     items.flatMap(({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)]),
   outcomes: ['retry', 'stale', 'dead'],
 }
-const RELEASE: Operation<Hold, HoldOutcome> = {
+const RELEASE: Operation<Release, HoldOutcome> = {
   script: 'release',
+  head: (items) => (items.some(({ pause }) => pause) ? [items.map(({ pause = 0 }) => pause)] : []),
   args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
   outcomes: ['ok', 'stale'],
 }
@@ -60,8 +61,8 @@ export async function fail(context: Context, queue: string, failures: readonly F
   return outcomes
 }
 
-export async function release(context: Context, queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {
-  const outcomes = await end(context, queue, holds, RELEASE)
+export async function release(context: Context, queue: string, releases: readonly Release[]): Promise<HoldOutcome[]> {
+  const outcomes = await end(context, queue, releases, RELEASE)
   if (outcomes.includes('ok')) context.notifier.local.ring('work', queue)
   return outcomes
 }

@@ -3,13 +3,14 @@
  * others all partitions of a bucket are asked in one call, so that a look-up is at most `BUCKETS` calls for any number of queues.
  */
 
-import { JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'
+import { type GroupsRequest, JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
+import type { GroupRecord } from '../../../values/limits.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { askEach, chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
-import { bytesIn, encodedIn, idBytes, idText, jobErrorIn, numberIn, recordIn, textIn, unexpected } from '../wire.ts'
+import { bytesIn, encodedIn, idBytes, idText, jobErrorIn, listBefore, numberIn, numberOrNull, rateIn, recordIn, textIn, timeOrNull, unexpected } from '../wire.ts'
 
 /** A job, and where it is. */
 export interface Found {
@@ -191,4 +192,42 @@ function stateIn(value: unknown): JobState {
   const state = JOB_STATES.find((known) => known === text)
   if (state === undefined) throw unexpected(value, 'a state')
   return state
+}
+
+const PER_GROUP = 5
+
+/** Only a queue of one partition is grouped. */
+export async function groups(context: Context, { queue, limit, after, group }: GroupsRequest): Promise<GroupRecord[]> {
+  context.calls.assertOpen()
+  const [partition] = await context.queues.look(queue)
+  const records: GroupRecord[] = []
+  for (let from: string | null = after ?? null; partition !== undefined && records.length < limit; ) {
+    const most = Math.min(limit - records.length, MAX_ITEMS_PER_CALL)
+    const [last, ...items] = await callScript(context, 'groups', partition, { head: [most, from, group] })
+    const page = chunks(items, PER_GROUP).map(([name, own, waiting, running, next]) => ({
+      group: textIn(name),
+      limits: groupLimitsIn(bytesIn(own)),
+      waiting: numberIn(waiting),
+      running: numberIn(running),
+      nextStart: timeOrNull(next),
+    }))
+    records.push(...page)
+    if (last === null) break
+    from = textIn(last)
+  }
+  return group === undefined || after === undefined || group > after ? records : []
+}
+
+function groupLimitsIn(bytes: Buffer): GroupRecord['limits'] {
+  if (bytes.length === 0) return null
+  const [running, rate, weight] = listBefore(bytes).list
+  return { running: numberOrNull(running), rate: rateIn(rate), weight: numberIn(weight) }
+}
+
+export async function ahead(context: Context, id: string): Promise<number | null> {
+  const [count = null] = await askOwners<number>(context, [id], async (partition, own) => {
+    const answers = await callScript(context, 'ahead', partition, { items: own.map(idBytes) })
+    return answers.map(timeOrNull)
+  })
+  return count
 }

@@ -93,12 +93,13 @@ async function pushTo(
 function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: number[] | null } {
   const values: unknown[][] = []
   const plain: number[] = []
-  const which = jobs.map(({ priority, delay, runAt, attempts, timeout, group, key, trace }) => {
+  const which = jobs.map(({ priority, delay, runAt, attempts, timeout, group, key, trace, cost = 1 }) => {
     const timed = delay !== 0 || runAt !== null || attempts !== null || timeout !== null
-    const isPlain = !timed && group === null && key === null && trace === null
+    const isPlain = !timed && group === null && key === null && trace === null && cost === 1
     const known = isPlain ? plain[priority] : undefined
     if (known !== undefined) return known
-    const at = values.push([priority, delay, runAt, attempts, timeout, group, key, trace])
+    const value = [priority, delay, runAt, attempts, timeout, group, key, trace]
+    const at = values.push(cost === 1 ? value : [...value, cost])
     if (isPlain) plain[priority] = at
     return at
   })

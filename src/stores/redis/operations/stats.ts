@@ -1,10 +1,11 @@
 /** Counts and histograms per queue, its partitions summed. */
 import { type HistogramSlice, JOB_STATES, type QueueStats } from '../../../store.ts'
 import { merge } from '../../../values/histogram.ts'
+import type { QueueLimits } from '../../../values/limits.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { chunks } from '../per-partition.ts'
-import { bytesIn, listBefore, numberIn, timeOrNull } from '../wire.ts'
+import { bytesIn, listBefore, numberIn, numberOrNull, rateIn, timeOrNull } from '../wire.ts'
 
 /** Partitions asked at once: others' calls must not wait behind thousands. */
 const MAX_CALLS_AT_ONCE = 50
@@ -37,7 +38,7 @@ export function statsIn(reply: readonly unknown[], queue: string): QueueStats {
   const [paused, capacity, ...rest] = reply
   const [scheduled = 0, waiting = 0, running = 0, done = 0, dead = 0, cancelled = 0] = rest.slice(0, 6).map(numberIn)
   const histograms: HistogramSlice[] = []
-  for (const minute of rest.slice(7)) {
+  for (const minute of rest.slice(8)) {
     const figures = listBefore(bytesIn(minute)).list.slice(1).map(numberIn)
     for (const [priority = 0, metric, bucket = 0, count = 0] of chunks(figures, 4)) {
       addSlice(histograms, { queue, priority, metric: metric === 0 ? 'wait' : 'run', buckets: { [bucket]: count } })
@@ -49,7 +50,23 @@ export function statsIn(reply: readonly unknown[], queue: string): QueueStats {
     capacity: timeOrNull(capacity),
     counts: { scheduled, waiting, running, done, dead, cancelled },
     oldestWaiting: timeOrNull(rest[6]),
+    limits: limitsIn(bytesIn(rest[7])),
     histograms,
+  }
+}
+
+function limitsIn(bytes: Buffer): QueueLimits | null {
+  if (bytes.length === 0) return null
+  const [running, rate, grouped, groupRunning, groupRate, next, groupsAtLimit, groupsHeld] = listBefore(bytes).list
+  return {
+    running: numberOrNull(running),
+    rate: rateIn(rate),
+    grouped: grouped === true,
+    groupRunning: numberOrNull(groupRunning),
+    groupRate: rateIn(groupRate),
+    nextStart: timeOrNull(next),
+    groupsAtLimit: numberIn(groupsAtLimit),
+    groupsHeld: numberIn(groupsHeld),
   }
 }
 

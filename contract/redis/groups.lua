@@ -1,0 +1,50 @@
+-- @include common.lua
+-- @include jobs.lua
+-- @include waiting.lua
+-- @include limits.lua
+-- groups: the groups of a grouped queue that have waiting or running jobs or limits of their own.
+-- KEYS: queue jobs running pages waiting limits lines slots groups names
+-- Head: limit, after: a name, or nil: from the first; only: a name, or nil.
+-- In:  nothing.
+-- Out: [last, group…], by the bytes of their names. last: from where to go on, or nothing: there are no more. Five items per group: its name, MessagePack of its own
+--      limits or nothing, how many of its jobs wait, how many run, ms until its first job may start or -1.
+-- Invariant: changes nothing. Looks at 1,000 names at most.
+
+local K = keys_of('queue jobs running pages waiting limits lines slots groups names')
+local limit, after, only = HEAD[6], HEAD[7], HEAD[8]
+local out = { false }
+if redis.call('HGET', K.queue, 'limits') ~= 'groups' then return out end
+local limits = limits_of(K, true)
+
+local function next_name(name)
+  local waiting = limits.next_waiting(name)
+  local kept = redis.call('ZRANGEBYLEX', K.names, name and '(' .. name or '-', '+', 'LIMIT', 0, 1)[1]
+  if waiting and kept then return waiting < kept and waiting or kept end
+  return waiting or kept
+end
+
+local function describe(name)
+  local group = limits.group(name)
+  local waiting = redis.call('ZLEXCOUNT', K.lines, '[' .. name .. '\0', '(' .. name .. '\1')
+  if waiting == 0 and group.runs == 0 and not group.own then return end
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = name, group.own and cmsgpack.pack(group.own) or '', waiting, group.runs
+  out[n + 5] = limits.group_startable(group, limits.first(name)) or -1
+end
+
+if only then
+  describe(only)
+  return out
+end
+local name = next_name(after)
+for i = 1, 1000 do
+  if not name then break end
+  if #out > limit * 5 or i == 1000 then
+    out[1] = after or false
+    break
+  end
+  describe(name)
+  after = name
+  name = next_name(name)
+end
+return out
