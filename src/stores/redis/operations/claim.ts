@@ -81,7 +81,7 @@ async function claimFrom(
 async function claimOnce(
   context: Context,
   partition: Partition,
-  { queue, worker, lease, minPriority }: ClaimRequest,
+  { queue, worker, lease, minPriority = 0 }: ClaimRequest,
   limit: number,
 ): Promise<ClaimReply> {
   const { doubtfulClaims, now, timeout } = context

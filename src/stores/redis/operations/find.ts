@@ -203,7 +203,7 @@ export async function groups(context: Context, { queue, limit, after, group }: G
   const records: GroupRecord[] = []
   for (let from: string | null = after ?? null; partition !== undefined && records.length < limit; ) {
     const most = Math.min(limit - records.length, MAX_ITEMS_PER_CALL)
-    const [last, ...items] = await callScript(context, 'groups', partition, { head: [most, from, group] })
+    const [last, ...items] = await callScript(context, 'groups', partition, { head: [most, from, group ?? null] })
     const page = chunks(items, PER_GROUP).map(([name, own, waiting, running, next]) => ({
       group: textIn(name),
       limits: groupLimitsIn(bytesIn(own)),
