@@ -75,7 +75,7 @@ local grouped = settings[8] == 'groups'
 local limits = settings[8] and limits_of(K, grouped)
 if limits and limits.limited and known == 1 then out[5] = 2 end
 local any = redis.call('EXISTS', K.waiting) == 1
-if limit == 0 or not any and not grouped then
+if limit == 0 or not any and not limits then
   may_write(K)
   if not any then
     mark_asleep()
