@@ -6,7 +6,7 @@
 -- KEYS: queue jobs running pages waiting limits lines slots groups names touched @ends
 -- Head: nothing further.
 -- In:  two items per setting: its name, and its value as MessagePack. nil: capacity, timeout, running, rate, groupRunning and
---      groupRate without limit. A rate is [count, per, burst].
+--      groupRate without limit. A rate is [count, per, burst]. pause: ms for which the queue starts no job.
 -- Out: [listed]: 0: the partition is not listed. Register the queue once more, and then call `listed`.
 -- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of [base, factor, max, jitter], rates
 --      as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a grouped one; those that wait follow (`limits.lua`).
@@ -29,6 +29,9 @@ for i = 3, #ARGV, 2 do
       grouped = grouped or name ~= 'running' and name ~= 'rate'
       if name ~= 'grouped' then redis.call('HSET', K.limits, name, type(value) == 'table' and ARGV[i + 1] or text(value)) end
     end
+  elseif name == 'pause' then
+    limited = true
+    redis.call('HSET', K.limits, 'pausedUntil', text(math.max(tonumber(redis.call('HGET', K.limits, 'pausedUntil')) or 0, NOW + value)))
   elseif name == 'backoff' then
     local is_default = value[1] == 1000 and value[2] == 2 and value[3] == 3600000 and value[4] == 0.5
     if is_default then redis.call('HDEL', K.queue, name) else redis.call('HSET', K.queue, name, ARGV[i + 1]) end

@@ -60,6 +60,12 @@ export function restoreSettings(context: Context, queue: string): void {
   configure(context, made).catch(() => context.settings.set(queue, { ...made, ...context.settings.get(queue) }))
 }
 
+/** No job of the queue starts for so many ms, in any partition. */
+export async function pauseQueue(context: Context, partitions: readonly Partition[], pause: number): Promise<void> {
+  const items = ['pause', pack(pause)]
+  await Promise.all(partitions.map((partition) => callScript(context, 'configure', partition, { items, safe: true })))
+}
+
 async function send(context: Context, partition: Partition, settings: QueueSettings): Promise<void> {
   const { queue: _, backoff, capacity, rate, groupRate, ...rest } = settings
   const { count, index } = partition

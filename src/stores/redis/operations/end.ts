@@ -6,6 +6,7 @@ import type { Context } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
 import { answered, askEach } from '../per-partition.ts'
 import { encodedOrNothing, errorBytes, idBytes, idsBytes } from '../wire.ts'
+import { pauseQueue } from './configure.ts'
 
 /** How a script takes claims, and what its answers stand for. */
 interface Operation<Item, Outcome> {
@@ -63,6 +64,10 @@ export async function fail(context: Context, queue: string, failures: readonly F
 
 export async function release(context: Context, queue: string, releases: readonly Release[]): Promise<HoldOutcome[]> {
   const outcomes = await end(context, queue, releases, RELEASE)
+  const pause = Math.max(0, ...releases.map((given, i) => (outcomes[i] === 'ok' ? (given.pause ?? 0) : 0)))
+  // A queue of several partitions is not grouped, so the pause is that of the queue.
+  const partitions = context.queues.known(queue) ?? []
+  if (pause > 0 && partitions.length > 1) await pauseQueue(context, partitions, pause)
   if (outcomes.includes('ok')) context.notifier.local.ring('work', queue)
   return outcomes
 }

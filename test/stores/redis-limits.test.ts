@@ -1,0 +1,250 @@
+/** Limits and groups on Redis: what no vector shows. Many claims at once, a worker that dies, thousands of groups, a large backlog, partitions. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { NewJob, Store } from '../../src/store.ts'
+import { open } from '../../src/stores/redis/index.ts'
+import { isMillpondError } from '../../src/values/errors.ts'
+import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { startRedis } from '../servers/redis.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { freshPrefix, openRedis, removePrefix } from './redis-fixture.ts'
+
+const url = serverUrl('redis') ?? ''
+
+/** Of each group so many jobs, in turns. */
+const grouped = (groups: number, each: number): NewJob[] =>
+  Array.from({ length: groups * each }, (_, i) => newJob({ group: `g${i % groups}` }))
+
+async function pushAll(store: Store, jobs: readonly NewJob[]): Promise<void> {
+  for (let at = 0; at < jobs.length; at += 500) await store.push(jobs.slice(at, at + 500))
+}
+
+const withStore = async (check: (store: Store, clock: { now: number }) => Promise<void>): Promise<void> => {
+  const clock = { now: Date.now() }
+  const { store, dispose } = await openRedis(url, { clock: () => clock.now })
+  try {
+    await check(store, clock)
+  } finally {
+    await dispose()
+  }
+}
+
+describe('limits on Redis', { skip: missingReason('redis') }, () => {
+  test('three processes, one of which is killed, never run more of a group than its limit, and all jobs get done', async () => {
+    const prefix = freshPrefix()
+    const store = await open(url, { prefix })
+    const children: ChildProcess[] = []
+    const told: string[][] = []
+    const killed = new Map<number, bigint>()
+    try {
+      await store.configure({ queue: 'q', groupRunning: 2 })
+      await pushAll(store, grouped(20, 150))
+      const worker = fileURLToPath(new URL('limits-worker.ts', import.meta.url))
+      const module = new URL('../../src/stores/redis/index.ts', import.meta.url).href
+      for (let i = 0; i < 3; i++) {
+        const child = spawn(process.execPath, [worker, module, `${url}?prefix=${prefix}`], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        })
+        let rest = ''
+        child.stdout.setEncoding('utf8').on('data', (text: string) => {
+          const lines = (rest + text).split('\n')
+          rest = lines.pop() ?? ''
+          for (const line of lines) told.push([String(i), ...line.split(' ')])
+        })
+        children.push(child)
+      }
+      const counts = async () => (await store.stats({ queue: 'q' }))[0]?.counts
+      await until('half of the jobs', async () => ((await counts())?.done ?? 0) > 1_000)
+      await until('a job in the first process', () => told.some(([child, , what]) => child === '0' && what === 'start'))
+      children[0]?.kill('SIGKILL')
+      killed.set(0, process.hrtime.bigint())
+      await until('all jobs', async () => {
+        await store.sweep(500)
+        return (await counts())?.done === 3_000
+      })
+      await until('the last words', () => ends(told) >= 2_990)
+      assert.ok(mostAtOnce(told, killed) === 2, `${mostAtOnce(told, killed)} of a group at once`)
+      // Every slot is free again: two of each group start.
+      for (const child of children) child.kill('SIGKILL')
+      await pushAll(store, grouped(20, 3))
+      assert.equal((await claim(store)).jobs.length, 40)
+    } finally {
+      for (const child of children) child.kill('SIGKILL')
+      await store.close()
+      await removePrefix(url, prefix)
+    }
+  })
+
+  test('two stores that claim at once never exceed the queue’s limit', () =>
+    withStore(async (store) => {
+      await store.configure({ queue: 'q', running: 7 })
+      await store.push(newJobs(400))
+      for (let done = 0; done < 400; ) {
+        const claims = await Promise.all([5, 5, 5].map((limit) => claim(store, { limit })))
+        const jobs = claims.flatMap((one) => one.jobs)
+        assert.ok(jobs.length <= 7)
+        done += jobs.length
+        await store.complete(
+          'q',
+          jobs.map((job) => ({ ...job, result: null })),
+        )
+      }
+    }))
+
+  test('a rate is exact over two claimers', () =>
+    withStore(async (store, clock) => {
+      await store.configure({ queue: 'q', rate: { count: 10, per: 1_000, burst: 1 } })
+      await store.push(newJobs(100))
+      const starts: number[] = []
+      for (let ms = 0; ms < 2_000; ms += 5) {
+        clock.now += 5
+        const claims = await Promise.all([claim(store), claim(store, { worker: 'v' })])
+        for (const { jobs } of claims) starts.push(...jobs.map(() => clock.now))
+      }
+      assert.equal(starts.length, 20)
+      for (const [i, start] of starts.entries()) assert.ok(i === 0 || start - (starts[i - 1] ?? 0) >= 100)
+    }))
+
+  test('ten thousand blocked groups cost a claim no command more', async () => {
+    const server = await startRedis()
+    const store = await open(server.url, {})
+    try {
+      const commands = async (): Promise<number> => {
+        const stats = await server.command('info', 'commandstats')
+        return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0)
+      }
+      const costs: number[] = []
+      await store.configure({ queue: 'q', groupRunning: 1 })
+      for (const groups of [10, 10_000]) {
+        await pushAll(store, grouped(groups, 2))
+        // Until each group runs a job.
+        while ((await claim(store)).jobs.length > 0);
+        await store.push([newJob({ group: `free${groups}` })])
+        const before = await commands()
+        assert.equal((await claim(store)).jobs.length, 1)
+        costs.push((await commands()) - before)
+      }
+      const [few = 0, many = 0] = costs
+      // `info` itself, and the ticks of a sweep.
+      assert.ok(many <= few + 5, `${many} commands beside 10,000 blocked groups, ${few} beside 10`)
+      const listed = (await store.admin.groups?.({ queue: 'q', limit: 20_000 })) ?? []
+      assert.equal(listed.length, 10_002)
+    } finally {
+      await store.close()
+      await server.stop()
+    }
+  })
+
+  test('a backlog of thousands is moved into lines, in turns all along, and none of it is lost', () =>
+    withStore(async (store) => {
+      const jobs = grouped(5, 700)
+      await pushAll(store, jobs)
+      await store.configure({ queue: 'q', groupRunning: 3 })
+      const ids = new Set<string>()
+      let short = 0
+      while (ids.size < jobs.length) {
+        const claimed = await claim(store)
+        const perGroup = Map.groupBy(claimed.jobs, ({ group }) => group)
+        for (const own of perGroup.values()) assert.ok(own.length <= 3)
+        assert.ok(claimed.jobs.length > 0)
+        if (claimed.retryAfter === 0) short++
+        for (const { id } of claimed.jobs) ids.add(id)
+        await store.complete(
+          'q',
+          claimed.jobs.map((job) => ({ ...job, result: null })),
+        )
+      }
+      assert.ok(short > 0, 'claims that came short said to come back')
+    }))
+
+  test('changed limits of thousands of groups hold at once', () =>
+    withStore(async (store) => {
+      await store.configure({ queue: 'q', grouped: true })
+      await pushAll(store, grouped(3_000, 2))
+      await claim(store, { limit: 1 })
+      await store.configure({ queue: 'q', groupRunning: 1 })
+      const jobs: (string | null)[] = []
+      for (let more = true; more; ) {
+        const claimed = await claim(store)
+        jobs.push(...claimed.jobs.map(({ group }) => group))
+        more = claimed.retryAfter === 0 || claimed.jobs.length === 1_000
+      }
+      assert.equal(new Set(jobs).size, jobs.length)
+      assert.ok(jobs.length >= 2_999)
+      // And a raised one for all.
+      await store.configure({ queue: 'q', groupRunning: 2 })
+      let raised = 0
+      for (let more = true; more; ) {
+        const claimed = await claim(store)
+        raised += claimed.jobs.length
+        more = claimed.retryAfter === 0 || claimed.jobs.length === 1_000
+      }
+      assert.equal(raised, 6_000 - 1 - jobs.length)
+    }))
+
+  test('groups of which nothing is left are forgotten', () =>
+    withStore(async (store, clock) => {
+      await store.configure({ queue: 'q', grouped: true, keepDone: 0 })
+      for (const group of ['a', 'b', 'a', 'b', 'c']) {
+        await store.push([newJob({ group })])
+        const { jobs } = await claim(store)
+        await store.complete(
+          'q',
+          jobs.map((job) => ({ ...job, result: null })),
+        )
+      }
+      clock.now += 60_000
+      await claim(store)
+      await store.sweep(100)
+      await store.push([newJob({ group: 'c' })])
+      assert.equal((await claim(store)).jobs.length, 1)
+    }))
+
+  test('a queue of several partitions takes no limits; a pause holds for all of them', async () => {
+    const prefix = freshPrefix()
+    const clock = { now: Date.now() }
+    const store = await open(url, { prefix, partitions: 3, clock: () => clock.now })
+    const refused = (error: unknown): boolean => isMillpondError(error, 'NotSupported')
+    try {
+      await assert.rejects(store.configure({ queue: 'q', running: 9 }), refused)
+      await assert.rejects(store.configure({ queue: 'q', groupRate: { count: 1, per: 1, burst: null } }), refused)
+      await assert.rejects(async () => store.limitGroup?.('q', 'g', { running: 1, rate: null, weight: 1 }), refused)
+      await store.configure({ queue: 'q', running: null, rate: null })
+      await store.push(newJobs(30))
+      const [job] = (await claim(store, { limit: 1 })).jobs
+      assert.ok(job !== undefined)
+      assert.deepEqual(await store.release('q', [{ ...job, pause: 500 }]), ['ok'])
+      const paused = await claim(store)
+      assert.deepEqual([paused.jobs.length, paused.retryAfter], [0, 500])
+      clock.now += 500
+      assert.equal((await claim(store)).jobs.length, 30)
+    } finally {
+      await store.close()
+      await removePrefix(url, prefix)
+    }
+  })
+})
+
+const ends = (told: readonly string[][]): number => told.filter(([, , what]) => what === 'end').length
+
+/** By the words of the processes: a job runs from its start to its end, or until its process was killed. */
+function mostAtOnce(told: readonly string[][], killed: ReadonlyMap<number, bigint>): number {
+  const changes: { at: bigint; group: string; by: number }[] = []
+  const ended = new Set(told.filter(([, , what]) => what === 'end').map(([child, , , id, fence]) => `${child}${id}${fence}`))
+  for (const [child = '', at = '0', what, id, fence, group = ''] of told) {
+    changes.push({ at: BigInt(at), group, by: what === 'start' ? 1 : -1 })
+    const death = killed.get(Number(child))
+    if (what === 'start' && death !== undefined && !ended.has(`${child}${id}${fence}`)) changes.push({ at: death, group, by: -1 })
+  }
+  changes.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.by - b.by))
+  const now = new Map<string, number>()
+  let most = 0
+  for (const { group, by } of changes) {
+    const count = (now.get(group) ?? 0) + by
+    now.set(group, count)
+    most = Math.max(most, count)
+  }
+  return most
+}
