@@ -4,7 +4,7 @@
 -- @include run.lua
 -- @include limits.lua
 -- claim: gives waiting jobs to a worker.
--- KEYS: queue jobs states running scheduled pages waiting claims limits lines slots groups names touched tickets held @ends
+-- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which nobody
 --       waits for the answer (nil: not known), min_priority (nil: 0).
 -- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
@@ -15,8 +15,8 @@
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
 --      time; a claim that comes later than `latest` gives nothing, since nobody would run it.
 
-local K = keys_of(
-  'queue jobs states running scheduled pages waiting claims limits lines slots groups names touched tickets held @ends')
+local PLAIN = 'queue jobs states running scheduled pages waiting claims @ends'
+local K = keys_of(PLAIN)
 local limit, lease, worker, call_name, latest, min_priority = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10], HEAD[11] or 0
 local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed', 'limits')
 lease = lease or tonumber(settings[2]) or 30000
@@ -72,6 +72,7 @@ end
 
 if settings[1] == '1' then return out end
 local grouped = settings[8] == 'groups'
+if settings[8] then K = keys_of(PLAIN .. ' limits lines slots groups names touched tickets held') end
 local limits = settings[8] and limits_of(K, grouped)
 if limits and limits.limited and known == 1 then out[5] = 2 end
 local any = redis.call('EXISTS', K.waiting) == 1
