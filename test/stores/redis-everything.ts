@@ -39,4 +39,29 @@ export async function everything(store: Store): Promise<void> {
   await store.sweep(100)
   await claim(store)
   await store.stats({ minutes: 5 })
+  await limits(store)
+}
+
+/** A queue with limits, which was pushed to before. */
+async function limits(store: Store): Promise<void> {
+  const queue = 'limited'
+  await store.push(newJobs(3, { queue, group: 'g' }))
+  await claim(store, { queue, limit: 1 })
+  const rate = { count: 1000, per: 1000, burst: null }
+  await store.configure({ queue, running: 9, rate, groupRunning: 4, groupRate: rate })
+  await store.limitGroup?.(queue, 'g', { running: 3, rate, weight: 2 })
+  const jobs = [newJob({ queue, cost: 2 }), newJob({ queue, group: 'h' }), newJob({ queue, group: 'h' })]
+  await store.push(jobs)
+  await store.admin.ahead?.(jobs[2]?.id ?? '')
+  await store.cancel([jobs[1]?.id ?? ''])
+  const [a, b, c] = (await claim(store, { queue })).jobs
+  assert.ok(a && b && c)
+  assert.deepEqual(await store.release(queue, [{ ...a, pause: 1 }, b]), ['ok', 'ok'])
+  assert.deepEqual(await store.complete(queue, [{ ...c, result: null }]), ['ok'])
+  assert.ok(((await store.admin.groups?.({ queue, limit: 10 })) ?? []).length > 0)
+  await store.sweep(100)
+  await claim(store, { queue })
+  await store.configure({ queue, groupRunning: 3 })
+  await claim(store, { queue, minPriority: 5 })
+  await store.stats({ queue })
 }

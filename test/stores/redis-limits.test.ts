@@ -243,11 +243,14 @@ const ends = (told: readonly string[][]): number => told.filter(([, , what]) => 
 /** By the words of the processes: a job runs from its start to its end, or until its process was killed. */
 function mostAtOnce(told: readonly string[][], killed: ReadonlyMap<number, bigint>): number {
   const changes: { at: bigint; group: string; by: number }[] = []
-  const ended = new Set(told.filter(([, , what]) => what === 'end').map(([child, , , id, fence]) => `${child}${id}${fence}`))
+  const ended = new Set(
+    told.filter(([, , what]) => what === 'end').map(([child, , , id, fence]) => `${child}${id}${fence}`),
+  )
   for (const [child = '', at = '0', what, id, fence, group = ''] of told) {
     changes.push({ at: BigInt(at), group, by: what === 'start' ? 1 : -1 })
     const death = killed.get(Number(child))
-    if (what === 'start' && death !== undefined && !ended.has(`${child}${id}${fence}`)) changes.push({ at: death, group, by: -1 })
+    if (what === 'start' && death !== undefined && !ended.has(`${child}${id}${fence}`))
+      changes.push({ at: death, group, by: -1 })
   }
   changes.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.by - b.by))
   const now = new Map<string, number>()

@@ -26,7 +26,8 @@ export async function configure(context: Context, settings: QueueSettings): Prom
   await Promise.all(partitions.map((partition) => send(context, partition, settings)))
   made.set(queue, { ...made.get(queue), ...settings })
   if (capacity !== undefined) notifier.local.ring('room', queue)
-  if (settings.paused === false || LIMITS.some((name) => settings[name] !== undefined)) notifier.local.ring('work', queue)
+  if (settings.paused === false || LIMITS.some((name) => settings[name] !== undefined))
+    notifier.local.ring('work', queue)
 }
 
 const LIMITS = ['running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
@@ -72,7 +73,9 @@ async function send(context: Context, partition: Partition, settings: QueueSetti
   const share = typeof capacity === 'number' ? Math.floor((capacity + count - 1 - index) / count) : capacity
   const policy = backoff && [backoff.base, backoff.factor, backoff.max, backoff.jitter]
   const rates = { rate: rate && rateList(rate), groupRate: groupRate && rateList(groupRate) }
-  const given = Object.entries({ ...rest, ...rates, capacity: share, backoff: policy }).filter(([, value]) => value !== undefined)
+  const given = Object.entries({ ...rest, ...rates, capacity: share, backoff: policy }).filter(
+    ([, value]) => value !== undefined,
+  )
   const items = given.flatMap(([name, value]) => [name, pack(value)])
   const [listed] = await callScript(context, 'configure', partition, { items, safe: true })
   if (listed === 0) await confirmListed(context, partition)

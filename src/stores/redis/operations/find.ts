@@ -10,7 +10,21 @@ import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { askEach, chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
-import { bytesIn, encodedIn, idBytes, idText, jobErrorIn, listBefore, numberIn, numberOrNull, rateIn, recordIn, textIn, timeOrNull, unexpected } from '../wire.ts'
+import {
+  bytesIn,
+  encodedIn,
+  idBytes,
+  idText,
+  jobErrorIn,
+  listBefore,
+  numberIn,
+  numberOrNull,
+  rateIn,
+  recordIn,
+  textIn,
+  timeOrNull,
+  unexpected,
+} from '../wire.ts'
 
 /** A job, and where it is. */
 export interface Found {
