@@ -65,17 +65,25 @@ local function limits_of(K, grouped)
   end
   L.limit_with = limit_with
 
-  function L.group(name)
-    local group = loaded[name]
-    if group then return group end
-    local packed = redis.call('HGET', K.groups, name)
+  local function load(name, packed, slots)
     local list = packed and cmsgpack.unpack(packed) or { 0, 0, false, 0, zeros(), false }
-    group = { name = name, known = packed, full = list[1], paused_until = list[2], ticket = list[3], place = list[4], virtual = list[5] }
-    group.runs = tonumber(redis.call('HGET', K.slots, name)) or 0
+    local group = { name = name, known = packed, full = list[1], paused_until = list[2], ticket = list[3], place = list[4], virtual = list[5] }
+    group.runs = tonumber(slots) or 0
     limit_with(group, list[6])
     if group.ticket and group.ticket >= 0 then group.entry = ticket_of(group) end
     loaded[name] = group
     return group
+  end
+
+  function L.group(name)
+    return loaded[name] or load(name, redis.call('HGET', K.groups, name), redis.call('HGET', K.slots, name))
+  end
+
+  local function load_all(names)
+    local states, slots = hmget(K.groups, names), hmget(K.slots, names)
+    for i = 1, #names do
+      if not loaded[names[i]] then load(names[i], states[i], slots[i]) end
+    end
   end
 
   function L.save()
@@ -126,7 +134,9 @@ local function limits_of(K, grouped)
   end
 
   -- Gives a group its ticket, or has it held, or neither.
-  local function place(group, first)
+  local function place(group)
+    local first = L.first(group.name)
+    group.first = first
     local wait = L.group_startable(group, first)
     local had, had_place, entry = group.ticket, group.place, nil
     if not wait then group.ticket = false
@@ -148,7 +158,8 @@ local function limits_of(K, grouped)
   end
 
   local function look_at(names)
-    for i = 1, #names do place(L.group(names[i]), L.first(names[i])) end
+    load_all(names)
+    for i = 1, #names do place(L.group(names[i])) end
     return #names == MOST_GROUPS
   end
 
@@ -162,7 +173,7 @@ local function limits_of(K, grouped)
         redis.call('HDEL', K.limits, 'relook')
         return false
       end
-      place(L.group(name), L.first(name))
+      place(L.group(name))
       from = '=' .. name
     end
     redis.call('HSET', K.limits, 'relook', from)
@@ -283,7 +294,7 @@ local function limits_of(K, grouped)
       group.started, group.changed = true, true
       count_start(cost)
       started[#started + 1] = first
-      place(group, L.first(group.name))
+      place(group)
     end
 
     local late = 0
@@ -293,7 +304,7 @@ local function limits_of(K, grouped)
         local entry = redis.call('ZRANGE', K.tickets, 0, 0)[1]
         if not entry or 9 - tonumber(string.sub(entry, 1, 1)) < min_priority then break end
         local group = L.group(string.sub(entry, 25))
-        local first = L.first(group.name)
+        local first = group.first or L.first(group.name)
         if not first or first[2] ~= group.ticket or L.group_startable(group, first) ~= 0 then
           -- A limit was lowered, or something happened to it, and claims have not come to it yet.
           late = late + 1
@@ -301,7 +312,7 @@ local function limits_of(K, grouped)
             short = true
             break
           end
-          place(group, first)
+          place(group)
         else
           wait = L.startable(first[5])
           if wait == 0 then

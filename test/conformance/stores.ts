@@ -32,7 +32,7 @@ export interface StoreUnderTest {
   noLimits?: string
 }
 
-const NO_LIMITS = 'limits are built for the memory store only'
+const NO_LIMITS = 'limits are built for the memory store and Redis only'
 
 /** Loaded by path when needed, so that a missing store skips its own tests and no others. */
 async function load(module: string): Promise<OpenStore> {

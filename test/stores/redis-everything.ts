@@ -39,11 +39,10 @@ export async function everything(store: Store): Promise<void> {
   await store.sweep(100)
   await claim(store)
   await store.stats({ minutes: 5 })
-  await limits(store)
 }
 
-/** A queue with limits, which was pushed to before. */
-async function limits(store: Store): Promise<void> {
+/** Every operation on a queue with limits, which was pushed to before. */
+export async function everythingOfLimits(store: Store): Promise<void> {
   const queue = 'limited'
   await store.push(newJobs(3, { queue, group: 'g' }))
   await claim(store, { queue, limit: 1 })

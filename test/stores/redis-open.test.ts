@@ -11,7 +11,7 @@ import { claim, ERROR, newJob, newJobs } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
-import { complete, everything } from './redis-everything.ts'
+import { complete, everything, everythingOfLimits } from './redis-everything.ts'
 
 const code =
   (name: Parameters<typeof isMillpondError>[1], message = /./) =>
@@ -129,6 +129,7 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
       const heard: Bell[] = []
       store.listen((bell) => heard.push(bell))
       await everything(store)
+      await everythingOfLimits(store)
       const user = new Redis(redis.url.replace('//', '//queue:secret@'), { lazyConnect: true, enableReadyCheck: false })
       await user.connect()
       await assert.rejects(user.get('other'), /NOPERM/)

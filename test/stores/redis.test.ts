@@ -9,7 +9,7 @@ import { open } from '../../src/stores/redis/index.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
 import { claim, ERROR, first, newJob, newJobs, running, until } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
-import { complete, everything } from './redis-everything.ts'
+import { complete, everything, everythingOfLimits } from './redis-everything.ts'
 import { faultyClient } from './redis-faults.ts'
 import { freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
 
@@ -95,6 +95,7 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     })
     try {
       await everything(store)
+      await everythingOfLimits(store)
       await client.set(end, '1', 'PX', 1)
       await ended
       assert.ok(seen > 100, `${seen}`)
