@@ -86,6 +86,9 @@ begin
   asleep := v_noted and pushing();
   limited := false;
   if v_limits is not null and not v_paused then
+    -- Claims of such a queue follow each other.
+    perform from limits where limits.queue = v_queue for update;
+    at := time_of(claim.now);
     select started.jobs, started.count, started.wait, started.limited into jobs, v_count, v_wait, limited
     from claim_limited(v_queue, claim.worker, claim."limit", claim.min_priority, at, holds, v_fences) as started;
     if v_count > 0 and bounded then perform ring('room', claim.queue); end if;

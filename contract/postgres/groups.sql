@@ -2,7 +2,7 @@
 -- In:  queue, limit; after: the last name of the page before, or null; group: only this one, or null.
 -- Out: JSON per group that has waiting or running jobs or limits of its own, by the bytes of their names: group limits waiting running nextStart.
 
-create or replace function millpond.groups_of(p_limits millpond.limits, p_after text, p_only text, p_now bigint) returns table (
+create or replace function millpond.groups_of(p_limits millpond.limits, p_after text, p_only text, p_limit integer, p_now bigint) returns table (
   name text, own json, waiting bigint, running bigint, next_start bigint
 ) language plpgsql stable as $$
 #variable_conflict use_column
@@ -36,7 +36,8 @@ begin
     select case when known.name = '' then g.running else coalesce(g.running, p_limits.group_running) end as slots,
       case when (g.rate).count is not null then g.rate when known.name <> '' then p_limits.group_rate end as rate
   ) as most
-  where line.waiting > 0 or slots.running > 0 or g.own;
+  where line.waiting > 0 or slots.running > 0 or g.own
+  order by known.name limit p_limit;
 end $$;
 
 create or replace function millpond.groups(
@@ -54,7 +55,7 @@ begin
   if v_limits.grouped is not true then return; end if;
   return query
     select json_build_object('group', name, 'limits', own, 'waiting', waiting, 'running', running, 'nextStart', next_start)
-    from groups_of(v_limits, groups.after, groups."group", time_of(groups.now)) order by name collate "C" limit groups."limit";
+    from groups_of(v_limits, groups.after, groups."group", groups."limit", time_of(groups.now));
 end $$;
 
 -- In:  id. Out: how many waiting jobs come before it by priority and place, of its queue, or of its group in a grouped queue; 1,000 at the most.
@@ -104,7 +105,7 @@ begin
   end if;
   if v_limits.grouped then
     select count(*) filter (where next_start is null), count(*) filter (where next_start > 0) into v_full, v_held from (
-      select next_start from millpond.groups_of(v_limits, null, null, p_now) where waiting > 0 limit 10000) as each;
+      select next_start from millpond.groups_of(v_limits, null, null, 10000, p_now) where waiting > 0) as each;
   end if;
   return json_build_object('running', v_limits.running, 'rate', v_limits.rate, 'grouped', v_limits.grouped,
     'groupRunning', v_limits.group_running, 'groupRate', v_limits.group_rate,

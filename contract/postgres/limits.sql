@@ -77,9 +77,12 @@ begin
   if v_before is not distinct from v_limits then return; end if;
   update millpond.queues set limits = v_limits where id = p_queue;
   if v_limits is null then return; end if;
-  -- Claims under way do not know it yet: what they take is counted by those that come within the time that a call may last.
-  update millpond.limits set adopt_until = clock_timestamp() + interval '1 minute' where queue = p_queue;
-  perform millpond.adopt_running(p_queue, case when v_limits = 'groups' then -1 else -2 end);
+  -- Claims under way do not know it yet: what they take is counted by those that come within the time that a call may last. None is, if this
+  -- transaction has made the queue.
+  if not exists (select from millpond.lines where queue = p_queue and line = 0 and xmin = pg_current_xact_id()::xid) then
+    update millpond.limits set adopt_until = clock_timestamp() + interval '1 minute' where queue = p_queue;
+    perform millpond.adopt_running(p_queue, case when v_limits = 'groups' then -1 else -2 end);
+  end if;
   if v_limits = 'groups' then
     insert into millpond.lines (queue, line) values (p_queue, -1);
     perform millpond.adopt_waiting(p_queue);
@@ -231,8 +234,8 @@ begin
         select w.ctid, w.priority, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes from millpond.waiting as w
         where w.queue = p_limits.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1 and w.priority >= p_least
         order by w.priority desc, w.seq
-        limit least(v_each, open.slots - (select count(*) from millpond.running
-          where queue = p_limits.queue and coalesce("group", '') = open.name and line = -1 and open.slots is not null))
+        limit least(v_each, case when open.slots is not null then greatest(0, open.slots - (select count(*) from millpond.running
+          where queue = p_limits.queue and coalesce("group", '') = open.name and line = -1)) end)
       ) as job
       window line as (partition by open.name order by job.priority desc, job.seq)
     ), startable as (

@@ -17,8 +17,8 @@ import {
   type QueueStats,
   type Swept,
 } from '../../store.ts'
-import type { GroupRecord, QueueLimits, Rate } from '../../values/limits.ts'
 import { kindOf } from '../../values/duration.ts'
+import type { GroupRecord, QueueLimits, Rate } from '../../values/limits.ts'
 import { jobErrorFromJson } from '../job-error.ts'
 import { isRow, type Row } from './connection/database.ts'
 
