@@ -4,8 +4,10 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
+import { start } from '../faults/harness.ts'
+import type { Span } from '../faults/roles/claimer.ts'
 import { missingReason } from '../servers/shared.ts'
-import { job, server, urlOf, withStore } from './postgres-fixture.ts'
+import { job, until, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const EPOCH = Date.UTC(2026, 0, 1)
@@ -67,6 +69,37 @@ describe('limits', { skip }, () => {
     })
   })
 
+  test('hold when a process is killed, and its slots are free again', { timeout: 120_000 }, async (t) => {
+    await withStore(async (store, schema) => {
+      await store.configure({ queue: 'q', groupRunning: 2, lease: 1500 })
+      const total = 3000
+      await pushAll(store, total, (n) => `g${n % 50}`)
+      const given = { url: urlOf('postgres'), schema, queue: 'q' }
+      const workers = Array.from({ length: 3 }, () => start(t, 'claimer', given))
+      const victim = workers[0] as (typeof workers)[number]
+      await victim.hear('did', 40)
+      victim.kill('SIGKILL')
+      await victim.exited
+      await until('all jobs to be done', async () => {
+        await store.sweep(1000)
+        return (await store.stats({ queue: 'q' }))[0]?.counts.done === total
+      })
+      const spans = workers.flatMap((worker) => worker.said('did').flatMap(({ spans }) => spans as Span[]))
+      const ends = spans.flatMap(({ group, from, to }) => [
+        { group, at: from, by: 1 },
+        { group, at: to, by: -1 },
+      ])
+      const running = new Map<string, number>()
+      for (const { group, at, by } of ends.sort((a, b) => a.at - b.at || a.by - b.by)) {
+        const count = (running.get(group) ?? 0) + by
+        running.set(group, count)
+        assert.ok(count <= 2, `${count} of ${group} at ${at}`)
+      }
+      // What the killed process had claimed last was never told.
+      assert.ok(spans.length > total - 200, `${spans.length} spans`)
+    })
+  })
+
   test('of lost workers are free again when their leases end', async () => {
     const clock = { now: EPOCH }
     await withStore(
@@ -106,35 +139,29 @@ describe('limits', { skip }, () => {
   test('blocked groups cost a claim nothing', { timeout: 120_000 }, async () => {
     await withStore(async (store, schema) => {
       await store.configure({ queue: 'q', groupRunning: 1 })
-      const client = new pg.Client({ connectionString: urlOf('postgres') })
-      await client.connect()
-      /** Rows that a claim reads, undone again. */
+      await store.limitGroup?.('q', 'free', { running: 100, rate: null, weight: 1 })
+      /** Rows that a claim reads, undone again. Each on a connection of its own, whose figures begin at 0. */
       const cost = async () => {
-        const read = `select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) as rows
-          from pg_stat_xact_user_tables where schemaname = $1`
-        await client.query('begin')
-        const claimed = await client.query(`select jobs from ${schema}.claim('q', 'w', 1)`)
-        assert.match(claimed.rows[0].jobs, /"free"/)
-        const { rows } = await client.query(read, [schema])
-        await client.query('rollback')
-        return Number(rows[0].rows)
+        const client = new pg.Client({ connectionString: urlOf('postgres') })
+        await client.connect()
+        try {
+          await pushAll(store, 2, () => 'free')
+          await client.query('begin')
+          const claimed = await client.query(`select jobs from ${schema}.claim('q', 'w', 1)`)
+          assert.match(claimed.rows[0].jobs, /"free"/)
+          const read = `select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) as rows
+            from pg_stat_xact_user_tables where schemaname = $1`
+          const { rows } = await client.query(read, [schema])
+          return Number(rows[0].rows)
+        } finally {
+          await client.end()
+        }
       }
-      try {
-        // As many rows in the groups' table from the start.
-        await pushAll(store, 2, () => 'free')
-        const alone = await cost()
-        await pushAll(store, 20_000, (n) => `g${n % 10_000}`)
-        while ((await claimOf(store, 2000)).jobs.length > 0);
-        await server(`update ${schema}.running set lease_until = 9000000000000`)
-        await pushAll(store, 2, () => 'free')
-        const [held] = await store.find([])
-        assert.equal(held, undefined)
-        await store.limitGroup?.('q', 'free', { running: 100, rate: null, weight: 1 })
-        const beside = await cost()
-        assert.ok(beside <= alone * 2, `${beside} rows beside 10,000 blocked groups, ${alone} without`)
-      } finally {
-        await client.end()
-      }
+      const alone = await cost()
+      await pushAll(store, 20_000, (n) => `g${n % 10_000}`)
+      while ((await claimOf(store, 2000)).jobs.length > 0);
+      const beside = await cost()
+      assert.ok(beside < alone * 2, `${beside} rows beside 10,000 blocked groups, ${alone} without`)
     })
   })
 
