@@ -170,6 +170,7 @@ begin
     cross join lateral (
       select case when known.name = '' then known.running else coalesce(known.running, p_limits.group_running) end as slots,
         case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate
+      offset 0
     ) as most
     cross join lateral (
       select case
@@ -177,6 +178,7 @@ begin
         when most.slots <= (select count(*) from (
           select from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1 limit most.slots) as slot) then null
         else greatest(0, known.paused_until - p_now, millpond.rate_wait(most.rate, known.full_at, first.cost, p_now)) end as wait
+      offset 0
     ) as free
   ) as seen
   where g.ctid = seen.ctid;
@@ -292,6 +294,8 @@ declare
   v_level   record;
 begin
   count := 0;
+  -- It remembers rows that are never asked for twice, which takes four times as long as to read them. Unknown before PostgreSQL 14.
+  if current_setting('enable_memoize', true) is not null then perform set_config('enable_memoize', 'off', true); end if;
   select * into v_limits from millpond.limits where queue = p_queue for update;
   limited := v_limits.running is not null or (v_limits.rate).count is not null or (v_limits.group_rate).count is not null;
   if v_limits.adopt_until is not null then
