@@ -290,8 +290,6 @@ declare
   v_ctids   tid[]   := '{}';
   v_nths    bigint[];
   v_passed  integer[];
-  v_names   text[];
-  v_level   record;
 begin
   count := 0;
   -- It remembers rows that are never asked for twice, which takes four times as long as to read them. Unknown before PostgreSQL 14.
@@ -382,7 +380,6 @@ create or replace function millpond.start_groups(p_limits millpond.limits, p_job
 language plpgsql as $$
 declare
   v_virtual double precision[] := p_limits.virtual;
-  v_names   text[];
   v_level   record;
 begin
   for v_level in
