@@ -16,6 +16,7 @@ declare
   v_id       uuid;
   v_was      text;
   v_name     text;
+  v_limits   text;
   v_keep     bigint;
   v_waiting  waiting%rowtype;
   job        running%rowtype;
@@ -40,12 +41,13 @@ begin
       exit when v_was is null or split_part(v_was, ' ', 2) in ('done', 'dead', 'cancelled');
     end loop;
     if v_was in ('scheduled', 'waiting', 'running') then
-      select name, keep_dead into v_name, v_keep from queues where id = job.queue;
+      select name, keep_dead, limits into v_name, v_keep, v_limits from queues where id = job.queue;
       perform retire(job, 'cancelled', v_now, v_keep);
       if v_was = 'running' then perform pg_notify('millpond', 'cancelled:' || v_name);
       else perform ring('room', v_name);
       end if;
       perform ring('finished', v_name);
+      if v_limits is not null and v_was = 'running' then perform ring_freed(job.queue, v_name); end if;
       v_was := v_name || ' ' || v_was;
     end if;
     v_outcomes := v_outcomes || coalesce(v_was, '');

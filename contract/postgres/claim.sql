@@ -1,16 +1,16 @@
 -- claim: gives waiting jobs to a worker.
--- In:  queue, worker, limit; lease in ms, null: the queue's; listener: who wants to be notified of the next push if there was no job; or null.
+-- In:  queue, worker, limit; min_priority: only jobs of it or above; lease in ms, null: the queue's; listener: who wants to be notified of the next push if there was no job; or null.
 -- Out: at: the time; holds: the lease in ms; jobs: a JSON list of a list per job, highest priority first, then by place, or null: id fence attempt attempts
 --      priority pushed_at due_at, data (JSON text, else bytes in base64), and a list of key group timeout trace encoding where any
 --      of them is more than null or `json`; retry_after: ms, or null; asleep: the
 --      listener was noted only now, or pushes are under way that did not see it yet, so what they store would go unnoticed: claim
---      once more; bounded: the queue has a capacity.
+--      once more; bounded: the queue has a capacity; limited: it has a limit of running jobs or a rate, or its groups have a rate.
 --      After a claim that brought some jobs, but fewer than asked for, nobody is notified: ask again after a few ms. In a steady stream each push
 --      would ring otherwise.
 --      Fewer than asked for also where the data of what was found comes to 16 MiB: ask for the rest.
 -- Invariant: fence and attempt grow by one, after a crash the fence by more; a job is in one claim at a time; none from a paused queue.
 --      Needs no fsync: what is undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
---      A claim never waits for another one: each skips what the other has locked.
+--      A claim never waits for another one: each skips what the other has locked. In a queue with limits they follow each other (limits.sql).
 
 -- The server has crashed since the last claim: claims that were undone have had fences up to some way above the last ones known. A
 -- hundred thousand is more than one job can be claimed in the seconds for which a commit may stay undone.
@@ -45,7 +45,7 @@ end $$;
 
 create or replace function millpond.claim(
   queue text, worker text, "limit" integer, lease bigint default null, listener text default null, now bigint default null,
-  out at bigint, out holds bigint, out jobs text, out retry_after bigint, out asleep boolean, out bounded boolean
+  min_priority integer default 0, out at bigint, out holds bigint, out jobs text, out retry_after bigint, out asleep boolean, out bounded boolean, out limited boolean
 ) returns record
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -65,28 +65,38 @@ declare
   v_count  integer := 0;
   v_passed integer[];
   v_noted  boolean;
+  v_limits text;
+  v_wait   bigint;
 begin
   perform read_committed();
   -- The time is taken, and the lease begins, when nobody keeps us from these tables.
   lock table waiting, running in row exclusive mode;
   at := time_of(claim.now);
-  select unharmed.fences, q.id, q.paused, q.capacity is not null, coalesce(claim.lease, q.lease, 30000),
+  select unharmed.fences, q.id, q.paused, q.limits, q.capacity is not null, coalesce(claim.lease, q.lease, 30000),
     exists (select from sleepers where sleepers.queue = claim.queue and kind = 'work' and sleepers.listener = claim.listener)
-  into v_fences, v_queue, v_paused, bounded, holds, v_noted
+  into v_fences, v_queue, v_paused, v_limits, bounded, holds, v_noted
   from unharmed left join queues as q on q.name = claim.queue;
   if found then perform set_config('synchronous_commit', 'off', true);
   else
     -- On the disk before any fence above it is known.
     v_fences := after_crash();
-    select q.id, q.paused, q.capacity is not null, q.lease into v_queue, v_paused, bounded, holds from queues as q where q.name = claim.queue;
+    select q.id, q.paused, q.limits, q.capacity is not null, q.lease into v_queue, v_paused, v_limits, bounded, holds from queues as q where q.name = claim.queue;
     holds := coalesce(claim.lease, holds, 30000);
   end if;
   asleep := v_noted and pushing();
-  if v_queue is not null and not v_paused then
+  limited := false;
+  if v_limits is not null and not v_paused then
+    -- Claims of such a queue follow each other.
+    perform from limits where limits.queue = v_queue for update;
+    at := time_of(claim.now);
+    select started.jobs, started.count, started.wait, started.limited into jobs, v_count, v_wait, limited
+    from claim_limited(v_queue, claim.worker, claim."limit", claim.min_priority, at, holds, v_fences) as started;
+    if v_count > 0 and bounded then perform ring('room', claim.queue); end if;
+  elsif v_queue is not null and not v_paused then
     select array_agg(line), array_agg(places) into v_lines, v_places from lines where queue = v_queue;
     select coalesce(array_agg(ctid), '{}'), sum(bytes) into v_ctids, v_bytes from (
       select head.ctid, head.bytes
-      from generate_series(1, 10) as level(nth) cross join lateral (
+      from generate_series(1, 10 - claim.min_priority) as level(nth) cross join lateral (
         select ready.ctid, ready.bytes
         from generate_subscripts(v_lines, 1) as line(nth) cross join lateral (
           select ctid, seq, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
@@ -110,9 +120,9 @@ begin
       with taken as (
         delete from waiting where ctid = any (v_ctids) returning *
       ), moved as (
-        insert into running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, line, key,
+        insert into running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
           "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
-        select seq, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, line, key,
+        select seq, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line, key,
           "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, at + holds
         from taken
         returning *
@@ -131,16 +141,20 @@ begin
       if v_passed is not null then
         perform advance(v_queue, (select q.line from queues as q where q.id = v_queue) = any (v_passed));
       end if;
-      -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up.
-      if clock_timestamp() - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then
-        raise exception 'the claim took longer than half its lease' using errcode = '55P03';
-      end if;
     end if;
-    if v_bytes > v_large and v_count < claim."limit" then retry_after := 0;
-    elsif v_count < claim."limit" then
+    if v_bytes > v_large then v_wait := 0; end if;
+  end if;
+  -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up.
+  if v_count > 0 and clock_timestamp() - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then
+    raise exception 'the claim took longer than half its lease' using errcode = '55P03';
+  end if;
+  if not v_paused and v_count < claim."limit" then
+    if v_wait = 0 then retry_after := 0;
+    else
       select greatest(due_at - at, 0) into retry_after from waiting
       where queue = v_queue and scheduled and due_at >= (select due from swept)
       order by due_at, seq limit 1;
+      retry_after := least(retry_after, v_wait);
     end if;
   end if;
   if v_count > 0 or claim.listener is null then asleep := false;

@@ -19,8 +19,10 @@ declare
   v_done  integer[];
   v_keys  text[];
   v_count integer;
+  v_limits text;
+  v_freed text[];
 begin
-  select id, keep_done into v_queue, v_keep from queues where name = complete.queue;
+  select id, keep_done, limits into v_queue, v_keep, v_limits from queues where name = complete.queue;
   if not found then return '{}'; end if;
   if v_keep > 0 then
     select slot into v_slot from slots where current;
@@ -29,29 +31,35 @@ begin
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
       returning running.*, held.result, held.nth
     ), kept as (
-      insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, line, key, "group",
+      insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key, "group",
         trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, slot,
         result_encoding, result, result_bytes)
-      select seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, 0, key, "group",
+      select seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, 0, key, "group",
         trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, v_now, v_slot,
         encoding_of(result), text_of(result), bytes_of(result)
       from ended
     )
-    select array_agg(nth::integer), array_agg(key) filter (where key is not null) into v_done, v_keys from ended;
+    select array_agg(nth::integer), array_agg(key) filter (where key is not null),
+      array_agg(distinct coalesce("group", '')) filter (where line = -1)
+    into v_done, v_keys, v_freed from ended;
   else
     with ended as (
       delete from running using unnest(complete.ids, complete.fences) with ordinality as held(id, fence, nth)
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
-      returning running.key, held.nth
+      returning running.key, running."group", running.line, held.nth
     )
-    select array_agg(nth::integer), array_agg(key) filter (where key is not null) into v_done, v_keys from ended;
+    select array_agg(nth::integer), array_agg(key) filter (where key is not null),
+      array_agg(distinct coalesce("group", '')) filter (where line = -1)
+    into v_done, v_keys, v_freed from ended;
   end if;
   v_count := coalesce(cardinality(v_done), 0);
   if v_count > 0 then
     if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
     insert into moves (queue, slot, was, becomes, count)
     values (v_queue, v_slot, 'running', case when v_keep > 0 then 'done' else 'gone' end, v_count);
+    if v_freed is not null then insert into arrivals (queue, "group") select v_queue, unnest(v_freed); end if;
     perform ring('finished', complete.queue);
+    if v_limits is not null then perform ring_freed(v_queue, complete.queue); end if;
   end if;
   if v_count = cardinality(complete.ids) then return null; end if;
   return coalesce(v_done, '{}');

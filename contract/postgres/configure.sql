@@ -1,12 +1,14 @@
 -- configure: creates a queue or changes its settings.
 -- In:  queue; capacity and timeout (applied if set_capacity, set_timeout; null: no limit); all others null: unchanged. Times in ms.
+--      limits: JSON with any of running, rate, grouped, groupRunning, groupRate; those that are there are applied.
 -- Invariant: what is not given stays. With nothing but the queue's name it does nothing: a name alone makes no queue.
 
 create or replace function millpond.configure(
   queue text, set_capacity boolean default false, capacity bigint default null, keep_done bigint default null,
   keep_dead bigint default null, paused boolean default null, attempts integer default null, set_timeout boolean default false,
   timeout bigint default null, lease bigint default null, backoff_base bigint default null, backoff_factor double precision default null,
-  backoff_max bigint default null, backoff_jitter double precision default null
+  backoff_max bigint default null, backoff_jitter double precision default null,
+  limits jsonb default null
 ) returns void
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -20,7 +22,7 @@ declare
 begin
   if not configure.set_capacity and not configure.set_timeout and coalesce(configure.keep_done, configure.keep_dead, configure.attempts,
     configure.lease, configure.backoff_base, configure.backoff_max) is null
-    and coalesce(configure.backoff_factor, configure.backoff_jitter) is null and configure.paused is null then return; end if;
+    and coalesce(configure.backoff_factor, configure.backoff_jitter) is null and configure.paused is null and configure.limits is null then return; end if;
   -- Until this is over the queue is not removed.
   perform enter(true);
   v_queue := queue_of(configure.queue);
@@ -48,8 +50,9 @@ begin
   if (v_after.keep_done, v_after.keep_dead) is distinct from (v_before.keep_done, v_before.keep_dead) then
     update slots set look_at = null where look_at is not null;
   end if;
-  -- Either may be what someone waits for: a raised capacity, or the end of a pause.
-  if configure.paused = false then perform ring('work', configure.queue); end if;
+  if configure.limits is not null then perform set_limits(v_queue, configure.limits); end if;
+  -- Any may be what someone waits for: a raised capacity or limit, or the end of a pause.
+  if configure.paused = false or configure.limits is not null then perform ring('work', configure.queue); end if;
   if configure.set_capacity then perform ring('room', configure.queue); end if;
 end $$;
 

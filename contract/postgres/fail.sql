@@ -43,12 +43,13 @@ begin
     if held.delay is null or job.attempt >= job.attempts then
       perform retire(job, 'dead', v_now, v_policy.keep_dead);
       v_ring := v_ring || 'finished'::text;
+      if v_policy.limits is not null then v_ring := v_ring || 'work'::text; end if;
       v_outcomes := v_outcomes || 'dead'::text;
     else
       v_delay := case when held.delay = 'backoff' then backoff(v_policy, job.attempt) else greatest(held.delay::bigint, 0) end;
       job.due_at := v_now + v_delay;
       perform put_back(job, v_delay > 0);
-      if v_delay = 0 then v_ring := v_ring || 'work'::text; end if;
+      if v_delay = 0 or v_policy.limits is not null then v_ring := v_ring || 'work'::text; end if;
       v_outcomes := v_outcomes || 'retry'::text;
     end if;
   end loop;

@@ -2,6 +2,7 @@
 -- Line 0 holds jobs as they were pushed, whose places rise; they may be committed in another order. Jobs that came back (retries, releases,
 -- lost leases, promotions, requeues) keep their places, so they go into a line of their own. One line at a time takes them. Once many of its
 -- jobs were claimed it is closed, and the next one opened: from then on jobs only leave it, so its marks can be moved up.
+-- The jobs of a grouped queue are all in line -1, in which limits.sql finds them; its marks stay where they are.
 -- Invariant: no job of a line waits before its marks, nor will one that is on its way.
 
 -- The line for a job that comes back. It stays open until the transaction ends.
@@ -10,7 +11,7 @@ language plpgsql as $$
 begin
   perform millpond.read_committed();
   perform pg_advisory_xact_lock_shared(hashtext('millpond line'), p_queue);
-  return (select line from millpond.queues where id = p_queue);
+  return (select case when limits = 'groups' then -1 else line end from millpond.queues where id = p_queue);
 end $$;
 
 -- Moves the marks of a queue's lines up to the first job that waits. Called after some thousand jobs left. `p_close`: many of them came from the line
@@ -37,7 +38,7 @@ begin
   where locktype = 'advisory' and classid = hashtext('millpond')::oid and objsubid = 2
     and database = (select oid from pg_database where datname = current_database());
   -- New statements see every push that had ended when the bound was taken.
-  for v_line in select line, places from millpond.lines where queue = p_queue and line <> v_open order by line loop
+  for v_line in select line, places from millpond.lines where queue = p_queue and line <> v_open and line >= 0 order by line loop
     v_line.places := array(
       select greatest(mark.seq, coalesce((
         select case when v_line.line = 0 then least(v_bound, seq) else seq end from millpond.waiting

@@ -3,7 +3,7 @@
 -- for workers, comes whenever a running job was cancelled.
 -- watch: for those who cannot LISTEN. What they compare with what they saw last: all but capacity and paused only grow.
 -- In:  the names of the queues that they are concerned with; null: all.
--- Out: JSON per queue that is there: ready, how often a job became waiting; room, how often one left scheduled or waiting; finished, how often one
+-- Out: JSON per queue that is there: ready, how often a job became waiting (with limits: or ceased to run); limits, a number that changes with them; room, how often one left scheduled or waiting; finished, how often one
 --      ended; stopped, how often one was cancelled while running.
 
 create or replace function millpond.watch(queues text[] default null) returns setof json
@@ -14,10 +14,10 @@ as $$
 #variable_conflict use_column
 begin
   return query
-    select json_build_object('queue', q.name, 'capacity', q.capacity, 'paused', q.paused,
+    select json_build_object('queue', q.name, 'limits', (select version from limits where limits.queue = q.id), 'capacity', q.capacity, 'paused', q.paused,
       'ready', m.ready, 'room', m.room, 'finished', m.finished, 'stopped', m.stopped)
     from unnest(coalesce(watch.queues, array(select name from queues))) as given(name) join queues as q on q.name = given.name cross join lateral (
-      select coalesce(sum(count) filter (where becomes = 'waiting'), 0) as ready,
+      select coalesce(sum(count) filter (where becomes = 'waiting' or q.limits is not null and was = 'running'), 0) as ready,
         coalesce(sum(count) filter (where was in ('scheduled', 'waiting') and becomes not in ('scheduled', 'waiting')), 0) as room,
         coalesce(sum(count) filter (where becomes in ('done', 'dead', 'cancelled') or was = 'running' and becomes = 'gone'), 0) as finished,
         coalesce(sum(count) filter (where was = 'running' and becomes = 'cancelled'), 0) as stopped

@@ -26,7 +26,7 @@ end $$;
 
 -- The same rules as in every library, for whoever may call these functions: no job of theirs can harm a worker or a sweep.
 create or replace function millpond.check_job(
-  p_priority smallint, p_due bigint, p_attempts integer, p_timeout bigint, p_key text, p_group text
+  p_priority smallint, p_due bigint, p_attempts integer, p_timeout bigint, p_key text, p_group text, p_cost integer
 ) returns void
 language plpgsql immutable as $$
 begin
@@ -38,6 +38,8 @@ begin
     raise exception 'InvalidOption: attempts is 1 to 1000000' using errcode = '22023';
   elsif p_timeout not between 1 and 8640000000000000 then
     raise exception 'InvalidOption: timeout is at least 1 ms' using errcode = '22023';
+  elsif p_cost is null or p_cost not between 1 and 10000 then
+    raise exception 'InvalidOption: cost is 1 to 10000' using errcode = '22023';
   elsif octet_length(p_key) not between 1 and 255 or octet_length(p_group) not between 1 and 255 then
     raise exception 'InvalidName: a key or group has 1 to 255 bytes' using errcode = '22023';
   end if;
@@ -91,7 +93,7 @@ create or replace function millpond.push_list(
   queue text, ids uuid[], data text[], priority smallint default 4, delay bigint default 0, run_at bigint default null,
   "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
   own boolean default true, now bigint default null, fresh boolean default false, again boolean default false,
-  listener text default null
+  listener text default null, cost integer default 1
 ) returns text[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -106,21 +108,23 @@ declare
   v_limit    bigint;
   v_attempts integer;
   v_timeout  bigint;
+  v_limits   text;
+  v_line     integer := 0;
   v_asleep   boolean;
   v_doubt    boolean;
   v_new      uuid[]  := push_list.ids;
   v_known    uuid[];
   v_count    integer;
 begin
-  perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group");
+  perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group", push_list.cost);
   if cardinality(push_list.ids) is distinct from cardinality(push_list.data) then
     raise exception 'InvalidOption: as many data as ids' using errcode = '22023';
   end if;
   perform enter(push_list.own);
-  select q.id, q.capacity, q.attempts, q.timeout into v_queue, v_limit, v_attempts, v_timeout from queues as q where q.name = push_list.queue;
+  select q.id, q.capacity, q.attempts, q.timeout, q.limits into v_queue, v_limit, v_attempts, v_timeout, v_limits from queues as q where q.name = push_list.queue;
   if v_queue is null then
     v_queue := queue_of(push_list.queue);
-    select q.capacity, q.attempts, q.timeout into v_limit, v_attempts, v_timeout from queues as q where q.id = v_queue;
+    select q.capacity, q.attempts, q.timeout, q.limits into v_limit, v_attempts, v_timeout, v_limits from queues as q where q.id = v_queue;
   end if;
   if v_limit is not null or not sees_all() then
     -- Whether there is room has to be seen job by job.
@@ -128,22 +132,23 @@ begin
       select json_agg(json_build_object(
         'id', job.id, 'queue', push_list.queue, 'priority', push_list.priority, 'delay', push_list.delay,
         'runAt', push_list.run_at, 'group', push_list."group", 'attempts', push_list.attempts,
-        'timeout', push_list.timeout, 'trace', push_list.trace, 'data', 'j' || job.data, 'fresh', push_list.fresh) order by job.at)
+        'timeout', push_list.timeout, 'cost', push_list.cost, 'trace', push_list.trace, 'data', 'j' || job.data, 'fresh', push_list.fresh) order by job.at)
       from unnest(push_list.ids, push_list.data) with ordinality as job(id, data, at)
     ), push_list.own, push_list.now, push_list.again, push_list.listener);
   end if;
+  if v_limits = 'groups' and not v_later then v_line := -1; end if;
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if push_list.fresh then
     -- Inserting without `on conflict` costs a third less.
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, "group", trace, encoding, data)
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
     select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
-      push_list.priority, v_later, push_list."group", push_list.trace, 'json', job.data
+      push_list.priority, push_list.cost, v_line, v_later, push_list."group", push_list.trace, 'json', job.data
     from unnest(push_list.ids, push_list.data) as job(id, data);
   else
     with stored as (
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, "group", trace, encoding, data)
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
       select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
-        push_list.priority, v_later, push_list."group", push_list.trace, 'json', job.data
+        push_list.priority, push_list.cost, v_line, v_later, push_list."group", push_list.trace, 'json', job.data
       from unnest(push_list.ids, push_list.data) as job(id, data)
       on conflict do nothing
       returning id
@@ -164,6 +169,7 @@ begin
       v_count := cardinality(v_new);
     end if;
   end if;
+  if v_line = -1 and v_count > 0 then insert into arrivals (queue, "group") values (v_queue, coalesce(push_list."group", '')); end if;
   if v_asleep and v_count > 0 and not v_later then perform ring('work', push_list.queue, push_list.own); end if;
   if v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
@@ -172,7 +178,7 @@ begin
     from unnest(push_list.ids) with ordinality as given(id, at) order by at);
 end $$;
 
--- jobs: objects with id queue priority delay runAt key group attempts timeout trace data fresh; data is a tagged text.
+-- jobs: objects with id queue priority delay runAt key group cost attempts timeout trace data fresh; data is a tagged text.
 create or replace function millpond.push_jobs(
   jobs json, own boolean default true, now bigint default null, again boolean default false, listener text default null
 ) returns text[]
@@ -195,6 +201,8 @@ declare
   v_later    boolean;
   v_ring     text[] := '{}';
   v_count    integer;
+  v_queues   integer[] := '{}';
+  v_groups   text[] := '{}';
   job        record;
 begin
   perform enter(push_jobs.own);
@@ -203,7 +211,7 @@ begin
   for job in
     select given.* from json_to_recordset(push_jobs.jobs) as given(
       id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
-      timeout bigint, trace text, data text, fresh boolean)
+      timeout bigint, trace text, data text, fresh boolean, cost integer)
   loop
     if v_name is distinct from job.queue then
       v_name := job.queue;
@@ -225,7 +233,7 @@ begin
     end if;
     v_due := greatest(v_now, coalesce(job."runAt", v_now + coalesce(job.delay, 0)));
     v_later := v_due > v_now;
-    perform check_job(job.priority, v_due, job.attempts, job.timeout, job.key, job."group");
+    perform check_job(job.priority, v_due, job.attempts, job.timeout, job.key, job."group", coalesce(job.cost, 1));
     v_existing := null;
     if v_sees and (v_doubt or job.fresh is not true) then
       select id into v_existing from waiting where id = job.id;
@@ -246,9 +254,9 @@ begin
       continue;
     end if;
     if v_existing is null then
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, scheduled, key, "group", trace, encoding, data, data_bytes)
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, key, "group", trace, encoding, data, data_bytes)
       values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, coalesce(job.attempts, v_queue.attempts),
-        job.priority, v_later, job.key, job."group", job.trace, encoding_of(job.data), text_of(job.data), bytes_of(job.data))
+        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end, v_later, job.key, job."group", job.trace, encoding_of(job.data), text_of(job.data), bytes_of(job.data))
       on conflict do nothing;
       v_count := case when found then 1 else 0 end;
       if v_count = 0 or (v_sees and job.fresh is not true and known_ids(array[job.id]) is not null) then
@@ -264,9 +272,16 @@ begin
     end if;
     v_outcomes := v_outcomes || ('pushed ' || job.id);
     v_room := v_room - 1;
+    if v_queue.limits = 'groups' and not v_later then
+      v_queues := v_queues || v_queue.id;
+      v_groups := v_groups || coalesce(job."group", '');
+    end if;
     insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 1);
     if not v_later and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
+  if v_queues <> '{}' then
+    insert into arrivals (queue, "group") select distinct arrived.id, arrived.name from unnest(v_queues, v_groups) as arrived(id, name);
+  end if;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.
     if v_sees then perform ring('work', v_name, push_jobs.own);
@@ -288,7 +303,7 @@ $$;
 -- With the key of a live job that job's id comes back, and nothing is stored. data may be text, json or jsonb.
 create or replace function millpond.push(
   queue text, data text, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null
+  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null, cost integer default 1
 ) returns uuid
 language plpgsql security definer set search_path = millpond, pg_temp
 as $$
@@ -308,20 +323,20 @@ begin
   v_outcome := (push_jobs(json_build_array(json_build_object(
     'id', coalesce(id, new_id()), 'queue', queue, 'priority', priority, 'delay', delay,
     'runAt', floor(extract(epoch from run_at) * 1000), 'key', key, 'group', "group", 'attempts', attempts, 'timeout', timeout,
-    'trace', trace, 'data', 'j' || data::json::text, 'fresh', id is null)), false))[1];
+    'cost', cost, 'trace', trace, 'data', 'j' || data::json::text, 'fresh', id is null)), false))[1];
   return case when v_outcome not like 'full %' then split_part(v_outcome, ' ', 2)::uuid end;
 end $$;
 
 create or replace function millpond.push(
   queue text, data json, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null
+  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null, cost integer default 1
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
-as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id) $$;
+as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost) $$;
 
 create or replace function millpond.push(
   queue text, data jsonb, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null
+  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null, cost integer default 1
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
-as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id) $$;
+as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost) $$;

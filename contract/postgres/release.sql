@@ -1,9 +1,10 @@
 -- release: claims are given back unstarted.
--- In:  queue; ids and fences, in step.
+-- In:  queue; ids and fences, in step; pauses: ms in step, or null: none.
 -- Out: which of them were released, counted from 1; null: all.
--- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised.
+-- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause its start is given back to the rates; with
+--      one, nothing of its group is claimed before that is over, or of the queue if that is not grouped or the job has no group.
 
-create or replace function millpond.release(queue text, ids uuid[], fences integer[]) returns integer[]
+create or replace function millpond.release(queue text, ids uuid[], fences integer[], pauses bigint[] default null, now bigint default null) returns integer[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -14,26 +15,30 @@ declare
   v_line     integer;
   v_released integer[];
   v_count    integer;
+  v_limits   text;
+  v_jobs     started[];
 begin
   perform set_config('synchronous_commit', 'off', true);
-  select id into v_queue from queues where name = release.queue;
+  select id, limits into v_queue, v_limits from queues where name = release.queue;
   if not found then return '{}'; end if;
   v_line := line_back(v_queue);
   with given as (
-    delete from running using unnest(release.ids, release.fences) with ordinality as held(id, fence, nth)
+    delete from running using unnest(release.ids, release.fences, release.pauses) with ordinality as held(id, fence, pause, nth)
     where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
-    returning running.*, held.nth
+    returning running.*, held.pause, held.nth
   ), back as (
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, line, key, "group", trace,
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempt, attempts, priority, cost, line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
-    select seq, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, v_line, key, "group", trace,
+    select seq, pushed_at, due_at, timeout, id, queue, fence, attempt - 1, attempts, priority, cost, v_line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error
     from given
   )
-  select array_agg(nth::integer) into v_released from given;
+  select array_agg(nth::integer), array_agg(("group", started_at, cost, pause)::started) filter (where v_limits is not null or pause > 0)
+  into v_released, v_jobs from given;
   v_count := coalesce(cardinality(v_released), 0);
   if v_count > 0 then
     insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'running', 'waiting', v_count);
+    if v_jobs is not null then perform unstart(v_queue, time_of(release.now), v_jobs); end if;
     perform ring('work', release.queue);
   end if;
   if v_count = cardinality(release.ids) then return null; end if;

@@ -18,6 +18,7 @@ declare
   v_id     uuid;
   v_name   text;
   v_count  integer;
+  v_line   integer;
   job      retired%rowtype;
 begin
   if v_ids is null then
@@ -37,10 +38,12 @@ begin
       continue when v_count = 0;
     end if;
     delete from retired where id = v_id;
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, line, key, "group", trace,
+    v_line := line_back(job.queue);
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
-    values (job.seq, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, line_back(job.queue), job.key, job."group",
+    values (job.seq, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, job.cost, v_line, job.key, job."group",
       job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error);
+    if v_line = -1 then insert into arrivals (queue, "group") values (job.queue, coalesce(job."group", '')); end if;
     insert into moves (queue, slot, was, becomes, count) values (job.queue, -1, job.state, 'waiting', 1);
     select name into v_name from queues where id = job.queue;
     perform ring('work', v_name);

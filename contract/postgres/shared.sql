@@ -7,26 +7,26 @@
 create or replace view millpond.jobs as
 select q.name as queue, case when j.scheduled then 'scheduled' else 'waiting' end as state,
   j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
-  null::bigint as finished_at, j.worker, j.timeout, j.key, j."group", j.trace, j.encoding, j.data, j.data_bytes,
+  null::bigint as finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes,
   null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error
 from millpond.waiting j join millpond.queues q on q.id = j.queue
 union all
 select q.name, 'running',
   j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
-  null, j.worker, j.timeout, j.key, j."group", j.trace, j.encoding, j.data, j.data_bytes,
+  null, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
 from millpond.running j join millpond.queues q on q.id = j.queue
 union all
 select q.name, 'done',
   j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
-  j.finished_at, j.worker, j.timeout, j.key, j."group", j.trace, j.encoding, j.data, j.data_bytes,
+  j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error
 from millpond.done j join millpond.queues q on q.id = j.queue
 union all
 select q.name, j.state,
   j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
-  j.finished_at, j.worker, j.timeout, j.key, j."group", j.trace, j.encoding, j.data, j.data_bytes,
+  j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
 from millpond.retired j join millpond.queues q on q.id = j.queue;
 
@@ -87,6 +87,13 @@ begin
   end if;
 end $$;
 
+-- A slot of a queue with limits is free.
+create or replace function millpond.ring_freed(p_queue integer, p_name text) returns void
+language plpgsql as $$
+begin
+  if exists (select from millpond.waiting where queue = p_queue and not scheduled) then perform millpond.ring('work', p_name); end if;
+end $$;
+
 -- An encoded body travels as one text: a tag for the encoding, then the JSON, or the bytes in base64. Null: nothing.
 create or replace function millpond.encoding_of(p_body text) returns text
 language sql immutable parallel safe as $$
@@ -109,8 +116,13 @@ $$;
 -- A running job's row, already taken out of its table, waits again, or is scheduled. It keeps its place.
 create or replace function millpond.put_back(p_job millpond.running, p_scheduled boolean) returns void
 language plpgsql as $$
+declare
+  v_frees boolean := p_job.line = -1;
 begin
   p_job.line := case when p_scheduled then 0 else millpond.line_back(p_job.queue) end;
+  if v_frees or p_job.line = -1 then
+    insert into millpond.arrivals (queue, "group") values (p_job.queue, coalesce(p_job."group", ''));
+  end if;
   p_job.scheduled := p_scheduled;
   p_job.lease_until := null;
   insert into millpond.waiting select p_job.*;
@@ -128,6 +140,9 @@ begin
     delete from millpond.keys where queue = p_job.queue and key = p_job.key;
   end if;
   insert into millpond.moves (queue, slot, was, becomes, count) values (p_job.queue, -1, v_was, p_state, 1);
+  if p_job.line = -1 then
+    insert into millpond.arrivals (queue, "group") values (p_job.queue, coalesce(p_job."group", ''));
+  end if;
   if p_keep > 0 then
     insert into millpond.retired select p_job.*, p_now, p_state;
   else

@@ -1,6 +1,6 @@
 -- stats: what people look at.
 -- In:  queue, null: all; minutes: how far back the histograms go, 0: none.
--- Out: JSON per queue: settings, counts, oldestWaiting in ms, histograms merged over the minutes.
+-- Out: JSON per queue: settings, counts, oldestWaiting in ms, limits (groups.sql) or null, histograms merged over the minutes.
 -- Invariant: nothing here scans the jobs. The oldest is taken from the first 64 of each line and priority, and only where a job waits.
 
 create or replace function millpond.oldest_due(p_queue integer) returns bigint
@@ -62,6 +62,7 @@ begin
       'queue', q.name, 'paused', q.paused, 'capacity', q.capacity,
       'counts', coalesce(counts, '{}'),
       'oldestWaiting', case when waiting > 0 then v_now - oldest_due(q.id) end,
+      'limits', case when q.limits is not null then limits_of(q.id, v_now) end,
       'histograms', coalesce(histograms, '[]'))
     from queues as q left join counted on counted.queue = q.id left join measured on measured.queue = q.id
     where q.id between v_least and v_most;

@@ -145,6 +145,7 @@ begin
     v_expired := v_expired + millpond.expire(v_slot, p_limit, p_now, v_keep);
   end loop;
   delete from millpond.histograms where minute <= p_now / 60000 - 60;
+  perform millpond.forget_limits(p_now);
   delete from millpond.repeats where at <= p_now - 3600000;
   return v_expired;
 end $$;
@@ -211,8 +212,12 @@ begin
     select q.id, q.name from queues as q where q.id in (select queue from waiting where ctid = any (v_ctids)) order by q.id
   loop
     v_line := line_back(v_queue.id);
-    update waiting set scheduled = false, line = v_line where ctid = any (v_ctids) and queue = v_queue.id;
-    get diagnostics v_count = row_count;
+    with promoted as (
+      update waiting set scheduled = false, line = v_line where ctid = any (v_ctids) and queue = v_queue.id returning "group"
+    ), arrived as (
+      insert into arrivals (queue, "group") select distinct v_queue.id, coalesce("group", '') from promoted where v_line = -1
+    )
+    select count(*) into v_count from promoted;
     insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'scheduled', 'waiting', v_count);
     v_promoted := v_promoted + v_count;
     v_work := v_work || v_queue.name;
@@ -223,12 +228,13 @@ begin
     for update skip locked
   loop
     delete from running where id = job.id;
-    select name, keep_dead into v_queue from queues where id = job.queue;
+    select name, keep_dead, limits into v_queue from queues where id = job.queue;
     if job.attempt >= job.attempts then
       v_state := 'dead';
       job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
       perform retire(job, 'dead', v_now, v_queue.keep_dead);
       perform ring('finished', v_queue.name);
+      if v_queue.limits is not null then v_work := v_work || v_queue.name; end if;
     else
       v_state := 'waiting';
       job.due_at := v_now;
@@ -236,6 +242,9 @@ begin
       v_work := v_work || v_queue.name;
     end if;
     v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
+  end loop;
+  for v_queue in select q.id, q.name from queues as q where q.limits = 'groups' loop
+    if adopt_waiting(v_queue.id) > 0 then v_work := v_work || v_queue.name; end if;
   end loop;
   v_expired := tidy(sweep."limit", v_now);
   foreach v_state in array array(select distinct unnest(v_work)) loop
@@ -270,7 +279,7 @@ begin
     ) as summed on summed.queue = q.id
     where q.capacity is null and q.keep_done = 3600000 and q.keep_dead = 604800000 and not q.paused and q.attempts = 10 and q.timeout is null
       and q.lease = 30000 and q.backoff_base = 1000 and q.backoff_factor = 2 and q.backoff_max = 3600000 and q.backoff_jitter = 0.5
-      and coalesce(summed.jobs, 0) = 0
+      and q.limits is null and coalesce(summed.jobs, 0) = 0
     limit idle_queues."limit";
 end $$;
 
@@ -308,6 +317,9 @@ begin
       or exists (select from running where queue = v_queue) or exists (select from retired where queue = v_queue);
     delete from queues where id = v_queue;
     delete from lines where queue = v_queue;
+    delete from limits where queue = v_queue;
+    delete from groups where queue = v_queue;
+    delete from arrivals where queue = v_queue;
     delete from moves where queue = v_queue;
     delete from totals where queue = v_queue;
     delete from histograms where queue = v_queue;

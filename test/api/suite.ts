@@ -66,7 +66,7 @@ const postgres = (name: 'postgres' | 'pgbouncer'): StoreUnderTest => ({
   shared: true,
   transactions: true,
   replicas: true,
-  limits: false,
+  limits: true,
   file: false,
   skip: missingReason(name),
   place() {

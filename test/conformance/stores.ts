@@ -61,7 +61,6 @@ function postgres(name: 'postgres' | 'pgbouncer'): StoreUnderTest {
     name,
     skip: missingReason(name),
     modelRuns: 60,
-    noLimits: NO_LIMITS,
     open: (options = {}) => openEmptied(urlOf(name), options),
   }
 }

@@ -40,10 +40,64 @@ create table millpond.queues (
   backoff_factor double precision not null default 2 check (backoff_factor between 1 and 100),
   backoff_max    bigint  not null default 3600000 check (backoff_max between 0 and 8640000000000000),
   backoff_jitter double precision not null default 0.5 check (backoff_jitter between 0 and 1),
-  line           integer not null default 1            -- the line that takes the jobs that come back
+  line           integer not null default 1,           -- the line that takes the jobs that come back
+  limits         text    check (limits in ('queue', 'groups')) -- null: none; else it has a row in `limits`; `groups`: it is grouped
 );
 
--- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie anywhere.
+-- Starts in a time: at most `count` in `per` ms. `burst` null: those of 100 ms. Limits of it are in limits.sql.
+create type millpond.rate as (count integer, per bigint, burst integer);
+
+-- A claim that is given back, as `release` hands it to limits.sql. `pause` in ms.
+create type millpond.started as ("group" text, started_at bigint, cost integer, pause bigint);
+
+-- A job that a claim of a queue with limits may start. `turn` is its group's virtual time before the start, `after` the one after it.
+create type millpond.candidate as (ctid tid, name text, priority smallint, cost integer, bytes bigint, turn double precision, after double precision);
+
+-- Limits of a queue, and where it stands. A claim of such a queue holds this row's lock; so does whoever changes it, and nobody for longer than a call.
+create table millpond.limits (
+  queue         integer primary key,
+  version       integer not null default 0,            -- grows as settings change
+  running       integer check (running >= 1),
+  rate          millpond.rate,
+  grouped       boolean not null default false,
+  group_running integer check (group_running >= 1),
+  group_rate    millpond.rate,
+  full_at       bigint  not null default 0,            -- µs: when all that was started is paid for
+  paused_until  bigint  not null default 0,
+  virtual       double precision[] not null default '{0,0,0,0,0,0,0,0,0,0}', -- of the priorities 0 to 9
+  adopt_until   timestamptz                            -- until then claims look for jobs that run since before
+) with (fillfactor = 50);
+
+-- What is known of a queue's groups. Written by claims, and by who changes a group's limits, pause or rate. Everybody else writes to `arrivals`.
+create table millpond.groups (
+  queue        integer not null,
+  name         text collate "C" not null,              -- empty: the jobs without a group
+  own          boolean not null default false,         -- it has limits of its own: the next three
+  running      integer check (running >= 1),
+  rate         millpond.rate,
+  weight       double precision not null default 1 check (weight > 0 and weight <= 1000),
+  full_at      bigint  not null default 0,
+  paused_until bigint  not null default 0,
+  virtual      double precision[] not null default '{0,0,0,0,0,0,0,0,0,0}',
+  ticket       smallint,                               -- the priority of its first job, if that may start; turn and head are its virtual time and place
+  turn         double precision,
+  head         bigint,
+  held_until   bigint,                                 -- when a rate or pause lets the first job start; null: not what it waits for
+  idle         boolean not null default false,         -- no job waits or runs; the sweep may forget it
+  primary key (queue, name)
+) with (fillfactor = 70);
+create index groups_tickets on millpond.groups (queue, ticket desc, turn, head) where ticket is not null;
+create index groups_held    on millpond.groups (queue, held_until)              where held_until is not null;
+create index groups_idle    on millpond.groups (queue)                          where idle;
+
+-- Groups of which a job began or ceased to wait or run, or whose limits changed, in the same transaction: the next claim looks at them.
+create table millpond.arrivals (
+  queue   integer not null,
+  "group" text collate "C" not null
+);
+create index arrivals_queue on millpond.arrivals (queue);
+
+-- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie anywhere; -1 all of a grouped queue.
 -- A claim begins each line at its marks: places for the priorities 9, 8 … 0, before which no job of the line waits. Without them it would step
 -- over every claimed job's index entry for as long as some old transaction keeps vacuum from removing it. See lines.sql.
 create table millpond.lines (
@@ -65,7 +119,8 @@ create table millpond.waiting (
   attempt           integer  not null default 0,
   attempts          integer  not null,
   priority          smallint not null,
-  line              integer  not null default 0,
+  cost              integer  not null default 1,       -- what a start takes of a rate
+  line              integer  not null default 0,       -- running: -1 where the group's slots count it, -2 where the queue's do
   scheduled         boolean  not null default false,   -- not due yet
   key               text collate "C",
   "group"           text collate "C",
@@ -82,6 +137,7 @@ create table millpond.waiting (
 );
 create unique index waiting_id on millpond.waiting (id);
 create index waiting_ready     on millpond.waiting (queue, line, priority desc, seq) where not scheduled;
+create index waiting_group     on millpond.waiting (queue, coalesce("group", ''), priority desc, seq) where not scheduled and line = -1;
 create index waiting_scheduled on millpond.waiting (queue, due_at, seq)              where scheduled;
 create index waiting_due       on millpond.waiting (due_at, seq)                     where scheduled;
 
@@ -89,6 +145,7 @@ create table millpond.running (like millpond.waiting including defaults);
 alter table millpond.running alter lease_until set not null;
 create unique index running_id on millpond.running (id);
 create index running_lease     on millpond.running (lease_until, queue, seq);
+create index running_counted   on millpond.running (queue, coalesce("group", '')) where line < 0;
 
 create table millpond.done (
   like millpond.waiting including defaults,
@@ -201,3 +258,6 @@ alter table millpond.running set (autovacuum_vacuum_scale_factor = 0.01, autovac
 alter table millpond.moves set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+alter table millpond.limits set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);

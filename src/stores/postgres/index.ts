@@ -25,10 +25,10 @@ import { toMillpondError } from './errors.ts'
 import { Notifier } from './notifier.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim } from './operations/claim.ts'
-import { configure } from './operations/configure.ts'
+import { configure, limitGroup } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
-import { find, list } from './operations/find.ts'
+import { ahead, find, groups, list } from './operations/find.ts'
 import { push } from './operations/push.ts'
 import { requeue } from './operations/requeue.ts'
 import { figures } from './operations/stats.ts'
@@ -81,20 +81,23 @@ function storeOf(
 
   return {
     name: 'postgres',
-    capabilities: { durable: true, shared: true, transactions: true, replicas: true },
+    capabilities: { durable: true, shared: true, transactions: true, replicas: true, limits: true },
     // One connection listens, and one at least stays for the store's own calls.
     transactions: new PostgresTransactions(context, settings.connections - 2, install),
     replicas: replicasOf(database, settings),
     admin: {
       list: (request) => list(context, request),
       requeue: (request) => requeue(context, request),
+      groups: (request) => groups(context, request),
+      ahead: (id) => ahead(context, id),
     },
     configure: (given) => configure(context, given),
+    limitGroup: (queue, group, limits) => limitGroup(context, queue, group, limits),
     push: push(context),
     claim: (request) => claim(context, request),
     complete: (queue, completions) => complete(context, queue, completions),
     fail: (queue, failures) => fail(context, queue, failures),
-    release: (queue, holds) => release(context, queue, holds),
+    release: (queue, releases) => release(context, queue, releases),
     extend: (queue, lease, extensions) => extend(context, queue, lease, extensions),
     cancel: (ids) => cancel(context, ids),
     sweep: sweep(context),

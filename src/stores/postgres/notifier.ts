@@ -35,13 +35,15 @@ const MAX_QUEUES = 10_000
 interface Seen {
   capacity: number | null
   paused: boolean
+  /** Changes with the queue's limits. */
+  limits: number
   ready: number
   room: number
   finished: number
   stopped: number
 }
 
-const UNSEEN = { ready: 0, room: 0, finished: 0, stopped: 0, paused: false }
+const UNSEEN = { ready: 0, room: 0, finished: 0, stopped: 0, paused: false, limits: 0 }
 
 export class Notifier {
   readonly bells = new Bells()
@@ -228,6 +230,7 @@ export class Notifier {
     const now: Seen = {
       capacity: orNull(answer.capacity, integer),
       paused: answer.paused === true,
+      limits: orNull(answer.limits, integer) ?? 0,
       ready: integer(answer.ready),
       room: integer(answer.room),
       finished: integer(answer.finished),
@@ -235,9 +238,9 @@ export class Notifier {
     }
     const before = seen.get(queue)
     // Of a queue that is new to us everything counts that ever happened in it.
-    const { ready, room, finished, stopped, paused } = before ?? UNSEEN
+    const { ready, room, finished, stopped, paused, limits } = before ?? UNSEEN
     if (now.ready !== ready || now.room !== room || now.finished !== finished) this.stir()
-    if (now.ready !== ready || (paused && !now.paused)) this.bells.ring('work', queue)
+    if (now.ready !== ready || now.limits !== limits || (paused && !now.paused)) this.bells.ring('work', queue)
     if (now.capacity !== before?.capacity || (now.capacity !== null && now.room !== room))
       this.bells.ring('room', queue)
     if (now.finished !== finished) this.bells.ring('finished', queue)

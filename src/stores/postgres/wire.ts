@@ -18,6 +18,7 @@ import {
   type Swept,
 } from '../../store.ts'
 import { kindOf } from '../../values/duration.ts'
+import type { GroupRecord, QueueLimits, Rate } from '../../values/limits.ts'
 import { jobErrorFromJson } from '../job-error.ts'
 import { isRow, type Row } from './connection/database.ts'
 
@@ -131,6 +132,7 @@ export function recordFrom(value: unknown): JobRecord {
     attempts: integer(job.attempts),
     key: orNull(job.key, text),
     group: orNull(job.group, text),
+    cost: integer(job.cost),
     timeout: orNull(job.timeout, integer),
     trace: orNull(job.trace, text),
     pushedAt: integer(job.pushedAt),
@@ -152,6 +154,39 @@ function sliceFrom(queue: string, value: unknown): HistogramSlice {
   return { queue, priority: integer(slice.priority), metric: slice.metric === 'run' ? 'run' : 'wait', buckets }
 }
 
+function rateFrom(value: unknown): Rate {
+  const { count, per, burst } = row(value)
+  return { count: integer(count), per: integer(per), burst: orNull(burst, integer) }
+}
+
+function limitsFrom(value: unknown): QueueLimits {
+  const limits = row(value)
+  return {
+    running: orNull(limits.running, integer),
+    rate: orNull(limits.rate, rateFrom),
+    grouped: limits.grouped === true,
+    groupRunning: orNull(limits.groupRunning, integer),
+    groupRate: orNull(limits.groupRate, rateFrom),
+    nextStart: orNull(limits.nextStart, integer),
+    groupsAtLimit: integer(limits.groupsAtLimit),
+    groupsHeld: integer(limits.groupsHeld),
+  }
+}
+
+export function groupFrom(value: unknown): GroupRecord {
+  const { group, limits, waiting, running, nextStart } = row(value)
+  return {
+    group: text(group),
+    limits: orNull(limits, (given) => {
+      const own = row(given)
+      return { running: orNull(own.running, integer), rate: orNull(own.rate, rateFrom), weight: Number(own.weight) }
+    }),
+    waiting: integer(waiting),
+    running: integer(running),
+    nextStart: orNull(nextStart, integer),
+  }
+}
+
 export function statsFrom(value: unknown): QueueStats {
   const stats = row(value)
   const queue = text(stats.queue)
@@ -165,6 +200,7 @@ export function statsFrom(value: unknown): QueueStats {
     capacity: orNull(stats.capacity, integer),
     counts,
     oldestWaiting: orNull(stats.oldestWaiting, integer),
+    limits: orNull(stats.limits, limitsFrom),
     histograms: list(stats.histograms).map((slice) => sliceFrom(queue, slice)),
   }
 }

@@ -104,7 +104,7 @@ class PostgresStore(ListeningStore[Bells]):
         self._asked("work", queue)
         self._asked("cancelled", queue)
         for _ in range(2):
-            at, holds, jobs, retry_after, asleep, _bounded = self._call(
+            at, holds, jobs, retry_after, asleep, *_ = self._call(
                 "select * from millpond.claim(%s, %s, %s, %s::bigint, %s, %s::bigint)",
                 queue, worker, limit, lease, self._listener(), self._now(),
             )[0]  # fmt: skip

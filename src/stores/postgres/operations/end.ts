@@ -1,7 +1,7 @@
 /** How claims end: complete, fail, release. */
-import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
 import type { Context } from '../context.ts'
-import { heldValues, holdOutcomes, resultsText, storedFence, texts } from '../wire.ts'
+import { heldValues, holdOutcomes, plainArray, resultsText, storedFence, texts } from '../wire.ts'
 
 export const COMPLETE = 'complete($1, $2, $3, $4, $5)'
 
@@ -37,9 +37,11 @@ export async function fail(context: Context, queue: string, failures: readonly F
   return outcomes
 }
 
-export async function release(context: Context, queue: string, holds: readonly Hold[]): Promise<HoldOutcome[]> {
+export async function release(context: Context, queue: string, releases: readonly Release[]): Promise<HoldOutcome[]> {
   const { calls, notifier } = context
-  const outcomes = holdOutcomes(holds, await calls.answer('release($1, $2, $3)', heldValues(queue, holds)))
+  const pauses = plainArray(releases.map(({ pause }) => pause ?? 0))
+  const values = [...heldValues(queue, releases), pauses, calls.now()]
+  const outcomes = holdOutcomes(releases, await calls.answer('release($1, $2, $3, $4, $5)', values))
   if (outcomes.includes('ok')) notifier.bells.ring('work', queue)
   return outcomes
 }

@@ -1,8 +1,9 @@
 /** Look-ups: find and list. */
 import { Batcher } from '../../../batch/batcher.ts'
-import type { JobRecord, JobState, ListRequest } from '../../../store.ts'
+import type { GroupsRequest, JobRecord, JobState, ListRequest } from '../../../store.ts'
+import type { GroupRecord } from '../../../values/limits.ts'
 import type { Context } from '../context.ts'
-import { orNull, plainArray, recordFrom } from '../wire.ts'
+import { groupFrom, integer, orNull, plainArray, recordFrom } from '../wire.ts'
 
 /** Records may be large. */
 const MAX_IDS_PER_CALL = 500
@@ -36,4 +37,14 @@ export function find({ calls, notifier }: Context): (ids: readonly string[]) => 
 
 export async function list({ calls }: Context, { queue, state, limit, after }: ListRequest): Promise<JobRecord[]> {
   return (await calls.answers('list($1, $2, $3, $4)', [queue, state, limit, after ?? null])).map(recordFrom)
+}
+
+export async function groups({ calls }: Context, request: GroupsRequest): Promise<GroupRecord[]> {
+  const { queue, limit, after, group } = request
+  const values = [queue, limit, after ?? null, group ?? null, calls.now()]
+  return (await calls.answers('groups($1, $2, $3, $4, $5)', values)).map(groupFrom)
+}
+
+export async function ahead({ calls }: Context, id: string): Promise<number | null> {
+  return orNull(await calls.answer('ahead($1)', [id]), integer)
 }

@@ -69,13 +69,13 @@ function callFor(jobs: readonly NewJob[], now: number | null, listener: string |
       values: (again) => [sent(again), now, listener, again && anyFresh],
     }
   }
-  const { queue, priority, delay, runAt, group, attempts, timeout, trace } = first
+  const { queue, priority, delay, runAt, group, attempts, timeout, trace, cost = 1 } = first
   const fresh = jobs.every((job) => job.fresh === true)
   const ids = plainArray(jobs.map(({ id }) => id))
   const data = textArray(jobs.map((job) => job.data.body as string))
-  const given = [queue, ids, data, priority, delay, runAt, group, attempts, timeout, trace, now, listener]
+  const given = [queue, ids, data, priority, delay, runAt, group, attempts, timeout, trace, now, listener, cost]
   return {
-    call: 'push_list($1, $2, $3, $4::smallint, $5, $6, $7, $8, $9, $10, true, $11, $13, $14, $12)',
+    call: 'push_list($1, $2, $3, $4::smallint, $5, $6, $7, $8, $9, $10, true, $11, $14, $15, $12, $13)',
     values: (again) => [...given, fresh && !again, fresh && again],
   }
 }
@@ -92,6 +92,7 @@ function isAlike(job: NewJob, other: NewJob): boolean {
     job.runAt === other.runAt &&
     job.attempts === other.attempts &&
     job.group === other.group &&
+    (job.cost ?? 1) === (other.cost ?? 1) &&
     job.timeout === other.timeout &&
     job.trace === other.trace
   )

@@ -1,0 +1,115 @@
+-- groups: the groups of a grouped queue, as people look at them; and what limits do to a queue, for stats.
+-- In:  queue, limit; after: the last name of the page before, or null; group: only this one, or null.
+-- Out: JSON per group that has waiting or running jobs or limits of its own, by the bytes of their names: group limits waiting running nextStart.
+
+create or replace function millpond.groups_of(p_limits millpond.limits, p_after text, p_only text, p_limit integer, p_now bigint) returns table (
+  name text, own json, waiting bigint, running bigint, next_start bigint
+) language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  return query
+  select known.name, case when g.own then json_build_object('running', g.running, 'rate', g.rate, 'weight', g.weight) end,
+    line.waiting, slots.running,
+    case when first.cost is null or slots.running >= most.slots then null
+      else greatest(0, g.paused_until - p_now, millpond.rate_wait(most.rate, coalesce(g.full_at, 0), first.cost, p_now)) end
+  from (
+    select name from (
+      select name from millpond.groups where queue = p_limits.queue
+      union
+      select "group" from millpond.arrivals where queue = p_limits.queue
+    ) as each where (p_after is null or name > p_after) and (p_only is null or name = p_only) order by name offset 0
+  ) as known
+  left join lateral (select * from millpond.groups where queue = p_limits.queue and groups.name = known.name offset 0) as g on true
+  left join lateral (
+    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = known.name and not scheduled and line = -1
+    order by priority desc, seq limit 1
+  ) as first on true
+  cross join lateral (
+    select count(*) as waiting from (
+      select from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = known.name and not scheduled and line = -1 limit 10000
+    ) as job
+  ) as line
+  cross join lateral (
+    select count(*) as running from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1
+  ) as slots
+  cross join lateral (
+    select case when known.name = '' then g.running else coalesce(g.running, p_limits.group_running) end as slots,
+      case when (g.rate).count is not null then g.rate when known.name <> '' then p_limits.group_rate end as rate
+  ) as most
+  where line.waiting > 0 or slots.running > 0 or g.own
+  order by known.name limit p_limit;
+end $$;
+
+create or replace function millpond.groups(
+  queue text, "limit" integer, after text default null, "group" text default null, now bigint default null
+) returns setof json
+language plpgsql stable security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_limits limits;
+begin
+  select each.* into v_limits from limits as each join queues as q on q.id = each.queue where q.name = groups.queue;
+  if v_limits.grouped is not true then return; end if;
+  return query
+    select json_build_object('group', name, 'limits', own, 'waiting', waiting, 'running', running, 'nextStart', next_start)
+    from groups_of(v_limits, groups.after, groups."group", groups."limit", time_of(groups.now));
+end $$;
+
+-- In:  id. Out: how many waiting jobs come before it by priority and place, of its queue, or of its group in a grouped queue; 1,000 at the most.
+--      Null: it does not wait.
+create or replace function millpond.ahead(id uuid) returns bigint
+language plpgsql stable security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  job waiting%rowtype;
+begin
+  select * into job from waiting where waiting.id = ahead.id and not scheduled;
+  if not found then return null; end if;
+  if job.line = -1 then
+    return (select count(*) from (
+      select from waiting where queue = job.queue and coalesce("group", '') = coalesce(job."group", '') and not scheduled and line = -1
+        and (priority > job.priority or priority = job.priority and seq < job.seq)
+      order by priority desc, seq limit 1000) as before);
+  end if;
+  return (select count(*) from (
+    select from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
+      select from waiting
+      where queue = job.queue and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
+        and seq >= lines.places[level.nth] and (priority > job.priority or seq < job.seq) limit 1000
+    ) as ready
+    where lines.queue = job.queue and 10 - level.nth >= job.priority limit 1000) as before);
+end $$;
+
+-- The limits of a queue, and what they do now; null: it has none and is not grouped. Groups are counted up to 10,000.
+create or replace function millpond.limits_of(p_queue integer, p_now bigint) returns json
+language plpgsql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_nestloop = on
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v_limits  millpond.limits;
+  v_running bigint := 0;
+  v_full    bigint := 0;
+  v_held    bigint := 0;
+begin
+  select * into v_limits from millpond.limits where queue = p_queue;
+  if v_limits.running is null and (v_limits.rate).count is null and v_limits.grouped is not true then return null; end if;
+  if v_limits.running is not null then
+    select count(*) into v_running from (select from millpond.running where queue = p_queue and line < 0 limit v_limits.running) as slot;
+  end if;
+  if v_limits.grouped then
+    select count(*) filter (where next_start is null), count(*) filter (where next_start > 0) into v_full, v_held from (
+      select next_start from millpond.groups_of(v_limits, null, null, 10000, p_now) where waiting > 0) as each;
+  end if;
+  return json_build_object('running', v_limits.running, 'rate', v_limits.rate, 'grouped', v_limits.grouped,
+    'groupRunning', v_limits.group_running, 'groupRate', v_limits.group_rate,
+    'nextStart', case when v_running < v_limits.running or v_limits.running is null then
+      greatest(0, v_limits.paused_until - p_now, millpond.rate_wait(v_limits.rate, v_limits.full_at, 1, p_now)) end,
+    'groupsAtLimit', v_full, 'groupsHeld', v_held);
+end $$;

@@ -1,0 +1,450 @@
+-- limits: running jobs, rates, groups that take turns. Part of claim, release, configure and sweep; `limit_group` gives a group limits of its own.
+-- Nothing counts slots up or down: a slot is a row of `running`, counted by index.
+--
+--   arrivals ──next claim──┬─► ticket: by priority of the first job, then virtual time, then place of that job
+--      ▲                   ├─► held_until: its rate or pause allows a start later
+--      │                   └─► neither: no job waits, or as many run as may
+--      └── a job of the group begins or ceases to wait or to run; its limits change
+--
+-- Invariant: claims of a queue with limits follow each other: each holds its row of `limits` to its end, and looks at groups and running jobs in statements
+--      that begin after it has it. Who holds a row of `groups` waits for none of `limits`.
+
+-- Microseconds that a start of cost 1 takes.
+create or replace function millpond.step_of(p_rate millpond.rate) returns bigint
+language sql immutable as $$
+  select ((p_rate).per * 1000 + (p_rate).count - 1) / (p_rate).count
+$$;
+
+-- Milliseconds until the rate allows a start of that cost, 0 or less: now. Null without a rate.
+create or replace function millpond.rate_wait(p_rate millpond.rate, p_full bigint, p_cost integer, p_now bigint) returns bigint
+language sql immutable as $$
+  select ceil((p_full - p_now * 1000
+    - (greatest(p_cost, coalesce((p_rate).burst, greatest(1, (p_rate).count::bigint * 100 / (p_rate).per))) - p_cost) * millpond.step_of(p_rate)) / 1000.0)::bigint
+$$;
+
+-- A rate as it travels: JSON, or null.
+create or replace function millpond.rate_from(p_rate jsonb) returns millpond.rate
+language plpgsql immutable as $$
+declare
+  v_rate millpond.rate;
+begin
+  if jsonb_typeof(p_rate) is distinct from 'object' then return null; end if;
+  v_rate := jsonb_populate_record(null::millpond.rate, p_rate);
+  if coalesce(v_rate.count, 0) not between 1 and 1000000 or coalesce(v_rate.per, 0) not between 1 and 86400000
+    or v_rate.count > v_rate.per * 1000 or v_rate.burst not between 1 and 1000000 or v_rate.burst * millpond.step_of(v_rate) > 1000000000000000 then
+    raise exception 'InvalidOption: the rate is out of range' using errcode = '22023';
+  end if;
+  return v_rate;
+end $$;
+
+-- Makes the queue's jobs that run already count. Those whose rows are locked are ending, or found by a later claim.
+create or replace function millpond.adopt_running(p_queue integer, p_line integer) returns void
+language sql as $$
+  with counted as (
+    update millpond.running set line = p_line where ctid = any (array(
+      select ctid from millpond.running where queue + 0 = p_queue and line <> p_line for update skip locked))
+    returning "group"
+  )
+  insert into millpond.arrivals (queue, "group") select distinct p_queue, coalesce("group", '') from counted where p_line = -1
+$$;
+
+-- Moves up to 1,000 jobs that were pushed before the queue was grouped into lines of their groups, in the order of claiming. Returns how many.
+create or replace function millpond.adopt_waiting(p_queue integer) returns integer
+language plpgsql as $$
+declare
+  v_ctids tid[] := array(
+    select ctid from millpond.waiting where queue = p_queue and line >= 0 and not scheduled
+    order by line, priority desc, seq limit 1000 for update skip locked);
+begin
+  if v_ctids = '{}' then return 0; end if;
+  with moved as (
+    update millpond.waiting set line = -1 where ctid = any (v_ctids) returning "group"
+  )
+  insert into millpond.arrivals (queue, "group") select distinct p_queue, coalesce("group", '') from moved;
+  return cardinality(v_ctids);
+end $$;
+
+-- The queue begins to have limits, or groups that take turns, or has changed them. `p_limits`: its row, locked.
+create or replace function millpond.use_limits(p_queue integer, p_limits millpond.limits) returns void
+language plpgsql as $$
+declare
+  v_before text;
+  v_limits text := case
+    when p_limits.grouped then 'groups'
+    when p_limits.running is not null or (p_limits.rate).count is not null or p_limits.paused_until > 0 then 'queue' end;
+begin
+  select limits into v_before from millpond.queues where id = p_queue;
+  if v_before is not distinct from v_limits then return; end if;
+  update millpond.queues set limits = v_limits where id = p_queue;
+  if v_limits is null then return; end if;
+  -- Claims under way do not know it yet: what they take is counted by those that come within the time that a call may last. None is, if this
+  -- transaction has made the queue.
+  if not exists (select from millpond.lines where queue = p_queue and line = 0 and xmin = pg_current_xact_id()::xid) then
+    update millpond.limits set adopt_until = clock_timestamp() + interval '1 minute' where queue = p_queue;
+    perform millpond.adopt_running(p_queue, case when v_limits = 'groups' then -1 else -2 end);
+  end if;
+  if v_limits = 'groups' then
+    insert into millpond.lines (queue, line) values (p_queue, -1);
+    perform millpond.adopt_waiting(p_queue);
+  end if;
+end $$;
+
+-- For configure: JSON with any of running, rate, grouped, groupRunning, groupRate. What is not there stays.
+create or replace function millpond.set_limits(p_queue integer, p_limits jsonb) returns void
+language plpgsql as $$
+declare
+  v_before millpond.limits;
+  v_after  millpond.limits;
+begin
+  insert into millpond.limits (queue) values (p_queue) on conflict do nothing;
+  select * into v_before from millpond.limits where queue = p_queue for update;
+  v_after := v_before;
+  if p_limits ? 'running' then v_after.running := p_limits ->> 'running'; end if;
+  if p_limits ? 'rate' then v_after.rate := millpond.rate_from(p_limits -> 'rate'); end if;
+  if p_limits ? 'groupRunning' then v_after.group_running := p_limits ->> 'groupRunning'; end if;
+  if p_limits ? 'groupRate' then v_after.group_rate := millpond.rate_from(p_limits -> 'groupRate'); end if;
+  v_after.grouped := v_before.grouped or coalesce(p_limits -> 'grouped' = 'true', false) or v_after.group_running is not null or (v_after.group_rate).count is not null;
+  -- Every process configures its queues when it begins: mostly nothing changes.
+  if v_after is not distinct from v_before then return; end if;
+  update millpond.limits set version = version + 1, running = v_after.running, rate = v_after.rate, grouped = v_after.grouped,
+    group_running = v_after.group_running, group_rate = v_after.group_rate where queue = p_queue;
+  perform millpond.use_limits(p_queue, v_after);
+  if (v_after.group_running, v_after.group_rate) is distinct from (v_before.group_running, v_before.group_rate) then
+    insert into millpond.arrivals (queue, "group") select p_queue, name from millpond.groups where queue = p_queue and not idle;
+  end if;
+end $$;
+
+-- limit_group: limits of a group of its own.
+-- In:  queue, group (empty: the jobs without one); limits: JSON with running, rate, weight, or null: as all groups of the queue.
+create or replace function millpond.limit_group(queue text, "group" text, limits jsonb) returns void
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_own    boolean := limit_group.limits is not null and limit_group.limits <> 'null';
+  v_rate   rate    := rate_from(limit_group.limits -> 'rate');
+  v_queue  integer;
+begin
+  if limit_group."group" is null or octet_length(limit_group."group") > 255 then
+    raise exception 'InvalidName: a group has 1 to 255 bytes' using errcode = '22023';
+  end if;
+  perform read_committed();
+  -- As configure does: until this is over the queue is not removed.
+  perform enter(true);
+  v_queue := queue_of(limit_group.queue);
+  perform from queues where id = v_queue for no key update;
+  perform set_limits(v_queue, '{"grouped": true}');
+  insert into groups as known (queue, name, own, running, rate, weight)
+  values (v_queue, limit_group."group", v_own, (limit_group.limits ->> 'running')::integer, v_rate,
+    coalesce((limit_group.limits ->> 'weight')::double precision, 1))
+  on conflict (queue, name) do update set own = excluded.own, running = excluded.running, rate = excluded.rate, weight = excluded.weight, idle = false;
+  insert into arrivals (queue, "group") values (v_queue, limit_group."group");
+  update limits set version = version + 1 where queue = v_queue;
+  perform ring('work', limit_group.queue);
+end $$;
+
+-- Looks anew at groups: what they wait for, if they do. A ticket that is new at its priority begins at the priority's virtual time, if its own is
+-- lower: to wait or to idle earns no credit.
+create or replace function millpond.place_groups(p_limits millpond.limits, p_names text[], p_now bigint) returns void
+language plpgsql as $$
+begin
+  update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, head = seen.seq, held_until = p_now + nullif(seen.wait, 0), idle = seen.idle,
+    virtual = case when seen.turn is null then g.virtual else g.virtual[:seen.ticket] || seen.turn || g.virtual[seen.ticket + 2:] end
+  from (
+    select known.ctid, first.seq, free.wait, first.seq is null and not known.own and not exists (
+        select from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1) as idle,
+      case when free.wait = 0 then first.priority end as ticket,
+      case when free.wait > 0 then null
+        when known.ticket = first.priority then known.virtual[first.priority + 1]
+        when free.wait = 0 then greatest(known.virtual[first.priority + 1], p_limits.virtual[first.priority + 1]) end as turn
+    from unnest(p_names) as given(name)
+    -- Each by its name: `offset 0` keeps the planner from walking all groups of the queue.
+    cross join lateral (select ctid, * from millpond.groups where queue = p_limits.queue and name = given.name offset 0) as known
+    left join lateral (
+      select priority, seq, cost from millpond.waiting
+      where queue = p_limits.queue and coalesce("group", '') = given.name and not scheduled and line = -1
+      order by priority desc, seq limit 1
+    ) as first on true
+    cross join lateral (
+      select case when known.name = '' then known.running else coalesce(known.running, p_limits.group_running) end as slots,
+        case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate
+      offset 0
+    ) as most
+    cross join lateral (
+      select case
+        when first.seq is null then null
+        when most.slots <= (select count(*) from (
+          select from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1 limit most.slots) as slot) then null
+        else greatest(0, known.paused_until - p_now, millpond.rate_wait(most.rate, known.full_at, first.cost, p_now)) end as wait
+      offset 0
+    ) as free
+  ) as seen
+  where g.ctid = seen.ctid;
+end $$;
+
+-- Takes the arrivals, and the groups whose time has come. Returns whether it left some for another time.
+create or replace function millpond.place_arrivals(p_limits millpond.limits, p_now bigint) returns boolean
+language plpgsql as $$
+declare
+  v_most  constant integer := 10000;
+  v_names text[];
+  v_count integer;
+begin
+  with gone as (
+    delete from millpond.arrivals where ctid = any (array(
+      select ctid from millpond.arrivals where queue = p_limits.queue limit v_most for update skip locked))
+    returning "group"
+  )
+  select array_agg(distinct "group"), count(*) into v_names, v_count from gone;
+  if v_names is not null then
+    insert into millpond.groups (queue, name) select p_limits.queue, name from unnest(v_names) as arrived(name) on conflict do nothing;
+  end if;
+  v_names := array(
+    select unnest(v_names) union
+    (select name from millpond.groups where queue = p_limits.queue and held_until <= p_now limit v_most));
+  if v_names <> '{}' then perform millpond.place_groups(p_limits, v_names, p_now); end if;
+  return v_count = v_most;
+end $$;
+
+-- The first jobs by turns, `p_most` at the most. A group's jobs are looked at a few at a time: more where it might give more.
+create or replace function millpond.by_turns(p_limits millpond.limits, p_most integer, p_least integer, p_now bigint) returns millpond.candidate[]
+language plpgsql as $$
+declare
+  v_tickets tid[] := array(
+    select ctid from millpond.groups where queue = p_limits.queue and ticket is not null and ticket >= p_least
+    order by ticket desc, turn, head limit p_most);
+  v_each    integer;
+  v_greedy  boolean;
+  v_jobs    millpond.candidate[];
+begin
+  if v_tickets = '{}' then return '{}'; end if;
+  v_each := least(p_most, 1 + 2 * p_most / cardinality(v_tickets));
+  loop
+    with open as (
+      select g.*, case when g.name = '' then g.running else coalesce(g.running, p_limits.group_running) end as slots,
+        case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end as paid
+      from millpond.groups as g where g.ctid = any (v_tickets)
+    ), lines as (
+      select open.*, job.ctid as job, job.priority, job.seq, job.cost, job.bytes, row_number() over line as nth,
+        sum(job.cost) over (line rows between unbounded preceding and 1 preceding) as before,
+        case when lag(job.priority) over line = job.priority then lag(job.cost) over line / open.weight
+          when job.priority = open.ticket then open.virtual[job.priority + 1]
+          else greatest(open.virtual[job.priority + 1], p_limits.virtual[job.priority + 1]) end as part
+      from open cross join lateral (
+        select w.ctid, w.priority, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes from millpond.waiting as w
+        where w.queue = p_limits.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1 and w.priority >= p_least
+        order by w.priority desc, w.seq
+        limit least(v_each, case when open.slots is not null then greatest(0, open.slots - (select count(*) from millpond.running
+          where queue = p_limits.queue and coalesce("group", '') = open.name and line = -1)) end)
+      ) as job
+      window line as (partition by open.name order by job.priority desc, job.seq)
+    ), startable as (
+      select lines.*, sum(part) over (partition by name, priority order by seq) as at,
+        bool_and(paid is null or coalesce(millpond.rate_wait(paid,
+          case when before is null then full_at else greatest(full_at, p_now * 1000) + before * millpond.step_of(paid) end, cost, p_now) <= 0, true))
+          over (partition by name order by nth) as startable
+      from lines
+    ), chosen as (
+      select * from startable where startable order by priority desc, at, seq limit p_most
+    )
+    select array_agg((job, name, priority, cost, bytes, at, at + cost / weight)::millpond.candidate order by priority desc, at, seq), bool_or(nth = v_each)
+    into v_jobs, v_greedy from chosen;
+    exit when v_each >= p_most or v_greedy is not true;
+    v_each := least(p_most, v_each * 4);
+  end loop;
+  return coalesce(v_jobs, '{}');
+end $$;
+
+-- The first jobs in the plain order.
+create or replace function millpond.by_place(p_queue integer, p_most integer, p_least integer) returns millpond.candidate[]
+language sql as $$
+  select coalesce(array_agg((head.ctid, null, head.priority, head.cost, head.bytes, null, null)::millpond.candidate), '{}') from (
+    select ready.* from generate_series(1, 10 - p_least) as level(nth) cross join lateral (
+      select w.* from millpond.lines as line cross join lateral (
+        select ctid, priority, seq, cost, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from millpond.waiting
+        where queue = p_queue and waiting.line = line.line and not scheduled and priority = (10 - level.nth)::smallint and seq >= line.places[level.nth]
+        order by seq limit p_most for update skip locked
+      ) as w where line.queue = p_queue order by w.seq limit p_most
+    ) as ready limit p_most
+  ) as head
+$$;
+
+-- The claim of a queue with limits. Out: jobs as of `claim`, in the order of their starts; wait: ms until a rate or pause allows another start, 0 where
+-- more may wait that was not looked at, null: not known.
+create or replace function millpond.claim_limited(
+  p_queue integer, p_worker text, p_limit integer, p_least integer, p_now bigint, p_holds bigint, p_fences integer,
+  out jobs text, out count integer, out wait bigint, out limited boolean
+) language plpgsql as $$
+declare
+  v_large   constant bigint := 16777216;
+  v_limits  millpond.limits;
+  v_free    bigint  := p_limit;
+  v_rest    boolean := false;
+  v_stopped boolean := false;
+  v_found   millpond.candidate[];
+  v_taken   integer := 0;
+  v_bytes   bigint  := 0;
+  v_full    bigint;
+  v_ctids   tid[]   := '{}';
+  v_nths    bigint[];
+  v_passed  integer[];
+begin
+  count := 0;
+  -- It remembers rows that are never asked for twice, which takes four times as long as to read them. Unknown before PostgreSQL 14.
+  if current_setting('enable_memoize', true) is not null then perform set_config('enable_memoize', 'off', true); end if;
+  select * into v_limits from millpond.limits where queue = p_queue for update;
+  limited := v_limits.running is not null or (v_limits.rate).count is not null or (v_limits.group_rate).count is not null;
+  if v_limits.adopt_until is not null then
+    perform millpond.adopt_running(p_queue, case when v_limits.grouped then -1 else -2 end);
+    if v_limits.adopt_until < clock_timestamp() then update millpond.limits set adopt_until = null where queue = p_queue; end if;
+  end if;
+  if v_limits.running is not null then
+    v_free := v_limits.running - (
+      select count(*) from (select from millpond.running where queue = p_queue and line < 0 limit v_limits.running) as slot);
+    if v_free <= 0 then return; end if;
+  end if;
+  wait := greatest(0, v_limits.paused_until - p_now, millpond.rate_wait(v_limits.rate, v_limits.full_at, 1, p_now));
+  if wait > 0 then return; end if;
+  wait := null;
+  -- One more than may start tells whether it was the limit that stopped us.
+  if v_limits.grouped then
+    v_rest := millpond.adopt_waiting(p_queue) = 1000;
+    v_rest := millpond.place_arrivals(v_limits, p_now) or v_rest;
+    v_found := millpond.by_turns(v_limits, least(p_limit, v_free + 1)::integer, p_least, p_now);
+  else
+    v_found := millpond.by_place(p_queue, least(p_limit, v_free + 1)::integer, p_least);
+  end if;
+  v_full := v_limits.full_at;
+  for v_nth in 1 .. cardinality(v_found) loop
+    if v_nth > v_free then
+      v_stopped := true;
+      exit;
+    end if;
+    if (v_limits.rate).count is not null then
+      wait := millpond.rate_wait(v_limits.rate, v_full, v_found[v_nth].cost, p_now);
+      if wait > 0 then
+        v_stopped := true;
+        exit;
+      end if;
+      wait := null;
+      v_full := greatest(v_full, p_now * 1000) + v_found[v_nth].cost * millpond.step_of(v_limits.rate);
+    end if;
+    if v_bytes >= v_large then
+      v_rest := true;
+      exit;
+    end if;
+    v_bytes := v_bytes + v_found[v_nth].bytes;
+    v_ctids[v_nth] := v_found[v_nth].ctid;
+  end loop;
+  if cardinality(v_ctids) > 0 then
+    with taken as (
+      delete from millpond.waiting as w using unnest(v_ctids) with ordinality as job(at, nth) where w.ctid = job.at returning w.*, job.nth
+    ), moved as (
+      insert into millpond.running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
+        "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
+      select seq, pushed_at, due_at, timeout, p_now, id, queue, greatest(fence, p_fences) + 1, attempt + 1, attempts, priority, cost,
+        case when v_limits.grouped then -1 else -2 end, key,
+        "group", trace, p_worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, p_now + p_holds
+      from taken
+    )
+    select '[' || string_agg(
+        '["' || id || '",' || greatest(fence, p_fences) + 1 || ',' || attempt + 1 || ',' || attempts || ',' || priority || ',' || pushed_at || ',' || due_at || ',' ||
+          to_json(coalesce(data, encode(data_bytes, 'base64'))) || ',' || json_build_array(key, "group", timeout, trace, encoding) || ']',
+        ',' order by nth) || ']',
+      count(*), array_agg(nth), array_agg(line) filter (where seq & 4095 = 0 and line >= 0)
+    into jobs, count, v_nths, v_passed from taken;
+    insert into millpond.moves (queue, slot, was, becomes, count) values (p_queue, -1, 'waiting', 'running', count);
+    if v_passed is not null then
+      perform millpond.advance(p_queue, (select q.line from millpond.queues as q where q.id = p_queue) = any (v_passed));
+    end if;
+    -- By what was taken: somebody may have cancelled a job meanwhile.
+    if (v_limits.rate).count is not null then
+      select greatest(v_limits.full_at, p_now * 1000) + sum(v_found[nth].cost) * millpond.step_of(v_limits.rate) into v_full from unnest(v_nths) as nth;
+      update millpond.limits set full_at = v_full where queue = p_queue;
+    end if;
+    if v_limits.grouped then
+      perform millpond.start_groups(v_limits, array(select v_found[nth] from unnest(v_nths) as nth), p_now);
+    end if;
+  end if;
+  if count = p_limit then wait := null;
+  elsif v_rest then wait := 0;
+  elsif not v_stopped and v_limits.grouped then
+    select held_until - p_now into wait from millpond.groups where queue = p_queue and held_until is not null order by held_until limit 1;
+  end if;
+end $$;
+
+-- Jobs have been started: their groups' times go on, and what they wait for now is found out.
+create or replace function millpond.start_groups(p_limits millpond.limits, p_jobs millpond.candidate[], p_now bigint) returns void
+language plpgsql as $$
+declare
+  v_virtual double precision[] := p_limits.virtual;
+  v_level   record;
+begin
+  for v_level in
+    select priority, max(turn) as turn from unnest(p_jobs) as job group by priority order by priority desc
+  loop
+    v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.turn);
+    update millpond.groups as g set ticket = v_level.priority,
+      virtual = g.virtual[:v_level.priority] || job.after || g.virtual[v_level.priority + 2:],
+      full_at = coalesce(greatest(g.full_at, p_now * 1000) + job.cost
+        * millpond.step_of(case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end), g.full_at)
+    from (
+      select known.ctid, each.* from (
+        select name, max(after) as after, sum(cost)::bigint as cost from unnest(p_jobs) as job where priority = v_level.priority group by name
+      ) as each cross join lateral (select ctid from millpond.groups where queue = p_limits.queue and groups.name = each.name offset 0) as known
+    ) as job
+    where g.ctid = job.ctid;
+  end loop;
+  perform millpond.place_groups(p_limits, array(select distinct name from unnest(p_jobs) as job), p_now);
+  update millpond.limits set virtual = v_virtual where queue = p_limits.queue and virtual <> v_virtual;
+end $$;
+
+-- For release: claims are given back, each with its pause, or else its start.
+create or replace function millpond.unstart(p_queue integer, p_now bigint, p_jobs millpond.started[]) returns void
+language plpgsql as $$
+declare
+  v_limits millpond.limits;
+  v_back   record;
+begin
+  insert into millpond.limits (queue) values (p_queue) on conflict do nothing;
+  select * into v_limits from millpond.limits where queue = p_queue for update;
+  select max(p_now + pause) filter (where pause > 0 and ("group" is null or not v_limits.grouped)) as paused_until,
+    sum(least(cost * millpond.step_of(v_limits.rate), greatest(0, (started_at - p_now) * 1000 + cost * millpond.step_of(v_limits.rate))))
+      filter (where coalesce(pause, 0) = 0) as paid
+  into v_back from unnest(p_jobs) as job;
+  v_limits.paused_until := greatest(v_limits.paused_until, v_back.paused_until);
+  update millpond.limits set paused_until = v_limits.paused_until, full_at = full_at - coalesce(v_back.paid, 0) where queue = p_queue;
+  perform millpond.use_limits(p_queue, v_limits);
+  if not v_limits.grouped then return; end if;
+  for v_back in
+    select coalesce("group", '') as name, max(p_now + pause) filter (where pause > 0 and "group" is not null) as paused_until, array_agg(job) as jobs
+    from unnest(p_jobs) as job group by 1 order by 1
+  loop
+    insert into millpond.groups (queue, name) values (p_queue, v_back.name) on conflict do nothing;
+    update millpond.groups as g set paused_until = greatest(g.paused_until, v_back.paused_until), full_at = g.full_at - coalesce((
+      select sum(least(cost * step, greatest(0, (started_at - p_now) * 1000 + cost * step)))
+      from unnest(v_back.jobs) as job, lateral (
+        select millpond.step_of(case when (g.rate).count is not null then g.rate when g.name <> '' then v_limits.group_rate end) as step) as price
+      where coalesce(pause, 0) = 0), 0)
+    where queue = p_queue and name = v_back.name;
+    insert into millpond.arrivals (queue, "group") values (p_queue, v_back.name);
+  end loop;
+end $$;
+
+-- For the sweep: forgets groups of which nothing is left that matters to a later job (one that comes back begins where these would), and pauses that are
+-- over of queues that have nothing else.
+create or replace function millpond.forget_limits(p_now bigint) returns void
+language plpgsql as $$
+begin
+  delete from millpond.groups where ctid = any (array(
+    select g.ctid from millpond.groups as g join millpond.limits as l on l.queue = g.queue
+    where g.idle and not g.own and g.paused_until <= p_now and g.full_at <= p_now * 1000
+      and not exists (select from unnest(g.virtual, l.virtual) as time(own, queue) where time.own > time.queue)
+    limit 1000 for update of g, l skip locked));
+  if exists (select from millpond.queues where limits = 'queue') then
+    update millpond.queues set limits = null where limits = 'queue' and id in (
+      select queue from millpond.limits where running is null and (rate).count is null and paused_until <= p_now for update skip locked);
+  end if;
+end $$;

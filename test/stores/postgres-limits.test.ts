@@ -1,0 +1,190 @@
+/** Limits on PostgreSQL: several clients at once, groups that cost nothing while they are blocked, backlogs from before. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import pg from 'pg'
+import type { Store } from '../../src/store.ts'
+import { open } from '../../src/stores/postgres/index.ts'
+import { start } from '../faults/harness.ts'
+import type { Span } from '../faults/roles/claimer.ts'
+import { missingReason } from '../servers/shared.ts'
+import { job, until, urlOf, withStore } from './postgres-fixture.ts'
+
+const skip = missingReason('postgres')
+const EPOCH = Date.UTC(2026, 0, 1)
+
+async function pushAll(store: Store, count: number, groupOf: (n: number) => string | null): Promise<void> {
+  for (let from = 0; from < count; from += 500) {
+    const numbers = Array.from({ length: Math.min(500, count - from) }, (_, n) => from + n)
+    await store.push(numbers.map((n) => job({ queue: 'q', group: groupOf(n), fresh: true })))
+  }
+}
+
+const claimOf = (store: Store, limit: number) => store.claim({ queue: 'q', worker: 'w', limit, lease: 60_000 })
+
+/** Opens further stores on the schema, and closes them at the end. */
+async function withMore(schema: string, count: number, body: (stores: Store[]) => Promise<void>): Promise<void> {
+  const stores = await Promise.all(Array.from({ length: count }, () => open(urlOf('postgres'), { schema })))
+  try {
+    await body(stores)
+  } finally {
+    await Promise.all(stores.map((store) => store.close()))
+  }
+}
+
+describe('limits', { skip }, () => {
+  test('hold while several clients claim, and every job is done once', { timeout: 120_000 }, async () => {
+    await withStore(async (store, schema) => {
+      await store.configure({ queue: 'q', running: 150, groupRunning: 2 })
+      const total = 4000
+      await pushAll(store, total, (n) => `g${n % 100}`)
+      await withMore(schema, 3, async (stores) => {
+        const running = new Map<string, number>()
+        const done = new Set<string>()
+        let all = 0
+        const change = (group: string | null, by: number) => {
+          const count = (running.get(group ?? '') ?? 0) + by
+          running.set(group ?? '', count)
+          all += by
+          assert.ok(count <= 2, `${count} of ${group} at once`)
+          assert.ok(all <= 150, `${all} at once`)
+        }
+        const work = async (client: Store) => {
+          while (done.size < total) {
+            const { jobs } = await claimOf(client, 40)
+            for (const { group } of jobs) change(group, 1)
+            for (const { id } of jobs) {
+              assert.ok(!done.has(id), 'claimed twice')
+              done.add(id)
+            }
+            await new Promise(setImmediate)
+            for (const { group } of jobs) change(group, -1)
+            const completions = jobs.map(({ id, fence }) => ({ id, fence, result: null }))
+            if (jobs.length > 0) await client.complete('q', completions)
+          }
+        }
+        await Promise.all(stores.flatMap((client) => [work(client), work(client)]))
+      })
+      const [stats] = await store.stats({ queue: 'q' })
+      assert.deepEqual([stats?.counts.done, stats?.counts.running, stats?.counts.waiting], [total, 0, 0])
+    })
+  })
+
+  test('hold when a process is killed, and its slots are free again', { timeout: 120_000 }, async (t) => {
+    await withStore(async (store, schema) => {
+      await store.configure({ queue: 'q', groupRunning: 2, lease: 1500 })
+      const total = 3000
+      await pushAll(store, total, (n) => `g${n % 50}`)
+      const given = { url: urlOf('postgres'), schema, queue: 'q' }
+      const workers = Array.from({ length: 3 }, () => start(t, 'claimer', given))
+      const victim = workers[0] as (typeof workers)[number]
+      await victim.hear('did', 40)
+      victim.kill('SIGKILL')
+      await victim.exited
+      await until('all jobs to be done', async () => {
+        await store.sweep(1000)
+        return (await store.stats({ queue: 'q' }))[0]?.counts.done === total
+      })
+      const spans = workers.flatMap((worker) => worker.said('did').flatMap(({ spans }) => spans as Span[]))
+      const ends = spans.flatMap(({ group, from, to }) => [
+        { group, at: from, by: 1 },
+        { group, at: to, by: -1 },
+      ])
+      const running = new Map<string, number>()
+      for (const { group, at, by } of ends.sort((a, b) => a.at - b.at || a.by - b.by)) {
+        const count = (running.get(group) ?? 0) + by
+        running.set(group, count)
+        assert.ok(count <= 2, `${count} of ${group} at ${at}`)
+      }
+      // What the killed process had claimed last was never told.
+      assert.ok(spans.length > total - 200, `${spans.length} spans`)
+    })
+  })
+
+  test('of lost workers are free again when their leases end', async () => {
+    const clock = { now: EPOCH }
+    await withStore(
+      async (store) => {
+        await store.configure({ queue: 'q', groupRunning: 2 })
+        await pushAll(store, 8, (n) => `g${n % 2}`)
+        assert.equal((await claimOf(store, 10)).jobs.length, 4)
+        assert.equal((await claimOf(store, 10)).jobs.length, 0)
+        clock.now += 60_000
+        assert.equal((await store.sweep(100)).lost.length, 4)
+        assert.equal((await claimOf(store, 10)).jobs.length, 4)
+      },
+      { clock: () => clock.now },
+    )
+  })
+
+  test('a rate is exact over two clients', async () => {
+    const clock = { now: EPOCH }
+    await withStore(
+      async (store, schema) => {
+        await store.configure({ queue: 'q', rate: { count: 100, per: 1000, burst: 5 } })
+        await pushAll(store, 300, () => null)
+        const other = await open(urlOf('postgres'), { schema, clock: () => clock.now })
+        let started = 0
+        for (let ms = 0; ms < 1000; ms += 10) {
+          const claims = await Promise.all([store, other, store, other].map((client) => claimOf(client, 20)))
+          started += claims.reduce((sum, { jobs }) => sum + jobs.length, 0)
+          assert.equal(started, 5 + ms / 10, `after ${ms} ms`)
+          clock.now += 10
+        }
+        await other.close()
+      },
+      { clock: () => clock.now },
+    )
+  })
+
+  test('blocked groups cost a claim nothing', { timeout: 120_000 }, async () => {
+    await withStore(async (store, schema) => {
+      await store.configure({ queue: 'q', groupRunning: 1 })
+      await store.limitGroup?.('q', 'free', { running: 100, rate: null, weight: 1 })
+      /** Rows that a claim reads, undone again. Each on a connection of its own, whose figures begin at 0. */
+      const cost = async () => {
+        const client = new pg.Client({ connectionString: urlOf('postgres') })
+        await client.connect()
+        try {
+          await pushAll(store, 2, () => 'free')
+          await client.query('begin')
+          const claimed = await client.query(`select jobs from ${schema}.claim('q', 'w', 1)`)
+          assert.match(claimed.rows[0].jobs, /"free"/)
+          const read = `select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) as rows
+            from pg_stat_xact_user_tables where schemaname = $1`
+          const { rows } = await client.query(read, [schema])
+          return Number(rows[0].rows)
+        } finally {
+          await client.end()
+        }
+      }
+      const alone = await cost()
+      await pushAll(store, 20_000, (n) => `g${n % 10_000}`)
+      while ((await claimOf(store, 2000)).jobs.length > 0);
+      const beside = await cost()
+      assert.ok(beside < alone * 2, `${beside} rows beside 10,000 blocked groups, ${alone} without`)
+    })
+  })
+
+  test('a backlog from before is moved into lines by claims', async () => {
+    await withStore(async (store) => {
+      await pushAll(store, 3500, (n) => `g${n % 7}`)
+      await store.configure({ queue: 'q', groupRunning: 3 })
+      const first = await claimOf(store, 100)
+      assert.equal(first.retryAfter, 0)
+      const most = new Map<string | null, number>()
+      for (const { group } of first.jobs) most.set(group, (most.get(group) ?? 0) + 1)
+      for (let round = 0; round < 4; round++) {
+        for (const { group } of (await claimOf(store, 100)).jobs) most.set(group, (most.get(group) ?? 0) + 1)
+      }
+      assert.deepEqual(
+        [...most.values()],
+        Array.from({ length: 7 }, () => 3),
+      )
+      const groups = (await store.admin.groups?.({ queue: 'q', limit: 10 })) ?? []
+      assert.deepEqual(
+        groups.map(({ waiting, running }) => [waiting, running]),
+        Array.from({ length: 7 }, () => [497, 3]),
+      )
+    })
+  })
+})
