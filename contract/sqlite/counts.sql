@@ -5,7 +5,8 @@
 
 -- @statement queue
 -- scheduled and waiting: the jobs that the capacity bounds.
-select capacity, keep_done, keep_dead, paused, attempts, timeout, lease, scheduled, waiting
+select capacity, keep_done, keep_dead, paused, attempts, timeout, lease, scheduled, waiting,
+  running, most, rate, rate_step, rate_burst, grouped, group_most, group_rate, "full", paused_until
 from millpond_queues where name = :queue
 
 -- @statement create
@@ -26,4 +27,6 @@ where name = :queue
 
 -- @statement watch
 -- What another process compares with what it saw last, once `pragma data_version` says that something changed.
-select name, capacity, paused, scheduled, waiting, ready_total, finished_total, cancelled_total from millpond_queues
+select name, capacity, paused, scheduled, waiting, ready_total, finished_total, cancelled_total,
+  running, limits_total, most is not null or grouped = 1 as has_limits
+from millpond_queues

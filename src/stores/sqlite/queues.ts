@@ -3,9 +3,10 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
+import { fullAfter, startableAt } from '../../values/rate.ts'
 import type { IdleQueues } from '../idle.ts'
 import type { Statements } from './connection/statements.ts'
-import { integer, integerOrNull, type Row } from './connection/values.ts'
+import { integer, integerOrNull, type Row, rateFrom } from './connection/values.ts'
 
 /** What an operation works on: one connection, in one transaction. */
 export interface Context {
@@ -31,6 +32,17 @@ const settingsFrom = (row: Row) => ({
   attempts: integer(row.attempts),
   timeout: integerOrNull(row.timeout),
   lease: integer(row.lease),
+  limits: limitsFrom(row),
+  pausedUntil: integer(row.paused_until),
+})
+
+/** From a row of `counts/queue` or `stats/queues`. */
+export const limitsFrom = (row: Row) => ({
+  running: integerOrNull(row.most),
+  rate: rateFrom(row.rate),
+  grouped: integer(row.grouped) !== 0,
+  groupRunning: integerOrNull(row.group_most),
+  groupRate: rateFrom(row.group_rate),
 })
 
 export class QueueChanges {
@@ -38,6 +50,10 @@ export class QueueChanges {
   readonly settings: ReturnType<typeof settingsFrom>
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
+  /** How many jobs run, counting those of this transaction. */
+  running: number
+  /** Of the queue's rate, in microseconds. */
+  full: number
   /** To be rung after the commit, beside those for `finished` and `cancelled`. */
   readonly bells = new Set<'work' | 'room'>()
   /** By how much the columns of these names change. */
@@ -54,10 +70,32 @@ export class QueueChanges {
     this.settings = settingsFrom(row)
     const { capacity } = this.settings
     this.room = capacity === null ? Number.POSITIVE_INFINITY : capacity - integer(row.scheduled) - integer(row.waiting)
+    this.running = integer(row.running)
+    this.full = integer(row.full)
   }
 
   keeps(state: FinalState): boolean {
     return (state === 'done' ? this.settings.keepDone : this.settings.keepDead) > 0
+  }
+
+  /** The end of a running job may let another one start. */
+  get hasLimits(): boolean {
+    return this.settings.limits.running !== null || this.settings.limits.grouped
+  }
+
+  /** Milliseconds until the queue's limits and pause allow a start of this cost; null: as many jobs run as may. */
+  startableIn(now: number, cost: number): number | null {
+    const { limits, pausedUntil } = this.settings
+    if (limits.running !== null && this.running >= limits.running) return null
+    const rated = limits.rate === null ? now : Math.ceil(startableAt(limits.rate, this.full, cost) / 1000)
+    return Math.max(0, pausedUntil - now, rated - now)
+  }
+
+  /** A waiting job starts to run. */
+  start(now: number, cost: number): void {
+    const { rate } = this.settings.limits
+    if (rate !== null) this.full = fullAfter(rate, this.full, now * 1000, cost)
+    this.move('waiting', 'running')
   }
 
   /** `count` jobs went from one state to another; null: from, or to, not being there. */
@@ -67,6 +105,7 @@ export class QueueChanges {
     if (to !== null) this.#change(to, count)
     // Another job may have taken the place that one left, but a push between the two met a full queue.
     if (this.settings.capacity !== null && isHeld(from) && !isHeld(to)) this.bells.add('room')
+    if (from === 'running' && this.hasLimits) this.bells.add('work')
     if (to !== 'waiting') return
     this.counts.ready_total += count
     this.bells.add('work')
@@ -75,6 +114,7 @@ export class QueueChanges {
   #change(state: JobState, by: number): void {
     this.counts[state] += by
     if (isHeld(state)) this.room -= by
+    if (state === 'running') this.running += by
   }
 
   /** Jobs reached a final state; where it is not kept, they are gone at once. */
