@@ -6,7 +6,7 @@
 -- @statement queue
 -- scheduled and waiting: the jobs that the capacity bounds.
 select capacity, keep_done, keep_dead, paused, attempts, timeout, lease, scheduled, waiting,
-  running, most, rate, rate_step, rate_burst, grouped, group_most, group_rate, "full", paused_until
+  running, most, rate, grouped, group_most, group_rate, "full", paused_until
 from millpond_queues where name = :queue
 
 -- @statement create

@@ -13,7 +13,8 @@ create temp table if not exists millpond_picks (
   priority integer not null,
   turn     real    not null,
   after    real    not null,
-  cost     integer not null
+  cost     integer not null,
+  "full"   integer
 ) strict
 
 -- @statement line_up
@@ -32,30 +33,30 @@ update millpond_jobs set line = ifnull("group", '')
 where seq in (select seq from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null)
 
 -- @statement place
--- Which groups are eligible, of those that were touched or are held no longer. A ticket that is new at its priority begins at the queue's virtual
+-- Which groups are eligible, of those that were touched, are held no longer or are in millpond_picks. A ticket that is new at its priority begins at the queue's virtual
 -- time: to wait or to idle earns no credit.
 update millpond_groups set
   touched    = 0,
   held_until = case when head.start_at > :now then head.start_at end,
   ticket     = case when head.start_at <= :now then head.priority else -1 end,
-  turn       = case
-    when head.start_at <= :now and head.priority <> head.ticket then max(
-      ifnull((select virtual from millpond_turns where queue = :queue and name = head.name and priority = head.priority), 0),
-      ifnull((select virtual from millpond_virtual where queue = :queue and priority = head.priority), 0)
-    )
-    else head.turn
-  end,
+  turn       = max(
+    ifnull((select virtual from millpond_turns where queue = :queue and name = head.name and priority = head.priority), 0),
+    case when head.priority = head.ticket then head.turn
+      else ifnull((select virtual from millpond_virtual where queue = :queue and priority = head.priority), 0) end
+  ),
   place      = ifnull(head.place, 0)
 from (
   select name from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
   union
   select name from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now
+  union
+  select line from millpond_picks
 ) as changed cross join millpond_heads as head on head.queue = :queue and head.name = changed.name
 where millpond_groups.queue = :queue and millpond_groups.name = head.name
 
 -- @statement pick
 -- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is still eligible.
-insert into millpond_picks (seq, line, priority, turn, after, cost)
+insert into millpond_picks (seq, line, priority, turn, after, cost, "full")
 with recursive ticket as (
   select name from millpond_groups indexed by millpond_tickets
   where queue = :queue and ticket >= :min_priority and ticket >= 0
@@ -95,7 +96,7 @@ pick (priority, turn, place, line, cost, weight, running, most, "full", step, bu
   order by 1 desc, 2, 3
   limit :limit
 )
-select place, line, priority, turn, turn + cost / weight, cost from pick
+select place, line, priority, turn, turn + cost / weight, cost, max("full", :now * 1000) + cost * step from pick
 
 -- @statement costs
 -- Of the picks, in the order of their starts.
@@ -143,16 +144,9 @@ on conflict do update set virtual = max(virtual, excluded.virtual)
 
 -- @statement start
 -- and the rates of the groups.
-update millpond_groups set
-  "full" = ifnull(max(millpond_groups."full", :now * 1000) + started.cost * started.step, millpond_groups."full"),
-  ticket = started.priority,
-  turn   = (select virtual from millpond_turns where queue = :queue and name = started.line and priority = started.priority)
-from (
-  select pick.line, min(pick.priority) as priority, sum(pick.cost) as cost, max(head.step) as step
-  from millpond_picks as pick cross join millpond_heads as head on head.queue = :queue and head.name = pick.line
-  group by pick.line
-) as started
-where millpond_groups.queue = :queue and millpond_groups.name = started.line
+update millpond_groups set "full" = started."full"
+from (select line, max("full") as "full" from millpond_picks where "full" is not null group by line) as started
+where queue = :queue and name = started.line
 
 -- @statement clear
 delete from millpond_picks
@@ -179,8 +173,14 @@ update millpond_groups set touched = 1 where queue = :queue and (ticket >= 0 or 
 
 -- @statement limit
 -- A group gets limits of its own: `limits` as JSON, and its weight; null and 1: none.
-insert into millpond_groups (queue, name, limits, weight) values (:queue, :group, :limits, :weight)
-on conflict do update set limits = excluded.limits, weight = excluded.weight, touched = 1
+insert into millpond_groups (queue, name, weight, limits, most, rate_step, rate_burst) values (
+  :queue, :group, :weight, :limits, :limits ->> 'running',
+  ((:limits ->> '$.rate.per') * 1000 + (:limits ->> '$.rate.count') - 1) / (:limits ->> '$.rate.count'),
+  ifnull(:limits ->> '$.rate.burst', max(1, (:limits ->> '$.rate.count') * 100 / (:limits ->> '$.rate.per')))
+)
+on conflict do update set
+  weight = excluded.weight, limits = excluded.limits, most = excluded.most, rate_step = excluded.rate_step, rate_burst = excluded.rate_burst,
+  touched = 1
 
 -- @statement list
 -- By name, from after `after` on (null: the first), or the one named.

@@ -5,7 +5,7 @@
 
 -- @statement queues
 select name, capacity, keep_done, keep_dead, paused, attempts, timeout, lease, scheduled, waiting, running, done, dead, cancelled,
-  most, rate, rate_step, rate_burst, grouped, group_most, group_rate, "full", paused_until
+  most, rate, grouped, group_most, group_rate, "full", paused_until
 from millpond_queues
 where :queue is null or name = :queue
 order by name

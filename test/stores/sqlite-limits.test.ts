@@ -1,6 +1,6 @@
 /** Limits over several connections and processes, what blocked groups cost, and jobs that waited before their queue was grouped. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import type { NewJob, Store } from '../../src/store.ts'
@@ -70,18 +70,23 @@ test('sqlite limits: the rate of a queue holds over two clients', async () => {
 const WORKER = `
   import { open } from ${JSON.stringify(MODULE)}
   const { DatabaseSync } = await import('node:sqlite')
-  const [path, lease] = process.argv.slice(1)
+  const [path, dies] = process.argv.slice(1)
   const store = await open('sqlite:' + path, {})
   const log = new DatabaseSync(path + '.log', { timeout: 10_000 })
   log.exec('pragma synchronous = off')
   const start = log.prepare("insert into runs (job, fence, grp, pid) values (?, ?, ?, ?)")
+  const kill = log.prepare('insert into killed values (?)')
   const end = log.prepare("delete from runs where job = ? and fence = ?")
+  let claims = 0
   for (;;) {
-    const { jobs } = await store.claim({ queue: 'emails', worker: String(process.pid), limit: 20, lease: Number(lease) })
+    const { jobs } = await store.claim({ queue: 'emails', worker: String(process.pid), limit: 20, lease: 3000 })
     for (const { id, fence, group } of jobs) start.run(id, fence, group, process.pid)
+    if (dies === 'dies' && jobs.length > 0 && ++claims === 5) {
+      kill.run(process.pid)
+      process.kill(process.pid, 'SIGKILL')
+    }
     for (const { id, fence } of jobs) end.run(id, fence)
     await store.complete('emails', jobs.map(({ id, fence }) => ({ id, fence, result: null })))
-    if (jobs.length > 0) console.log(jobs.length)
     await store.sweep(1000)
     const [{ counts }] = await store.stats({ queue: 'emails' })
     if (counts.waiting + counts.running === 0) break
@@ -104,19 +109,11 @@ test('sqlite limits: three processes, one killed midway, never run three jobs of
     end`)
   await store.configure({ queue: 'emails', groupRunning: 2 })
   await store.push(jobsOf(30, 100))
-  const run = (): ChildProcess =>
-    spawn(process.execPath, ['--input-type=module', '-e', WORKER, path, '3000'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-  const workers = [run(), run(), run()]
-  const [killed] = workers as [ChildProcess, ChildProcess, ChildProcess]
-  const output = killed.stdout as NodeJS.ReadableStream
-  await once(output, 'data')
-  // What it runs when it is killed, it runs no more; the slots are taken until the leases end.
-  log.prepare('insert into killed values (?)').run(killed.pid ?? 0)
-  killed.kill('SIGKILL')
-  await once(killed, 'close')
-  await Promise.all(workers.slice(1).map((worker) => once(worker, 'close')))
+  const ended = ['dies', '', ''].map(async (fate) => {
+    const worker = spawn(process.execPath, ['--input-type=module', '-e', WORKER, path, fate], { stdio: 'inherit' })
+    return (await once(worker, 'close'))[1]
+  })
+  assert.deepEqual(await Promise.all(ended), ['SIGKILL', null, null])
   const [stats] = await store.stats({ queue: 'emails' })
   assert.deepEqual([stats?.counts.waiting, stats?.counts.running, stats?.counts.done], [0, 0, 3000])
   assert.deepEqual(log.prepare('select * from excess').all(), [])

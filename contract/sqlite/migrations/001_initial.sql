@@ -29,10 +29,12 @@ create table millpond_queues (
   grouped         integer not null default 0,           -- 1: groups take turns
   group_most      integer,                              -- of each group, unless it has limits of its own
   group_rate      text,
-  rate_step       integer generated always as (((rate ->> 'per') * 1000 + (rate ->> 'count') - 1) / (rate ->> 'count')),
-  rate_burst      integer generated always as (ifnull(rate ->> 'burst', max(1, (rate ->> 'count') * 100 / (rate ->> 'per')))),
-  group_step      integer generated always as (((group_rate ->> 'per') * 1000 + (group_rate ->> 'count') - 1) / (group_rate ->> 'count')),
-  group_burst     integer generated always as (ifnull(group_rate ->> 'burst', max(1, (group_rate ->> 'count') * 100 / (group_rate ->> 'per')))),
+  rate_step       integer generated always as (((rate ->> 'per') * 1000 + (rate ->> 'count') - 1) / (rate ->> 'count')) stored,
+  rate_burst      integer generated always as (ifnull(rate ->> 'burst', max(1, (rate ->> 'count') * 100 / (rate ->> 'per')))) stored,
+  group_step      integer generated always as (((group_rate ->> 'per') * 1000 + (group_rate ->> 'count') - 1) / (group_rate ->> 'count')) stored,
+  group_burst     integer generated always as (
+    ifnull(group_rate ->> 'burst', max(1, (group_rate ->> 'count') * 100 / (group_rate ->> 'per')))
+  ) stored,
   "full"          integer not null default 0,           -- of its rate, in microseconds
   paused_until    integer not null default 0,           -- by a release with a pause
   -- These only grow: other processes compare them with what they saw last to learn what happened.
@@ -113,11 +115,9 @@ create table millpond_groups (
   paused_until integer not null default 0,
   weight       real    not null default 1,
   limits       text,                                    -- of its own, as JSON: running, rate, weight; null: as all groups of the queue
-  most         integer generated always as (limits ->> 'running'),
-  rate_step    integer generated always as (((limits ->> '$.rate.per') * 1000 + (limits ->> '$.rate.count') - 1) / (limits ->> '$.rate.count')),
-  rate_burst   integer generated always as (
-    ifnull(limits ->> '$.rate.burst', max(1, (limits ->> '$.rate.count') * 100 / (limits ->> '$.rate.per')))
-  ),
+  most         integer,                                 -- `running` of those
+  rate_step    integer,                                 -- what a start costs by `rate` of those, and its burst
+  rate_burst   integer,
   primary key (queue, name)
 ) strict, without rowid;
 
@@ -164,11 +164,12 @@ from (
 );
 
 -- A slot is a running job: the statement that moves a job into or out of `running` counts it, whoever runs it.
+-- A claim touches no group, as it places its groups again itself.
 create trigger millpond_line_changed after update of state, line on millpond_jobs when new.line is not null begin
   insert into millpond_groups (queue, name, running) values (new.queue, new.line, new.state = 'running')
   on conflict do update set
     running = running + (new.state = 'running') - (old.state = 'running' and old.line is not null),
-    touched = 1;
+    touched = touched or new.state <> 'running' or old.line is null;
 end;
 
 create trigger millpond_line_left after delete on millpond_jobs when old.line is not null and old.state in ('waiting', 'running') begin
