@@ -52,8 +52,8 @@ update millpond_queues set "full" = :full where name = :queue
 select min(due_at) as due_at from millpond_jobs indexed by millpond_scheduled where queue = :queue and state = 'scheduled'
 
 -- @statement probe
--- Whether a claim would find anything: an idle worker's empty claim must not take the write lock.
+-- Whether a claim in a queue that is not grouped would find anything: an idle worker's empty claim must not take the write lock.
 select 1 as found from millpond_queues
-where name = :queue and paused = 0 and (most is null or running < most) and exists (
+where name = :queue and paused = 0 and grouped = 0 and (most is null or running < most) and exists (
   select 1 from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null and priority >= :min_priority
 )
