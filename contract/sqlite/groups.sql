@@ -17,6 +17,22 @@ create temp table if not exists millpond_picks (
   "full"   integer
 ) strict
 
+-- @statement count
+-- When a queue becomes grouped: this trigger and the next one, which a file without groups does without.
+-- A slot is a running job: the statement that moves a job into or out of `running` counts it, whoever runs it.
+-- A claim touches no group, as it places its groups again itself.
+create trigger if not exists millpond_line_changed after update of state, line on millpond_jobs when new.line is not null begin
+  insert into millpond_groups (queue, name, running) values (new.queue, new.line, new.state = 'running')
+  on conflict do update set
+    running = running + (new.state = 'running') - (old.state = 'running' and old.line is not null),
+    touched = touched or new.state <> 'running' or old.line is null;
+end
+
+-- @statement count_left
+create trigger if not exists millpond_line_left after delete on millpond_jobs when old.line is not null and old.state in ('waiting', 'running') begin
+  update millpond_groups set running = running - (old.state = 'running'), touched = 1 where queue = old.queue and name = old.line;
+end
+
 -- @statement line_up
 -- Jobs that waited before their queue was grouped: up to 1,000 of them come into lines. changes: how many.
 update millpond_jobs set line = ifnull("group", '')
@@ -198,7 +214,7 @@ where queue = :queue and (:after is null or name > :after) and (:group is null o
 order by name
 limit :limit
 
--- @statement count
+-- @statement blocked
 -- Of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause.
 select count(*) filter (where start_at is null) as at_limit, count(*) filter (where start_at > :now) as held
 from (select start_at from millpond_heads where queue = :queue and place is not null limit 10000)

@@ -5,7 +5,12 @@
 
 -- @statement queues
 select name, capacity, keep_done, keep_dead, paused, attempts, timeout, lease, scheduled, waiting, running, done, dead, cancelled,
-  most, rate, grouped, group_most, group_rate, "full", paused_until
+  case when most is not null or rate is not null or grouped = 1 or paused_until > 0 then json_object(
+    'running', running, 'full', "full", 'pausedUntil', paused_until, 'limits', json_object(
+      'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')),
+      'groupRunning', group_most, 'groupRate', json(group_rate)
+    )
+  ) end as limits
 from millpond_queues
 where :queue is null or name = :queue
 order by name

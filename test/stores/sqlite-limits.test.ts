@@ -41,7 +41,8 @@ test('sqlite limits: a claim leaves blocked groups alone', async () => {
   for (let taken = 0; taken < 10_000; ) taken += (await take(store, 1000)).jobs.length
   await store.push([job({ group: 'free' })])
   const db = connectTo(path)
-  const eligible = () => db.prepare('select count(*) as n from millpond_groups where touched = 1 or ticket >= 0').get()?.n
+  const eligible = () =>
+    db.prepare('select count(*) as n from millpond_groups where touched = 1 or ticket >= 0').get()?.n
   assert.equal(eligible(), 1, 'of 10,001 groups, a claim has one to look at')
   const { jobs } = await take(store, 10)
   assert.deepEqual(

@@ -23,18 +23,16 @@ create table millpond_queues (
   done            integer not null default 0,
   dead            integer not null default 0,
   cancelled       integer not null default 0,
-  -- Limits; null: none. A rate is JSON: count, per (ms), burst (or null). Beside each is what a start costs (microseconds), and its burst.
+  -- Limits; null: none. A rate is JSON: count, per (ms), burst (or null).
   most            integer,                              -- jobs that run at once
   rate            text,
   grouped         integer not null default 0,           -- 1: groups take turns
   group_most      integer,                              -- of each group, unless it has limits of its own
   group_rate      text,
-  rate_step       integer generated always as (((rate ->> 'per') * 1000 + (rate ->> 'count') - 1) / (rate ->> 'count')) stored,
-  rate_burst      integer generated always as (ifnull(rate ->> 'burst', max(1, (rate ->> 'count') * 100 / (rate ->> 'per')))) stored,
-  group_step      integer generated always as (((group_rate ->> 'per') * 1000 + (group_rate ->> 'count') - 1) / (group_rate ->> 'count')) stored,
-  group_burst     integer generated always as (
-    ifnull(group_rate ->> 'burst', max(1, (group_rate ->> 'count') * 100 / (group_rate ->> 'per')))
-  ) stored,
+  rate_step       integer,                              -- what a start costs by the rate, in microseconds, and the rate's burst
+  rate_burst      integer,
+  group_step      integer,
+  group_burst     integer,
   "full"          integer not null default 0,           -- of its rate, in microseconds
   paused_until    integer not null default 0,           -- by a release with a pause
   -- These only grow: other processes compare them with what they saw last to learn what happened.
@@ -162,16 +160,3 @@ from (
     limit 1
   )
 );
-
--- A slot is a running job: the statement that moves a job into or out of `running` counts it, whoever runs it.
--- A claim touches no group, as it places its groups again itself.
-create trigger millpond_line_changed after update of state, line on millpond_jobs when new.line is not null begin
-  insert into millpond_groups (queue, name, running) values (new.queue, new.line, new.state = 'running')
-  on conflict do update set
-    running = running + (new.state = 'running') - (old.state = 'running' and old.line is not null),
-    touched = touched or new.state <> 'running' or old.line is null;
-end;
-
-create trigger millpond_line_left after delete on millpond_jobs when old.line is not null and old.state in ('waiting', 'running') begin
-  update millpond_groups set running = running - (old.state = 'running'), touched = 1 where queue = old.queue and name = old.line;
-end;

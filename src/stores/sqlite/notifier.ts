@@ -31,7 +31,8 @@ function bellsBetween(queue: string, before: Row, after: Row): Bell[] {
   const hasChanged = (column: string): boolean => before[column] !== after[column]
   const isResumed = hasChanged('paused') && after.paused === 0
   // A start may have taken the place of the job that ended.
-  const isFreed = after.has_limits === 1 && (hasChanged('finished_total') || integer(after.running) < integer(before.running))
+  const isFreed =
+    after.has_limits === 1 && (hasChanged('finished_total') || integer(after.running) < integer(before.running))
   const mayStart = hasChanged('ready_total') || hasChanged('limits_total') || isResumed || isFreed
   if (integer(after.waiting) > 0 && mayStart) bells.push({ kind: 'work', queue })
   if (hasChanged('finished_total')) bells.push({ kind: 'finished', queue })

@@ -3,10 +3,11 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
+import type { QueueLimits } from '../../values/limits.ts'
 import { fullAfter, startableAt } from '../../values/rate.ts'
 import type { IdleQueues } from '../idle.ts'
 import type { Statements } from './connection/statements.ts'
-import { integer, integerOrNull, type Row, rateFrom } from './connection/values.ts'
+import { integer, integerOrNull, type Row, text } from './connection/values.ts'
 
 /** What an operation works on: one connection, in one transaction. */
 export interface Context {
@@ -32,25 +33,32 @@ const settingsFrom = (row: Row) => ({
   attempts: integer(row.attempts),
   timeout: integerOrNull(row.timeout),
   lease: integer(row.lease),
-  limits: limitsFrom(row),
-  pausedUntil: integer(row.paused_until),
 })
 
-/** From a row of `counts/queue` or `stats/queues`. */
-export const limitsFrom = (row: Row) => ({
-  running: integerOrNull(row.most),
-  rate: rateFrom(row.rate),
-  grouped: integer(row.grouped) !== 0,
-  groupRunning: integerOrNull(row.group_most),
-  groupRate: rateFrom(row.group_rate),
-})
+interface Limits {
+  limits: Pick<QueueLimits, 'running' | 'rate' | 'grouped' | 'groupRunning' | 'groupRate'>
+  /** How many jobs run, if there are limits. */
+  running: number
+  /** Of the rate, in microseconds. */
+  full: number
+  pausedUntil: number
+}
+
+const NO_LIMITS: Readonly<Limits> = {
+  limits: { running: null, rate: null, grouped: false, groupRunning: null, groupRate: null },
+  ...{ running: 0, full: 0, pausedUntil: 0 },
+}
+
+const limitsFrom = (value: unknown): Readonly<Limits> => (value === null ? NO_LIMITS : JSON.parse(text(value)))
 
 export class QueueChanges {
   readonly name: string
   readonly settings: ReturnType<typeof settingsFrom>
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
-  /** How many jobs run, counting those of this transaction. */
+  readonly limits: Limits['limits']
+  readonly #pausedUntil: number
+  /** How many jobs run, counting those of this transaction; only of a queue with limits. */
   running: number
   /** Of the queue's rate, in microseconds. */
   full: number
@@ -70,8 +78,11 @@ export class QueueChanges {
     this.settings = settingsFrom(row)
     const { capacity } = this.settings
     this.room = capacity === null ? Number.POSITIVE_INFINITY : capacity - integer(row.scheduled) - integer(row.waiting)
-    this.running = integer(row.running)
-    this.full = integer(row.full)
+    const { limits, running, full, pausedUntil } = limitsFrom(row.limits)
+    this.limits = limits
+    this.running = running
+    this.full = full
+    this.#pausedUntil = pausedUntil
   }
 
   keeps(state: FinalState): boolean {
@@ -80,20 +91,20 @@ export class QueueChanges {
 
   /** The end of a running job may let another one start. */
   get hasLimits(): boolean {
-    return this.settings.limits.running !== null || this.settings.limits.grouped
+    return this.limits.running !== null || this.limits.grouped
   }
 
   /** Milliseconds until the queue's limits and pause allow a start of this cost; null: as many jobs run as may. */
   startableIn(now: number, cost: number): number | null {
-    const { limits, pausedUntil } = this.settings
-    if (limits.running !== null && this.running >= limits.running) return null
-    const rated = limits.rate === null ? now : Math.ceil(startableAt(limits.rate, this.full, cost) / 1000)
-    return Math.max(0, pausedUntil - now, rated - now)
+    const { running, rate } = this.limits
+    if (running !== null && this.running >= running) return null
+    const rated = rate === null ? now : Math.ceil(startableAt(rate, this.full, cost) / 1000)
+    return Math.max(0, this.#pausedUntil - now, rated - now)
   }
 
   /** A waiting job starts to run. */
   start(now: number, cost: number): void {
-    const { rate } = this.settings.limits
+    const { rate } = this.limits
     if (rate !== null) this.full = fullAfter(rate, this.full, now * 1000, cost)
     this.move('waiting', 'running')
   }

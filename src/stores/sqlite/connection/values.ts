@@ -1,6 +1,5 @@
 /** What SQLite takes and gives, and guards that turn its columns into typed values without a cast. */
 import { JOB_STATES, type JobState } from '../../../store.ts'
-import type { Rate } from '../../../values/limits.ts'
 
 export type Value = null | number | bigint | string | Uint8Array
 export type Row = Record<string, unknown>
@@ -30,11 +29,4 @@ export function integerOrNull(value: unknown): number | null {
 
 export function stateFrom(value: unknown): JobState {
   return JOB_STATES.find((known) => known === value) ?? unexpected(value, 'a state of a job')
-}
-
-/** A rate is kept as JSON. */
-export function rateFrom(value: unknown): Rate | null {
-  if (value === null) return null
-  const { count, per, burst } = JSON.parse(text(value))
-  return { count: integer(count), per: integer(per), burst: integerOrNull(burst) }
 }

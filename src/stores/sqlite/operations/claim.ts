@@ -12,7 +12,7 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
   const queue = context.queues.find(request.queue)
   const answer = claimed(request, now, queue)
   if (queue === null || queue.settings.paused) return answer
-  const { running, rate, grouped } = queue.settings.limits
+  const { running, rate, grouped } = queue.limits
   let wait = queue.startableIn(now, 1)
   let count = 0
   if (wait === 0) {
@@ -57,7 +57,7 @@ export function claimNothing(context: Context, request: ClaimRequest): PackedCla
   const answer = claimed(request, now, queue)
   if (queue === null || queue.settings.paused) return answer
   const wait = queue.startableIn(now, 1)
-  if (wait === 0 && queue.settings.limits.grouped && statements.get('groups/probe').get(parameters) !== undefined) {
+  if (wait === 0 && queue.limits.grouped && statements.get('groups/probe').get(parameters) !== undefined) {
     return undefined
   }
   return { ...answer, retryAfter: retryAfter(context, queue, wait) }
@@ -65,7 +65,7 @@ export function claimNothing(context: Context, request: ClaimRequest): PackedCla
 
 function claimed({ lease }: ClaimRequest, now: number, queue: QueueChanges | null): PackedClaim {
   const settings = queue?.settings
-  const limits = settings?.paused ? undefined : settings?.limits
+  const limits = settings?.paused ? undefined : queue?.limits
   const limited = limits !== undefined && (limits.running ?? limits.rate ?? limits.groupRate) !== null
   return { now, lease: lease ?? settings?.lease ?? DEFAULT_LEASE, ...NOTHING, retryAfter: null, limited }
 }
@@ -75,7 +75,7 @@ function retryAfter({ statements, now }: Context, queue: QueueChanges, wait: num
   const parameters = { queue: queue.name }
   const times = [statements.get('claim/next_due').get(parameters)?.due_at]
   if (wait !== 0) times.push(wait === null ? null : now + wait)
-  else if (queue.settings.limits.grouped) {
+  else if (queue.limits.grouped) {
     times.push(statements.get('groups/held').get(parameters)?.held_until)
     if (statements.get('groups/behind').get(parameters) !== undefined) times.push(now)
   }

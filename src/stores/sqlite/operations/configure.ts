@@ -12,7 +12,7 @@ export function configure({ statements, queues }: Context, settings: QueueSettin
   const { running, rate, grouped = false, groupRunning, groupRate } = settings
   const isGrouping = grouped || (groupRunning ?? groupRate ?? null) !== null
   const flag = (value: unknown): number => Number(value !== undefined)
-  const before = queues.find(queue)?.settings.limits
+  const before = queues.find(queue)?.limits
   queues.write()
   statements.get('configure/configure').run({
     queue,
@@ -39,14 +39,16 @@ export function configure({ statements, queues }: Context, settings: QueueSettin
     set_group_rate: flag(groupRate),
     group_rate: json(groupRate),
   })
-  const { bells, settings: now } = queues.findOrCreate(queue)
-  if (now.limits.grouped) {
-    if (!before?.grouped) for (const name of ['adopt', 'line_up']) statements.get(`groups/${name}`).run({ queue })
-    if (!isDeepStrictEqual(before, now.limits)) statements.get('groups/touch').run({ queue })
+  const { bells, limits } = queues.findOrCreate(queue)
+  if (limits.grouped) {
+    if (!before?.grouped) for (const name of GROUPING) statements.get(`groups/${name}`).run({ queue })
+    if (!isDeepStrictEqual(before, limits)) statements.get('groups/touch').run({ queue })
   }
   if (capacity !== undefined) bells.add('room')
-  if (paused === false || !isDeepStrictEqual(before, now.limits)) bells.add('work')
+  if (paused === false || !isDeepStrictEqual(before, limits)) bells.add('work')
 }
+
+const GROUPING = ['count', 'count_left', 'adopt', 'line_up']
 
 interface OwnLimits {
   queue: string

@@ -78,7 +78,7 @@ export function release(
   { queue, releases }: { queue: string; releases: readonly Release[] },
 ): HoldOutcome[] {
   return releases.map(({ id, fence, pause = 0 }) => {
-    const limits = queues.find(queue)?.settings.limits
+    const limits = queues.find(queue)?.limits
     if (pause > 0 || limits?.rate || limits?.grouped) {
       queues.write()
       for (const name of pause > 0 ? ['pause', 'pause_group'] : ['give_back', 'give_back_group']) {

@@ -53,14 +53,14 @@ function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[])
   return others
 }
 
-function columnsOf(job: NewJob, { settings }: QueueChanges, now: number) {
+function columnsOf(job: NewJob, { settings, limits }: QueueChanges, now: number) {
   const due = Math.max(now, job.runAt ?? now + job.delay)
   return {
     queue: job.queue,
     priority: job.priority,
     group: job.group,
     cost: job.cost ?? 1,
-    line: settings.limits.grouped ? (job.group ?? '') : null,
+    line: limits.grouped ? (job.group ?? '') : null,
     trace: job.trace,
     now,
     state: due <= now ? ('waiting' as const) : ('scheduled' as const),

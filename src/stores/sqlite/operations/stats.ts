@@ -38,9 +38,9 @@ export function stats(context: Context, request: { queue?: string; minutes?: num
 
 function limitsNow({ statements, now }: Context, queue: string, row: Row): QueueLimits | null {
   const changes = new QueueChanges(queue, row)
-  const { limits } = changes.settings
+  const { limits } = changes
   if (limits.running === null && limits.rate === null && !limits.grouped) return null
-  const groups = limits.grouped ? statements.get('groups/count').get({ queue, now }) : undefined
+  const groups = limits.grouped ? statements.get('groups/blocked').get({ queue, now }) : undefined
   const nextStart = changes.startableIn(now, 1)
   return { ...limits, nextStart, groupsAtLimit: integer(groups?.at_limit ?? 0), groupsHeld: integer(groups?.held ?? 0) }
 }
