@@ -214,6 +214,21 @@ where queue = :queue and (:after is null or name > :after) and (:group is null o
 order by name
 limit :limit
 
+-- @statement waiting
+-- As list/waiting. Lines have no common order, so a page looks at all jobs that wait.
+select * from millpond_jobs
+where seq in (
+  select seq from (
+    select seq, priority from millpond_jobs indexed by millpond_lines where queue = :queue and state = 'waiting' and line is not null
+    union all
+    select seq, priority from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
+  )
+  where priority < :priority or priority = :priority and seq > :seq
+  order by priority desc, seq
+  limit :limit
+)
+order by priority desc, seq
+
 -- @statement blocked
 -- Of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause.
 select count(*) filter (where start_at is null) as at_limit, count(*) filter (where start_at > :now) as held

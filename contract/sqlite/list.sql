@@ -3,7 +3,7 @@
 --      First pages pass values before all others.
 -- Out: every column of the rows: waiting ones in the order of claiming, scheduled ones soonest first, running ones by
 --      lease, final ones newest first.
--- Invariant: but for the waiting jobs of a grouped queue, each page costs the same, however deep: every order is that of an index.
+-- Invariant: each page costs the same, however deep: every order is that of an index.
 
 -- @statement cursor
 -- No row: the job has gone, or moved on to another state, and there is no place to go on from. The page is then empty.
@@ -11,8 +11,7 @@ select seq, priority, due_at, lease_until, finished_at
 from millpond_jobs where id = :id and queue = :queue and state = :state
 
 -- @statement waiting
--- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Lines have no common order: of a grouped queue, a page looks at
--- all that wait.
+-- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Of a grouped queue: groups/waiting.
 select * from (
   select * from millpond_jobs indexed by millpond_waiting
   where queue = :queue and state = 'waiting' and line is null and priority = :priority and seq > :seq
@@ -24,13 +23,7 @@ select * from (
   where queue = :queue and state = 'waiting' and line is null and priority < :priority
   order by priority desc, seq limit :limit
 )
-union all
-select * from (
-  select * from millpond_jobs indexed by millpond_lines
-  where queue = :queue and state = 'waiting' and line is not null and (priority < :priority or priority = :priority and seq > :seq)
-  order by priority desc, seq limit :limit
-)
-order by priority desc, seq limit :limit
+limit :limit
 
 -- @statement scheduled
 select * from millpond_jobs indexed by millpond_scheduled

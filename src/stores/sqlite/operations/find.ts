@@ -2,7 +2,7 @@ import type { GroupsRequest, JobRecord, ListRequest } from '../../../store.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { jobErrorFromJson } from '../../job-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import { type Context, QueueChanges } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
 
 export function find({ statements }: Context, ids: readonly string[]): (JobRecord | null)[] {
@@ -53,7 +53,10 @@ export function list({ statements }: Context, { queue, state, limit, after }: Li
   const page = { queue, state, limit, seq: integer(cursor.seq) }
   const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
   const column = isLive ? ORDERED_BY[state] : 'finished_at'
-  const rows = statements.get(`list/${isLive ? state : 'final'}`).all({ ...page, [column]: integer(cursor[column]) })
+  const row = state === 'waiting' ? statements.get('counts/queue').get({ queue }) : undefined
+  const isGrouped = row !== undefined && new QueueChanges(queue, row).limits.grouped
+  const name = isGrouped ? 'groups/waiting' : `list/${isLive ? state : 'final'}`
+  const rows = statements.get(name).all({ ...page, [column]: integer(cursor[column]) })
   return rows.map(recordFrom)
 }
 
