@@ -1,5 +1,5 @@
 -- push: stores jobs.
--- In:  one job; state is waiting if due_at <= now, else scheduled; due_at is never before now.
+-- In:  one job; line: in a grouped queue its group, '' for none, else null; state is waiting if due_at <= now, else scheduled; due_at is never before now.
 -- Out: changes = 1: pushed. changes = 0: the id is known, or a live job has the key; `existing` names that job.
 -- Invariant: `seq` is one more than the greatest there is, so places follow the order of pushes.
 -- Some drivers bind bytes of length 0 as null, hence the coalesce.
@@ -7,9 +7,9 @@
 
 -- @statement insert
 insert into millpond_jobs
-  (id, queue, state, priority, attempts, pushed_at, due_at, timeout, key, "group", trace, encoding, data)
+  (id, queue, state, priority, attempts, pushed_at, due_at, timeout, key, "group", cost, line, trace, encoding, data)
 values
-  (:id, :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :key, :group, :trace, :encoding, coalesce(:data, x''))
+  (:id, :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :key, :group, :cost, :line, :trace, :encoding, coalesce(:data, x''))
 on conflict do nothing
 
 -- @statement insert_list
@@ -18,11 +18,15 @@ on conflict do nothing
 -- Out: changes: all of them. If an id is known, or there twice, it fails with SQLITE_CONSTRAINT (19) and stores nothing: insert each by itself.
 -- Only where the queue has room for all.
 insert into millpond_jobs
-  (id, queue, state, priority, attempts, pushed_at, due_at, timeout, "group", trace, encoding, data)
+  (id, queue, state, priority, attempts, pushed_at, due_at, timeout, "group", cost, line, trace, encoding, data)
 select
   cast(substr(cast(:ids as blob), 36 * key + 1, 36) as text),
-  :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :group, :trace, 'json', value
+  :queue, :state, :priority, :attempts, :now, :due_at, :timeout, :group, :cost, :line, :trace, 'json', value
 from json_each(:bodies)
+
+-- @statement touch
+-- Waiting jobs came into the line.
+insert into millpond_groups (queue, name) values (:queue, :line) on conflict do update set touched = 1
 
 -- @statement existing
 select id from millpond_jobs where id = :id

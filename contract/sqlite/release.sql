@@ -1,7 +1,41 @@
 -- release: a claim is given back unstarted.
--- In:  queue, id, fence.
+-- In:  queue, id, fence; now and pause (ms) for the statements of limits.
 -- Out: changes = 1: ok. changes = 0: stale.
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised.
+
+-- Where a pause is given, or the queue has limits, these run first: `pause` and `pause_group` with a pause, else the other two.
+
+-- @statement give_back
+-- To the queue's rate: what time has not given back already.
+update millpond_queues set "full" = "full" - ifnull((
+  select min(cost * rate_step, max(0, started_at * 1000 + cost * rate_step - :now * 1000))
+  from millpond_jobs where id = :id and fence = :fence and state = 'running' and queue = :queue
+), 0)
+where name = :queue and rate is not null
+
+-- @statement give_back_group
+update millpond_groups set "full" = "full" - given.back
+from (
+  select head.name as line, min(job.cost * step, max(0, started_at * 1000 + job.cost * step - :now * 1000)) as back
+  from millpond_jobs as job cross join millpond_heads as head on head.queue = :queue and head.name = job.line
+  where id = :id and fence = :fence and state = 'running' and job.queue = :queue and step is not null
+) as given
+where queue = :queue and name = given.line
+
+-- @statement pause
+-- A longer pause stays.
+update millpond_queues set paused_until = max(paused_until, :now + :pause)
+where name = :queue and exists (
+  select 1 from millpond_jobs
+  where id = :id and fence = :fence and state = 'running' and queue = :queue and (line is null or "group" is null)
+)
+
+-- @statement pause_group
+update millpond_groups set paused_until = max(paused_until, :now + :pause)
+where queue = :queue and name = (
+  select line from millpond_jobs
+  where id = :id and fence = :fence and state = 'running' and queue = :queue and "group" is not null
+)
 
 -- @statement release
 update millpond_jobs set state = 'waiting', attempt = attempt - 1, worker = null, started_at = null

@@ -20,5 +20,6 @@ limit :limit
 
 -- @statement requeue
 update or ignore millpond_jobs set
+  line = (select ifnull("group", '') from millpond_queues where name = queue and grouped = 1),
   state = 'waiting', attempt = 0, due_at = :now, finished_at = null, started_at = null, worker = null
 where id = :id and state in ('dead', 'cancelled')

@@ -4,21 +4,40 @@
 -- Invariant: nothing here scans the jobs.
 
 -- @statement queues
-select name, capacity, paused, scheduled, waiting, running, done, dead, cancelled from millpond_queues
+select name, capacity, keep_done, keep_dead, paused, attempts, timeout, lease, scheduled, waiting, running, done, dead, cancelled,
+  case when most is not null or rate is not null or grouped = 1 or paused_until > 0 then json_object(
+    'running', running, 'full', "full", 'pausedUntil', paused_until, 'limits', json_object(
+      'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')),
+      'groupRunning', group_most, 'groupRate', json(group_rate)
+    )
+  ) end as limits
+from millpond_queues
 where :queue is null or name = :queue
 order by name
 
 -- @statement oldest
 -- The earliest time due among the first 64 by place of each priority. Jobs come due nearly in the order of their places, so
 -- this is exact for short queues and close for long ones; an index of its own would tax every claim.
-select min((
-  select min(due_at) from (
-    select due_at from millpond_jobs indexed by millpond_waiting
-    where queue = :queue and state = 'waiting' and priority = each.value
-    order by seq
-    limit 64
-  )
-)) as due_at from json_each('[0,1,2,3,4,5,6,7,8,9]') as each
+-- Of a grouped queue, among the first 64 of each line of its first 1,000 groups with jobs.
+select min(due_at) as due_at from (
+  select (
+    select min(due_at) from (
+      select due_at from millpond_jobs indexed by millpond_waiting
+      where queue = :queue and state = 'waiting' and line is null and priority = each.value
+      order by seq
+      limit 64
+    )
+  ) as due_at from json_each('[0,1,2,3,4,5,6,7,8,9]') as each
+  union all
+  select (
+    select min(due_at) from (
+      select due_at from millpond_jobs indexed by millpond_lines
+      where queue = :queue and line = head.name and state = 'waiting' and line is not null
+      order by priority desc, seq
+      limit 64
+    )
+  ) from (select name from millpond_heads where queue = :queue and place is not null limit 1000) as head
+)
 
 -- @statement histograms
 select queue, priority, metric, bucket, sum(count) as count

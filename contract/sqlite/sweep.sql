@@ -1,6 +1,6 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
--- Out: `look`: per queue what there is to do, so that only queues with something to do are written to (1 or 0 each: due jobs to promote, leases
+-- Out: `look`: per queue what there is to do, so that only queues with something to do are written to (1 or 0 each: waiting jobs to move into lines, due jobs to promote, leases
 --      that ended, and done, dead, cancelled jobs that were kept long enough); when its next scheduled job is due; whether it is idle: without a
 --      job, and with each setting at its default;
 --      changes of `promote` and `expire`: how many; rows of `lost`.
@@ -10,8 +10,11 @@
 -- Materialized, as SQLite would look up each time twice.
 with queue as materialized (
   select name, keep_done, keep_dead,
+    grouped = 1 and exists (
+      select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
+    ) as line_up,
     capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
-      and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+      and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
       and max(scheduled, waiting, running, done, dead, cancelled) = 0 as idle,
     (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
     (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
@@ -29,7 +32,9 @@ select *,
 from queue
 
 -- @statement promote
-update millpond_jobs set state = 'waiting'
+update millpond_jobs set
+  state = 'waiting',
+  line  = case when (select grouped from millpond_queues where name = :queue) = 1 then ifnull("group", '') end
 where seq in (
   select seq from millpond_jobs indexed by millpond_scheduled
   where queue = :queue and state = 'scheduled' and due_at <= :now
@@ -72,7 +77,7 @@ delete from millpond_jobs where id = :id
 -- Counts that this transaction has summed up are written before.
 delete from millpond_queues
 where name = :queue and capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
-  and lease = 30000 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+  and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
   and max(scheduled, waiting, running, done, dead, cancelled) = 0
 
 -- @statement forget_queue

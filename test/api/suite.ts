@@ -90,7 +90,7 @@ export const STORES: readonly StoreUnderTest[] = [
     shared: true,
     transactions: true,
     replicas: false,
-    limits: false,
+    limits: true,
     file: true,
     place: (folder) => ({ url: `sqlite:${join(folder, 'test.db')}?sync=normal` }),
   },

@@ -28,11 +28,7 @@ export interface StoreUnderTest {
   modelRuns: number
   /** Why an id is known within its queue only: the test that asks for more is skipped with this reason. Else it is known in the whole store. */
   idsPerQueue?: string
-  /** Why it has no limits. */
-  noLimits?: string
 }
-
-const NO_LIMITS = 'limits are built for the memory store and Redis only'
 
 /** Loaded by path when needed, so that a missing store skips its own tests and no others. */
 async function load(module: string): Promise<OpenStore> {
@@ -83,7 +79,6 @@ export const stores: readonly StoreUnderTest[] = [
   },
   {
     name: 'sqlite',
-    noLimits: NO_LIMITS,
     skip: missing(SQLITE),
     modelRuns: 100,
     async open(options = {}) {

@@ -7,8 +7,8 @@ import { EPOCH, loadVectors } from './vectors.ts'
 
 const vectors = loadVectors()
 
-for (const { name, skip, idsPerQueue, noLimits, open } of stores) {
-  const lacks = { 'ids of all queues': idsPerQueue, limits: noLimits }
+for (const { name, skip, idsPerQueue, open } of stores) {
+  const lacks = { 'ids of all queues': idsPerQueue, limits: undefined }
   describe(`lifecycle vectors: ${name}`, { skip }, () => {
     for (const vector of vectors) {
       test(vector.name, { skip: vector.needs === undefined ? false : (lacks[vector.needs] ?? false) }, async () => {

@@ -306,6 +306,11 @@ describe('sqlite: the file', () => {
     await openAt(path)
     const db = connectTo(path)
     const files = readdirSync(CONTRACT).filter((name) => name.endsWith('.sql'))
+    db.exec(
+      readFileSync(new URL('groups.sql', CONTRACT), 'utf8').match(
+        /-- @statement picks\n([\s\S]*?)-- @statement/,
+      )?.[1] ?? '',
+    )
     let statements = 0
     for (const file of files) {
       const [head = '', ...parts] = readFileSync(new URL(file, CONTRACT), 'utf8').split(/^-- @statement /m)

@@ -1,4 +1,4 @@
--- Everything that Millpond keeps in the caller's own database file: four tables, all with the prefix `millpond_`.
+-- Everything that Millpond keeps in the caller's own database file: tables and a view, all with the prefix `millpond_`.
 -- Run inside a transaction together with setting `version` in millpond_meta. Never changed once released.
 -- Times are milliseconds since 1970. States, names and ids are text, so that people can read the tables with plain SQL.
 
@@ -23,10 +23,23 @@ create table millpond_queues (
   done            integer not null default 0,
   dead            integer not null default 0,
   cancelled       integer not null default 0,
+  -- Limits; null: none. A rate is JSON: count, per (ms), burst (or null).
+  most            integer,                              -- jobs that run at once
+  rate            text,
+  grouped         integer not null default 0,           -- 1: groups take turns
+  group_most      integer,                              -- of each group, unless it has limits of its own
+  group_rate      text,
+  rate_step       integer,                              -- what a start costs by the rate, in microseconds, and the rate's burst
+  rate_burst      integer,
+  group_step      integer,
+  group_burst     integer,
+  "full"          integer not null default 0,           -- of its rate, in microseconds
+  paused_until    integer not null default 0,           -- by a release with a pause
   -- These only grow: other processes compare them with what they saw last to learn what happened.
   ready_total     integer not null default 0,           -- became waiting, by whatever way
   finished_total  integer not null default 0,           -- became done, dead or cancelled
-  cancelled_total integer not null default 0            -- were cancelled while running
+  cancelled_total integer not null default 0,           -- were cancelled while running
+  limits_total    integer not null default 0            -- how often limits were set
 ) strict, without rowid;
 
 -- A row per job; its state changes in place. `seq` is its place: it never changes, and later pushes have greater ones.
@@ -48,6 +61,8 @@ create table millpond_jobs (
   timeout           integer,
   key               text,
   "group"           text,
+  cost              integer not null default 1,
+  line              text,                               -- in a grouped queue, the group, '' for none; null: it is not in a line yet
   trace             text,
   encoding          text    not null,                   -- json (text), msgpack or bytes (blobs)
   data              any     not null,
@@ -59,7 +74,9 @@ create table millpond_jobs (
 ) strict;
 
 -- Each index holds only the jobs in its own state, so what it serves costs the same whatever else is stored.
-create index millpond_waiting   on millpond_jobs (queue, priority desc)      where state = 'waiting';
+create index millpond_waiting   on millpond_jobs (queue, priority desc)      where state = 'waiting' and line is null;
+-- The waiting jobs of a grouped queue.
+create index millpond_lines     on millpond_jobs (queue, line, priority desc) where state = 'waiting' and line is not null;
 create index millpond_scheduled on millpond_jobs (queue, due_at)             where state = 'scheduled';
 create index millpond_running   on millpond_jobs (queue, lease_until)        where state = 'running';
 -- Serves both the lists that people read and the removal of what was kept long enough.
@@ -78,3 +95,68 @@ create table millpond_histograms (
   count    integer not null,
   primary key (minute, queue, priority, metric, bucket)
 ) strict, without rowid;
+
+-- A row per group of a grouped queue. Between claims, all that happens to a group is that it is touched: only claims say who is eligible.
+--   touched ──next claim──┬─► ticket: it may start its first job, which has this priority
+--                         ├─► held_until: its rate or pause allows its first job then
+--                         └─► neither: no job waits, or as many run as may
+create table millpond_groups (
+  queue        text    not null,
+  name         text    not null,                        -- '': the jobs without a group
+  running      integer not null default 0,
+  touched      integer not null default 1,
+  ticket       integer not null default -1,             -- a priority; -1: none
+  turn         real    not null default 0,              -- its virtual time at the ticket's priority
+  place        integer not null default 0,              -- the seq of its first job, while it has a ticket
+  held_until   integer,
+  "full"       integer not null default 0,              -- of its rate, in microseconds
+  paused_until integer not null default 0,
+  weight       real    not null default 1,
+  limits       text,                                    -- of its own, as JSON: running, rate, weight; null: as all groups of the queue
+  most         integer,                                 -- `running` of those
+  rate_step    integer,                                 -- what a start costs by `rate` of those, and its burst
+  rate_burst   integer,
+  primary key (queue, name)
+) strict, without rowid;
+
+create index millpond_touched on millpond_groups (queue)                           where touched = 1;
+create index millpond_tickets on millpond_groups (queue, ticket desc, turn, place) where ticket >= 0;
+create index millpond_held    on millpond_groups (queue, held_until)               where held_until is not null;
+
+-- The virtual time of a group at each priority at which it has started jobs.
+create table millpond_turns (
+  queue    text    not null,
+  name     text    not null,
+  priority integer not null,
+  virtual  real    not null,
+  primary key (queue, name, priority)
+) strict, without rowid;
+
+-- The virtual time of a grouped queue at each priority.
+create table millpond_virtual (
+  queue    text    not null,
+  priority integer not null,
+  virtual  real    not null,
+  primary key (queue, priority)
+) strict, without rowid;
+
+-- Per group: the limits that hold for it, its first job, and when that may start; start_at is null if none waits or as many run as may.
+create view millpond_heads as
+select *, case when place is not null and (most is null or running < most) then
+    max(paused_until, ifnull(("full" - (max(burst, cost) - cost) * step + 999) / 1000, 0))
+  end as start_at
+from (
+  select
+    g.queue, g.name, g.running, g.ticket, g.turn, g."full", g.paused_until, g.weight, g.limits,
+    ifnull(g.most, case when g.name <> '' then q.group_most end) as most,
+    case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end as step,
+    case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end as burst,
+    first.seq as place, first.priority, first.cost
+  from millpond_groups as g cross join millpond_queues as q on q.name = g.queue
+  left join millpond_jobs as first on first.seq = (
+    select seq from millpond_jobs
+    where queue = g.queue and line = g.name and state = 'waiting' and line is not null
+    order by priority desc, seq
+    limit 1
+  )
+);

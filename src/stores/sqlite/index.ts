@@ -23,13 +23,16 @@ export const open: OpenStore = async (url, options) => {
   const client = await ThreadClient.open(settingsOf(url, options), options.clock)
   return {
     name: 'sqlite',
-    capabilities: { durable: true, shared: true, transactions: true },
+    capabilities: { durable: true, shared: true, transactions: true, limits: true },
     transactions: transactionsOf(client),
     admin: {
       list: (request) => client.call('list', request),
       requeue: (request) => client.call('requeue', request),
+      groups: (request) => client.call('groups', request),
+      ahead: (id) => client.call('ahead', id),
     },
     configure: (settings) => client.call('configure', settings),
+    limitGroup: (queue, group, limits) => client.call('limitGroup', { queue, group, limits }),
     push: async (jobs) => pushOutcomes(jobs, await client.call('push', packJobs(jobs))),
     async claim(request) {
       const { jobs, data, ...claimed } = await client.call('claim', request)
@@ -41,7 +44,11 @@ export const open: OpenStore = async (url, options) => {
         queue,
         failures: failures.map((one) => ({ ...holdOf(one), error: one.error, delay: one.delay })),
       }),
-    release: (queue, holds) => client.call('release', { queue, holds: holds.map(holdOf) }),
+    release: (queue, releases) =>
+      client.call('release', {
+        queue,
+        releases: releases.map((one) => ({ ...holdOf(one), pause: one.pause ?? 0 })),
+      }),
     extend: (queue, lease, extensions) =>
       client.call('extend', {
         queue,

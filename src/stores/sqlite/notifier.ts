@@ -16,6 +16,8 @@ const NOTHING: Row = {
   paused: 0,
   scheduled: 0,
   waiting: 0,
+  running: 0,
+  limits_total: 0,
   ready_total: 0,
   finished_total: 0,
   cancelled_total: 0,
@@ -28,7 +30,11 @@ function bellsBetween(queue: string, before: Row, after: Row): Bell[] {
   const bells: Bell[] = []
   const hasChanged = (column: string): boolean => before[column] !== after[column]
   const isResumed = hasChanged('paused') && after.paused === 0
-  if (integer(after.waiting) > 0 && (hasChanged('ready_total') || isResumed)) bells.push({ kind: 'work', queue })
+  // A start may have taken the place of the job that ended.
+  const isFreed =
+    after.has_limits === 1 && (hasChanged('finished_total') || integer(after.running) < integer(before.running))
+  const mayStart = hasChanged('ready_total') || hasChanged('limits_total') || isResumed || isFreed
+  if (integer(after.waiting) > 0 && mayStart) bells.push({ kind: 'work', queue })
   if (hasChanged('finished_total')) bells.push({ kind: 'finished', queue })
   if (hasChanged('cancelled_total')) bells.push({ kind: 'cancelled', queue })
   const capacity = integerOrNull(after.capacity)

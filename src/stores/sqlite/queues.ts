@@ -3,9 +3,11 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
+import type { QueueLimits } from '../../values/limits.ts'
+import { fullAfter, startableAt } from '../../values/rate.ts'
 import type { IdleQueues } from '../idle.ts'
 import type { Statements } from './connection/statements.ts'
-import { integer, integerOrNull, type Row } from './connection/values.ts'
+import { integer, integerOrNull, type Row, text } from './connection/values.ts'
 
 /** What an operation works on: one connection, in one transaction. */
 export interface Context {
@@ -33,11 +35,33 @@ const settingsFrom = (row: Row) => ({
   lease: integer(row.lease),
 })
 
+interface Limits {
+  limits: Pick<QueueLimits, 'running' | 'rate' | 'grouped' | 'groupRunning' | 'groupRate'>
+  /** How many jobs run, if there are limits. */
+  running: number
+  /** Of the rate, in microseconds. */
+  full: number
+  pausedUntil: number
+}
+
+const NO_LIMITS: Readonly<Limits> = {
+  limits: { running: null, rate: null, grouped: false, groupRunning: null, groupRate: null },
+  ...{ running: 0, full: 0, pausedUntil: 0 },
+}
+
+const limitsFrom = (value: unknown): Readonly<Limits> => (value === null ? NO_LIMITS : JSON.parse(text(value)))
+
 export class QueueChanges {
   readonly name: string
   readonly settings: ReturnType<typeof settingsFrom>
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
+  readonly limits: Limits['limits']
+  readonly #pausedUntil: number
+  /** How many jobs run, counting those of this transaction; only of a queue with limits. */
+  running: number
+  /** Of the queue's rate, in microseconds. */
+  full: number
   /** To be rung after the commit, beside those for `finished` and `cancelled`. */
   readonly bells = new Set<'work' | 'room'>()
   /** By how much the columns of these names change. */
@@ -54,10 +78,35 @@ export class QueueChanges {
     this.settings = settingsFrom(row)
     const { capacity } = this.settings
     this.room = capacity === null ? Number.POSITIVE_INFINITY : capacity - integer(row.scheduled) - integer(row.waiting)
+    const { limits, running, full, pausedUntil } = limitsFrom(row.limits)
+    this.limits = limits
+    this.running = running
+    this.full = full
+    this.#pausedUntil = pausedUntil
   }
 
   keeps(state: FinalState): boolean {
     return (state === 'done' ? this.settings.keepDone : this.settings.keepDead) > 0
+  }
+
+  /** The end of a running job may let another one start. */
+  get hasLimits(): boolean {
+    return this.limits.running !== null || this.limits.grouped
+  }
+
+  /** Milliseconds until the queue's limits and pause allow a start of this cost; null: as many jobs run as may. */
+  startableIn(now: number, cost: number): number | null {
+    const { running, rate } = this.limits
+    if (running !== null && this.running >= running) return null
+    const rated = rate === null ? now : Math.ceil(startableAt(rate, this.full, cost) / 1000)
+    return Math.max(0, this.#pausedUntil - now, rated - now)
+  }
+
+  /** A waiting job starts to run. */
+  start(now: number, cost: number): void {
+    const { rate } = this.limits
+    if (rate !== null) this.full = fullAfter(rate, this.full, now * 1000, cost)
+    this.move('waiting', 'running')
   }
 
   /** `count` jobs went from one state to another; null: from, or to, not being there. */
@@ -67,6 +116,7 @@ export class QueueChanges {
     if (to !== null) this.#change(to, count)
     // Another job may have taken the place that one left, but a push between the two met a full queue.
     if (this.settings.capacity !== null && isHeld(from) && !isHeld(to)) this.bells.add('room')
+    if (from === 'running' && this.hasLimits) this.bells.add('work')
     if (to !== 'waiting') return
     this.counts.ready_total += count
     this.bells.add('work')
@@ -75,6 +125,7 @@ export class QueueChanges {
   #change(state: JobState, by: number): void {
     this.counts[state] += by
     if (isHeld(state)) this.room -= by
+    if (state === 'running') this.running += by
   }
 
   /** Jobs reached a final state; where it is not kept, they are gone at once. */

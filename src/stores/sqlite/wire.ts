@@ -42,6 +42,7 @@ function isAlike(job: NewJob, first: NewJob): boolean {
     job.attempts === first.attempts &&
     job.timeout === first.timeout &&
     job.group === first.group &&
+    job.cost === first.cost &&
     job.trace === first.trace
   )
 }

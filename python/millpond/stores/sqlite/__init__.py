@@ -58,6 +58,8 @@ class SqliteStore(ListeningStore[Bells]):
                 set_capacity=int("capacity" in given),
                 set_timeout=int("timeout" in given),
                 **{name: given.get(name) for name in names},
+                **{name: None for name in ("most", "rate", "group_most", "group_rate")},
+                **{name: 0 for name in ("set_most", "set_rate", "set_group_most", "set_group_rate", "grouped")},
                 **{f"backoff_{name}": getattr(backoff, name, None) for name in ("base", "factor", "max", "jitter")},
             )
 

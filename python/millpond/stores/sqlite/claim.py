@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 from millpond.encoding import Body, Encoding
+from millpond.errors import MillpondError
 from millpond.jobs import Claimed, ClaimedJob
 from millpond.stores.sqlite.transaction import Reader, Transaction
 
@@ -14,7 +15,9 @@ def look(reader: Reader, queue: str, lease: int | None) -> Claimed | None:
     known = reader.read_queue(queue)
     if known is None or known.paused:
         return Claimed(reader.now, lease or (known.lease if known else NO_QUEUE_LEASE), None, [])
-    if reader.row("claim/probe", queue=queue):
+    if known.limited:
+        raise MillpondError("NotSupported", f"queue {queue} has limits, which the Python client does not keep on SQLite")
+    if reader.row("claim/probe", queue=queue, min_priority=0):
         return None
     return Claimed(reader.now, lease or known.lease, _retry_after(reader, queue), [])
 
@@ -24,7 +27,10 @@ def claim(tx: Transaction, queue: str, worker: str, limit: int, lease: int | Non
     lease = lease or (known.lease if known else NO_QUEUE_LEASE)
     if known is None or known.paused:
         return Claimed(tx.now, lease, None, [])
-    parameters = {"queue": queue, "limit": limit, "floor": floor}
+    if known.limited:
+        # Since the look.
+        return Claimed(tx.now, lease, 0, [])
+    parameters = {"queue": queue, "limit": limit, "min_priority": 0, "floor": floor}
     told = json.loads(tx.rows("claim/look", **parameters)[0]["jobs"])
     data = tx.rows("claim/data", **parameters)
     jobs = [_claimed(row["data"], *fields) for fields, row in zip(told, data, strict=True)]

@@ -27,6 +27,8 @@ def _push(tx: Transaction, job: NewJob) -> Pushed:
         timeout=queue.timeout if job.timeout is None else job.timeout,
         key=job.key,
         group=job.group,
+        cost=1,
+        line=None,
         trace=job.trace,
         encoding=job.data.encoding,
         data=job.data.body,

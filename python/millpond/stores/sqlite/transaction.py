@@ -28,6 +28,8 @@ class Queue:
     lease: int
     room: float
     """How many more scheduled and waiting jobs fit; infinite without a capacity."""
+    limited: bool
+    """Whether it has limits, takes turns, or was paused by a release. This client keeps no limits on SQLite."""
 
     def keeps(self, state: FinalState) -> bool:
         return (self.keep_done if state == "done" else self.keep_dead) > 0
@@ -54,7 +56,7 @@ class Reader:
             return None
         room = float("inf") if row["capacity"] is None else row["capacity"] - row["scheduled"] - row["waiting"]
         keep = (row["keep_done"], row["keep_dead"])
-        return Queue(name, *keep, row["paused"] == 1, row["attempts"], row["timeout"], row["lease"], room)
+        return Queue(name, *keep, row["paused"] == 1, row["attempts"], row["timeout"], row["lease"], room, row["limits"] is not None)
 
 
 class Transaction(Reader):

@@ -1,4 +1,4 @@
-import type { Completion, FailOutcome, Failure, Hold, HoldOutcome } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom, text } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
@@ -74,10 +74,17 @@ function backoffDelay({ statements }: Context, hold: { queue: string; id: string
 }
 
 export function release(
-  { statements, queues }: Context,
-  { queue, holds }: { queue: string; holds: readonly Hold[] },
+  { statements, queues, now }: Context,
+  { queue, releases }: { queue: string; releases: readonly Release[] },
 ): HoldOutcome[] {
-  return holds.map(({ id, fence }) => {
+  return releases.map(({ id, fence, pause = 0 }) => {
+    const limits = queues.find(queue)?.limits
+    if (pause > 0 || limits?.rate || limits?.grouped) {
+      queues.write()
+      for (const name of pause > 0 ? ['pause', 'pause_group'] : ['give_back', 'give_back_group']) {
+        statements.get(`release/${name}`).run({ queue, id, fence, now, pause })
+      }
+    }
     if (statements.get('release/release').run({ queue, id, fence }) === 0) return 'stale'
     queues.find(queue)?.move('running', 'waiting')
     return 'ok'

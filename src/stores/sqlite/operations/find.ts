@@ -1,7 +1,8 @@
-import type { JobRecord, ListRequest } from '../../../store.ts'
+import type { GroupsRequest, JobRecord, ListRequest } from '../../../store.ts'
+import type { GroupRecord } from '../../../values/limits.ts'
 import { jobErrorFromJson } from '../../job-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import { type Context, QueueChanges } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
 
 export function find({ statements }: Context, ids: readonly string[]): (JobRecord | null)[] {
@@ -23,6 +24,7 @@ function recordFrom(row: Row): JobRecord {
     attempts: integer(row.attempts),
     key: textOrNull(row.key),
     group: textOrNull(row.group),
+    cost: integer(row.cost),
     timeout: integerOrNull(row.timeout),
     trace: textOrNull(row.trace),
     pushedAt: integer(row.pushed_at),
@@ -51,6 +53,28 @@ export function list({ statements }: Context, { queue, state, limit, after }: Li
   const page = { queue, state, limit, seq: integer(cursor.seq) }
   const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
   const column = isLive ? ORDERED_BY[state] : 'finished_at'
-  const rows = statements.get(`list/${isLive ? state : 'final'}`).all({ ...page, [column]: integer(cursor[column]) })
+  const row = state === 'waiting' ? statements.get('counts/queue').get({ queue }) : undefined
+  const isGrouped = row !== undefined && new QueueChanges(queue, row).limits.grouped
+  const name = isGrouped ? 'groups/waiting' : `list/${isLive ? state : 'final'}`
+  const rows = statements.get(name).all({ ...page, [column]: integer(cursor[column]) })
   return rows.map(recordFrom)
+}
+
+export function groups({ statements, now }: Context, request: GroupsRequest): GroupRecord[] {
+  const { queue, limit, after = null, group = null } = request
+  const rows = statements.get('groups/list').all({ queue, limit, after, group })
+  return rows.map((row): GroupRecord => {
+    const start = integerOrNull(row.start_at)
+    return {
+      group: text(row.name),
+      limits: row.limits === null ? null : JSON.parse(text(row.limits)),
+      waiting: integer(row.waiting),
+      running: integer(row.running),
+      nextStart: start === null ? null : Math.max(0, start - now),
+    }
+  })
+}
+
+export function ahead({ statements }: Context, id: string): number | null {
+  return integerOrNull(statements.get('list/ahead').get({ id })?.ahead)
 }

@@ -1,7 +1,7 @@
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import { text, type Value } from '../connection/values.ts'
 import { isResult } from '../errors.ts'
-import type { Context } from '../queues.ts'
+import type { Context, QueueChanges } from '../queues.ts'
 import { type JobList, jobsIn, type NotPushed } from '../wire.ts'
 
 export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
@@ -13,13 +13,14 @@ export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPu
 function pushList({ statements, queues, now }: Context, { count, job, ids, bodies }: JobList): boolean {
   const queue = queues.findOrCreate(job.queue)
   if (queue.room < count) return false
-  const row = columnsOf(job, queue.settings, now)
+  const row = columnsOf(job, queue, now)
   try {
     statements.get('push/insert_list').run({ ...row, ids, bodies })
   } catch (error) {
     if (isResult(error, 'CONSTRAINT', 19)) return false
     throw error
   }
+  if (row.line !== null) statements.get('push/touch').run(row)
   queue.move(null, row.state, count)
   return true
 }
@@ -39,8 +40,9 @@ function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[])
       others.push({ at, outcome: existing(job) ?? { status: 'full', id } })
       continue
     }
-    const row = columnsOf(job, queue.settings, now)
+    const row = columnsOf(job, queue, now)
     if (insert.run({ ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
+      if (row.line !== null) statements.get('push/touch').run(row)
       queue.move(null, row.state)
       continue
     }
@@ -51,18 +53,20 @@ function pushEach({ statements, queues, now }: Context, jobs: readonly NewJob[])
   return others
 }
 
-function columnsOf(job: NewJob, defaults: { attempts: number; timeout: number | null }, now: number) {
+function columnsOf(job: NewJob, { settings, limits }: QueueChanges, now: number) {
   const due = Math.max(now, job.runAt ?? now + job.delay)
   return {
     queue: job.queue,
     priority: job.priority,
     group: job.group,
+    cost: job.cost ?? 1,
+    line: limits.grouped ? (job.group ?? '') : null,
     trace: job.trace,
     now,
     state: due <= now ? ('waiting' as const) : ('scheduled' as const),
     due_at: due,
-    attempts: job.attempts ?? defaults.attempts,
-    timeout: job.timeout ?? defaults.timeout,
+    attempts: job.attempts ?? settings.attempts,
+    timeout: job.timeout ?? settings.timeout,
   } satisfies Record<string, Value>
 }
 

@@ -1,6 +1,7 @@
 import type { HistogramSlice, Metric, QueueStats } from '../../../store.ts'
-import { integer, integerOrNull, text } from '../connection/values.ts'
-import type { Context } from '../queues.ts'
+import type { QueueLimits } from '../../../values/limits.ts'
+import { integer, integerOrNull, type Row, text } from '../connection/values.ts'
+import { type Context, QueueChanges } from '../queues.ts'
 
 const MINUTE = 60_000
 
@@ -29,9 +30,19 @@ export function stats(context: Context, request: { queue?: string; minutes?: num
           cancelled: integer(row.cancelled),
         },
         oldestWaiting: due === null ? null : now - due,
+        limits: limitsNow(context, name, row),
         histograms: slices.filter((slice) => slice.queue === name),
       }
     })
+}
+
+function limitsNow({ statements, now }: Context, queue: string, row: Row): QueueLimits | null {
+  const changes = new QueueChanges(queue, row)
+  const { limits } = changes
+  if (limits.running === null && limits.rate === null && !limits.grouped) return null
+  const groups = limits.grouped ? statements.get('groups/blocked').get({ queue, now }) : undefined
+  const nextStart = changes.startableIn(now, 1)
+  return { ...limits, nextStart, groupsAtLimit: integer(groups?.at_limit ?? 0), groupsHeld: integer(groups?.held ?? 0) }
 }
 
 function metricFrom(value: unknown): Metric {

@@ -1,0 +1,235 @@
+-- groups: a grouped queue, whose groups take turns.
+-- In:  as claim.sql.
+-- Out: `pick` chooses the jobs of a claim, in the connection's own table millpond_picks; `look` and `data` tell of them, `claim` takes them.
+-- Invariant: the order of contract/operations.md, "Limits and turns". Groups that are blocked cost nothing: a claim looks at groups that were
+--            touched or are held no longer, and at no more tickets than it may start jobs.
+-- Virtual times stay inside SQLite: as text they would lose their last bits.
+
+-- @statement picks
+-- Once on each connection that claims.
+create temp table if not exists millpond_picks (
+  seq      integer primary key,
+  line     text    not null,
+  priority integer not null,
+  turn     real    not null,
+  after    real    not null,
+  cost     integer not null,
+  "full"   integer
+) strict
+
+-- @statement count
+-- When a queue becomes grouped: this trigger and the next one, which a file without groups does without.
+-- A slot is a running job: the statement that moves a job into or out of `running` counts it, whoever runs it.
+-- A claim touches no group, as it places its groups again itself.
+create trigger if not exists millpond_line_changed after update of state, line on millpond_jobs when new.line is not null begin
+  insert into millpond_groups (queue, name, running) values (new.queue, new.line, new.state = 'running')
+  on conflict do update set
+    running = running + (new.state = 'running') - (old.state = 'running' and old.line is not null),
+    touched = touched or new.state <> 'running' or old.line is null;
+end
+
+-- @statement count_left
+create trigger if not exists millpond_line_left after delete on millpond_jobs when old.line is not null and old.state in ('waiting', 'running') begin
+  update millpond_groups set running = running - (old.state = 'running'), touched = 1 where queue = old.queue and name = old.line;
+end
+
+-- @statement line_up
+-- Jobs that waited before their queue was grouped: up to 1,000 of them come into lines. changes: how many.
+update millpond_jobs set line = ifnull("group", '')
+where seq in (
+  select seq from millpond_jobs indexed by millpond_waiting
+  where queue = :queue and state = 'waiting' and line is null
+  order by priority desc, seq
+  limit 1000
+)
+
+-- @statement adopt
+-- Jobs that ran before their queue was grouped.
+update millpond_jobs set line = ifnull("group", '')
+where seq in (select seq from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null)
+
+-- @statement place
+-- Which groups are eligible, of those that were touched, are held no longer or are in millpond_picks. A ticket that is new at its priority begins at the queue's virtual
+-- time: to wait or to idle earns no credit.
+update millpond_groups set
+  touched    = 0,
+  held_until = case when head.start_at > :now then head.start_at end,
+  ticket     = case when head.start_at <= :now then head.priority else -1 end,
+  turn       = max(
+    ifnull((select virtual from millpond_turns where queue = :queue and name = head.name and priority = head.priority), 0),
+    case when head.priority = head.ticket then head.turn
+      else ifnull((select virtual from millpond_virtual where queue = :queue and priority = head.priority), 0) end
+  ),
+  place      = ifnull(head.place, 0)
+from (
+  select name from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
+  union
+  select name from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now
+  union
+  select line from millpond_picks
+) as changed cross join millpond_heads as head on head.queue = :queue and head.name = changed.name
+where millpond_groups.queue = :queue and millpond_groups.name = head.name
+
+-- @statement pick
+-- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is still eligible.
+insert into millpond_picks (seq, line, priority, turn, after, cost, "full")
+with recursive ticket as (
+  select name from millpond_groups indexed by millpond_tickets
+  where queue = :queue and ticket >= :min_priority and ticket >= 0
+  order by ticket desc, turn, place
+  limit :limit
+),
+pick (priority, turn, place, line, cost, weight, running, most, "full", step, burst) as (
+  select head.ticket, head.turn, head.place, head.name, head.cost, head.weight, head.running, head.most, head."full", head.step, head.burst
+  from ticket cross join millpond_heads as head on head.queue = :queue and head.name = ticket.name
+  union all
+  select
+    next.priority,
+    case when next.priority = pick.priority then pick.turn + pick.cost / pick.weight else max(
+      ifnull((select virtual from millpond_turns where queue = :queue and name = pick.line and priority = next.priority), 0),
+      ifnull((select virtual from millpond_virtual where queue = :queue and priority = next.priority), 0)
+    ) end,
+    next.seq, pick.line, next.cost, pick.weight, pick.running + 1, pick.most,
+    max(pick."full", :now * 1000) + pick.cost * pick.step, pick.step, pick.burst
+  from pick cross join millpond_jobs as next on next.seq = coalesce(
+    (
+      select seq from millpond_jobs indexed by millpond_lines
+      where queue = :queue and line = pick.line and state = 'waiting' and line is not null and priority = pick.priority and seq > pick.place
+      order by seq
+      limit 1
+    ),
+    (
+      select seq from millpond_jobs indexed by millpond_lines
+      where queue = :queue and line = pick.line and state = 'waiting' and line is not null and priority < pick.priority
+      order by priority desc, seq
+      limit 1
+    )
+  )
+  where (pick.most is null or pick.running + 1 < pick.most)
+    and next.priority >= :min_priority
+    and (pick.step is null
+      or max(pick."full", :now * 1000) + (pick.cost - max(pick.burst, next.cost) + next.cost) * pick.step <= :now * 1000)
+  order by 1 desc, 2, 3
+  limit :limit
+)
+select place, line, priority, turn, turn + cost / weight, cost, max("full", :now * 1000) + cost * step from pick
+
+-- @statement costs
+-- Of the picks, in the order of their starts.
+select cost from millpond_picks order by priority desc, turn, seq
+
+-- @statement drop
+-- What the queue does not allow: all picks but the first `limit`.
+delete from millpond_picks
+where seq not in (select seq from millpond_picks order by priority desc, turn, seq limit :limit)
+
+-- @statement look
+-- As claim/look.
+select json_group_array(json_array(
+  id, fence, attempt, attempts, priority, "group", key, timeout, trace, pushed_at, due_at, encoding
+)) as jobs
+from (
+  select
+    id, max(fence, :floor) + 1 as fence, attempt + 1 as attempt, attempts, pick.priority, "group", key, timeout, trace, pushed_at, due_at, encoding
+  from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq
+  order by pick.priority desc, turn, pick.seq
+)
+
+-- @statement data
+select data
+from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq
+order by pick.priority desc, turn, pick.seq
+
+-- @statement claim
+update millpond_jobs set
+  state = 'running', fence = max(fence, :floor) + 1, attempt = attempt + 1,
+  worker = :worker, started_at = :now, lease_until = :lease_until
+where seq in (select seq from millpond_picks)
+
+-- @statement turns
+-- What the starts take: the virtual times of the groups,
+insert into millpond_turns (queue, name, priority, virtual)
+select :queue, line, priority, max(after) from millpond_picks where true group by line, priority
+on conflict do update set virtual = excluded.virtual
+
+-- @statement virtual
+-- those of the queue,
+insert into millpond_virtual (queue, priority, virtual)
+select :queue, priority, max(turn) from millpond_picks where true group by priority
+on conflict do update set virtual = max(virtual, excluded.virtual)
+
+-- @statement start
+-- and the rates of the groups.
+update millpond_groups set "full" = started."full"
+from (select line, max("full") as "full" from millpond_picks where "full" is not null group by line) as started
+where queue = :queue and name = started.line
+
+-- @statement clear
+delete from millpond_picks
+
+-- @statement probe
+-- Whether a claim would find anything, or has to look at groups.
+select 1 as found
+where exists (select 1 from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1)
+   or exists (select 1 from millpond_groups indexed by millpond_tickets where queue = :queue and ticket >= :min_priority and ticket >= 0)
+   or exists (select 1 from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now)
+   or exists (select 1 from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null)
+
+-- @statement behind
+-- Whether there are jobs that do not stand in lines yet.
+select 1 as found from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null limit 1
+
+-- @statement held
+-- When the first group that is held may start a job.
+select min(held_until) as held_until from millpond_groups indexed by millpond_held where queue = :queue and held_until is not null
+
+-- @statement touch
+-- The limits of all groups have changed. Groups that have neither waiting nor running jobs are left alone.
+update millpond_groups set touched = 1 where queue = :queue and (ticket >= 0 or held_until is not null or running > 0)
+
+-- @statement limit
+-- A group gets limits of its own: `limits` as JSON, and its weight; null and 1: none.
+insert into millpond_groups (queue, name, weight, limits, most, rate_step, rate_burst) values (
+  :queue, :group, :weight, :limits, :limits ->> 'running',
+  ((:limits ->> '$.rate.per') * 1000 + (:limits ->> '$.rate.count') - 1) / (:limits ->> '$.rate.count'),
+  ifnull(:limits ->> '$.rate.burst', max(1, (:limits ->> '$.rate.count') * 100 / (:limits ->> '$.rate.per')))
+)
+on conflict do update set
+  weight = excluded.weight, limits = excluded.limits, most = excluded.most, rate_step = excluded.rate_step, rate_burst = excluded.rate_burst,
+  touched = 1
+
+-- @statement list
+-- By name, from after `after` on (null: the first), or the one named.
+select name, limits, running, start_at,
+  (
+    select count(*) from (
+      select 1 from millpond_jobs indexed by millpond_lines
+      where queue = :queue and line = head.name and state = 'waiting' and line is not null
+      limit 10000
+    )
+  ) as waiting
+from millpond_heads as head
+where queue = :queue and (:after is null or name > :after) and (:group is null or name = :group)
+  and (place is not null or running > 0 or limits is not null)
+order by name
+limit :limit
+
+-- @statement waiting
+-- As list/waiting. Lines have no common order, so a page looks at all jobs that wait.
+select * from millpond_jobs
+where seq in (
+  select seq from (
+    select seq, priority from millpond_jobs indexed by millpond_lines where queue = :queue and state = 'waiting' and line is not null
+    union all
+    select seq, priority from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
+  )
+  where priority < :priority or priority = :priority and seq > :seq
+  order by priority desc, seq
+  limit :limit
+)
+order by priority desc, seq
+
+-- @statement blocked
+-- Of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause.
+select count(*) filter (where start_at is null) as at_limit, count(*) filter (where start_at > :now) as held
+from (select start_at from millpond_heads where queue = :queue and place is not null limit 10000)

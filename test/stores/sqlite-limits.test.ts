@@ -1,0 +1,125 @@
+/** Limits over several connections and processes, what blocked groups cost, and jobs that waited before their queue was grouped. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import type { NewJob, Store } from '../../src/store.ts'
+import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
+
+const MODULE = new URL('../../src/stores/sqlite/index.ts', import.meta.url).href
+
+const take = (store: Store, limit: number) => store.claim({ queue: 'emails', worker: 'w', limit, lease: 30_000 })
+
+const jobsOf = (groups: number, each: number): NewJob[] =>
+  Array.from({ length: groups * each }, (_, at) => job({ group: `g${at % groups}` }))
+
+test('sqlite limits: a backlog of thousands comes into lines bit by bit, and all of it is claimed within the limits', async () => {
+  const store = await openAt(newPath())
+  await store.push(jobsOf(10, 250))
+  await store.configure({ queue: 'emails', groupRunning: 5 })
+  let done = 0
+  while (done < 2500) {
+    const { jobs, retryAfter } = await take(store, 100)
+    if (jobs.length === 0) assert.equal(retryAfter, 0, 'more are to be moved')
+    for (const group of new Set(jobs.map((one) => one.group))) {
+      assert.ok(jobs.filter((one) => one.group === group).length <= 5)
+    }
+    await store.complete(
+      'emails',
+      jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+    )
+    done += jobs.length
+  }
+  assert.equal((await take(store, 1)).jobs.length, 0)
+})
+
+test('sqlite limits: a claim leaves blocked groups alone', async () => {
+  const path = newPath()
+  const store = await openAt(path)
+  await store.configure({ queue: 'emails', groupRunning: 1 })
+  await store.push(jobsOf(10_000, 2))
+  for (let taken = 0; taken < 10_000; ) taken += (await take(store, 1000)).jobs.length
+  await store.push([job({ group: 'free' })])
+  const db = connectTo(path)
+  const eligible = () =>
+    db.prepare('select count(*) as n from millpond_groups where touched = 1 or ticket >= 0').get()?.n
+  assert.equal(eligible(), 1, 'of 10,001 groups, a claim has one to look at')
+  const { jobs } = await take(store, 10)
+  assert.deepEqual(
+    jobs.map(({ group }) => group),
+    ['free'],
+  )
+  assert.equal(eligible(), 0)
+  db.close()
+})
+
+test('sqlite limits: the rate of a queue holds over two clients', async () => {
+  const clock = { now: 1_800_000_000_000 }
+  const path = newPath()
+  const [one, other] = [await openAt(path, { clock: () => clock.now }), await openAt(path, { clock: () => clock.now })]
+  await one.configure({ queue: 'emails', rate: { count: 100, per: 1000, burst: 4 } })
+  await one.push(jobsOf(7, 50))
+  let started = 0
+  for (const end = clock.now + 1000; clock.now <= end; clock.now++) {
+    const claims = await Promise.all([take(one, 3), take(other, 3)])
+    started += claims.flatMap(({ jobs }) => jobs).length
+  }
+  assert.equal(started, 4 + 100)
+})
+
+/** Claims and ends jobs until none is left, and writes down in the same file when each of them ran. */
+const WORKER = `
+  import { open } from ${JSON.stringify(MODULE)}
+  const { DatabaseSync } = await import('node:sqlite')
+  const [path, dies] = process.argv.slice(1)
+  const store = await open('sqlite:' + path, {})
+  const log = new DatabaseSync(path + '.log', { timeout: 10_000 })
+  log.exec('pragma synchronous = off')
+  const start = log.prepare("insert into runs (job, fence, grp, pid) values (?, ?, ?, ?)")
+  const kill = log.prepare('insert into killed values (?)')
+  const end = log.prepare("delete from runs where job = ? and fence = ?")
+  let claims = 0
+  for (;;) {
+    const { jobs } = await store.claim({ queue: 'emails', worker: String(process.pid), limit: 20, lease: 3000 })
+    for (const { id, fence, group } of jobs) start.run(id, fence, group, process.pid)
+    if (dies === 'dies' && jobs.length > 0 && ++claims === 5) {
+      kill.run(process.pid)
+      process.kill(process.pid, 'SIGKILL')
+    }
+    for (const { id, fence } of jobs) end.run(id, fence)
+    await store.complete('emails', jobs.map(({ id, fence }) => ({ id, fence, result: null })))
+    await store.sweep(1000)
+    const [{ counts }] = await store.stats({ queue: 'emails' })
+    if (counts.waiting + counts.running === 0) break
+  }
+  await store.close()
+`
+
+test('sqlite limits: three processes, one killed midway, never run three jobs of a group at once and end them all', async () => {
+  const path = newPath()
+  const store = await openAt(path)
+  const log = connectTo(`${path}.log`)
+  log.exec(`pragma journal_mode = wal;
+    create table runs (job text, fence integer, grp text, pid integer);
+    create table killed (pid integer);
+    create table excess (grp text);
+    create trigger counted after insert on runs when (
+      select count(*) from runs where grp = new.grp and pid not in (select pid from killed)
+    ) > 2 begin
+      insert into excess values (new.grp);
+    end`)
+  await store.configure({ queue: 'emails', groupRunning: 2 })
+  await store.push(jobsOf(30, 100))
+  const ended = ['dies', '', ''].map(async (fate) => {
+    const worker = spawn(process.execPath, ['--input-type=module', '-e', WORKER, path, fate], { stdio: 'inherit' })
+    return (await once(worker, 'close'))[1]
+  })
+  assert.deepEqual(await Promise.all(ended), ['SIGKILL', null, null])
+  const [stats] = await store.stats({ queue: 'emails' })
+  assert.deepEqual([stats?.counts.waiting, stats?.counts.running, stats?.counts.done], [0, 0, 3000])
+  assert.deepEqual(log.prepare('select * from excess').all(), [])
+  const groups = connectTo(path)
+  assert.deepEqual(groups.prepare('select * from millpond_groups where running <> 0').all(), [])
+  groups.close()
+  log.close()
+})
