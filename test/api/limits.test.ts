@@ -116,8 +116,9 @@ onEachStore(
       const queue = pond.queue<string>('q', { limits: { group: {} }, retry: { attempts: 1 } })
       const started: string[] = []
       const handler = (job: { data: string; attempt: number }, ctx: Context) => {
+        const again = started.includes('a1')
         started.push(`${job.data}${job.attempt}`)
-        return started.length === 1 ? ctx.rateLimited(60) : undefined
+        return job.data === 'a' && !again ? ctx.rateLimited(60) : undefined
       }
       const [limited] = await queue.pushMany(['a', 'b'], { group: 'x' })
       await queue.push('c', { group: 'y' })
