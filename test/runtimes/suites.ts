@@ -57,6 +57,7 @@ export const DIFFERENCES: Readonly<Record<RuntimeName, Differences>> = {
       'test/api/process-ends.test.ts': 'the same',
       'test/web/adapters-examples.test.ts': HOOKS,
       'test/unit/worker-claims.test.ts': 'mocked timers stop those that the test itself waits with, too',
+      'test/unit/worker-batches.test.ts': 'mocked timers stop those that the test itself waits with, too',
     },
     failing: {
       'test/web/adapters.test.ts': {
