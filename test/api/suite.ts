@@ -15,6 +15,7 @@ import {
   type OpenOptions,
   type Worker,
 } from '../../src/index.ts'
+import { openStore } from '../../src/stores/open.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
@@ -33,7 +34,6 @@ interface StoreUnderTest {
   shared: boolean
   transactions: boolean
   replicas: boolean
-  limits: boolean
   /** One with a lock that a test can hold. Other stores' troubles are in their own tests. */
   file: boolean
   /** Why it cannot be tested here. */
@@ -52,7 +52,6 @@ const redis = (name: 'redis' | 'redis-cluster'): StoreUnderTest => ({
   shared: true,
   transactions: false,
   replicas: false,
-  limits: true,
   file: false,
   skip: missingReason(name),
   place: (folder) => ({
@@ -66,7 +65,6 @@ const postgres = (name: 'postgres' | 'pgbouncer'): StoreUnderTest => ({
   shared: true,
   transactions: true,
   replicas: true,
-  limits: true,
   file: false,
   skip: missingReason(name),
   place() {
@@ -81,7 +79,6 @@ export const STORES: readonly StoreUnderTest[] = [
     shared: false,
     transactions: false,
     replicas: false,
-    limits: true,
     file: false,
     place: () => ({ url: 'memory:' }),
   },
@@ -90,7 +87,6 @@ export const STORES: readonly StoreUnderTest[] = [
     shared: true,
     transactions: true,
     replicas: false,
-    limits: true,
     file: true,
     place: (folder) => ({ url: `sqlite:${join(folder, 'test.db')}?sync=normal` }),
   },
@@ -108,8 +104,6 @@ const TRAITS = {
   transactions: (store: StoreUnderTest) => !store.transactions && 'the store has no transactions',
   'no transactions': (store: StoreUnderTest) => store.transactions && 'the store has transactions',
   'no replicas': (store: StoreUnderTest) => store.replicas && 'the store has replicas, and tests of its own for them',
-  limits: (store: StoreUnderTest) => !store.limits && 'the store has no limits',
-  'no limits': (store: StoreUnderTest) => store.limits && 'the store has limits',
   file: (store: StoreUnderTest) => !store.file && 'the store is no file whose lock a test can hold',
 }
 type Trait = keyof typeof TRAITS
@@ -143,6 +137,17 @@ async function atPlace(store: StoreUnderTest, check: Check): Promise<void> {
     await Promise.allSettled(ponds.map((pond) => pond.close({ timeout: 100 })))
     await remove?.()
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A pond on a store that says it has no limits, as a store of another kind may. */
+export async function withoutLimits(check: (pond: Millpond) => Promise<void>): Promise<void> {
+  const { limitGroup: _, ...memory } = await openStore('memory:', {})
+  const pond = new Millpond({ ...memory, capabilities: { ...memory.capabilities, limits: false } }, 1_000)
+  try {
+    await check(pond)
+  } finally {
+    await pond.close({ timeout: 100 })
   }
 }
 

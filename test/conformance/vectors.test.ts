@@ -8,10 +8,9 @@ import { EPOCH, loadVectors } from './vectors.ts'
 const vectors = loadVectors()
 
 for (const { name, skip, idsPerQueue, open } of stores) {
-  const lacks = { 'ids of all queues': idsPerQueue, limits: undefined }
   describe(`lifecycle vectors: ${name}`, { skip }, () => {
     for (const vector of vectors) {
-      test(vector.name, { skip: vector.needs === undefined ? false : (lacks[vector.needs] ?? false) }, async () => {
+      test(vector.name, { skip: vector.needs === 'ids of all queues' ? (idsPerQueue ?? false) : false }, async () => {
         const clock = { now: EPOCH }
         const { store, dispose } = await open({ clock: () => clock.now })
         try {

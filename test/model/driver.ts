@@ -14,7 +14,6 @@ export class Driver {
   readonly #model = new Model()
   readonly #clock: { now: number }
   readonly #idsPerQueue: boolean
-  readonly #limits: boolean
   /** Every claim ever, the latest first. */
   readonly #claims: (Hold & { queue: string })[] = []
 
@@ -23,7 +22,6 @@ export class Driver {
     this.#store = store
     this.#clock = clock
     this.#idsPerQueue = idsPerQueue
-    this.#limits = store.capabilities.limits === true
   }
 
   async run(operations: readonly Operation[]): Promise<void> {
@@ -48,15 +46,13 @@ export class Driver {
         const now = this.#clock.now
         const jobs = operation.jobs.map((job) => ({
           ...job,
-          cost: this.#limits ? job.cost : 1,
           ...(this.#idsPerQueue ? { queue: IDS.indexOf(job.id) % 2 === 0 ? 'p' : 'q' } : {}),
           runAt: job.runAt === null ? null : now + job.runAt,
         }))
         return same(await store.push(jobs), model.push(jobs))
       }
       case 'claim': {
-        const minPriority = this.#limits ? operation.minPriority : 0
-        const request = { ...operation, minPriority, worker: `w${operation.lease}` }
+        const request = { ...operation, worker: `w${operation.lease}` }
         const expected = model.claim(request)
         const actual = await store.claim(request)
         for (const claim of actual.jobs) {
@@ -82,7 +78,7 @@ export class Driver {
       }
       case 'release': {
         const { queue, holds } = this.#holds(operation)
-        const pause = this.#limits ? operation.pause : 0
+        const { pause } = operation
         const releases = holds.map((hold) => ({ ...hold, pause }))
         return same(await store.release(queue, releases), model.release(queue, releases))
       }
@@ -102,12 +98,10 @@ export class Driver {
         await store.configure(operation.settings)
         return model.configure(operation.settings)
       case 'limit':
-        if (!this.#limits) return
         await store.configure({ queue: operation.queue, ...operation.settings })
         return model.configure({ queue: operation.queue, ...operation.settings })
       case 'limitGroup': {
         const { queue, group, limits } = operation
-        if (!this.#limits) return
         await store.limitGroup?.(queue, group, limits)
         return model.limitGroup(queue, group, limits)
       }
@@ -217,7 +211,6 @@ export class Driver {
   }
 
   async #groups(queue: string, limit: number): Promise<void> {
-    if (!this.#limits) return
     const listed: GroupRecord[] = []
     for (;;) {
       const after = listed.at(-1)?.group
@@ -235,7 +228,6 @@ export class Driver {
       const answer = stats.find((one) => one.queue === queue)
       // Never configured: the store has its own.
       if (answer !== undefined && capacity === undefined) Object.assign(answer, { capacity })
-      if (answer !== undefined && !this.#limits) Object.assign(answer, { limits: null })
     }
     same(sorted(stats), sorted(expected))
   }
