@@ -62,7 +62,7 @@ export class Driver {
           this.#claims.unshift({ id: claim.id, fence: claim.fence, claim, queue: operation.queue })
         }
         // A claim may be of a class of the store's own.
-        return same({ limited: false, ...actual, jobs: actual.jobs.map((claim) => ({ ...claim })) }, expected)
+        return same({ ...actual, jobs: actual.jobs.map((claim) => ({ ...claim })) }, expected)
       }
       case 'complete': {
         const { queue, holds } = this.#holds(operation)
@@ -253,8 +253,7 @@ function same(actual: unknown, expected: unknown): void {
 }
 
 /** The words of LeaseLost are each store's own. */
-function withoutWords(given: JobRecord | null): JobRecord | null {
-  const record = given === null ? null : { cost: 1, ...given }
+function withoutWords(record: JobRecord | null): JobRecord | null {
   return record?.error?.code === 'LeaseLost'
     ? { ...record, error: { code: 'LeaseLost', name: '', message: '' } }
     : record
