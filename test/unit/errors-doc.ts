@@ -36,10 +36,10 @@ export function errorsPage(): string {
 
 # Errors
 
-Every failure is a \`MillpondError\`. It has one of these codes in \`code\`, a message that says what to do, and, if there is
+A failure of Millpond is a \`MillpondError\` (not one: the reason of your own \`signal\`; on PostgreSQL, a statement that fails in \`ctx.tx\`). It has one of these codes in \`code\`, a message that says what to do, and, if there is
 one, the original error in \`cause\`. \`retryable\` tells whether the same call may succeed later, unchanged.
-If they apply, \`id\` and \`queue\` name the job and queue, \`issues\` lists what a schema found, and \`pushed\` says how many jobs
-of a \`pushMany\`, from the first, are stored.
+Some errors also have \`id\` and \`queue\` (the job and its queue), \`issues\` (what a schema found) or \`pushed\` (how many jobs
+of a \`pushMany\`, from the first, are stored).
 
 \`\`\`ts
 import { isMillpondError } from 'millpond'
@@ -60,7 +60,7 @@ message and stack, and the names of constraint, table and column. Parameters, se
 
 Errors that your own functions throw are passed on unchanged. They are kept with the job (name, message, stack), and are the \`cause\` of \`JobFailed\`. Millpond never writes their messages to stderr.
 
-A job whose attempt failed has the same codes in \`error.code\`. \`pond.job(id)\` and the events \`failed\` and \`dead\` give it.
+A job keeps the code of its last failed attempt in \`error.code\`; \`pond.job(id)\` and the events \`failed\` and \`dead\` have it.
 
 ${table([['code', 'meaning', 'what to do', 'retryable'], ...rows])}
 `
