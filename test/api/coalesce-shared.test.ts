@@ -35,7 +35,7 @@ async function onlyCall(...processes: ReturnType<typeof processOf>[]) {
   return call
 }
 
-onEachStore('a flight', {
+onEachStore('a shared call', {
   async 'is one call in one process'({ open }) {
     const one = processOf(await open())
     const all = [one.get({ url: 'a' }), one.get({ url: 'a' })]
@@ -159,7 +159,7 @@ onEachStore('a flight', {
   },
 })
 
-onEachStore('a flight that was cleared', {
+onEachStore('a shared call that was cleared', {
   async 'answers those who are in it; who comes after gets, and keeps, another answer'({ open }) {
     const one = processOf(await open(), { ttl: '1m' })
     const before = one.get({ url: 'a' })
@@ -264,7 +264,7 @@ onEachStore('a flight that was cleared', {
 })
 
 onEachStore(
-  'a flight of many processes',
+  'a shared call of many processes',
   {
     async 'is one call, by any of them'({ open }) {
       const processes = [processOf(await open()), processOf(await open()), processOf(await open())]

@@ -9,7 +9,7 @@ import { claim, conformance, ERROR, first, newJob, newJobs, running } from './su
 
 const closed = (error: unknown) => isMillpondError(error, 'Closed')
 
-conformance('facets', {
+conformance('a store and its end', {
   'transactions are there exactly where the capabilities say so': async (store) => {
     assert.equal(store.transactions !== undefined, store.capabilities.transactions)
   },

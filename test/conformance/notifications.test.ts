@@ -21,7 +21,7 @@ async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unkno
   }
 }
 
-conformance('bells', {
+conformance('notifications', {
   'work: pushed': async (store) => {
     await hear(store, 'work', () => store.push([newJob()]))
   },
