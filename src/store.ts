@@ -180,6 +180,7 @@ export interface JobRecord {
   group: string | null
   /** What its start takes of a rate; 1 unless set. */
   cost?: number
+  /** Milliseconds that an attempt may run; null: without limit. */
   timeout: number | null
   trace: string | null
   pushedAt: number
@@ -190,6 +191,7 @@ export interface JobRecord {
   data: Encoded
   progress: Encoded | null
   result: Encoded | null
+  /** Why the last failed attempt failed. */
   error: JobError | null
 }
 
@@ -253,6 +255,7 @@ export interface HistogramSlice {
 
 export interface QueueStats {
   queue: string
+  /** Whether claims are stopped. */
   paused: boolean
   /** Most scheduled and waiting jobs; null: no limit. */
   capacity: number | null

@@ -1,4 +1,4 @@
-import type { HistogramSlice, JobState, Metric, QueueStats } from '../store.ts'
+import type { HistogramSlice, Metric, QueueStats } from '../store.ts'
 import { merge, percentile } from '../values/histogram.ts'
 import type { QueueLimits } from '../values/limits.ts'
 
@@ -11,16 +11,8 @@ export interface Percentiles {
   p99: number | undefined
 }
 
-export interface QueueReport {
-  queue: string
-  /** Whether claims are stopped; see `queue.pause`. */
-  paused: boolean
-  /** Most scheduled and waiting jobs; null: no limit. */
-  capacity: number | null
-  /** How many jobs the store holds now, per state. */
-  counts: Record<JobState, number>
-  /** Milliseconds since the oldest waiting job became due; null: no job waits. */
-  oldestWaiting: number | null
+/** What the store tells of the queue now, and the percentiles of its waits and run times. */
+export interface QueueReport extends Omit<QueueStats, 'histograms'> {
   /** Its limits and what they do now; null if it has none and groups do not take turns. */
   limits: QueueLimits | null
   /** From due to started, over all workers and the minutes asked for. */
@@ -31,24 +23,18 @@ export interface QueueReport {
   priorities: { priority: number; wait: Percentiles; run: Percentiles }[]
 }
 
-const NONE: Record<JobState, number> = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+const COUNTS = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+const UNSEEN = { paused: false, capacity: null, counts: COUNTS, oldestWaiting: null, histograms: [] }
 
 /** @param stats undefined for a queue that the store has not seen */
-export function queueReport(queue: string, stats: QueueStats | undefined): QueueReport {
-  const slices = stats?.histograms ?? []
+export function queueReport(queue: string, stats: QueueStats = { queue, ...UNSEEN }): QueueReport {
+  const { histograms: slices, counts, limits = null, paused, capacity, oldestWaiting } = stats
   const priorities = [...new Set(slices.map((slice) => slice.priority))].sort((a, b) => b - a)
+  const report = (own: readonly HistogramSlice[]) => ({ wait: percentiles(own, 'wait'), run: percentiles(own, 'run') })
   return {
-    queue,
-    paused: stats?.paused ?? false,
-    capacity: stats?.capacity ?? null,
-    counts: { ...(stats?.counts ?? NONE) },
-    oldestWaiting: stats?.oldestWaiting ?? null,
-    limits: stats?.limits ?? null,
-    wait: percentiles(slices, 'wait'),
-    run: percentiles(slices, 'run'),
+    ...{ queue, paused, capacity, counts: { ...counts }, oldestWaiting, limits, ...report(slices) },
     priorities: priorities.map((priority) => {
-      const own = slices.filter((slice) => slice.priority === priority)
-      return { priority, wait: percentiles(own, 'wait'), run: percentiles(own, 'run') }
+      return { priority, ...report(slices.filter((slice) => slice.priority === priority)) }
     }),
   }
 }

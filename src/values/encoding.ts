@@ -110,11 +110,9 @@ function fitsJson(value: unknown, what: string, depth: number): boolean {
     return fits
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) {
+  const isPlain = prototype === Object.prototype || prototype === null
+  if (!isPlain || 'toJSON' in value) {
     if (value instanceof Uint8Array) return false
-    const replaced = replacement(value, what)
-    if (replaced !== value) return fitsJson(replaced, what, depth + 1)
-  } else if ('toJSON' in value) {
     const replaced = replacement(value, what)
     if (replaced !== value) return fitsJson(replaced, what, depth + 1)
   }

@@ -44,46 +44,32 @@ export function merge(into: Record<number, number>, from: Record<number, number>
   }
 }
 
-/** Since 1970 no Date is further away than 8.64e15 ms, which is in bucket 504; what is longer counts there, too. */
-const BUCKETS = 505
+/** Since 1970 no Date is further away than 8.64e15 ms, which is in this bucket; what is longer counts there, too. */
+const LAST_BUCKET = 504
+const PRIORITIES = 10
 
 /** What one queue's worker has measured since it last told the store. */
 export class HistogramRecorder {
   readonly #queue: string
-  /** By priority. */
-  #wait: (Uint32Array | undefined)[] = []
-  #run: (Uint32Array | undefined)[] = []
+  /** Waits by priority, then run times by priority. */
+  #slices: (HistogramSlice | undefined)[] = []
 
   constructor(queue: string) {
     this.#queue = queue
   }
 
   add(priority: number, metric: Metric, ms: number): void {
-    const counts = metric === 'wait' ? this.#wait : this.#run
-    let buckets = counts[priority]
-    if (buckets === undefined) {
-      buckets = new Uint32Array(BUCKETS)
-      counts[priority] = buckets
-    }
-    const bucket = Math.min(bucketOf(ms), BUCKETS - 1)
+    const at = metric === 'wait' ? priority : PRIORITIES + priority
+    this.#slices[at] ??= { queue: this.#queue, priority, metric, buckets: {} }
+    const { buckets } = this.#slices[at]
+    const bucket = Math.min(bucketOf(ms), LAST_BUCKET)
     buckets[bucket] = (buckets[bucket] ?? 0) + 1
   }
 
   /** Hands over everything and starts anew. */
   take(): HistogramSlice[] {
-    const taken = [...this.#slices('wait', this.#wait), ...this.#slices('run', this.#run)]
-    this.#wait = []
-    this.#run = []
+    const taken = this.#slices.filter((slice) => slice !== undefined)
+    this.#slices = []
     return taken
   }
-
-  #slices(metric: Metric, counts: readonly (Uint32Array | undefined)[]): HistogramSlice[] {
-    return [...counts.entries()].flatMap(([priority, buckets]) => {
-      return buckets === undefined ? [] : { queue: this.#queue, priority, metric, buckets: sparse(buckets) }
-    })
-  }
-}
-
-function sparse(counts: Uint32Array): Record<number, number> {
-  return Object.fromEntries([...counts.entries()].filter(([, count]) => count > 0))
 }

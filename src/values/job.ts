@@ -1,4 +1,4 @@
-import type { ClaimedJob, JobError, JobRecord, JobState } from '../store.ts'
+import type { ClaimedJob, JobError, JobRecord } from '../store.ts'
 import { LAST_MOMENT } from './duration.ts'
 import { decode, isNestedTooDeep } from './encoding.ts'
 import { isMillpondError, MillpondError } from './errors.ts'
@@ -53,34 +53,22 @@ export class Job<Data = unknown> {
 /** The parts of a job that are stored encoded. */
 export type JobPart = 'data' | 'progress' | 'result'
 
+type Time = 'pushedAt' | 'dueAt' | 'startedAt' | 'finishedAt'
+
 /** All there is to know about a job; times are the store's. */
-export interface JobInfo {
-  id: string
-  queue: string
-  state: JobState
-  priority: number
-  attempt: number
-  attempts: number
-  key: string | null
-  group: string | null
+export interface JobInfo extends Omit<JobRecord, JobPart | Time> {
   /** What its start takes of a rate. */
   cost: number
   pushedAt: Date
   dueAt: Date
   startedAt: Date | null
   finishedAt: Date | null
-  worker: string | null
-  /** Milliseconds that an attempt may run; null: without limit. */
-  timeout: number | null
-  trace: string | null
   /** undefined if it cannot be decoded; see `undecodable`. */
   data: unknown
   /** What the handler last reported; undefined before it did. */
   progress: unknown
   /** What the handler returned; undefined before it did. */
   result: unknown
-  /** Why the last failed attempt failed. */
-  error: JobError | null
   /**
    * Which of `data`, `progress` and `result` the store has but nobody can decode; they are undefined here. Nearly always empty: another
    * program wrote such a job, or its bytes were damaged.

@@ -22,17 +22,15 @@ export function checkMessagePack(bytes: Uint8Array, maxDepth: number, refusal: (
   const isMap: boolean[] = [false]
   let at = 0
 
-  const length = (size: number): number => {
-    const from = at
-    at += size
-    if (at > bytes.length) throw refusal('it ends too early')
-    return size === 1 ? view.getUint8(from) : size === 2 ? view.getUint16(from) : view.getUint32(from)
-  }
   const skip = (size: number): number => {
     const from = at
     at += size
     if (at > bytes.length) throw refusal('it ends too early')
     return from
+  }
+  const length = (size: number): number => {
+    const from = skip(size)
+    return size === 1 ? view.getUint8(from) : size === 2 ? view.getUint16(from) : view.getUint32(from)
   }
   const text = (size: number, isKey: boolean): void => {
     const part = bytes.subarray(skip(size), at)

@@ -15,16 +15,8 @@ type SchemaResult<Output> =
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly PathPart[] | undefined }[] }
 
 export function isStandardSchema(value: unknown): true | string {
-  return (
-    (value !== null &&
-      (typeof value === 'object' || typeof value === 'function') &&
-      '~standard' in value &&
-      typeof value['~standard'] === 'object' &&
-      value['~standard'] !== null &&
-      'validate' in value['~standard'] &&
-      typeof value['~standard'].validate === 'function') ||
-    'a Standard Schema, such as one of zod, valibot or arktype'
-  )
+  const { '~standard': standard } = Object(value)
+  return typeof standard?.validate === 'function' || 'a Standard Schema, such as one of zod, valibot or arktype'
 }
 
 /**

@@ -15,19 +15,14 @@
  * Of an attempt that is over before the handler is, nothing is said here.
  */
 
-import type { PondEmitter } from '../pond/events.ts'
-import type { HoldOutcome, Store, StoreTransaction } from '../store.ts'
-import { decode } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
-import { Job } from '../values/job.ts'
-import { validate } from '../values/schema.ts'
+import type { HoldOutcome, StoreTransaction } from '../store.ts'
+import type { Job } from '../values/job.ts'
 import type { Attempt } from './attempt.ts'
 import type { Batch } from './batch.ts'
 import { type Answer, answersOf, failedAll } from './batch-answers.ts'
 import type { BatchHandler } from './batch-context.ts'
 import { type Committed, completed, type Ending, released } from './ending-batches.ts'
-import type { RunnerSettings } from './runner.ts'
-import { Verdicts } from './verdicts.ts'
+import { RunnerBase } from './runner-base.ts'
 
 /** Of an attempt that the handler was given. */
 interface Answered extends Answer {
@@ -36,71 +31,41 @@ interface Answered extends Answer {
 
 type Ended = (endings: readonly (Ending | Committed)[]) => void
 
-export class BatchRunner {
-  readonly #store: Store
-  readonly #settings: RunnerSettings
-  readonly #handler: BatchHandler
-  readonly #ended: Ended
-  readonly #told: Pick<PondEmitter, 'trouble' | 'failure'>
-  readonly #verdicts: Verdicts
-
-  constructor(
-    store: Store,
-    settings: RunnerSettings,
-    handler: BatchHandler,
-    ended: Ended,
-    told: Pick<PondEmitter, 'trouble' | 'failure'>,
-  ) {
-    this.#store = store
-    this.#settings = settings
-    this.#handler = handler
-    this.#ended = ended
-    this.#told = told
-    this.#verdicts = new Verdicts(settings, told)
-  }
-
+export class BatchRunner extends RunnerBase<BatchHandler, Ended> {
   /** Never rejects. */
   async run(batch: Batch): Promise<void> {
-    for (const attempt of batch.attempts) {
-      this.#verdicts.watchTimeout(attempt, (_, ending) => this.#ended([ending]))
-    }
+    for (const attempt of batch.attempts) this.watchTimeout(attempt, (_, ending) => this.ended([ending]))
     const jobs = await this.#jobsOf(batch)
     if (jobs.size > 0) {
       const answered = await this.#call(batch, jobs)
       const { transaction } = batch
-      if (transaction === undefined) this.#ended(answered.filter(isLive).map((each) => this.#ending(each)))
-      else this.#ended(await this.#endingsOf(answered, transaction))
+      if (transaction === undefined) this.ended(answered.filter(isLive).map((each) => this.#ending(each)))
+      else this.ended(await this.#endingsOf(answered, transaction))
     }
     for (const { timeout } of batch.attempts) clearTimeout(timeout)
   }
 
   /** Of the attempts whose data can be used and that are not over by then. */
   async #jobsOf({ attempts }: Batch): Promise<Map<Attempt, Job>> {
-    const { queue, schema } = this.#settings
-    const made = attempts.map(async (attempt): Promise<Job | undefined> => {
-      const { claimed } = attempt
+    const jobs = new Map<Attempt, Job | undefined>(attempts.map((attempt) => [attempt, undefined]))
+    const made = attempts.map(async (attempt) => {
       try {
-        const data = decode(claimed.data, 'data')
-        return new Job(queue, claimed, schema === undefined ? data : await validate(schema, data, queue))
+        jobs.set(attempt, await this.jobOf(attempt))
       } catch (error) {
-        if (attempt.over === undefined) this.#ended([this.#verdicts.failed(attempt, error)])
-        return undefined
+        if (attempt.over === undefined) this.ended([this.failed(attempt, error)])
       }
     })
-    const jobs = new Map<Attempt, Job>()
-    for (const [index, job] of (await Promise.all(made)).entries()) {
-      const attempt = attempts[index]
-      if (job !== undefined && attempt?.over === undefined) jobs.set(attempt as Attempt, job)
-    }
-    return jobs
+    await Promise.all(made)
+    const usable = [...jobs].filter((each): each is [Attempt, Job] => each[1] !== undefined && each[0].over === undefined)
+    return new Map(usable)
   }
 
   async #call(batch: Batch, jobs: ReadonlyMap<Attempt, Job>): Promise<Answered[]> {
     const ids = [...jobs.values()].map(({ id }) => id)
     let answers: Answer[]
     try {
-      if (this.#settings.transaction) batch.transaction = this.#store.transactions?.begin()
-      answers = answersOf(ids, await this.#handler([...jobs.values()], batch))
+      if (this.settings.transaction) batch.transaction = this.store.transactions?.begin()
+      answers = answersOf(ids, await this.handler([...jobs.values()], batch))
     } catch (error) {
       answers = failedAll(ids, error)
     }
@@ -108,11 +73,11 @@ export class BatchRunner {
   }
 
   #ending({ attempt, failed, value }: Answered): Ending {
-    if (failed) return this.#verdicts.failed(attempt, value)
+    if (failed) return this.failed(attempt, value)
     try {
-      return completed(attempt, this.#verdicts.result(value), value)
+      return completed(attempt, this.result(value), value)
     } catch (outcome) {
-      return this.#verdicts.failed(attempt, outcome)
+      return this.failed(attempt, outcome)
     }
   }
 
@@ -126,7 +91,7 @@ export class BatchRunner {
     const isWhole =
       storable.length === done.length && answered.every((each) => each.failed || each.attempt.over === undefined)
     if (!isWhole || storable.length === 0) {
-      await this.#rollBack(transaction)
+      await this.rollBack(transaction)
       if (isWhole) return failed.map((each) => this.#ending(each))
       const others = done.map((ending) => (ending.kind === 'complete' ? released(ending.attempt) : ending))
       return [...others, ...failed.map(({ attempt }) => released(attempt))].filter(isLive)
@@ -134,10 +99,10 @@ export class BatchRunner {
     let outcomes: HoldOutcome[]
     try {
       const completions = storable.map(({ id, fence, result }) => ({ id, fence, result }))
-      outcomes = await transaction.complete(this.#settings.queue, completions)
+      outcomes = await transaction.complete(this.settings.queue, completions)
     } catch (error) {
-      await this.#rollBack(transaction)
-      return live.filter(isLive).map(({ attempt }) => this.#verdicts.failed(attempt, error))
+      await this.rollBack(transaction)
+      return live.filter(isLive).map(({ attempt }) => this.failed(attempt, error))
     }
     const isCommitted = !outcomes.includes('stale')
     return [
@@ -148,14 +113,6 @@ export class BatchRunner {
       }),
       ...failed.map((each) => (isCommitted ? this.#ending(each) : released(each.attempt))),
     ]
-  }
-
-  async #rollBack(transaction: StoreTransaction): Promise<void> {
-    try {
-      await transaction.rollback()
-    } catch (failure) {
-      if (failure instanceof MillpondError) this.#told.trouble(failure)
-    }
   }
 }
 

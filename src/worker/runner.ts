@@ -1,58 +1,25 @@
 /** Runs one attempt through the handler and says how it ended. Touches neither slots nor the store's queue. */
 
-import type { PondEmitter } from '../pond/events.ts'
-import type { Encoded, HoldOutcome, Store, StoreTransaction } from '../store.ts'
+import type { Encoded, HoldOutcome, StoreTransaction } from '../store.ts'
 import { decode } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
 import { Job } from '../values/job.ts'
-import { type StandardSchema, validate } from '../values/schema.ts'
 import type { Attempt } from './attempt.ts'
 import type { Context } from './context.ts'
 import { type Committed, completed, type Ending } from './ending-batches.ts'
 import { isOutcome } from './outcome.ts'
 import type { Replica } from './replica.ts'
-import { type VerdictSettings, Verdicts } from './verdicts.ts'
+import { RunnerBase } from './runner-base.ts'
 
 /** Runs one job. What it returns is the job's result. */
 export type Handler<Data = unknown, Result = unknown> = (job: Job<Data>, ctx: Context) => Result | Promise<Result>
 
-export interface RunnerSettings extends VerdictSettings {
-  /** Complete in the handler's own transaction. */
-  transaction: boolean
-  /** Handlers wait until it shows what their jobs' pushers committed. */
-  replica?: Replica | undefined
-  schema: StandardSchema<unknown, unknown> | undefined
-}
-
 /** How an attempt ended; undefined when it was over before the handler was: nothing is left to tell then. */
 type Ended = (attempt: Attempt, ending: Ending | Committed | undefined) => void
 
-export class Runner {
-  readonly #store: Store
-  readonly #settings: RunnerSettings
-  readonly #handler: Handler
-  readonly #ended: Ended
-  readonly #told: Pick<PondEmitter, 'trouble' | 'failure'>
-  readonly #verdicts: Verdicts
-
-  constructor(
-    store: Store,
-    settings: RunnerSettings,
-    handler: Handler,
-    ended: Ended,
-    told: Pick<PondEmitter, 'trouble' | 'failure'>,
-  ) {
-    this.#store = store
-    this.#settings = settings
-    this.#handler = handler
-    this.#ended = ended
-    this.#told = told
-    this.#verdicts = new Verdicts(settings, told)
-  }
-
+export class Runner extends RunnerBase<Handler, Ended> {
   /** Calls `ended` exactly once, some time later. */
   run(attempt: Attempt): void {
-    const { replica } = this.#settings
+    const { replica } = this.settings
     if (replica === undefined) this.#start(attempt)
     else void this.#startWhenShown(attempt, replica)
   }
@@ -62,13 +29,13 @@ export class Runner {
     attempt.reads = await replica.wait(attempt)
     attempt.heldBack = false
     if (attempt.over === undefined) this.#start(attempt)
-    else this.#ended(attempt, undefined)
+    else this.ended(attempt, undefined)
   }
 
   /** The job's timeout begins here. */
   #start(attempt: Attempt): void {
-    this.#verdicts.watchTimeout(attempt, this.#ended)
-    const { schema, transaction } = this.#settings
+    this.watchTimeout(attempt, this.ended)
+    const { schema, transaction } = this.settings
     const called = schema === undefined && !transaction ? this.#call(attempt) : this.#prepare(attempt)
     // An async function around this would cost as much as all else that is done here for a handler that does little.
     called.then(
@@ -80,25 +47,23 @@ export class Runner {
   /** The handler has ended. */
   #end(attempt: Attempt, ending: Ending | Committed | undefined): void {
     if (attempt.timeout !== undefined) clearTimeout(attempt.timeout)
-    if (ending !== undefined || attempt.over?.code !== 'TimedOut') this.#ended(attempt, ending)
+    if (ending !== undefined || attempt.over?.code !== 'TimedOut') this.ended(attempt, ending)
   }
 
   /** Never throws: whatever the handler throws is in the promise. */
   #call(attempt: Attempt): Promise<unknown> {
     try {
       const data = decode(attempt.claimed.data, 'data')
-      return Promise.resolve(this.#handler(new Job(this.#settings.queue, attempt.claimed, data), attempt))
+      return Promise.resolve(this.handler(new Job(this.settings.queue, attempt.claimed, data), attempt))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
   async #prepare(attempt: Attempt): Promise<unknown> {
-    const { queue, schema, transaction } = this.#settings
-    let data = decode(attempt.claimed.data, 'data')
-    if (schema !== undefined) data = await validate(schema, data, queue)
-    if (transaction) attempt.transaction = this.#store.transactions?.begin()
-    return this.#handler(new Job(queue, attempt.claimed, data), attempt)
+    const job = await this.jobOf(attempt)
+    if (this.settings.transaction) attempt.transaction = this.store.transactions?.begin()
+    return this.handler(job, attempt)
   }
 
   #returned(attempt: Attempt, value: unknown): void {
@@ -108,7 +73,7 @@ export class Runner {
     }
     let result: Encoded | null
     try {
-      result = this.#verdicts.result(value)
+      result = this.result(value)
     } catch (error) {
       this.#threw(attempt, error)
       return
@@ -127,7 +92,7 @@ export class Runner {
     attempt.ending = true
     let outcome: HoldOutcome | undefined
     try {
-      ;[outcome] = await transaction.complete(this.#settings.queue, [{ id, fence, result }])
+      ;[outcome] = await transaction.complete(this.settings.queue, [{ id, fence, result }])
     } catch (error) {
       this.#threw(attempt, error)
       return
@@ -137,17 +102,13 @@ export class Runner {
 
   #threw(attempt: Attempt, error: unknown): void {
     if (attempt.over !== undefined) this.#end(attempt, undefined)
-    else if (attempt.transaction === undefined) this.#end(attempt, this.#verdicts.failed(attempt, error))
-    else void this.#rollBack(attempt, attempt.transaction, error)
+    else if (attempt.transaction === undefined) this.#end(attempt, this.failed(attempt, error))
+    else void this.#failAfterRollback(attempt, attempt.transaction, error)
   }
 
-  async #rollBack(attempt: Attempt, transaction: StoreTransaction, error: unknown): Promise<void> {
+  async #failAfterRollback(attempt: Attempt, transaction: StoreTransaction, error: unknown): Promise<void> {
     attempt.ending = true
-    try {
-      await transaction.rollback()
-    } catch (failure) {
-      if (failure instanceof MillpondError) this.#told.trouble(failure)
-    }
-    this.#end(attempt, this.#verdicts.failed(attempt, error))
+    await this.rollBack(transaction)
+    this.#end(attempt, this.failed(attempt, error))
   }
 }

@@ -32,7 +32,8 @@ import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
-import { type Handler, Runner, type RunnerSettings } from './runner.ts'
+import { type Handler, Runner } from './runner.ts'
+import type { RunnerSettings } from './runner-base.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */
 export interface WorkerSettings extends RunnerSettings {
