@@ -47,13 +47,7 @@ const MAX_REGROUPING_MS = 0.5
 
 export class Batcher<In, Out> {
   readonly #send: (items: In[]) => Promise<readonly (Out | Error)[]>
-  readonly #items: number
-  readonly #bytes: number
-  readonly #calls: number
-  readonly #within: number
-  readonly #overlap: boolean
-  readonly #regroup: boolean
-  readonly #patience: number | undefined
+  readonly #limits: Required<BatcherLimits>
   readonly #waiting = new LinkedList<Entry<In, Out>>()
   #waitingBytes = 0
   #underWay = 0
@@ -67,13 +61,8 @@ export class Batcher<In, Out> {
   /** @param send answers with one outcome an item, in their order: an Error rejects that item alone. Must not throw but by rejecting. */
   constructor(send: (items: In[]) => Promise<readonly (Out | Error)[]>, limits: BatcherLimits) {
     this.#send = send
-    this.#items = limits.items
-    this.#bytes = limits.bytes
-    this.#calls = limits.calls ?? 1
-    this.#within = limits.within ?? 0
-    this.#overlap = limits.overlap ?? false
-    this.#regroup = limits.regroup ?? false
-    this.#patience = limits.patience
+    const patience = Number.POSITIVE_INFINITY
+    this.#limits = { calls: 1, within: 0, overlap: false, regroup: false, patience, ...limits }
   }
 
   /** How many items wait for their call. */
@@ -92,7 +81,7 @@ export class Batcher<In, Out> {
    */
   add(item: In, bytes: number, signal?: AbortSignal): Promise<Out> {
     return new Promise((resolve, reject) => {
-      const at = this.#within === 0 ? 0 : performance.now()
+      const at = this.#limits.within === 0 ? 0 : performance.now()
       const entry: Entry<In, Out> = { item, bytes, at, resolve, reject, prev: null, next: null, list: null }
       if (signal !== undefined) this.#leaveOn(signal, entry)
       this.#waiting.append(entry)
@@ -110,25 +99,25 @@ export class Batcher<In, Out> {
   }
 
   #mayCall(): boolean {
-    return (
-      this.#underWay < this.#calls ||
-      (this.#overlap && this.#underWay === this.#calls && this.waiting >= MIN_OVERLAPPING_ITEMS)
-    )
+    const { calls, overlap } = this.#limits
+    if (this.#underWay < calls) return true
+    return overlap && this.#underWay === calls && this.waiting >= MIN_OVERLAPPING_ITEMS
   }
 
   #waitPatiently(): void {
-    if (this.#patience === undefined || this.#impatience !== undefined) return
+    const { patience } = this.#limits
+    if (!Number.isFinite(patience) || this.#impatience !== undefined) return
     this.#impatience = setTimeout(() => {
       this.#impatience = undefined
       if (this.waiting > 0 && !this.#planned) this.#planNow()
-    }, this.#patience)
+    }, patience)
   }
 
   /** Makes sure that the next call is made: at the end of this turn, or when `within` is over. */
   #plan(): void {
-    if (this.#within > 0 && !this.#full()) {
+    if (this.#limits.within > 0 && !this.#full()) {
       if (this.#timer !== undefined) return
-      const rest = (this.#waiting.first?.at ?? 0) + this.#within - performance.now()
+      const rest = (this.#waiting.first?.at ?? 0) + this.#limits.within - performance.now()
       if (rest > 0) {
         this.#timer = setTimeout(() => {
           this.#timer = undefined
@@ -158,7 +147,7 @@ export class Batcher<In, Out> {
   }
 
   #full(): boolean {
-    return this.waiting >= this.#items || this.#waitingBytes >= this.#bytes
+    return this.waiting >= this.#limits.items || this.#waitingBytes >= this.#limits.bytes
   }
 
   #write(): void {
@@ -168,7 +157,7 @@ export class Batcher<In, Out> {
     this.#call(this.#take())
     if (this.waiting > 0) {
       if (!this.#mayCall()) this.#waitPatiently()
-      else if (this.#overlap) this.#planLater()
+      else if (this.#limits.overlap) this.#planLater()
       else this.#plan()
     }
     if (this.#underWay === 0 && this.waiting === 0) for (const resolve of this.#idle.splice(0)) resolve()
@@ -176,7 +165,7 @@ export class Batcher<In, Out> {
 
   #call(batch: Entry<In, Out>[]): void {
     if (batch.length === 0) return
-    if (this.#regroup) this.#last = batch.length
+    if (this.#limits.regroup) this.#last = batch.length
     this.#underWay++
     this.#send(batch.map((entry) => entry.item)).then(
       (outs) => {
@@ -205,12 +194,12 @@ export class Batcher<In, Out> {
 
   #take(): Entry<In, Out>[] {
     const { waiting } = this
-    const inTwo = this.#overlap && this.#underWay === 0 && waiting >= 2 * MIN_OVERLAPPING_ITEMS
-    const most = Math.min(this.#items, inTwo ? Math.ceil(waiting / 2) : waiting)
+    const inTwo = this.#limits.overlap && this.#underWay === 0 && waiting >= 2 * MIN_OVERLAPPING_ITEMS
+    const most = Math.min(this.#limits.items, inTwo ? Math.ceil(waiting / 2) : waiting)
     const taken: Entry<In, Out>[] = []
     let bytes = 0
     for (let entry = this.#waiting.first; entry !== null && taken.length < most; entry = this.#waiting.first) {
-      if (taken.length > 0 && bytes + entry.bytes > this.#bytes) break
+      if (taken.length > 0 && bytes + entry.bytes > this.#limits.bytes) break
       this.#remove(entry)
       bytes += entry.bytes
       taken.push(entry)

@@ -1,7 +1,15 @@
 /** Many calls, each with one item, made as few calls with many: group commit for any backend. The grouping is `batch/batcher.ts`. */
-import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isFunction, isInteger, isSignal } from '../values/options.ts'
+import {
+  checkFunction,
+  checkOptions,
+  isDuration,
+  isFunction,
+  isInteger,
+  isSignal,
+  type Rules,
+} from '../values/options.ts'
 import { Batcher } from './batcher.ts'
 
 export interface BatchOptions<In> {
@@ -73,7 +81,7 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   // Not async: the promise of the gathering is the caller's own, without another around it.
   const call = (item: In, callOptions?: BatchCallOptions): Promise<Out> => {
     try {
-      const signal = callOptions === undefined ? undefined : signalOf(callOptions)
+      const signal = callOptions && checkOptions(callOptions, { signal: isSignal }, 'a call of a batch').signal
       signal?.throwIfAborted()
       return gather.add(item, size === undefined ? 0 : sizeOf(item, size), signal)
     } catch (error) {
@@ -86,20 +94,17 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   })
 }
 
+const RULES: Rules<BatchOptions<never>> = {
+  max: isInteger(1, 1_000_000),
+  within: isDuration(0),
+  concurrency: isInteger(1, 10_000),
+  bytes: isInteger(1, Number.MAX_SAFE_INTEGER),
+  size: isFunction,
+}
+
 function checked<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions<In>) {
-  const verdict = isFunction(fn)
-  if (verdict !== true) throw new MillpondError('InvalidOption', `batch takes ${verdict} first; got ${kindOf(fn)}`)
-  const given = checkOptions(
-    options,
-    {
-      max: isInteger(1, 1_000_000),
-      within: (value) => milliseconds(value, 'within', 0, LONGEST_TIMER) >= 0,
-      concurrency: isInteger(1, 10_000),
-      bytes: isInteger(1, Number.MAX_SAFE_INTEGER),
-      size: isFunction,
-    },
-    'batch',
-  )
+  checkFunction(fn, 'batch takes a function first')
+  const given = checkOptions<BatchOptions<In>>(options, RULES, 'batch')
   if ((given.bytes === undefined) !== (given.size === undefined)) {
     throw new MillpondError('InvalidOption', 'batch: bytes and size go together; give both or neither')
   }
@@ -119,8 +124,4 @@ function sizeOf<In>(item: In, size: (item: In) => number): number {
     'InvalidOption',
     `batch: size must answer with a number of bytes; got ${typeof bytes === 'number' ? bytes : kindOf(bytes)}`,
   )
-}
-
-function signalOf(options: BatchCallOptions): AbortSignal | undefined {
-  return checkOptions(options, { signal: isSignal }, 'a call of a batch').signal
 }

@@ -1,8 +1,16 @@
 /** Checks of what callers pass. */
 import type { Client } from '../stores/redis-client/settings.ts'
-import { type Duration, kindOf, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
+import { type Duration, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isBoolean, isFunction, isSignal, type Rules } from '../values/options.ts'
+import {
+  checkFunction,
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isNumber,
+  isSignal,
+  type Rules,
+} from '../values/options.ts'
 import { checkTags } from './redis/keys.ts'
 import type { Lives } from './redis/stored-value.ts'
 
@@ -110,7 +118,7 @@ const LIFE: Rules<LifeOptions> = {
   ttl: between('ttl', 1, LONGEST_TIMER),
   stale: between('stale', 0, LONGEST_TIMER),
   staleIfError: between('staleIfError', 0, LONGEST_TIMER),
-  jitter: (value) => (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1',
+  jitter: isNumber(0, 1),
 }
 
 const lifeOf = ({ ttl, stale = 0, staleIfError = 0, jitter = 0.1 }: LifeOptions): Life => ({
@@ -134,9 +142,7 @@ export function checkSetOptions(options: SetOptions): { life: Life; tags: readon
 
 /** @throws InvalidOption, InvalidName */
 export function checkWrapOptions<In>(load: unknown, options: WrapOptions<In>) {
-  const verdict = isFunction(load)
-  if (verdict !== true)
-    throw new MillpondError('InvalidOption', `cache.wrap takes ${verdict} first; got ${kindOf(load)}`)
+  checkFunction(load, 'cache.wrap takes a function first')
   const rules: Rules<WrapOptions<In>> = {
     ...LIFE,
     key: isFunction,

@@ -3,7 +3,7 @@
 import type { Millpond } from '../pond/millpond.ts'
 import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions, isFunction, isInteger, isSignal, type Rules } from '../values/options.ts'
+import { checkFunction, checkOptions, isFunction, isInteger, isSignal, type Rules } from '../values/options.ts'
 import { TtlMap } from '../values/ttl-map.ts'
 import { type FlightCounts, Flights } from './flights.ts'
 import { SharedFlights } from './shared-flights.ts'
@@ -157,8 +157,7 @@ export function coalesce<In = void, Out = unknown>(
 }
 
 function checkCoalesceOptions<In, Out>(fn: CoalesceFunction<In, Out>, options: CoalesceOptions<In, Out>) {
-  const verdict = isFunction(fn)
-  if (verdict !== true) throw new MillpondError('InvalidOption', `coalesce takes ${verdict} first; got ${kindOf(fn)}`)
+  checkFunction(fn, 'coalesce takes a function first')
   const rules: Rules<CoalesceOptions<In, Out>> = {
     key: isFunction,
     timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,

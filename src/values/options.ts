@@ -36,6 +36,11 @@ export function checkObject(given: unknown, where: string): void {
   throw new MillpondError('InvalidOption', `${where} takes an object of options; got ${kindOf(given)}`)
 }
 
+/** @param what takes it, as in `work takes a function as handler` @throws InvalidOption */
+export function checkFunction(given: unknown, what: string): void {
+  if (typeof given !== 'function') throw new MillpondError('InvalidOption', `${what}; got ${kindOf(given)}`)
+}
+
 /** The members that are not undefined. */
 export function defined<T extends object>(members: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
   const given = Object.entries(members).filter(([, value]) => value !== undefined)
@@ -56,5 +61,11 @@ export const isDuration =
   (value: unknown, name: string) =>
     milliseconds(value, name, least, LONGEST_TIMER) >= least
 export const isInteger = (least: number, most: number) => (value: unknown) =>
-  (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) ||
+  (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) ||
   `a whole number from ${least} to ${most}`
+export const isNumber = (least: number, most: number) => (value: unknown) =>
+  (typeof value === 'number' && value >= least && value <= most) || `a number from ${least} to ${most}`
+export const isOneOf =
+  (...values: readonly unknown[]) =>
+  (value: unknown) =>
+    values.includes(value) || values.map((one) => `'${one}'`).join(' or ')

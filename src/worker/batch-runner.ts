@@ -56,7 +56,9 @@ export class BatchRunner extends RunnerBase<BatchHandler, Ended> {
       }
     })
     await Promise.all(made)
-    const usable = [...jobs].filter((each): each is [Attempt, Job] => each[1] !== undefined && each[0].over === undefined)
+    const usable = [...jobs].filter(
+      (each): each is [Attempt, Job] => each[1] !== undefined && each[0].over === undefined,
+    )
     return new Map(usable)
   }
 
