@@ -156,12 +156,8 @@ export function accept<Input>(
   }
 
   /** The job is stored: from here on no answer may make the client send it again. */
-  async function respond(
-    request: Request,
-    { id, existing }: Pushed,
-    known: JobInfo | undefined,
-    push: PushOptions,
-  ): Promise<Response> {
+  async function respond(request: Request, pushed: Pushed, known: JobInfo | undefined, push: PushOptions) {
+    const { id, existing } = pushed
     const waited = await wait(request, id)
     const job = waited?.job ?? known
     const later = (push.delay !== undefined && push.delay !== 0) || Number(push.runAt ?? 0) > Date.now()
@@ -173,10 +169,7 @@ export function accept<Input>(
   }
 
   /** @returns undefined if the client asks for no wait, or too many wait already */
-  async function wait(
-    request: Request,
-    id: string,
-  ): Promise<{ seconds: number; job: JobInfo | undefined } | undefined> {
+  async function wait(request: Request, id: string) {
     const asked = boundedWait(request, maxWait)
     const free = asked && waiting.take()
     if (asked === undefined || free === undefined) return undefined

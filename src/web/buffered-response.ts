@@ -40,11 +40,8 @@ export async function buffered(
   return { buffered: { status, statusText, headers, body, weight } }
 }
 
-function resumed(
-  chunks: Uint8Array[],
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return new ReadableStream({
+function resumed(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8Array>) {
+  return new ReadableStream<Uint8Array<ArrayBuffer>>({
     async pull(controller) {
       const chunk = chunks.shift() ?? (await reader.read()).value
       if (chunk === undefined) controller.close()

@@ -111,11 +111,7 @@ export function follow(
   }
 
   /** Waits until the job differs from the one that the client has (`If-None-Match`), or, without that header, until its state changes. */
-  async function poll(
-    request: Request,
-    first: JobInfo,
-    known: string | undefined,
-  ): Promise<{ seconds: number; job: JobInfo } | undefined> {
+  async function poll(request: Request, first: JobInfo, known: string | undefined) {
     const asked = boundedWait(request, maxWait)
     if (asked === undefined || request.method === 'HEAD') return undefined
     const { seconds, ms } = asked

@@ -49,18 +49,10 @@ function preferred(accept: string | null | undefined, events: boolean): Format |
   if (accept === null || accept === undefined || accept.length > MAX_HEADER_LENGTH) return 'json'
   // Most clients ask for nothing in particular, and a hit of the cache should not pay for parsing.
   if (!/msgpack/i.test(accept) && !(events && /event-stream/i.test(accept))) return 'json'
-  let best: Format | 'events' = 'json'
-  let highest = 0
-  for (const { media, quality } of rangesOf(accept)) {
-    const format = formatOf(media)
-    if (format === undefined || (format === 'events' && !events)) continue
-    // Of equals the first one wins: clients list first what they like best.
-    if (quality > highest && quality <= 1) {
-      best = format
-      highest = quality
-    }
-  }
-  return best
+  const offered = rangesOf(accept).filter(({ quality }) => quality > 0 && quality <= 1)
+  // Of equals the first one wins: clients list first what they like best.
+  const formats = offered.sort((a, b) => b.quality - a.quality).map(({ media }) => formatOf(media))
+  return formats.find((format) => format !== undefined && (events || format !== 'events')) ?? 'json'
 }
 
 /** Whether `Accept` allows JSON or MessagePack, or, with `events`, server-sent events. */

@@ -35,11 +35,7 @@ export function keyOf(request: Request): string | undefined {
  * @param shared whether all clients are one tenant: then a key needs no owner
  * @throws Refusal: 400 if the owner is not known. Anybody could send such a key and get the job that another client pushed.
  */
-export async function scopeOf(
-  request: Request,
-  options: IdempotencyOptions | undefined,
-  shared: boolean,
-): Promise<string> {
+export async function scopeOf(request: Request, options: IdempotencyOptions | undefined, shared: boolean) {
   const scope: unknown = options?.scope ? await options.scope(request) : request.headers.get('authorization')
   if (typeof scope === 'string' && scope !== '') return scope
   if (typeof scope !== 'string' && scope != null) throw new TypeError('idempotency.scope must answer with a text')

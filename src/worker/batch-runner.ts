@@ -29,12 +29,10 @@ interface Answered extends Answer {
   attempt: Attempt
 }
 
-type Ended = (endings: readonly (Ending | Committed)[]) => void
-
-export class BatchRunner extends RunnerBase<BatchHandler, Ended> {
+export class BatchRunner extends RunnerBase<BatchHandler> {
   /** Never rejects. */
   async run(batch: Batch): Promise<void> {
-    for (const attempt of batch.attempts) this.watchTimeout(attempt, (_, ending) => this.ended([ending]))
+    for (const attempt of batch.attempts) this.watchTimeout(attempt)
     const jobs = await this.#jobsOf(batch)
     if (jobs.size > 0) {
       const answered = await this.#call(batch, jobs)

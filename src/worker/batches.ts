@@ -55,8 +55,9 @@ export class Batches {
     if (this.#running >= this.#slots || collected.size === 0) return undefined
     const { max, min, within, sameGroup } = this.#settings
     const enough = this.wanted(collected.size).limit > 0 ? min : 1
+    const batches = sameGroup ? Map.groupBy(collected, ({ claimed }) => claimed.group).values() : [[...collected]]
     let next = Number.POSITIVE_INFINITY
-    for (const jobs of sameGroup ? byGroup(collected) : [[...collected]]) {
+    for (const jobs of batches) {
       const until = jobs.reduce((least, { arrived }) => Math.min(least, arrived), Number.POSITIVE_INFINITY) + within
       // Timers may be early by a part of a millisecond.
       const isRipe = jobs.length >= enough || now > until - 1
@@ -82,15 +83,4 @@ export class Batches {
   close(): void {
     clearTimeout(this.#timer)
   }
-}
-
-function byGroup(collected: Iterable<Attempt>): Iterable<Attempt[]> {
-  const groups = new Map<string, Attempt[]>()
-  for (const attempt of collected) {
-    const group = attempt.claimed.group ?? ''
-    const jobs = groups.get(group)
-    if (jobs === undefined) groups.set(group, [attempt])
-    else jobs.push(attempt)
-  }
-  return groups.values()
 }

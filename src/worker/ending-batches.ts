@@ -115,22 +115,16 @@ export class EndingBatches {
 
   /** Never rejects. */
   async #write(batch: readonly Ending[]): Promise<void> {
-    const completions: Completed[] = []
-    const failures: Failed[] = []
-    const releases: Released[] = []
-    for (const ending of batch) {
-      if (ending.kind === 'complete') completions.push(ending)
-      else if (ending.kind === 'fail') failures.push(ending)
-      else releases.push(ending)
-    }
+    const completions = batch.filter((ending) => ending.kind === 'complete')
+    const failures = batch.filter((ending) => ending.kind === 'fail')
+    const releases = batch.filter((ending) => ending.kind === 'release')
     const errors: unknown[] = []
     const untold: Ending[] = []
     const tell = async <Kind extends Ending>(endings: Kind[], call: (endings: Kind[]) => Promise<Outcome[]>) => {
       if (endings.length === 0) return
       try {
         const outcomes = await call(endings)
-        let index = 0
-        for (const ending of endings) this.#answered(ending, outcomes[index++] ?? 'stale')
+        for (const [index, ending] of endings.entries()) this.#answered(ending, outcomes[index] ?? 'stale')
       } catch (error) {
         errors.push(error)
         untold.push(...endings)

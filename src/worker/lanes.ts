@@ -42,11 +42,8 @@ export class Lanes {
       last = minPriority
       bounds.push({ below: minPriority, most })
     }
-    if (most < 1) {
-      throw invalid(
-        `they reserve ${concurrency - most} of ${concurrency} slots, and one at least must be left for other jobs`,
-      )
-    }
+    const reserved = `they reserve ${concurrency - most} of ${concurrency} slots`
+    if (most < 1) throw invalid(`${reserved}, and one at least must be left for other jobs`)
     this.#bounds = bounds
   }
 

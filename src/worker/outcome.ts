@@ -1,5 +1,4 @@
-import type { Duration } from '../values/duration.ts'
-import { LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
 
 /**
  * What a handler decides about its job instead of finishing it. Return it or throw it; both mean the same,
@@ -11,7 +10,7 @@ export class Outcome extends Error {
   /** Milliseconds until the next attempt, or for which nothing of its group starts; null: no further attempt. */
   readonly delay: number | null
 
-  private constructor(kind: Outcome['kind'], message: string, delay: number | null, cause: unknown) {
+  private constructor(kind: Outcome['kind'], message: string, delay: number | null, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.kind = kind
     this.delay = delay
@@ -19,12 +18,8 @@ export class Outcome extends Error {
 
   /** Another attempt after the delay, whatever the queue's backoff says. It counts as one, so `attempts` still bounds it. @throws InvalidOption */
   static retry(delay: Duration, reason?: unknown): Outcome {
-    return new Outcome(
-      'retry',
-      text(reason, 'the handler asked for another attempt'),
-      milliseconds(delay, 'retry delay'),
-      reason,
-    )
+    const message = text(reason, 'the handler asked for another attempt')
+    return new Outcome('retry', message, milliseconds(delay, 'retry delay'), reason)
   }
 
   /** The job is dead at once, with the reason. */
@@ -37,12 +32,8 @@ export class Outcome extends Error {
    * do not take turns there. All workers obey, and it counts as no attempt. @throws InvalidOption
    */
   static rateLimited(pause: Duration): Outcome {
-    return new Outcome(
-      'rateLimited',
-      'the handler was rate limited',
-      milliseconds(pause, 'pause', 1, LONGEST_TIMER),
-      undefined,
-    )
+    const ms = milliseconds(pause, 'pause', 1, LONGEST_TIMER)
+    return new Outcome('rateLimited', 'the handler was rate limited', ms)
   }
 }
 

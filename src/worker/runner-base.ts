@@ -8,7 +8,7 @@ import { Job, jobError } from '../values/job.ts'
 import { errorSummary } from '../values/safe-error.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import type { Attempt } from './attempt.ts'
-import { type Ending, failed, released } from './ending-batches.ts'
+import { type Committed, type Ending, failed, released } from './ending-batches.ts'
 import { isOutcome, Outcome } from './outcome.ts'
 import type { Replica } from './replica.ts'
 
@@ -25,8 +25,10 @@ export interface RunnerSettings {
   schema: StandardSchema<unknown, unknown> | undefined
 }
 
-/** `Ended`: is told how attempts ended. */
-export abstract class RunnerBase<Handler, Ended> {
+/** How attempts ended. One that was over before its handler is left out: nothing is left to tell then, but the handler has ended. */
+type Ended = (endings: readonly (Ending | Committed)[]) => void
+
+export abstract class RunnerBase<Handler> {
   protected readonly store: Store
   protected readonly settings: RunnerSettings
   protected readonly handler: Handler
@@ -54,8 +56,8 @@ export abstract class RunnerBase<Handler, Ended> {
     return new Job(queue, claimed, schema === undefined ? data : await validate(schema, data, queue))
   }
 
-  /** The job's timeout begins. @param timedOut called at its end, unless the attempt is ending or over by then */
-  protected watchTimeout(attempt: Attempt, timedOut: (attempt: Attempt, ending: Ending) => void): void {
+  /** The job's timeout begins. At its end the attempt has failed, unless it is ending or over by then. */
+  protected watchTimeout(attempt: Attempt): void {
     const { id, timeout } = attempt.claimed
     if (timeout === null) return
     // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
@@ -65,7 +67,7 @@ export abstract class RunnerBase<Handler, Ended> {
       const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
       const ending = this.failed(attempt, error)
       attempt.end(error)
-      timedOut(attempt, ending)
+      this.ended([ending])
     }, timeout).unref()
   }
 

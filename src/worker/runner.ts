@@ -13,10 +13,7 @@ import { RunnerBase } from './runner-base.ts'
 /** Runs one job. What it returns is the job's result. */
 export type Handler<Data = unknown, Result = unknown> = (job: Job<Data>, ctx: Context) => Result | Promise<Result>
 
-/** How an attempt ended; undefined when it was over before the handler was: nothing is left to tell then. */
-type Ended = (attempt: Attempt, ending: Ending | Committed | undefined) => void
-
-export class Runner extends RunnerBase<Handler, Ended> {
+export class Runner extends RunnerBase<Handler> {
   /** Calls `ended` exactly once, some time later. */
   run(attempt: Attempt): void {
     const { replica } = this.settings
@@ -29,12 +26,12 @@ export class Runner extends RunnerBase<Handler, Ended> {
     attempt.reads = await replica.wait(attempt)
     attempt.heldBack = false
     if (attempt.over === undefined) this.#start(attempt)
-    else this.ended(attempt, undefined)
+    else this.ended([])
   }
 
   /** The job's timeout begins here. */
   #start(attempt: Attempt): void {
-    this.watchTimeout(attempt, this.ended)
+    this.watchTimeout(attempt)
     const { schema, transaction } = this.settings
     const called = schema === undefined && !transaction ? this.#call(attempt) : this.#prepare(attempt)
     // An async function around this would cost as much as all else that is done here for a handler that does little.
@@ -44,10 +41,11 @@ export class Runner extends RunnerBase<Handler, Ended> {
     )
   }
 
-  /** The handler has ended. */
+  /** The handler has ended. @param ending undefined: the attempt was over before it was */
   #end(attempt: Attempt, ending: Ending | Committed | undefined): void {
     if (attempt.timeout !== undefined) clearTimeout(attempt.timeout)
-    if (ending !== undefined || attempt.over?.code !== 'TimedOut') this.ended(attempt, ending)
+    if (ending !== undefined) this.ended([ending])
+    else if (attempt.over?.code !== 'TimedOut') this.ended([])
   }
 
   /** Never throws: whatever the handler throws is in the promise. */

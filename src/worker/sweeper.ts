@@ -59,11 +59,10 @@ export class Sweeper {
       this.#again = true
       return
     }
+    this.#again = false
     this.#sweeping = this.#sweep().then((next) => {
       this.#sweeping = undefined
-      const again = this.#again
-      this.#again = false
-      this.due(again ? 0 : next)
+      this.due(this.#again ? 0 : next)
     })
   }
 

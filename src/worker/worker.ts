@@ -108,15 +108,9 @@ export class Worker implements AsyncDisposable {
     this.#store = store
     this.#settings = settings
     const trouble = (error: MillpondError) => events.trouble(error)
-    this.#runner = new Runner(
-      store,
-      settings,
-      handler as Handler,
-      (attempt, ending) => this.#ended(attempt, ending),
-      events,
-    )
+    const ended = (endings: readonly (Ending | Committed)[]) => this.#ended(endings)
+    this.#runner = new Runner(store, settings, handler as Handler, ended, events)
     if (settings.batch !== undefined) {
-      const ended = (endings: readonly (Ending | Committed)[]) => this.#allEnded(endings)
       const runner = new BatchRunner(store, settings, handler as BatchHandler, ended, events)
       this.#batches = new Batches(settings.batch, settings.concurrency, runner, () => this.#goOn())
     }
@@ -129,12 +123,8 @@ export class Worker implements AsyncDisposable {
       this.#giveBack(late)
     })
     this.#recorder = new HistogramRecorder(settings.queue)
-    this.#endings = new EndingBatches(
-      store,
-      settings.queue,
-      (ending, outcome) => this.#answered(ending, outcome),
-      trouble,
-    )
+    const answered = (ending: Ending, outcome: HoldOutcome | FailOutcome) => this.#answered(ending, outcome)
+    this.#endings = new EndingBatches(store, settings.queue, answered, trouble)
     this.#leases = new Leases(store, settings.queue, {
       held: () => [...this.#buffer, ...this.#running, ...this.#endings.attempts],
       lost: (attempt, reason) => this.#lost(attempt, reason),
@@ -294,8 +284,10 @@ export class Worker implements AsyncDisposable {
       if (attempt === null) return
       this.#buffer.remove(attempt)
       // This process was stopped, or its event loop held up, for longer than the lease: someone else may have the job by now.
-      if (time <= attempt.heldUntil) this.#start(attempt, time)
-      else this.#end(released(attempt))
+      if (time <= attempt.heldUntil) {
+        this.#begin(attempt, time)
+        this.#runner.run(attempt)
+      } else this.#end(released(attempt))
       // Mostly one slot is free and one job is started, which needs no other look at the clock.
       if (this.#startable) time = performance.now()
     }
@@ -340,11 +332,6 @@ export class Worker implements AsyncDisposable {
     for (const attempt of attempts) this.#end(released(attempt))
   }
 
-  #start(attempt: Attempt, now: number): void {
-    this.#begin(attempt, now)
-    this.#runner.run(attempt)
-  }
-
   #begin(attempt: Attempt, now: number): void {
     attempt.startedAt = now
     this.#running.append(attempt)
@@ -354,25 +341,15 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** @param ending undefined when the attempt was over before its handler was, and its slot is free already */
-  #ended(attempt: Attempt, ending: Ending | Committed | undefined): void {
+  #ended(endings: readonly (Ending | Committed)[]): void {
     const now = performance.now()
-    if (ending !== undefined) this.#conclude(attempt, ending, now)
+    for (const ending of endings) {
+      this.#finish(ending.attempt, now)
+      if (ending.kind === 'committed') this.#answered(ending, ending.outcome)
+      else this.#end(ending)
+    }
     this.#pump(now)
     this.#plan()
-  }
-
-  #allEnded(endings: readonly (Ending | Committed)[]): void {
-    const now = performance.now()
-    for (const ending of endings) this.#conclude(ending.attempt, ending, now)
-    this.#pump(now)
-    this.#plan()
-  }
-
-  #conclude(attempt: Attempt, ending: Ending | Committed, now: number): void {
-    this.#finish(attempt, now)
-    if (ending.kind === 'committed') this.#answered(ending, ending.outcome)
-    else this.#end(ending)
   }
 
   /** The handler's part is over: the slot is free. */
@@ -405,9 +382,7 @@ export class Worker implements AsyncDisposable {
       if (ending.kind !== 'release') events.emit('stale', this.#eventOf(attempt))
     } else if (ending.kind === 'complete' || ending.kind === 'committed') {
       if (ending.kind === 'complete') this.#owner.completed(ending.id, ending.result)
-      if (events.has('completed')) {
-        events.emit('completed', { ...this.#timingsOf(attempt), result: ending.value })
-      }
+      if (events.has('completed')) events.emit('completed', { ...this.#timingsOf(attempt), result: ending.value })
     } else if (ending.kind === 'release') {
       if (ending.pause) events.emit('rateLimited', { ...this.#eventOf(attempt), pause: ending.pause })
     } else if (ending.kind === 'fail') {
