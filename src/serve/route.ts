@@ -8,9 +8,9 @@ import type { Store } from '../store.ts'
 import { segmentsOf } from '../web/path.ts'
 import type { OnError } from '../web/problem.ts'
 import type { Sweeper } from '../worker/sweeper.ts'
+import type { Limits } from './bounds.ts'
 import type { Claims } from './claims.ts'
 import type { Properties, Query, Schema } from './json-schema.ts'
-import type { Limits } from './limits.ts'
 import type { QueueLimit } from './queue-limit.ts'
 
 /** What the handlers of routes work with. */

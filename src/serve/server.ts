@@ -9,7 +9,7 @@ import { isIPv6, type Socket } from 'node:net'
 import { closeServer, toNode } from '../web/node.ts'
 import { inTurn, isFull } from '../web/pipelining.ts'
 import { problem } from '../web/problem.ts'
-import { CONNECTION_LIMITS, type ConnectionLimits } from './limits.ts'
+import { CONNECTION_LIMITS, type ConnectionLimits } from './bounds.ts'
 
 export interface ServerOptions {
   handle: (request: Request) => Promise<Response>

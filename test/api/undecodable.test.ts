@@ -1,7 +1,7 @@
 /** Jobs that another program wrote wrongly: each is told of with what can be read of it, and hides no other. */
 import assert from 'node:assert/strict'
 import { Millpond } from '../../src/pond/millpond.ts'
-import { LIMITS } from '../../src/serve/limits.ts'
+import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
 import type { Encoded, NewJob, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'

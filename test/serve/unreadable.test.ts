@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Millpond } from '../../src/pond/millpond.ts'
-import { LIMITS } from '../../src/serve/limits.ts'
+import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
 import type { NewJob, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
