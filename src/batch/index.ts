@@ -81,7 +81,8 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   // Not async: the promise of the gathering is the caller's own, without another around it.
   const call = (item: In, callOptions?: BatchCallOptions): Promise<Out> => {
     try {
-      const signal = callOptions && checkOptions(callOptions, { signal: isSignal }, 'a call of a batch').signal
+      const signal =
+        callOptions === undefined ? undefined : checkOptions(callOptions, CALL_RULES, 'a call of a batch').signal
       signal?.throwIfAborted()
       return gather.add(item, size === undefined ? 0 : sizeOf(item, size), signal)
     } catch (error) {
@@ -94,6 +95,7 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   })
 }
 
+const CALL_RULES: Rules<BatchCallOptions> = { signal: isSignal }
 const RULES: Rules<BatchOptions<never>> = {
   max: isInteger(1, 1_000_000),
   within: isDuration(0),
