@@ -2,15 +2,7 @@
 import type { Client } from '../stores/redis-client/settings.ts'
 import { type Duration, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import {
-  checkFunction,
-  checkOptions,
-  isBoolean,
-  isFunction,
-  isNumber,
-  isSignal,
-  type Rules,
-} from '../values/options.ts'
+import { checkFunction, checkOptions, isBoolean, isFunction, isSignal, type Rules } from '../values/options.ts'
 import { checkTags } from './redis/keys.ts'
 import type { Lives } from './redis/stored-value.ts'
 
@@ -118,7 +110,7 @@ const LIFE: Rules<LifeOptions> = {
   ttl: between('ttl', 1, LONGEST_TIMER),
   stale: between('stale', 0, LONGEST_TIMER),
   staleIfError: between('staleIfError', 0, LONGEST_TIMER),
-  jitter: isNumber(0, 1),
+  jitter: (value) => (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1',
 }
 
 const lifeOf = ({ ttl, stale = 0, staleIfError = 0, jitter = 0.1 }: LifeOptions): Life => ({

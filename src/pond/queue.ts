@@ -5,7 +5,7 @@ import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkQueueName } from '../values/names.ts'
-import { checkFunction, checkOptions, defined, isDuration, isInteger, isOneOf, type Rules } from '../values/options.ts'
+import { checkFunction, checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
 import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
 import type { BatchHandler } from '../worker/batch-context.ts'
 import type { Handler } from '../worker/runner.ts'
@@ -56,7 +56,7 @@ export interface QueueOptions {
 const QUEUE_RULES: Rules<QueueOptions> = {
   schema: isStandardSchema,
   capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
-  whenFull: isOneOf('reject', 'wait'),
+  whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
   retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
   lease: isDuration(50),
   timeout: (value) => value === null || isDuration()(value, 'timeout'),

@@ -11,7 +11,7 @@
 import type { BackoffPolicy } from '../store.ts'
 import { type Duration, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
-import { checkOptions, isNumber, isOneOf, type Rules } from './options.ts'
+import { checkOptions, type Rules } from './options.ts'
 
 export interface BackoffOptions {
   type: 'exponential' | 'fixed'
@@ -31,11 +31,11 @@ export type BackoffFunction = (attempt: number, error: unknown) => Duration
 export type Backoff = 'exponential' | 'fixed' | BackoffOptions | BackoffFunction
 
 const RULES: Rules<BackoffOptions> = {
-  type: isOneOf('exponential', 'fixed'),
+  type: (value) => value === 'exponential' || value === 'fixed' || `'exponential' or 'fixed'`,
   base: (value) => milliseconds(value, 'backoff.base') >= 0,
-  factor: isNumber(1, 100),
+  factor: (value) => (typeof value === 'number' && value >= 1 && value <= 100) || 'a number from 1 to 100',
   max: (value) => milliseconds(value, 'backoff.max') >= 0,
-  jitter: isNumber(0, 1),
+  jitter: (value) => (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1',
 }
 
 /** The policy of a queue that sets none. */

@@ -63,9 +63,3 @@ export const isDuration =
 export const isInteger = (least: number, most: number) => (value: unknown) =>
   (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) ||
   `a whole number from ${least} to ${most}`
-export const isNumber = (least: number, most: number) => (value: unknown) =>
-  (typeof value === 'number' && value >= least && value <= most) || `a number from ${least} to ${most}`
-export const isOneOf =
-  (...values: readonly unknown[]) =>
-  (value: unknown) =>
-    values.includes(value) || values.map((one) => `'${one}'`).join(' or ')
