@@ -171,16 +171,8 @@ const fence = integer(1, Number.MAX_SAFE_INTEGER, { description: 'Names the clai
 export const claimedJob = reply(
   'ClaimedJob',
   {
-    ...{
-      id,
-      queue: text,
-      fence,
-      attempts: anInteger,
-      priority: anInteger,
-      data: anything,
-      pushedAt: time,
-      dueAt: time,
-    },
+    ...{ id, queue: text, fence, data: anything },
+    ...{ attempts: anInteger, priority: anInteger, pushedAt: time, dueAt: time },
     attempt: described(anInteger, 'Which attempt this is, from 1.'),
     leaseUntil: described(time, 'When the claim is lost unless extended, by the clock of the store.'),
   },
