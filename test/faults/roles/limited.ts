@@ -1,0 +1,40 @@
+/** Works off a queue with limits, and writes each start and each end of a job into the file that all processes share. */
+
+import { openSync, writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Millpond, type QueueOptions, type WorkOptions } from '../../../src/index.ts'
+import { line } from '../ledger.ts'
+import { config, onHearing, say, sayTrouble } from './role.ts'
+
+export interface LimitedConfig {
+  url: string
+  queue: string
+  options: QueueOptions
+  work: WorkOptions
+  ledger: string
+  /** How long a handler takes: from the first to the second, in milliseconds. */
+  takes: readonly [number, number]
+}
+
+const { url, queue, options, work, ledger, takes } = config<LimitedConfig>()
+const [least, most] = takes
+// Appended at once, so that the lines of all processes have one order.
+const file = openSync(ledger, 'a')
+const pond = await Millpond.open(url)
+sayTrouble(pond)
+pond.on('stale', ({ id }) => say('stale', { id }))
+pond.on('dead', ({ id, error }) => say('dead', { id, error }))
+let ran = 0
+
+pond.queue(queue, options).work(async (job) => {
+  writeSync(file, line('start', process.pid, job))
+  await sleep(least + Math.random() * (most - least))
+  writeSync(file, line('end', process.pid, job))
+  if (ran++ === 0) say('busy')
+}, work)
+
+onHearing('close', async () => {
+  await pond.close()
+  say('closed')
+  process.disconnect()
+})
