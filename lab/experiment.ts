@@ -5,7 +5,9 @@ import type { Bar } from './bench/row.ts'
 import { generator } from './load/load.ts'
 
 /** For the head of a report. */
-export const MACHINE = `${generator}, everything on ${availableParallelism()} cores of ${cpus()[0]?.model.trim()}`
+export const CORES = `everything on ${availableParallelism()} cores of ${cpus()[0]?.model.trim()}`
+/** And with what makes the load, where the service is loaded over HTTP. */
+export const MACHINE = `${generator}, ${CORES}`
 
 /** The guard of the servers ends them when we exit, and our children end with us. */
 export function exitOnSignals(): void {

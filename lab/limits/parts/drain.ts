@@ -1,0 +1,87 @@
+/** A backlog of many groups, each of which runs two jobs at once: how fast it is worked off, by calls of the store and by workers. */
+import type { QueueOptions } from '../../../src/index.ts'
+import { openStore } from '../../../src/stores/open.ts'
+import { atLeast, type Bar, compact } from '../../bench/row.ts'
+import { drained, withCrew, withPond } from '../crew.ts'
+import type { Part } from '../part.ts'
+import { pushJobs } from '../push.ts'
+import { newJobs } from '../store-jobs.ts'
+import type { StoreName } from '../stores.ts'
+import { QUEUE } from '../work.ts'
+
+const JOBS = 1_000_000
+const GROUPS = [1000, 10_000, 100_000]
+/** The bars are for this many groups. */
+const JUDGED = 10_000
+const LEAST: Record<StoreName, number> = { memory: 200_000, sqlite: 50_000, postgres: 30_000, redis: 60_000 }
+const PROCESSES = 2
+const CONCURRENCY = 500
+/** Claims under way at once, and jobs of each, where the store is called without a worker. */
+const CLAIMERS = 2
+const CLAIMED = 500
+const PUSHED = 1000
+const options: QueueOptions = { capacity: null, limits: { group: { running: 2 } } }
+
+/** @returns jobs a second, by claims and completions alone */
+async function byCalls(url: string, jobs: number, groups: number): Promise<number> {
+  const store = await openStore(url, {})
+  try {
+    await store.configure({ queue: QUEUE, capacity: null, groupRunning: 2 })
+    for (let at = 0; at < jobs; at += PUSHED) {
+      const names = Array.from({ length: Math.min(PUSHED, jobs - at) }, (_, n) => `g${(at + n) % groups}`)
+      await store.push(newJobs(QUEUE, names))
+    }
+    let done = 0
+    const claimer = async (worker: string) => {
+      while (done < jobs) {
+        const claimed = await store.claim({ queue: QUEUE, worker, limit: CLAIMED, lease: null })
+        if (claimed.jobs.length === 0) continue
+        await store.complete(
+          QUEUE,
+          claimed.jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim, result: null })),
+        )
+        done += claimed.jobs.length
+      }
+    }
+    const from = performance.now()
+    await Promise.all(Array.from({ length: CLAIMERS }, (_, n) => claimer(`lab-${n}`)))
+    return (jobs / (performance.now() - from)) * 1000
+  } finally {
+    await store.close()
+  }
+}
+
+/** @returns jobs a second, by workers, from the end of the pause to the last completion */
+const byWorkers = (url: string, jobs: number, groups: number): Promise<number> =>
+  withPond(url, async (pond) => {
+    const queue = pond.queue(QUEUE, options)
+    await queue.pause()
+    await pushJobs(pond, options, jobs, (n) => `g${n % groups}`)
+    const settings = { queue: options, concurrency: CONCURRENCY, takes: 0 }
+    return withCrew(pond, url, PROCESSES, settings, async () => {
+      const from = performance.now()
+      await queue.resume()
+      await drained(pond)
+      return (jobs / (performance.now() - from)) * 1000
+    })
+  })
+
+export const drain: Part = {
+  title: `Drain of groups with \`running: 2\`: ${CLAIMERS} loops of claims of ${CLAIMED}, and ${PROCESSES} processes with ${CONCURRENCY} slots each (memory: one)`,
+  head: ['groups', 'jobs each', 'by calls, jobs/s', 'by workers, jobs/s'],
+  stores: ['memory', 'sqlite', 'postgres', 'redis'],
+  async measure(store, fresh, { quick }) {
+    const rows: { cells: string[]; bars: Bar[] }[] = []
+    const jobs = quick ? JOBS / 10 : JOBS
+    for (const groups of GROUPS) {
+      const calls = await byCalls(await fresh(), jobs, groups)
+      const workers = await byWorkers(await fresh(), jobs, groups)
+      const bars =
+        groups === JUDGED
+          ? [atLeast(calls, LEAST[store], ' by calls'), atLeast(workers, LEAST[store], ' by workers')]
+          : []
+      rows.push({ cells: [`${groups}`, `${jobs / groups}`, compact(calls), compact(workers)], bars })
+    }
+    return rows
+  },
+}

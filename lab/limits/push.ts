@@ -1,0 +1,31 @@
+/** Backlogs. */
+import type { Millpond, QueueOptions } from '../../src/index.ts'
+import { type Data, QUEUE } from './work.ts'
+
+/** Jobs of one call, and calls under way. */
+const AT_ONCE = 5000
+const CALLS = 4
+
+/** The option of a push; empty: in no group. */
+export const inGroup = (group: string): { group?: string } => (group === '' ? {} : { group })
+
+/** @param groups in turns, one job each */
+export async function pushJobs(
+  pond: Millpond,
+  options: QueueOptions,
+  count: number,
+  groups: readonly string[] | ((n: number) => string),
+): Promise<void> {
+  const queue = pond.queue<Data>(QUEUE, options)
+  const groupOf = typeof groups === 'function' ? groups : (n: number) => groups[n % groups.length] ?? ''
+  let next = 0
+  const push = async () => {
+    while (next < count) {
+      const from = next
+      next = Math.min(count, from + AT_ONCE)
+      const jobs = Array.from({ length: next - from }, () => null)
+      await queue.pushMany(jobs, { each: (_, index) => inGroup(groupOf(from + index)) })
+    }
+  }
+  await Promise.all(Array.from({ length: CALLS }, push))
+}
