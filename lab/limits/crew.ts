@@ -27,6 +27,7 @@ export class Crew {
     return {
       starts: all.flatMap(({ starts }) => starts).sort((a, b) => a.at - b.at),
       pauses: all.flatMap(({ pauses }) => pauses).sort((a, b) => a.at - b.at),
+      taken: all.flatMap(({ taken }) => taken).sort((a, b) => a - b),
     }
   }
 

@@ -22,4 +22,4 @@ export interface Part {
   measure(store: StoreName, fresh: () => Promise<string>, scale: Scale): Promise<{ cells: string[]; bars: Bar[] }[]>
 }
 
-export const ms = (value: number): string => `${value.toFixed(value < 0.1 ? 4 : value < 10 ? 2 : 0)} ms`
+export const ms = (value: number): string => `${value.toFixed(value < 0.1 && value > 0 ? 4 : value < 10 ? 2 : 0)} ms`

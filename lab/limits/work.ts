@@ -21,6 +21,8 @@ export interface Notes {
   starts: { at: number; group: string }[]
   /** When a handler had answered with `ctx.rateLimited`, and for how long. */
   pauses: { at: number; ms: number }[]
+  /** When the store had taken them, each. */
+  taken: number[]
 }
 
 export const machineTime = (): number => Number(process.hrtime.bigint()) / 1e6
@@ -31,7 +33,8 @@ export function isNotes(message: unknown): message is Notes {
 
 /** @returns what is noted from now on */
 export function work(pond: Millpond, { queue, concurrency, takes, noted }: Work): Notes {
-  const notes: Notes = { starts: [], pauses: [] }
+  const notes: Notes = { starts: [], pauses: [], taken: [] }
+  pond.on('rateLimited', () => notes.taken.push(machineTime()))
   const isNoted = (group: string) => noted !== undefined && (noted.length === 0 || noted.includes(group))
   pond.queue<Data>(QUEUE, queue).work(
     async ({ data, group }, ctx) => {
