@@ -1,11 +1,12 @@
 /** Servers to be mistreated, and how to look past Millpond at what their jobs have done. */
 
 import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { ServerMissing } from '../servers/server.ts'
-import { after } from './harness.ts'
+import { after, scratch } from './harness.ts'
 
 /** One run of an effect. */
 export interface Effect {
@@ -144,6 +145,13 @@ export const MODES: readonly Mode[] = [
   { name: 'postgres', transaction: false, start: postgres },
   { name: 'postgres, transaction: true', transaction: true, start: postgres },
 ]
+
+/** The URL of a new one of each durable store, for as long as the test; undefined: the test is skipped. */
+export const DURABLE_STORES: Record<string, (t: TestContext) => Promise<string | undefined>> = {
+  sqlite: async (t) => `sqlite:${join(scratch(t), 'app.db')}`,
+  postgres: async (t) => (await orSkip(t, startPostgres))?.url,
+  redis: async (t) => (await orSkip(t, () => startRedis()))?.url,
+}
 
 /** The same server by another port, such as a proxy's. */
 export function through(url: string, port: number): string {

@@ -11,9 +11,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond, type Queue } from '../../src/index.ts'
-import { startPostgres } from '../servers/postgres.ts'
-import { startRedis } from '../servers/redis.ts'
-import { orSkip } from './backends.ts'
+import { DURABLE_STORES } from './backends.ts'
 import { after, type Child, scratch, seeded, start, until } from './harness.ts'
 import { Ledger, line } from './ledger.ts'
 import type { LimitedConfig } from './roles/limited.ts'
@@ -34,12 +32,6 @@ const BACKLOG = 30
 /** What the machine may take to get round to what is due, in milliseconds; how long it did take is told. */
 const GRACE = Number(process.env.MILLPOND_FAULT_GRACE ?? 5000)
 const OPTIONS = { lease: LEASE, retry: { attempts: 1000 }, limits: { group: { running: LIMIT } } } as const
-
-const STORES: Record<string, (t: TestContext) => Promise<string | undefined>> = {
-  sqlite: async (t) => `sqlite:${join(scratch(t), 'app.db')}`,
-  postgres: async (t) => (await orSkip(t, startPostgres))?.url,
-  redis: async (t) => (await orSkip(t, () => startRedis()))?.url,
-}
 
 class Scene {
   readonly ledger: Ledger
@@ -150,7 +142,7 @@ class Scene {
   }
 }
 
-for (const [store, urlOf] of Object.entries(STORES)) {
+for (const [store, urlOf] of Object.entries(DURABLE_STORES)) {
   test(`${store}: never more of a group at once than may, and full use again after each kill`, async (t) => {
     const url = await urlOf(t)
     if (url === undefined) return
