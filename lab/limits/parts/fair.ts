@@ -13,7 +13,7 @@ const WAITING = 1_000_000
 const NEWCOMERS = 20
 const JUDGED = 10_000
 const WEIGHTS = { one: 1, two: 2, four: 4 }
-const options = { limits: { group: {} } }
+const options = { capacity: null, limits: { group: {} } }
 
 /** Between the call of `push` and the start, in ms, one job after the other. */
 async function newcomers(url: string, waiting: number): Promise<number[]> {
