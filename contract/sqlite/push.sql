@@ -25,8 +25,8 @@ select
 from json_each(:bodies)
 
 -- @statement touch
--- Waiting jobs came into the line.
-insert into millpond_groups (queue, name) values (:queue, :line) on conflict do update set touched = 1
+-- Waiting jobs came into the line. A group that has a ticket at this priority or a higher one goes on with the job that it would have started next.
+insert into millpond_groups (queue, name) values (:queue, :line) on conflict do update set touched = 1 where ticket < :priority
 
 -- @statement existing
 select id from millpond_jobs where id = :id

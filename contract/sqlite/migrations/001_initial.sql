@@ -108,6 +108,9 @@ create table millpond_groups (
   ticket       integer not null default -1,             -- a priority; -1: none
   turn         real    not null default 0,              -- its virtual time at the ticket's priority
   place        integer not null default 0,              -- the seq of its first job, while it has a ticket
+  cost         integer not null default 1,              -- of its first job, while it has a ticket
+  last         integer not null default -1,             -- the priority of its last start; -1: none yet
+  virtual      real    not null default 0,              -- its virtual time at that priority
   held_until   integer,
   "full"       integer not null default 0,              -- of its rate, in microseconds
   paused_until integer not null default 0,
@@ -123,7 +126,7 @@ create index millpond_touched on millpond_groups (queue)                        
 create index millpond_tickets on millpond_groups (queue, ticket desc, turn, place) where ticket >= 0;
 create index millpond_held    on millpond_groups (queue, held_until)               where held_until is not null;
 
--- The virtual time of a group at each priority at which it has started jobs.
+-- The virtual time of a group at the other priorities at which it has started jobs. A row for the `last` one is out of date.
 create table millpond_turns (
   queue    text    not null,
   name     text    not null,
@@ -147,7 +150,7 @@ select *, case when place is not null and (most is null or running < most) then
   end as start_at
 from (
   select
-    g.queue, g.name, g.running, g.ticket, g.turn, g."full", g.paused_until, g.weight, g.limits,
+    g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.paused_until, g.weight, g.limits,
     ifnull(g.most, case when g.name <> '' then q.group_most end) as most,
     case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end as step,
     case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end as burst,

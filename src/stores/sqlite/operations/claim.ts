@@ -41,7 +41,7 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
     const changes = statement('claim').run(parameters)
     queue.move('waiting', 'running', changes - count)
     count = changes
-    if (grouped) for (const name of ['turns', 'virtual', 'start', 'place', 'clear']) statement(name).run(parameters)
+    if (grouped) for (const name of ['turns', 'virtual', 'start', 'clear']) statement(name).run(parameters)
   }
   if (count < request.limit) answer.retryAfter = retryAfter(context, queue, wait)
   return answer

@@ -48,7 +48,7 @@ export function configure({ statements, queues }: Context, settings: QueueSettin
   if (paused === false || !isDeepStrictEqual(before, limits)) bells.add('work')
 }
 
-const GROUPING = ['count', 'count_left', 'adopt', 'line_up']
+const GROUPING = ['count', 'count_left', 'count_removed', 'adopt', 'line_up']
 
 interface OwnLimits {
   queue: string
