@@ -257,6 +257,24 @@ on conflict do update set
   weight = excluded.weight, limits = excluded.limits, most = excluded.most, rate_step = excluded.rate_step, rate_burst = excluded.rate_burst,
   touched = 1
 
+-- @statement forget
+-- Of 1,000 spent groups, those that a new row would stand for as well.
+delete from millpond_groups
+where queue = :queue and name in (
+  select name from (select * from millpond_spent where queue = :queue limit 1000)
+  where "full" <= :now * 1000 and paused_until <= :now and ahead is null
+)
+
+-- @statement catch_up
+-- The others get a virtual time that is ahead into their row: there it counts as their last one, and they are no longer spent.
+update millpond_groups set last = ahead.priority, virtual = ahead.virtual
+from (
+  select turn.*
+  from (select * from millpond_spent where queue = :queue limit 1000) as spent
+  cross join millpond_turns as turn on turn.queue = spent.queue and turn.name = spent.name and turn.priority = spent.ahead
+) as ahead
+where millpond_groups.queue = ahead.queue and millpond_groups.name = ahead.name
+
 -- @statement list
 -- By name, from after `after` on (null: the first), or the one named.
 select name, limits, running, start_at,

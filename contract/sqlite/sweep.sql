@@ -1,6 +1,6 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
--- Out: `look`: per queue what there is to do, so that only queues with something to do are written to (1 or 0 each: waiting jobs to move into lines, due jobs to promote, leases
+-- Out: `look`: per queue what there is to do, so that only queues with something to do are written to (1 or 0 each: waiting jobs to move into lines, groups to forget, due jobs to promote, leases
 --      that ended, and done, dead, cancelled jobs that were kept long enough); when its next scheduled job is due; whether it is idle: without a
 --      job, and with each setting at its default;
 --      changes of `promote` and `expire`: how many; rows of `lost`.
@@ -13,6 +13,10 @@ with queue as materialized (
     grouped = 1 and exists (
       select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
     ) as line_up,
+    grouped = 1 and exists (
+      select 1 from (select * from millpond_spent where queue = millpond_queues.name limit 1000)
+      where "full" <= :now * 1000 and paused_until <= :now
+    ) as forget,
     capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
       and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
       and max(scheduled, waiting, running, done, dead, cancelled) = 0 as idle,

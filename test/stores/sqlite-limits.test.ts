@@ -53,6 +53,54 @@ test('sqlite limits: a claim leaves blocked groups alone', async () => {
   db.close()
 })
 
+test('sqlite limits: sweeps forget the groups of which nothing is left, a thousand at a time', async () => {
+  const clock = { now: 1_800_000_000_000 }
+  const path = newPath()
+  const store = await openAt(path, { clock: () => clock.now })
+  const db = connectTo(path)
+  const names = (table = 'millpond_groups') =>
+    db
+      .prepare(`select distinct name from ${table} order by name`)
+      .all()
+      .map(({ name }) => name)
+  const run = async (jobs: NewJob[]) => {
+    await store.push(jobs)
+    for (let left = jobs.length; left > 0; ) {
+      const claimed = await take(store, 1000)
+      left -= claimed.jobs.length
+      await store.complete(
+        'emails',
+        claimed.jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+      )
+    }
+    assert.equal((await take(store, 1)).jobs.length, 0, 'a claim after the last ending has looked at its group')
+  }
+  await store.limitGroup('emails', 'own', { running: 1, rate: null, weight: 1 })
+  await run([job({ group: 'ahead', priority: 7 }), job({ group: 'ahead' }), ...jobsOf(2500, 1)])
+  const kept = names()
+  await store.sweep(1000)
+  assert.deepEqual(names(), kept, 'the virtual time of each group is ahead of the queue')
+  await run([job({ group: 'busy' }), job({ group: 'busy' }), job({ group: 'busy' })])
+  let before = names().length
+  for (let sweeps = 0; sweeps < 3; sweeps++) {
+    await store.sweep(1000)
+    const now = names().length
+    assert.ok(now < before && now >= before - 1000, `${before} groups became ${now}`)
+    before = now
+  }
+  assert.deepEqual(names(), ['ahead', 'busy', 'own'])
+  assert.deepEqual(names('millpond_turns'), ['ahead'])
+  await store.configure({ queue: 'emails', groupRate: { count: 1, per: 60_000, burst: null } })
+  await run([job({ group: 'rated' })])
+  await run([job({ group: 'busy' })])
+  await store.sweep(1000)
+  assert.deepEqual(names(), ['ahead', 'busy', 'own', 'rated'], 'its rate has not given back its start yet')
+  clock.now += 60_000
+  await store.sweep(1000)
+  assert.deepEqual(names(), ['ahead', 'busy', 'own'])
+  db.close()
+})
+
 test('sqlite limits: the rate of a queue holds over two clients', async () => {
   const clock = { now: 1_800_000_000_000 }
   const path = newPath()

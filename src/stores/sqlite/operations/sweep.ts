@@ -8,7 +8,7 @@ const oldestKept = (now: number): number => Math.floor(now / 60_000) - MINUTES_K
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 
 /** Columns of `look` that tell what there is to do. */
-const KINDS = ['line_up', 'promote', 'lost', ...FINAL_STATES]
+const KINDS = ['line_up', 'forget', 'promote', 'lost', ...FINAL_STATES]
 const hasWork = (row: Row): boolean => KINDS.some((kind) => row[kind] === 1)
 
 const idleIn = (rows: readonly Row[]): string[] => rows.flatMap((row) => (row.idle === 1 ? [text(row.name)] : []))
@@ -45,6 +45,8 @@ export function sweep(context: Context, limit: number): Swept {
     const queue = text(row.name)
     const changes = queues.findOrCreate(queue)
     if (row.line_up === 1) statements.get('groups/line_up').run({ queue })
+    if (row.forget === 1)
+      for (const name of ['forget', 'catch_up']) statements.get(`groups/${name}`).run({ queue, now })
     if (row.promote === 1) {
       const count = statements.get('sweep/promote').run({ queue, now, limit: limit - promoted })
       changes.move('scheduled', 'waiting', count)
