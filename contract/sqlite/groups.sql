@@ -11,6 +11,7 @@
 create temp table if not exists millpond_picks (
   start    integer primary key,
   seq      integer not null,
+  group_id integer not null,
   line     text    not null,
   priority integer not null,
   turn     real    not null,
@@ -85,26 +86,26 @@ update millpond_groups set
   place      = ifnull(head.place, 0),
   cost       = ifnull(head.cost, 1)
 from (
-  select name from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
+  select id from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
   union
-  select name from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now
-) as changed cross join millpond_heads as head on head.queue = :queue and head.name = changed.name
-where millpond_groups.queue = :queue and millpond_groups.name = head.name
+  select id from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now
+) as changed cross join millpond_heads as head on head.id = changed.id
+where millpond_groups.id = head.id
 
 -- @statement pick
 -- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is still eligible.
 -- Not if it would come after the last of `limit` tickets (`cut`): that spares most groups the look at their next job.
-insert into millpond_picks (seq, line, priority, turn, cost, last, virtual, after, running, most, "full", step, burst)
+insert into millpond_picks (seq, group_id, line, priority, turn, cost, last, virtual, after, running, most, "full", step, burst)
 with recursive cut as (
   select ticket, turn from millpond_groups indexed by millpond_tickets
   where queue = :queue and ticket >= :min_priority and ticket >= 0
   order by ticket desc, turn, place
   limit 1 offset :limit - 1
 ),
-pick (priority, turn, place, line, cost, last, virtual, weight, running, most, "full", step, burst) as (
+pick (priority, turn, place, group_id, line, cost, last, virtual, weight, running, most, "full", step, burst) as (
   select * from (
     select
-      g.ticket, g.turn, g.place, g.name, g.cost, g.last, g.virtual, g.weight, g.running,
+      g.ticket, g.turn, g.place, g.id, g.name, g.cost, g.last, g.virtual, g.weight, g.running,
       ifnull(g.most, case when g.name <> '' then q.group_most end),
       g."full",
       case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end,
@@ -118,11 +119,11 @@ pick (priority, turn, place, line, cost, last, virtual, weight, running, most, "
   select
     next.priority,
     case when next.priority = pick.priority then pick.turn + pick.cost / pick.weight else max(
-      ifnull((select virtual from millpond_groups where queue = :queue and name = pick.line and last = next.priority), 0),
+      ifnull((select virtual from millpond_groups where id = pick.group_id and last = next.priority), 0),
       ifnull((select virtual from millpond_turns where queue = :queue and name = pick.line and priority = next.priority), 0),
       ifnull((select virtual from millpond_virtual where queue = :queue and priority = next.priority), 0)
     ) end,
-    next.seq, pick.line, next.cost, pick.priority, pick.turn + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
+    next.seq, pick.group_id, pick.line, next.cost, pick.priority, pick.turn + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
     max(pick."full", :now * 1000) + pick.cost * pick.step, pick.step, pick.burst
   from pick cross join millpond_jobs as next on next.seq = coalesce(
     (
@@ -147,7 +148,7 @@ pick (priority, turn, place, line, cost, last, virtual, weight, running, most, "
   limit :limit
 )
 select
-  place, line, priority, turn, cost, last, virtual, turn + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
+  place, group_id, line, priority, turn, cost, last, virtual, turn + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
 from pick
 
 -- @statement costs
@@ -212,7 +213,7 @@ from (
       then ifnull(("full" - (max(burst, next.cost) - next.cost) * step + 999) / 1000, 0)
     end as start_at
   from (
-    select :queue as queue, line, max(start), priority, after, running, most, "full", step, burst from millpond_picks group by line
+    select group_id, line, max(start), priority, after, running, most, "full", step, burst from millpond_picks group by group_id
   ) as pick
   left join millpond_jobs as next on next.seq = (
     select seq from millpond_jobs
@@ -221,7 +222,7 @@ from (
     limit 1
   )
 ) as started
-where millpond_groups.queue = started.queue and millpond_groups.name = started.line
+where millpond_groups.id = started.group_id
 
 -- @statement clear
 delete from millpond_picks
@@ -260,8 +261,8 @@ on conflict do update set
 -- @statement forget
 -- Of 1,000 spent groups, those that a new row would stand for as well.
 delete from millpond_groups
-where queue = :queue and name in (
-  select name from (select * from millpond_spent where queue = :queue limit 1000)
+where id in (
+  select id from (select * from millpond_spent where queue = :queue limit 1000)
   where "full" <= :now * 1000 and paused_until <= :now and ahead is null
 )
 
@@ -269,11 +270,11 @@ where queue = :queue and name in (
 -- The others get a virtual time that is ahead into their row: there it counts as their last one, and they are no longer spent.
 update millpond_groups set last = ahead.priority, virtual = ahead.virtual
 from (
-  select turn.*
+  select spent.id, turn.priority, turn.virtual
   from (select * from millpond_spent where queue = :queue limit 1000) as spent
   cross join millpond_turns as turn on turn.queue = spent.queue and turn.name = spent.name and turn.priority = spent.ahead
 ) as ahead
-where millpond_groups.queue = ahead.queue and millpond_groups.name = ahead.name
+where millpond_groups.id = ahead.id
 
 -- @statement list
 -- By name, from after `after` on (null: the first), or the one named.

@@ -18,7 +18,7 @@ update millpond_groups set "full" = "full" - given.back
 from (
   select head.name as line, min(job.cost * step, max(0, started_at * 1000 + job.cost * step - :now * 1000)) as back
   from millpond_jobs as job cross join millpond_heads as head on head.queue = :queue and head.name = job.line
-  where id = :id and fence = :fence and state = 'running' and job.queue = :queue and step is not null
+  where job.id = :id and fence = :fence and state = 'running' and job.queue = :queue and step is not null
 ) as given
 where queue = :queue and name = given.line
 

@@ -101,6 +101,7 @@ create table millpond_histograms (
 --                         ├─► held_until: its rate or pause allows its first job then
 --                         └─► neither: no job waits, or as many run as may
 create table millpond_groups (
+  id           integer primary key,                     -- groups that are new together lie together, as claims in turn find them
   queue        text    not null,
   name         text    not null,                        -- '': the jobs without a group
   running      integer not null default 0,
@@ -119,8 +120,8 @@ create table millpond_groups (
   most         integer,                                 -- `running` of those
   rate_step    integer,                                 -- what a start costs by `rate` of those, and its burst
   rate_burst   integer,
-  primary key (queue, name)
-) strict, without rowid;
+  unique (queue, name)
+) strict;
 
 create index millpond_touched on millpond_groups (queue)                           where touched = 1;
 create index millpond_tickets on millpond_groups (queue, ticket desc, turn, place) where ticket >= 0;
@@ -152,7 +153,7 @@ create table millpond_virtual (
 
 -- Unused groups whose virtual time at their last priority is not ahead of the queue's; ahead: a priority at which it is.
 create view millpond_spent as
-select g.queue, g.name, g."full", g.paused_until, (
+select g.id, g.queue, g.name, g."full", g.paused_until, (
   select turn.priority from millpond_turns as turn
   where turn.queue = g.queue and turn.name = g.name
     and turn.virtual > ifnull((select virtual from millpond_virtual where queue = g.queue and priority = turn.priority), 0)
@@ -170,7 +171,7 @@ select *, case when place is not null and (most is null or running < most) then
   end as start_at
 from (
   select
-    g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.paused_until, g.weight, g.limits,
+    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.paused_until, g.weight, g.limits,
     ifnull(g.most, case when g.name <> '' then q.group_most end) as most,
     case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end as step,
     case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end as burst,
