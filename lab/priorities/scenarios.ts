@@ -1,0 +1,17 @@
+/** What goes on in the queue while urgent jobs come. */
+import { PROCESSES, SLOTS } from './settings.ts'
+
+export interface Scenario {
+  title: string
+  /** Long jobs that are pushed before the first urgent one. */
+  longs: number
+  /** For how long urgent jobs are pushed, in times of a long job. */
+  lasts: number
+}
+
+export const SCENARIOS = {
+  idle: { title: 'one long job, the other consumers idle', longs: 1, lasts: 1 },
+  full: { title: 'twice as many long jobs as consumers', longs: 2 * PROCESSES * SLOTS, lasts: 1.5 },
+} satisfies Record<string, Scenario>
+
+export type ScenarioName = keyof typeof SCENARIOS

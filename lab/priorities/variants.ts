@@ -1,0 +1,50 @@
+/** The queues, each loaded only in the processes that need it. */
+import { DELAYED } from './settings.ts'
+import type { Transport } from './transport.ts'
+
+export type Store = 'postgres' | 'redis' | 'rabbitmq'
+
+export interface Variant {
+  title: string
+  store: Store
+  transport: () => Promise<Transport>
+  /** The 95th percentile of the waits of urgent jobs is at most this, in both scenarios, in ms. */
+  within?: number
+}
+
+export const VARIANTS = {
+  postgres: {
+    title: 'Millpond on PostgreSQL, priorities',
+    store: 'postgres',
+    transport: async () => (await import('./transports/millpond.ts')).plain,
+  },
+  'postgres-lane': {
+    title: 'Millpond on PostgreSQL, with a lane',
+    store: 'postgres',
+    transport: async () => (await import('./transports/millpond.ts')).lane,
+    within: DELAYED,
+  },
+  redis: {
+    title: 'Millpond on Redis, priorities',
+    store: 'redis',
+    transport: async () => (await import('./transports/millpond.ts')).plain,
+  },
+  'redis-lane': {
+    title: 'Millpond on Redis, with a lane',
+    store: 'redis',
+    transport: async () => (await import('./transports/millpond.ts')).lane,
+    within: DELAYED,
+  },
+} satisfies Record<string, Variant>
+
+export type VariantName = keyof typeof VARIANTS
+
+export function variant(name: VariantName): Variant {
+  return VARIANTS[name]
+}
+
+export function isVariant(name: string): name is VariantName {
+  return Object.hasOwn(VARIANTS, name)
+}
+
+export const NAMES = Object.keys(VARIANTS).filter(isVariant)
