@@ -19,7 +19,7 @@ exitOnSignals()
 
 const START: Record<Store, () => Promise<Place>> = {
   postgres: postgresPlace,
-  redis: () => redisPlace(false),
+  redis: () => redisPlace(true),
 }
 const { only, runs, long } = chosen
 const before = loadavg()[0] ?? 0

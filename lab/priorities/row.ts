@@ -36,7 +36,16 @@ export function row(name: VariantName, scenario: ScenarioName, runs: Outcome[]):
   }
 }
 
-const HEAD = ['', 'long jobs that run', 'urgent jobs', 'mean ms', 'p95 ms', 'worst ms', `waited > ${DELAYED} ms`, 'bars']
+const HEAD = [
+  '',
+  'long jobs that run',
+  'urgent jobs',
+  'mean ms',
+  'p95 ms',
+  'worst ms',
+  `waited > ${DELAYED} ms`,
+  'bars',
+]
 
 export function markdown(scenario: ScenarioName, rows: readonly Row[]): string {
   const lines = rows

@@ -1,7 +1,7 @@
 /** A fresh process: takes one task from its parent, performs it, and sends what came out. */
-import { type Kind, type Placed, perform } from './task.ts'
+import { type Kind, type Placed, type PlacedGroups, perform } from './task.ts'
 
-function isTask(message: unknown): message is { task: Placed<Kind> } {
+function isTask(message: unknown): message is { task: Placed<Kind> | PlacedGroups } {
   return typeof message === 'object' && message !== null && 'task' in message
 }
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-export const SECTIONS = ['redis', 'postgres', 'backlog', 'pinned'] as const
+export const SECTIONS = ['redis', 'postgres', 'groups', 'backlog', 'pinned'] as const
 export type SectionName = (typeof SECTIONS)[number]
 
 export interface Options {

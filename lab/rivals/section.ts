@@ -20,6 +20,7 @@ export type Section = (stage: Stage) => AsyncGenerator<Page, void>
 const SECTIONS: Record<SectionName, () => Promise<Section>> = {
   redis: async () => (await import('./sections/redis.ts')).redis,
   postgres: async () => (await import('./sections/postgres.ts')).postgres,
+  groups: async () => (await import('./sections/groups.ts')).groups,
   backlog: async () => (await import('./sections/backlog.ts')).backlog,
   pinned: async () => (await import('./sections/pinned.ts')).pinned,
 }
