@@ -1,18 +1,16 @@
 /**
- * Millpond, with nothing tuned but the consumer’s slots: its handlers that run together share one insert. Nothing is kept of a job that
+ * Millpond, with nothing tuned but the consumer's batches: its handler gets many names and writes them with one insert. Nothing is kept of a job that
  * is done, as the lists keep nothing of a message that was taken: the row is what is wanted.
  */
 import { Millpond } from '../../../src/index.ts'
-import { patientInserts } from '../grouped.ts'
 import type { Consume, Serve } from '../service.ts'
+import { Users } from '../users.ts'
 
 interface User {
   name: string
 }
-/** As many rows as one insert takes. */
-const SLOTS = 500
-/** How long a handler waits for others to share its insert, in ms. */
-const WITHIN = 20
+/** At most as many rows as one insert takes; a batch waits for the others so long. */
+const BATCH = { max: 500, within: '20ms' } as const
 
 const queueOf = (pond: Millpond) => pond.queue<User>('users', { keep: { done: 0 } })
 
@@ -28,13 +26,8 @@ const consume =
   (url: string): Consume =>
   async ({ postgres }) => {
     const pond = await Millpond.open(url)
-    const insert = patientInserts(postgres, WITHIN)
-    queueOf(pond).work(
-      async (job) => {
-        await insert(job.data.name)
-      },
-      { concurrency: SLOTS },
-    )
+    const users = new Users(postgres)
+    queueOf(pond).work((jobs) => users.addMany(jobs.map((job) => job.data.name)), { batch: BATCH })
   }
 
 export const onRedis: Serve = (places) => serve(places.redis)(places)

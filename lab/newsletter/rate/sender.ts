@@ -1,0 +1,32 @@
+/** Sends mails until it is ended: `sender.ts VARIANT URL PORT FROM TO`, the last two of the mails that are its own where they wait in an array. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { address } from './addresses.ts'
+import { openEmails } from './emails.ts'
+import { send } from './mail.ts'
+import { RETRY_AFTER, SLOTS } from './settings.ts'
+import { isVariant, variant } from './variants.ts'
+
+const [name = '', url = '', port = '', from = '', to = ''] = process.argv.slice(2)
+if (!isVariant(name)) throw new Error(`no variant is named ${name}`)
+if (variant(name).store === 'array') fromArray()
+else await fromMillpond(name)
+process.once('disconnect', () => process.exit(0))
+process.send?.({ port: 0 })
+
+/** As it is written by hand: as many workers as there is room for, and whoever is refused comes again. */
+function fromArray(): void {
+  const emails = Array.from({ length: Number(to) - Number(from) }, (_, n) => address(Number(from) + n))
+  const work = async () => {
+    for (let email = emails.shift(); email !== undefined; email = emails.shift()) {
+      while (!(await send(Number(port), email))) await sleep(RETRY_AFTER)
+    }
+  }
+  for (let n = 0; n < SLOTS; n++) void work()
+}
+
+async function fromMillpond(millpond: Parameters<typeof openEmails>[0]): Promise<void> {
+  const { emails } = await openEmails(millpond, url)
+  emails.work(async (job, ctx) => ((await send(Number(port), job.data)) ? undefined : ctx.rateLimited(RETRY_AFTER)), {
+    concurrency: SLOTS,
+  })
+}
