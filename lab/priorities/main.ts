@@ -4,6 +4,7 @@ import { CORES, conclude, exitOnSignals } from '../experiment.ts'
 import { type Place, postgresPlace, redisPlace } from '../rivals/place.ts'
 import { inTurn } from '../turns.ts'
 import { options, USAGE } from './options.ts'
+import { rabbitmqPlace } from './rabbitmq.ts'
 import { markdown, type Row, row } from './row.ts'
 import { run } from './run.ts'
 import { SCENARIOS, type ScenarioName } from './scenarios.ts'
@@ -20,6 +21,7 @@ exitOnSignals()
 const START: Record<Store, () => Promise<Place>> = {
   postgres: postgresPlace,
   redis: () => redisPlace(true),
+  rabbitmq: rabbitmqPlace,
 }
 const { only, runs, long } = chosen
 const before = loadavg()[0] ?? 0

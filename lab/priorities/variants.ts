@@ -35,6 +35,16 @@ export const VARIANTS = {
     transport: async () => (await import('./transports/millpond.ts')).lane,
     within: DELAYED,
   },
+  rabbitmq: {
+    title: 'RabbitMQ, prefetch 1, acknowledged at the end',
+    store: 'rabbitmq',
+    transport: async () => (await import('./transports/rabbitmq.ts')).after,
+  },
+  'rabbitmq-early': {
+    title: 'RabbitMQ, prefetch 1, acknowledged at the start',
+    store: 'rabbitmq',
+    transport: async () => (await import('./transports/rabbitmq.ts')).before,
+  },
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS

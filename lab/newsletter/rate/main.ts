@@ -38,7 +38,7 @@ const stores = [...new Set(only.map((name) => variant(name).store))]
 const places = new Map(await Promise.all(stores.map(async (store) => [store, await START[store]()] as const)))
 const about = [...places.values()].map((place) => place.about).join('; ')
 try {
-  console.log(`${mails} mails wait; each takes ${MAIL_TAKES / 1000} s, and the server refuses more than ${LIMIT} in any second. ${PROCESSES} senders with ${SLOTS} slots each, ${CORES}.
+  console.log(`${mails} mails wait; each takes ${MAIL_TAKES / 1000} s, and the mail server takes ${LIMIT}/s. ${PROCESSES} senders with ${SLOTS} slots each, ${CORES}.
 Node ${process.version}; ${about}. Load ${before.toFixed(1)} before the run.
 Mails/s that the server took, the median of ${runs} run(s), variants in turn; else the most of any run.\n`)
   const outcomes = await inTurn(only, runs, perform)

@@ -23,7 +23,7 @@ export interface Outcome {
 
 /** @param mails how many wait when the senders begin */
 export async function run(name: VariantName, mails: number, url: string): Promise<Outcome> {
-  const server = await Child.start(new URL('mail-server.ts', import.meta.url))
+  const server = await Child.start(new URL('mail-server.ts', import.meta.url), [variant(name).counting])
   if (variant(name).store !== 'array') await push(name, mails, url)
   const share = Math.ceil(mails / PROCESSES)
   const senders = await Promise.all(

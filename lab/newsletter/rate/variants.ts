@@ -1,27 +1,43 @@
-/** The ways to send what waits. */
+/** The ways to send what waits, and how strictly the mail server counts. */
 import type { QueueOptions } from '../../../src/index.ts'
 import { LIMIT } from './settings.ts'
 
 export type Store = 'array' | 'sqlite' | 'postgres' | 'redis'
+/**
+ * `bucket`: it takes 200 mails a second, and whoever sent less may send up to a second's worth at once, as most providers count. `window`: it never takes more
+ * than 200 within any second, wherever that second begins.
+ */
+export type Counting = 'bucket' | 'window'
 
 export interface Variant {
   title: string
   /** Where the mails wait. */
   store: Store
+  counting: Counting
   rate?: NonNullable<QueueOptions['limits']>['rate']
-  /** It stays as near to the limit as it can, and is never refused. */
-  promises?: true
+  /** Of the limit, at least so much is used. */
+  least?: number
 }
 
-/** A GCRA rate starts at most `count + burst - 1` within a second: none has more than the limit allows. */
-const EXACT = { count: LIMIT - 2, per: '1s', burst: 2 } as const
+const PLAIN = `${LIMIT}/s` as const
+/** No second has more than `count + burst` starts. The burst lets the rate be kept although workers ask some ms late. */
+const EXACT = { count: LIMIT - 5, per: '1s', burst: 5 } as const
 
 export const VARIANTS = {
-  array: { title: 'array, many workers', store: 'array' },
-  simple: { title: "Millpond on SQLite, '200/s'", store: 'sqlite', rate: `${LIMIT}/s` },
-  sqlite: { title: 'Millpond on SQLite', store: 'sqlite', rate: EXACT, promises: true },
-  postgres: { title: 'Millpond on PostgreSQL', store: 'postgres', rate: EXACT, promises: true },
-  redis: { title: 'Millpond on Redis', store: 'redis', rate: EXACT, promises: true },
+  array: { title: 'array, many workers', store: 'array', counting: 'bucket' },
+  sqlite: { title: 'Millpond on SQLite', store: 'sqlite', counting: 'bucket', rate: PLAIN, least: 0.99 },
+  postgres: { title: 'Millpond on PostgreSQL', store: 'postgres', counting: 'bucket', rate: PLAIN, least: 0.99 },
+  redis: { title: 'Millpond on Redis', store: 'redis', counting: 'bucket', rate: PLAIN, least: 0.99 },
+  'array-window': { title: 'array, many workers', store: 'array', counting: 'window' },
+  'sqlite-window': { title: 'Millpond on SQLite', store: 'sqlite', counting: 'window', rate: EXACT, least: 0.96 },
+  'postgres-window': {
+    title: 'Millpond on PostgreSQL',
+    store: 'postgres',
+    counting: 'window',
+    rate: EXACT,
+    least: 0.96,
+  },
+  'redis-window': { title: 'Millpond on Redis', store: 'redis', counting: 'window', rate: EXACT, least: 0.96 },
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
