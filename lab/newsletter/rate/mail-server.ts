@@ -13,6 +13,10 @@ const book: Book = { accepted: [], refused: 0, busiest: 0, delivered: 0 }
 const arrivals: number[] = []
 
 const server = createServer(async (request, response) => {
+  if (request.method === 'HEAD') {
+    response.end()
+    return
+  }
   const now = machineTime()
   while (arrivals[0] !== undefined && arrivals[0] <= now - 1000) arrivals.shift()
   arrivals.push(now)

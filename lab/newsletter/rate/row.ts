@@ -6,7 +6,7 @@ import type { Outcome } from './run.ts'
 import { LIMIT } from './settings.ts'
 import { type Counting, type VariantName, variant } from './variants.ts'
 
-/** By how much the rate may be above the limit: what comes at once in the beginning counts as well. */
+/** By how much the rate may be above the limit. */
 const ABOVE = 0.01
 
 export interface Row {

@@ -2,12 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { address } from './addresses.ts'
 import { openEmails } from './emails.ts'
-import { send } from './mail.ts'
+import { hello, send } from './mail.ts'
 import { RETRY_AFTER, SLOTS } from './settings.ts'
 import { isVariant, variant } from './variants.ts'
 
 const [name = '', url = '', port = '', from = '', to = ''] = process.argv.slice(2)
 if (!isVariant(name)) throw new Error(`no variant is named ${name}`)
+await hello(Number(port))
 if (variant(name).store === 'array') fromArray()
 else await fromMillpond(name)
 process.once('disconnect', () => process.exit(0))
