@@ -20,8 +20,11 @@ export interface Variant {
 }
 
 const PLAIN = `${LIMIT}/s` as const
-/** No second has more than `count + burst` starts. The burst lets the rate be kept although workers ask some ms late. */
-const EXACT = { count: LIMIT - 4, per: '1s', burst: 4 } as const
+/**
+ * No second has more than `count + burst` starts; two below the limit, since not all mails take equally long to arrive. The burst lets the rate be kept
+ * although workers ask some ms late.
+ */
+const EXACT = { count: LIMIT - 6, per: '1s', burst: 4 } as const
 
 export const VARIANTS = {
   array: { title: 'array, many workers', store: 'array', counting: 'bucket' },
@@ -29,15 +32,15 @@ export const VARIANTS = {
   postgres: { title: 'Millpond on PostgreSQL', store: 'postgres', counting: 'bucket', rate: PLAIN, least: 0.99 },
   redis: { title: 'Millpond on Redis', store: 'redis', counting: 'bucket', rate: PLAIN, least: 0.99 },
   'array-window': { title: 'array, many workers', store: 'array', counting: 'window' },
-  'sqlite-window': { title: 'Millpond on SQLite', store: 'sqlite', counting: 'window', rate: EXACT, least: 0.97 },
+  'sqlite-window': { title: 'Millpond on SQLite', store: 'sqlite', counting: 'window', rate: EXACT, least: 0.96 },
   'postgres-window': {
     title: 'Millpond on PostgreSQL',
     store: 'postgres',
     counting: 'window',
     rate: EXACT,
-    least: 0.97,
+    least: 0.96,
   },
-  'redis-window': { title: 'Millpond on Redis', store: 'redis', counting: 'window', rate: EXACT, least: 0.97 },
+  'redis-window': { title: 'Millpond on Redis', store: 'redis', counting: 'window', rate: EXACT, least: 0.96 },
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
