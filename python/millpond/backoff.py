@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from millpond.durations import LONGEST, check_duration, check_integer
+from millpond.durations import LONGEST, check_duration, check_integer, check_number
 from millpond.errors import MillpondError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Backoff:
     """`base` and `max` in ms. A factor of 1 is a fixed delay."""
 
@@ -22,8 +22,8 @@ class Backoff:
     def __post_init__(self) -> None:
         check_integer(self.base, "base", 0, LONGEST)
         check_integer(self.max, "max", 0, LONGEST)
-        _check_number(self.factor, "factor", 1, 100)
-        _check_number(self.jitter, "jitter", 0, 1)
+        check_number(self.factor, "factor", 1, 100)
+        check_number(self.jitter, "jitter", 0, 1)
 
     def delay(self, attempt: int, random: float) -> int:
         """ms after this attempt failed. `random`: from 0 to below 1."""
@@ -40,16 +40,10 @@ def backoff_of(options: object) -> Backoff:
     given = {"type": options} if isinstance(options, str) else options
     if not isinstance(given, Mapping) or given.get("type") not in ("fixed", "exponential"):
         raise MillpondError("InvalidOption", f"backoff is {options!r}; its type is fixed or exponential")
-    settings = {name: value for name, value in given.items() if name != "type"}
-    unknown = settings.keys() - {"base", "factor", "max", "jitter"}
-    if unknown:
+    settings = {
+        name: check_duration(value, name) if name in ("base", "max") else value
+        for name, value in given.items() if name != "type"
+    }  # fmt: skip
+    if unknown := settings.keys() - vars(Backoff()).keys():
         raise MillpondError("InvalidOption", f"backoff has no option {', '.join(map(repr, unknown))}")
-    for name in settings.keys() & {"base", "max"}:
-        settings[name] = check_duration(settings[name], name)
-    policy = Backoff(**settings)
-    return policy if given["type"] == "exponential" else Backoff(policy.base, 1, policy.max, policy.jitter)
-
-
-def _check_number(value: object, what: str, least: float, most: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise MillpondError("InvalidOption", f"{what} is {value!r}; it is a number from {least} to {most}")
+    return Backoff(**settings | ({"factor": 1} if given["type"] == "fixed" else {}))

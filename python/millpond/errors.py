@@ -19,3 +19,7 @@ class MillpondError(Exception):
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+
+
+class LostAnswer(MillpondError):
+    """The call was given up. It may have taken effect."""

@@ -6,6 +6,7 @@ import re
 import secrets
 import threading
 import time
+from uuid import UUID
 
 from millpond.errors import MillpondError
 
@@ -26,11 +27,8 @@ def new_id() -> str:
     """A UUIDv7 (RFC 9562), greater than every earlier one of this process."""
     global _last
     with _lock:
-        ms, low = time.time_ns() // 1_000_000, secrets.randbits(_RANDOM_BITS - 1)
-        if ms <= _last[0]:
-            # The clock stands or went back: count on from the last one. The upper bit was left free for that.
-            ms, low = _last[0], _last[1] + 1
-        _last = (ms, low)
-    bits = ms << 80 | 0x7 << 76 | low >> 62 << 64 | 0b10 << 62 | low & (1 << 62) - 1
-    text = f"{bits:032x}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+        # If the clock stands or went back: count on from the last one. The upper bit is left free for that.
+        drawn = (time.time_ns() // 1_000_000, secrets.randbits(_RANDOM_BITS - 1))
+        _last = drawn if drawn[0] > _last[0] else (_last[0], _last[1] + 1)
+        ms, low = _last
+    return str(UUID(int=ms << 80 | 0x7 << 76 | low >> 62 << 64 | 0b10 << 62 | low & (1 << 62) - 1))

@@ -1,65 +1,57 @@
-"""What goes into a store and comes out of it: contract/operations.md as types. Times are ms since 1970, spans are ms."""
+"""Jobs, on their way into a store and out of it. Times are ms since 1970, spans are ms."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypedDict
+from typing import Any, Final, Literal, get_args
 
-from millpond.backoff import Backoff
 from millpond.durations import LONGEST, check_integer
 from millpond.encoding import SAFE, Body
 from millpond.errors import MillpondError
-from millpond.histogram import Buckets
 from millpond.ids import check_id
 from millpond.names import check_key, check_queue
 
 State = Literal["scheduled", "waiting", "running", "done", "dead", "cancelled"]
-STATES: Final[tuple[State, ...]] = ("scheduled", "waiting", "running", "done", "dead", "cancelled")
-Metric = Literal["wait", "run"]
-MOST_ATTEMPTS: Final = 1_000_000
-LEAST_LEASE: Final = 50
+STATES: Final[tuple[State, ...]] = get_args(State)
+LIVE: Final = STATES[:3]
+FINAL: Final = STATES[3:]
+Outcome = Literal["ok", "stale"]
+FailOutcome = Literal["retry", "dead", "stale"]
+ExtendOutcome = Literal["ok", "stale", "cancelled"]
+BellKind = Literal["work", "room", "finished", "cancelled"]
+BELL_KINDS: Final[tuple[BellKind, ...]] = get_args(BellKind)
+
 LONGEST_RUN: Final = 24 * 86_400_000
-LATEST: Final = 8_640_000_000_000_000
+MOST_RUNNING: Final = 2**31 - 1
+_BOUNDS: Final = {
+    "priority": (0, 9), "delay": (0, LONGEST), "run_at": (0, 8_640_000_000_000_000), "cost": (1, 10_000),
+    "attempts": (1, 1_000_000), "timeout": (1, LONGEST_RUN), "lease": (50, LONGEST_RUN), "capacity": (1, SAFE),
+    "keep_done": (0, LONGEST), "keep_dead": (0, LONGEST), "running": (1, MOST_RUNNING),
+    "group_running": (1, MOST_RUNNING), "fence": (0, SAFE), "pause": (0, LONGEST),
+}  # fmt: skip
+_CHECKS: Final[dict[str, Callable[[Any], object]]] = {
+    "id": check_id, "queue": check_queue, "key": check_key, "group": lambda value: check_key(value, "group"),
+    "trace": lambda value: _check_trace(value),
+}  # fmt: skip
 
 
-class Settings(TypedDict, total=False):
-    """A queue's settings; what is not there stays as it is. None: no capacity, no timeout."""
-
-    capacity: int | None
-    keep_done: int
-    keep_dead: int
-    paused: bool
-    attempts: int
-    backoff: Backoff
-    lease: int
-    timeout: int | None
+def check_fields(fields: Mapping[str, Any]) -> None:
+    """Those that have bounds. Errors: `InvalidName`, `InvalidOption`."""
+    for name, value in fields.items():
+        if name in _BOUNDS and value is not None:
+            check_integer(value, name, *_BOUNDS[name])
+        elif name in _CHECKS and value is not None:
+            _CHECKS[name](value)
 
 
-LIMITS: Final = frozenset(("running", "rate", "grouped", "group_running", "group_rate"))
+def _check_trace(value: str) -> None:
+    if not (1 <= len(value) <= 512 and value.isascii() and value.isprintable()):
+        raise MillpondError("InvalidOption", f"trace is {value!r}; it is 1 to 512 printable ASCII characters")
 
 
-def check_settings(queue: str, settings: Settings) -> None:
-    check_queue(queue)
-    if unknown := settings.keys() - Settings.__annotations__.keys():
-        # To drop a limit silently would be worse than to have none.
-        code = "NotSupported" if unknown & LIMITS else "InvalidOption"
-        raise MillpondError(code, f"this store has no setting {', '.join(sorted(unknown))}")
-    if settings.get("capacity") is not None:
-        check_integer(settings["capacity"], "capacity", 1, SAFE)
-    if settings.get("timeout") is not None:
-        check_integer(settings["timeout"], "timeout", 1, LONGEST_RUN)
-    for name, value in (("keep_done", settings.get("keep_done")), ("keep_dead", settings.get("keep_dead"))):
-        if value is not None:
-            check_integer(value, name, 0, LONGEST)
-    if "lease" in settings:
-        check_integer(settings["lease"], "lease", LEAST_LEASE, LONGEST_RUN)
-    if "attempts" in settings:
-        check_integer(settings["attempts"], "attempts", 1, MOST_ATTEMPTS)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NewJob:
     """A job to push. `attempts` and `timeout` None: the queue's. `fresh`: the id was made for this very push."""
 
@@ -71,46 +63,27 @@ class NewJob:
     run_at: int | None = None
     key: str | None = None
     group: str | None = None
+    cost: int = 1
     attempts: int | None = None
     timeout: int | None = None
     trace: str | None = None
     fresh: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", check_id(self.id))
-        check_queue(self.queue)
-        check_integer(self.priority, "priority", 0, 9)
-        for name, value in (("key", self.key), ("group", self.group)):
-            if value is not None:
-                check_key(value, name)
-        if self.trace is not None:
-            check_trace(self.trace)
-        if self.delay is not None:
-            check_integer(self.delay, "delay", 0, LONGEST)
-        if self.run_at is not None:
-            check_integer(self.run_at, "run_at", 0, LATEST)
-        if self.attempts is not None:
-            check_integer(self.attempts, "attempts", 1, MOST_ATTEMPTS)
-        if self.timeout is not None:
-            check_integer(self.timeout, "timeout", 1, LONGEST_RUN)
+        check_fields(vars(self))
+        object.__setattr__(self, "id", self.id.lower())
 
 
-def check_trace(value: str) -> None:
-    if not (1 <= len(value) <= 512 and value.isascii() and value.isprintable()):
-        raise MillpondError("InvalidOption", f"trace is {value!r}; it is 1 to 512 printable ASCII characters")
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pushed:
     status: Literal["pushed", "existing", "full", "failed"]
     id: str
     error: MillpondError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedJob:
+@dataclass(frozen=True, kw_only=True)
+class Job:
     id: str
-    fence: int
     attempt: int
     attempts: int
     priority: int
@@ -123,11 +96,19 @@ class ClaimedJob:
     data: Body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
+class ClaimedJob(Job):
+    fence: int
+
+
+@dataclass(frozen=True)
 class Claimed:
+    """`limited`: jobs that are claimed before they can run take slots or starts from others."""
+
     now: int
     lease: int
     retry_after: int | None
+    limited: bool
     jobs: list[ClaimedJob]
 
 
@@ -140,8 +121,8 @@ class Held:
     key: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", check_id(self.id))
-        check_integer(self.fence, "fence", 0, SAFE)
+        check_fields({name: value for name, value in vars(self).items() if name != "delay" or value != "backoff"})
+        object.__setattr__(self, "id", self.id.lower())
 
 
 @dataclass(frozen=True)
@@ -155,18 +136,18 @@ class JobError:
         return json.dumps({name: value for name, value in vars(self).items() if value is not None})
 
     @staticmethod
-    def from_json(text: str) -> JobError:
-        try:
-            return JobError.of(json.loads(text))
-        except ValueError:
-            return UNREADABLE
-
-    @staticmethod
     def of(fields: object) -> JobError:
         if not isinstance(fields, Mapping):
             return UNREADABLE
         code, name, message, stack = (fields.get(field) for field in ("code", "name", "message", "stack"))
         return JobError(str(code), str(name), str(message), None if stack is None else str(stack))
+
+    @staticmethod
+    def from_json(text: str) -> JobError:
+        try:
+            return JobError.of(json.loads(text))
+        except ValueError:
+            return UNREADABLE
 
 
 UNREADABLE: Final = JobError("PayloadNotDecodable", "MillpondError", "The stored error cannot be read.")
@@ -184,10 +165,12 @@ class Failure(Held):
     error: JobError
     delay: int | Literal["backoff"] | None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.delay is not None and self.delay != "backoff":
-            check_integer(self.delay, "delay", 0, LONGEST)
+
+@dataclass(frozen=True)
+class Release(Held):
+    """`pause`: ms for which no job of its group starts; of the queue, if the job has no group or groups take no turns."""
+
+    pause: int = 0
 
 
 @dataclass(frozen=True)
@@ -195,12 +178,7 @@ class Extension(Held):
     progress: Body | None = None
 
 
-Outcome = Literal["ok", "stale"]
-FailOutcome = Literal["retry", "dead", "stale"]
-ExtendOutcome = Literal["ok", "stale", "cancelled"]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lost:
     id: str
     queue: str
@@ -208,7 +186,7 @@ class Lost:
     state: Literal["waiting", "dead"]
 
 
-@dataclass(slots=True)
+@dataclass
 class Swept:
     """`next_due`: ms until the next scheduled job is due, 0 if one is overdue. `more`: there may be more to do at once."""
 
@@ -220,56 +198,22 @@ class Swept:
     queues: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+@dataclass(frozen=True, kw_only=True)
+class Record(Job):
     """All there is to know about a job."""
 
-    id: str
     queue: str
     state: State
-    priority: int
-    attempt: int
-    attempts: int
-    key: str | None
-    group: str | None
-    timeout: int | None
-    trace: str | None
-    pushed_at: int
-    due_at: int
+    cost: int
     started_at: int | None
     finished_at: int | None
     worker: str | None
-    data: Body
     progress: Body | None
     result: Body | None
     error: JobError | None
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Measured times of a queue, counted in buckets."""
-
-    queue: str
-    priority: int
-    metric: Metric
-    buckets: Buckets
-
-
-@dataclass(slots=True)
-class QueueStats:
-    queue: str
-    capacity: int | None
-    paused: bool
-    counts: dict[State, int]
-    oldest_waiting: int | None
-    histograms: list[Slice]
-
-
-BellKind = Literal["work", "room", "finished", "cancelled"]
-BELL_KINDS: Final[tuple[BellKind, ...]] = ("work", "room", "finished", "cancelled")
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bell:
     """A hint that there is work, room, a finished or a cancelled job. Without ids it may be any job of the queue."""
 

@@ -6,17 +6,21 @@ A store may be used by several threads.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Unpack, cast
 
+from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob, Outcome, Pushed,
-    QueueStats, Record, Settings, Slice, State, Swept,
+    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob, Outcome, Pushed, Record,
+    Release, State, Swept, check_fields,
 )
+from millpond.queues import Group, GroupLimits, QueueStats, Settings, Slice, check_settings
 
 Clock = Callable[[], int]
 """The time in ms since 1970. A store has its own unless a test gives it one."""
+LISTEN_AGAIN_AFTER: Final = 1.0
 
 
 class HandlerTransaction(ABC):
@@ -25,11 +29,12 @@ class HandlerTransaction(ABC):
     connection: Any
 
     @abstractmethod
-    def complete(self, queue: str, item: Completion) -> Outcome:
-        """`ok`: the writes and the completion are committed. `stale`: everything is rolled back."""
+    def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
+        """If all are `ok`, the writes and the completions are committed. Otherwise everything is rolled back."""
 
-    @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        # What is not committed is rolled back.
+        self.connection.close()
 
     def __enter__(self) -> HandlerTransaction:
         return self
@@ -39,29 +44,72 @@ class HandlerTransaction(ABC):
 
 
 class Store(ABC):
-    # Answers are sequences, since `list` is an operation here.
+    """A kind of store has the methods that are abstract here. Answers are sequences, since `list` is an operation."""
 
-    @abstractmethod
-    def configure(self, queue: str, **settings: Unpack[Settings]) -> None: ...
+    _ring: Callable[[Bell], None] | None = None
+    _silence: Callable[[], None] | None = None
+
+    def configure(self, queue: str, **settings: Unpack[Settings]) -> None:
+        check_fields({"queue": queue})
+        check_settings(settings)
+        if settings:
+            self._configure(queue, settings)
+
+    def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
+        return cast(Sequence[Outcome], self._end("complete", queue, items))
+
+    def fail(self, queue: str, items: Sequence[Failure]) -> Sequence[FailOutcome]:
+        return cast(Sequence[FailOutcome], self._end("fail", queue, items))
+
+    def release(self, queue: str, items: Sequence[Release]) -> Sequence[Outcome]:
+        return cast(Sequence[Outcome], self._end("release", queue, items))
+
+    def extend(self, queue: str, items: Sequence[Extension], lease: int | None = None) -> Sequence[ExtendOutcome]:
+        return cast(Sequence[ExtendOutcome], self._end("extend", queue, items, lease))
+
+    def limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
+        """`group` '': the jobs without one. Makes the queue grouped. Error: `NotSupported`."""
+        check_fields({"queue": queue, "group": group or None})
+        self._limit_group(queue, group, limits)
+
+    def listen(self, ring: Callable[[Bell], None]) -> Callable[[], None]:
+        """Calls `ring` in a thread of its own, until the function that it returns is called. Bells are hints only."""
+        if self._silence:
+            raise MillpondError("InvalidOption", "this store listens already")
+        over = threading.Event()
+
+        def run() -> None:
+            while not over.is_set():
+                try:
+                    for bell in self._bells(over):
+                        ring(bell)
+                except MillpondError:
+                    over.wait(LISTEN_AGAIN_AFTER)
+
+        def stop() -> None:
+            self._ring = self._silence = None
+            over.set()
+            if threading.current_thread() is not thread:
+                thread.join()
+
+        thread = threading.Thread(target=run, name="millpond-bells", daemon=True)
+        self._ring, self._silence = ring, stop
+        thread.start()
+        return stop
+
+    def close(self) -> None:
+        if self._silence:
+            self._silence()
+        self._close()
 
     @abstractmethod
     def push(self, jobs: Sequence[NewJob], tx: Any = None) -> Sequence[Pushed]:
         """`tx`: the caller's own connection, in a transaction on this database. Error: `TransactionMismatch`."""
 
     @abstractmethod
-    def claim(self, queue: str, worker: str, limit: int, lease: int | None = None) -> Claimed: ...
-
-    @abstractmethod
-    def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]: ...
-
-    @abstractmethod
-    def fail(self, queue: str, items: Sequence[Failure]) -> Sequence[FailOutcome]: ...
-
-    @abstractmethod
-    def release(self, queue: str, items: Sequence[Held]) -> Sequence[Outcome]: ...
-
-    @abstractmethod
-    def extend(self, queue: str, items: Sequence[Extension], lease: int | None = None) -> Sequence[ExtendOutcome]: ...
+    def claim(
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+    ) -> Claimed: ...
 
     @abstractmethod
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]: ...
@@ -73,6 +121,9 @@ class Store(ABC):
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]: ...
 
     @abstractmethod
+    def ahead(self, id: str) -> int | None: ...
+
+    @abstractmethod
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]: ...
 
     @abstractmethod
@@ -80,6 +131,11 @@ class Store(ABC):
 
     @abstractmethod
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]: ...
+
+    @abstractmethod
+    def groups(
+        self, queue: str, limit: int, after: str | None = None, group: str | None = None
+    ) -> Sequence[Group]: ...
 
     @abstractmethod
     def requeue_ids(self, ids: Sequence[str]) -> int:
@@ -90,12 +146,21 @@ class Store(ABC):
         """The same for a queue's dead jobs, longest dead first."""
 
     @abstractmethod
-    def listen(self, ring: Callable[[Bell], None]) -> Callable[[], None]:
-        """Calls `ring` in a thread of its own, until the function that it returns is called. Bells are hints only."""
-
-    @abstractmethod
     def begin(self) -> HandlerTransaction:
         """Error: `NotSupported`."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def _configure(self, queue: str, settings: Mapping[str, Any]) -> None: ...
+
+    @abstractmethod
+    def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None: ...
+
+    @abstractmethod
+    def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]: ...
+
+    @abstractmethod
+    def _bells(self, over: threading.Event) -> Iterator[Bell]:
+        """Rings until it is over. Errors: those of the contract, after which it is called again."""
+
+    @abstractmethod
+    def _close(self) -> None: ...

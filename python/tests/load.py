@@ -2,6 +2,7 @@
 
     python -m tests.load produce URL OPTIONS QUEUE FIRST COUNT     pushes numbered jobs; prints the id of each as soon as it is acknowledged
     python -m tests.load work URL OPTIONS QUEUE LOG                runs jobs until it is killed; appends the id of each run to LOG
+    python -m tests.load limited URL OPTIONS QUEUE LOG             the same, with a line for each start and end: its group and id
 
 OPTIONS is JSON for `open_store`.
 """
@@ -13,6 +14,7 @@ import os
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from millpond.encoding import encode
@@ -100,11 +102,31 @@ class Worker:
                 continue  # the next turn comes before the leases end
 
 
+def run_limited(store: Store, queue: str, log: str) -> None:
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def work(number: int) -> None:
+        while True:
+            claimed = store.claim(queue, f"python-{os.getpid()}-{number}", 1)
+            for job in claimed.jobs:
+                os.write(file, f"start {job.group} {job.id} Python\n".encode())
+                time.sleep(0.002)
+                os.write(file, f"end {job.group} {job.id} Python\n".encode())
+                store.complete(queue, [Completion(job.id, job.fence, key=job.key)])
+            if not claimed.jobs:
+                time.sleep(0.005)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
 def main(role: str, url: str, options: str, queue: str, *more: str) -> None:
     store = open_store(url, **json.loads(options))
     if role == "produce":
         produce(store, queue, int(more[0]), int(more[1]))
         store.close()
+    elif role == "limited":
+        run_limited(store, queue, more[0])
     else:
         Worker(store, queue, more[0]).work()
 

@@ -1,4 +1,4 @@
-"""The stores under test, on the servers that the environment names, and the clock that they are given."""
+"""The stores under test, on the servers that the environment names; what most tests do with them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
+from millpond.encoding import Body
+from millpond.errors import MillpondError
+from millpond.ids import new_id
+from millpond.jobs import Completion, NewJob
 from millpond.store import Store
 from millpond.stores.postgres import PostgresStore
 from millpond.stores.redis import RedisStore
 from millpond.stores.sqlite import SqliteStore
 
 STORES = ("sqlite", "postgres", "redis")
+WAIT: Final = 20.0
 
 
 class Clock:
@@ -54,3 +60,22 @@ def fresh_place(name: str, folder: Path) -> Place:
     if name == "postgres":
         return Place(name, lambda clock: PostgresStore(server("postgres"), token, clock))
     return Place(name, lambda clock: RedisStore(server("redis"), token, 1, clock))
+
+
+def job(queue: str = "q", **more: Any) -> NewJob:
+    return NewJob(**{"id": new_id(), "queue": queue, "data": Body("json", "null"), **more})
+
+
+def refuses(code: str, call: Callable[[], object]) -> None:
+    with pytest.raises(MillpondError) as caught:
+        call()
+    assert caught.value.code == code
+
+
+def drain(store: Store, queue: str, worker: str, limit: int = 7) -> list[str]:
+    """The ids of all that this worker got, each completed."""
+    ran: list[str] = []
+    while jobs := store.claim(queue, worker, limit).jobs:
+        assert set(store.complete(queue, [Completion(each.id, each.fence, key=each.key) for each in jobs])) == {"ok"}
+        ran += [each.id for each in jobs]
+    return ran

@@ -13,13 +13,17 @@ import pytest
 from millpond.backoff import Backoff
 from millpond.contract import CONTRACT
 from millpond.encoding import Body
-from millpond.jobs import Completion, Extension, Failure, Held, JobError, NewJob, Slice
+from millpond.jobs import Completion, Extension, Failure, JobError, NewJob, Release
+from millpond.queues import GroupLimits, Slice
+from millpond.rate import Rate
 from millpond.store import Store
+from millpond.stores.wire import camel, snake
 from tests.stores import Clock, Place
 from tests.vectors import Case
 
 EPOCH = 1_767_225_600_000
 TIMES = {"runAt", "now", "pushedAt", "dueAt", "startedAt", "finishedAt"}
+KINDS: Case = {"backoff": Backoff, "rate": Rate, "groupRate": Rate}
 FILES = sorted((CONTRACT / "vectors" / "lifecycle").glob("*.json"))
 ERROR = JobError("HandlerFailed", "Error", "no reason given")
 
@@ -31,11 +35,8 @@ def uuid_of(short: str) -> str:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_lifecycle(path: Path, place: Place) -> None:
     vector = json.loads(path.read_text("utf-8"))
-    match vector.get("needs"), place.name:
-        case "ids of all queues", "redis":
-            pytest.skip("Redis keeps each queue by itself")
-        case "limits", _:
-            pytest.skip("the contract has no SQL and no Lua for limits yet")
+    if (vector.get("needs"), place.name) == ("ids of all queues", "redis"):
+        pytest.skip("Redis keeps each queue by itself")
     clock = Clock()
     store = place.open(clock)
     try:
@@ -60,21 +61,22 @@ def call(store: Store, op: str, given: Case) -> Any:
     queue = named or "q"
     match op:
         case "configure":
-            settings = {snake(name): value for name, value in given.items()}
-            if "backoff" in settings:
-                settings["backoff"] = Backoff(**settings["backoff"])
-            return store.configure(queue, **settings)
+            return store.configure(queue, **{snake(name): value for name, value in given.items()})
+        case "limitGroup":
+            limits = given["limits"]
+            return store.limit_group(queue, given["group"], None if limits is None else GroupLimits(**limits))
         case "push":
             return store.push([new_job(job) for job in given["jobs"]])
         case "claim":
             lease = given.get("lease", 60_000)
-            return store.claim(queue, given.get("worker", "w"), given.get("limit", 100), lease)
+            least = given.get("minPriority", 0)
+            return store.claim(queue, given.get("worker", "w"), given.get("limit", 100), lease, least)
         case "complete":
             return store.complete(queue, [Completion(**item) for item in given["items"]])
         case "fail":
             return store.fail(queue, [failure(item) for item in given["items"]])
         case "release":
-            return store.release(queue, [Held(**item) for item in given["items"]])
+            return store.release(queue, [Release(**item) for item in given["items"]])
         case "extend":
             return store.extend(queue, [Extension(**item) for item in given["items"]], given["lease"])
         case "cancel":
@@ -84,9 +86,13 @@ def call(store: Store, op: str, given: Case) -> Any:
         case "find":
             return store.find(given["ids"])
         case "list":
-            return store.list(queue, given["state"], given["limit"], given.get("after"))
+            return store.list(queue, given["state"], given["limit"], given.get("after") and uuid_of(given["after"]))
         case "requeue":
             return store.requeue_ids(given["ids"]) if "ids" in given else store.requeue_queue(queue, given["limit"])
+        case "ahead":
+            return store.ahead(given["id"])
+        case "groups":
+            return store.groups(queue, given["limit"], given.get("after"), given.get("group"))
         case "stats":
             return store.stats(named, given.get("minutes", 0))
         case "record":
@@ -119,12 +125,14 @@ def inward(given: Any) -> Any:
         return Body(given["encoding"], base64.b64decode(given["base64"]) if "base64" in given else given["body"])
     found = {}
     for name, value in given.items():
-        if name in ("id", "after"):
+        if name == "id":
             value = uuid_of(value)
         elif name == "ids":
             value = [uuid_of(each) for each in value]
         elif name in TIMES and value is not None:
             value += EPOCH
+        elif name in KINDS and value is not None:
+            value = KINDS[name](**value)
         else:
             value = inward(value)
         found[name] = value
@@ -168,12 +176,3 @@ def differences(answer: Any, expected: Any, at: str) -> None:
             differences(answer[number], value, f"{at}[{number}]")
     else:
         assert answer == expected, (at, answer, expected)
-
-
-def snake(name: str) -> str:
-    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
-
-
-def camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(each.capitalize() for each in rest)

@@ -15,10 +15,11 @@ from millpond.errors import CODES, MillpondError
 from millpond.histogram import bounds_of, bucket_of, merge, middle_of, percentile
 from millpond.ids import check_id, new_id
 from millpond.names import check_key, check_queue
+from millpond.rate import Rate, rate_of
 from tests.vectors import Case, LeftOut, label, load, value_of
 
 _encoding, _backoff, _histogram = load("encoding"), load("backoff"), load("histogram")
-_ids, _names = load("ids"), load("keys")
+_ids, _names, _rate = load("ids"), load("keys"), load("rate")
 
 
 def _refuses(code: str, call: Any, *args: Any) -> None:
@@ -158,3 +159,25 @@ def test_names(kind: str) -> None:
         assert check(value_of(case["name"])) == value_of(case["name"]), case
     for case in _names[kind]["bad"]:
         _refuses("InvalidName", check, value_of(case["name"]))
+
+
+@pytest.mark.parametrize("case", _rate["cases"], ids=label)
+def test_rate(case: Case) -> None:
+    rate, full = Rate(**case["rate"]), case["full"]
+    for step in case["steps"]:
+        if "released" in step:
+            full = rate.released(full, step["now"], step["cost"], step["released"])
+        else:
+            assert rate.allowed_from(full, step["cost"]) == step["from"], step
+            full = rate.started(full, step["now"], step["cost"])
+        assert full == step["full"], step
+
+
+def test_rate_texts() -> None:
+    for case in _rate["texts"]:
+        assert rate_of(case["text"]) == Rate(**case["rate"]), case
+
+
+@pytest.mark.parametrize("case", _rate["refused"], ids=label)
+def test_rate_refused(case: Case) -> None:
+    _refuses("InvalidOption", rate_of, case["rate"])

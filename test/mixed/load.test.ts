@@ -1,6 +1,6 @@
 /**
  * Programs in two languages on one queue: a producer in one, a worker in the other, and both are killed under load.
- * What was acknowledged to the producer runs at least once, and ends as done.
+ * What was acknowledged to the producer runs at least once, and ends as done. And workers of both languages on one queue with limits.
  */
 
 import assert from 'node:assert/strict'
@@ -19,6 +19,10 @@ const JOBS = 3_000
 const KILL_PRODUCER_AT = JOBS / 4
 const KILL_WORKER_AT = JOBS / 2
 
+/** Of each group, at once. */
+const LIMIT = 2
+const GROUPS = 5
+
 type Language = 'TypeScript' | 'Python'
 
 let python: Python
@@ -33,6 +37,41 @@ for (const { name: store, skip, place } of mixedStores) {
       load(t, place(t), producer, worker),
     )
   }
+
+  test(`${store}: workers in both languages keep the limit of each group`, { skip }, (t) => limited(t, place(t)))
+}
+
+/** Pushes until both languages have run jobs. The log says who ran what, and when: appends are in order. */
+async function limited(t: TestContext, { url, options, folder }: Place) {
+  const log = join(folder, 'runs')
+  const args = [url, JSON.stringify(options), 'limited', log]
+  const pond = await Millpond.open(url, options)
+  t.after(() => pond.close())
+  const queue = pond.queue<number>('limited', { limits: { group: { running: LIMIT } } })
+  const runs = () => (existsSync(log) ? lines(readFileSync(log, 'utf8')) : [])
+  const workers = [start(t, 'TypeScript', 'limited', args), start(t, 'Python', 'limited', args)]
+  const ids = new Set<string>()
+  await until('both languages have run jobs', async () => {
+    const batch = Array.from({ length: 100 }, (_, n) => queue.push(n, { group: `g${n % GROUPS}` }))
+    for (const { id } of await Promise.all(batch)) ids.add(id)
+    const ends = runs().filter((line) => line.startsWith('end'))
+    return workers.length === new Set(ends.map((line) => line.split(' ')[3])).size && ends.length >= ids.size / 2
+  })
+  await until('all are done', async () => (await queue.stats()).done === ids.size)
+
+  const running = new Map<string, number>()
+  const ran = new Set<string>()
+  let most = 0
+  for (const line of runs()) {
+    const [event, group = '', id = ''] = line.split(' ')
+    ran.add(id)
+    const now = (running.get(group) ?? 0) + (event === 'start' ? 1 : -1)
+    running.set(group, now)
+    most = Math.max(most, now)
+  }
+  assert.equal(most, LIMIT)
+  assert.deepEqual(ran, ids)
+  t.diagnostic(`${runs().length / 2} runs of ${ids.size} jobs, ${most} at once in a group, 0 lost`)
 }
 
 async function load(t: TestContext, place: Place, producer: Language, worker: Language) {
@@ -85,8 +124,10 @@ async function load(t: TestContext, place: Place, producer: Language, worker: La
 /** What the text has in whole lines. */
 const lines = (text: string): string[] => text.split('\n').slice(0, -1)
 
-function start(t: TestContext, language: Language, role: 'produce' | 'work', args: string[]): ChildProcess {
-  const script = fileURLToPath(new URL(`roles/${role === 'produce' ? 'producer' : 'worker'}.ts`, import.meta.url))
+const SCRIPTS = { produce: 'producer', work: 'worker', limited: 'limited' }
+
+function start(t: TestContext, language: Language, role: keyof typeof SCRIPTS, args: string[]): ChildProcess {
+  const script = fileURLToPath(new URL(`roles/${SCRIPTS[role]}.ts`, import.meta.url))
   const child =
     language === 'Python'
       ? spawn(python.program, ['-m', 'tests.load', role, ...args], {

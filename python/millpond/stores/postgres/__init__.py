@@ -1,69 +1,82 @@
-"""The PostgreSQL store. Each operation is one call of a function of the contract, in a transaction of its own."""
+"""The PostgreSQL store. Each operation is one call of a function of the contract, in a transaction of its own.
+
+Bells: LISTEN on a connection of its own. While it stands, `listener` is passed with calls that find nothing: the server
+notifies once, and only a listener that asked. After each new LISTEN anything may have happened meanwhile, so all that
+this store has asked for rings. Behind a pooler nothing is heard: who waits looks once a second.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
+import secrets
+import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Unpack
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from millpond.errors import MillpondError
+from millpond.encoding import Body, Encoding
+from millpond.errors import LostAnswer, MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, Lost, NewJob, Outcome, Pushed,
-    QueueStats, Record, Settings, Slice, State, Swept, check_settings,
+    BELL_KINDS, LIVE, STATES, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome,
+    Pushed, Record, State, Swept,
 )
-from millpond.store import Clock, HandlerTransaction
-from millpond.stores.bells import ListeningStore
-from millpond.stores.idle import QUEUES_PER_SWEEP, IdleQueues
-from millpond.stores.postgres import wire
-from millpond.stores.postgres.bells import Bells
-from millpond.stores.postgres.connection import Connected, Connection, LostAnswer, Rows, coded, connect, run
+from millpond.queues import LIMITS, Group, GroupLimits, QueueLimits, QueueStats, Slice
+from millpond.store import Clock, HandlerTransaction, Store
+from millpond.stores.idle import IdleQueues
+from millpond.stores.postgres.connection import Connected, Connection, coded, connect, run
 from millpond.stores.postgres.install import Schema
+from millpond.stores.wire import camel, read, to_json
 
 PUSH_AGAIN_FOR: Final = 10.0
 LOOK_FOR_IDLE_EVERY: Final = 60_000
-_SETTINGS: Final = ("keep_done", "keep_dead", "paused", "attempts", "lease")
-_PUSH: Final = "select millpond.push_jobs(%s::json, %s, %s::bigint, %s, %s)"
+SILENCE: Final = 15.0
+WAIT: Final = 0.1
+MOST_FENCE: Final = 2**31 - 1
+_TAGS: Final[dict[str, Encoding]] = {"j": "json", "m": "msgpack", "b": "bytes"}
+_TYPES: Final = {
+    "ids": "uuid[]", "fences": "integer[]", "pauses": "bigint[]", "results": "text[]",
+    "progress": "text[]", "names": "text[]",
+}  # fmt: skip
+_CLAIMED: Final = ("id", "fence", "attempt", "attempts", "priority", "pushed_at", "due_at", "data")
+_CLAIMED_MORE: Final = ("key", "group", "timeout", "trace")
 
 
-class PostgresStore(ListeningStore[Bells]):
+class PostgresStore(Store):
     def __init__(self, url: str, schema: str = "millpond", clock: Clock | None = None) -> None:
         self._url, self._schema, self._clock = url, Schema(schema), clock
-        self._connection = Connection(url)
         self._idle, self._looked_for_idle = IdleQueues(), 0
-        self._connection.use(self._opened)
+        self._name, self._listens = secrets.token_hex(8), False
+        self._asked: set[tuple[BellKind, str]] = set()
+        with coded():
+            self._connection = Connection(url)
+            self._install = self._schema.open(self._connection.open())
 
-    def _opened(self, connection: Connected) -> None:
-        self._install = self._schema.open(connection)
+    def _configure(self, queue: str, settings: Mapping[str, Any]) -> None:
+        given = {name: value for name, value in settings.items() if name not in (*LIMITS, "backoff")}
+        given |= {f"set_{name}": True for name in given.keys() & {"capacity", "timeout"}}
+        if "backoff" in settings:
+            given |= {f"backoff_{name}": value for name, value in vars(settings["backoff"]).items()}
+        limits = {name: settings[name] for name in LIMITS if name in settings}
+        self._call("configure", queue=queue, **given, limits=to_json(limits or None))
 
-    def configure(self, queue: str, **settings: Unpack[Settings]) -> None:
-        check_settings(queue, settings)
-        backoff = settings.get("backoff")
-        given: dict[str, Any] = {name: settings.get(name) for name in _SETTINGS}
-        for name in ("capacity", "timeout"):
-            given |= {name: settings.get(name), f"set_{name}": name in settings}
-        for name in ("base", "factor", "max", "jitter"):
-            given[f"backoff_{name}"] = getattr(backoff, name, None)
-        named = ", ".join(f"{name} => %s" for name in given)
-        self._call(f"select millpond.configure(%s, {named})", queue, *given.values())
+    def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
+        self._call("limit_group", queue=queue, group=group, limits=to_json(limits))
 
     def push(self, jobs: Sequence[NewJob], tx: psycopg.Connection[Any] | None = None) -> Sequence[Pushed]:
-        return self._push(jobs) if tx is None else self._push_within(tx, jobs)
-
-    def _push(self, jobs: Sequence[NewJob]) -> list[Pushed]:
+        if tx is not None:
+            return self._push_within(tx, jobs)
         end, again = time.monotonic() + PUSH_AGAIN_FOR, False
         while True:
             try:
-                return self._pushed(jobs, self._call(_PUSH, *self._push_parameters(jobs, True, again)), again)
-            except LostAnswer:
-                # Nobody knows whether the jobs are stored. Whatever comes now, only an answer tells.
-                again = True
-                if time.monotonic() > end:
-                    raise
-            except MillpondError:
+                given = _push(jobs, own=True, again=again, listener=self._listener, now=self._now)
+                return self._pushed(jobs, self._call("push_jobs", **given)[0][0], again)
+            except MillpondError as error:
+                # After a lost answer nobody knows whether the jobs are stored. Whatever comes now, only an answer tells.
+                again = again or isinstance(error, LostAnswer)
                 if not again or time.monotonic() > end:
                     raise
             time.sleep(0.05)
@@ -74,96 +87,88 @@ class PostgresStore(ListeningStore[Bells]):
             raise MillpondError("TransactionMismatch", "tx is not a psycopg connection with an open transaction")
         for queue in {job.queue for job in jobs}:
             # Others would wait for a queue that the caller's transaction makes.
-            self._call("select millpond.make_queue(%s)", queue)
+            self._call("make_queue", queue=queue)
         with coded(), tx.transaction():
             try:
-                install = run(tx, self._schema.sql("select millpond.installed() ->> 'install'"))[0][0]
+                install = self._schema.run(tx, "select millpond.installed() ->> 'install'")[0][0]
             except psycopg.errors.DatabaseError:
                 install = None
             if install != self._install:
                 raise MillpondError("TransactionMismatch", "tx is on another database than the store")
-            rows = run(tx, self._schema.sql(_PUSH), self._push_parameters(jobs, False, False))
-        return self._pushed(jobs, rows, False)
+            rows = self._schema.run(tx, *_statement("push_jobs", _push(jobs, own=False, now=self._now)))
+        return self._pushed(jobs, rows[0][0], False)
 
-    def _push_parameters(self, jobs: Sequence[NewJob], own: bool, again: bool) -> list[object]:
-        known_before = again and any(job.fresh for job in jobs)
-        listener = self._listener() if own else None
-        return [json.dumps([wire.job_json(job, again) for job in jobs]), own, self._now(), known_before, listener]
-
-    def _pushed(self, jobs: Sequence[NewJob], rows: Rows, again: bool) -> list[Pushed]:
+    def _pushed(self, jobs: Sequence[NewJob], answers: Sequence[str], again: bool) -> list[Pushed]:
         found = []
-        for job, answer in zip(jobs, rows[0][0], strict=True):
+        for job, answer in zip(jobs, answers, strict=True):
+            status: Any
             status, id = answer.split(" ")
             if status == "full":
-                self._asked("room", job.queue)
+                self._ask("room", job.queue)
             # The lost call stored it.
             found.append(Pushed("pushed" if again and status == "existing" and id == job.id else status, id))
         return found
 
-    def claim(self, queue: str, worker: str, limit: int, lease: int | None = None) -> Claimed:
-        self._asked("work", queue)
-        self._asked("cancelled", queue)
+    def claim(
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+    ) -> Claimed:
+        self._ask("work", queue)
+        self._ask("cancelled", queue)
+        given = {"queue": queue, "worker": worker, "limit": limit, "lease": lease, "min_priority": min_priority}
         for _ in range(2):
-            at, holds, jobs, retry_after, asleep, *_ = self._call(
-                "select * from millpond.claim(%s, %s, %s, %s::bigint, %s, %s::bigint)",
-                queue, worker, limit, lease, self._listener(), self._now(),
-            )[0]  # fmt: skip
+            at, holds, jobs, retry_after, asleep, _bounded, limited = self._call(
+                "claim", **given, listener=self._listener, now=self._now
+            )[0]
             # A push that runs at this moment may not notify this process.
             if not asleep:
                 break
-        return Claimed(at, holds, retry_after, wire.claimed_jobs(jobs))
+        return Claimed(at, holds, retry_after, limited, [_claimed(*each) for each in json.loads(jobs or "[]")])
 
-    def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
-        rows = self._call(_COMPLETE, *_completion(queue, items, self._now()))
-        return wire.outcomes(rows[0][0], len(items))
-
-    def fail(self, queue: str, items: Sequence[Failure]) -> Sequence[FailOutcome]:
-        failures = json.dumps([wire.failure_json(item) for item in items])
-        outcomes: list[FailOutcome] = self._call(
-            "select millpond.fail(%s, %s::json, %s::bigint)", queue, failures, self._now()
-        )[0][0]
-        return outcomes
-
-    def release(self, queue: str, items: Sequence[Held]) -> Sequence[Outcome]:
-        rows = self._call("select millpond.release(%s, %s::uuid[], %s::integer[])", queue, *wire.holds(items))
-        return wire.outcomes(rows[0][0], len(items))
-
-    def extend(self, queue: str, items: Sequence[Extension], lease: int | None = None) -> Sequence[ExtendOutcome]:
-        progress = [wire.tagged(item.progress) for item in items]
-        outcomes: list[ExtendOutcome] = self._call(
-            "select millpond.extend(%s, %s::bigint, %s::uuid[], %s::integer[], %s::text[], %s::bigint)",
-            queue, lease, *wire.holds(items), progress if any(progress) else None, self._now(),
-        )[0][0]  # fmt: skip
-        return outcomes
+    def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
+        given: dict[str, Any] = {"queue": queue, "now": self._now}
+        if op == "fail":
+            failures = [
+                {"id": item.id, "fence": _fence(item), "error": item.error.to_json(), "delay": item.delay} for item in items
+            ]
+            given["failures"] = json.dumps(failures)
+        else:
+            given |= _holds(items)
+        match op:
+            case "complete":
+                given["results"] = _bodies(item.result for item in items)
+            case "release":
+                given["pauses"] = [item.pause for item in items]
+            case "extend":
+                given |= {"lease": lease, "progress": _bodies(item.progress for item in items)}
+        answer = self._call(op, **given)[0][0]
+        return answer if op in ("fail", "extend") else _outcomes(answer, items)
 
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
-        found: list[State | None] = []
-        for answer in self._call("select millpond.cancel(%s::uuid[], %s::bigint)", list(ids), self._now())[0][0]:
-            state = answer.rpartition(" ")[2]
-            found.append(None if state == "" else "cancelled" if state in ("scheduled", "waiting", "running") else state)
-        return found
+        states = [answer.rpartition(" ")[2] for answer in self._call("cancel", ids=list(ids), now=self._now)[0][0]]
+        return ["cancelled" if state in LIVE else state or None for state in states]
 
     def sweep(self, limit: int) -> Swept:
-        told = self._call("select millpond.sweep(%s, %s::bigint)", limit, self._now())[0][0]
-        if told["now"] - self._looked_for_idle >= LOOK_FOR_IDLE_EVERY:
-            self._looked_for_idle = told["now"]
-            rows = self._call("select millpond.idle_queues(%s)", 2_147_483_647)
-            self._idle.seen((row[0] for row in rows), told["now"])
-            if names := self._idle.long(told["now"])[:QUEUES_PER_SWEEP]:
-                self._call("select millpond.remove_queues(%s::text[])", names)
-        lost = [Lost(each["id"], each["queue"], each["attempt"], each["state"]) for each in told["lost"]]
-        return Swept(lost, told["promoted"], told["expired"], told["more"], told["nextDue"], told["queues"])
+        told = self._call("sweep", limit=limit, now=self._now)[0][0]
+        now = told["now"]
+        if now - self._looked_for_idle >= LOOK_FOR_IDLE_EVERY:
+            self._looked_for_idle = now
+            self._idle.seen((row[0] for row in self._call("idle_queues", limit=2**31 - 1)), now)
+            if names := self._idle.long(now):
+                self._call("remove_queues", names=names)
+        return read(Swept, told, lost=[Lost(**each) for each in told["lost"]])
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
-        rows = self._call("select millpond.find(%s::uuid[], %s)", list(ids), self._listener())
-        found = {row[0]["id"]: wire.record(row[0]) for row in rows}
+        found = {row[0]["id"]: _record(row[0]) for row in self._call("find", ids=list(ids), listener=self._listener)}
         for record in found.values():
-            self._asked("finished", record.queue)
+            self._ask("finished", record.queue)
         return [found.get(id) for id in ids]
 
+    def ahead(self, id: str) -> int | None:
+        ahead: int | None = self._call("ahead", id=id)[0][0]
+        return ahead
+
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
-        rows = self._call("select millpond.stats(%s, %s, %s::bigint)", queue, minutes, self._now())
-        return [wire.queue_stats(row[0]) for row in rows]
+        return [_stats(row[0]) for row in self._call("stats", queue=queue, minutes=minutes, now=self._now)]
 
     def record(self, slices: Sequence[Slice]) -> None:
         given = [
@@ -171,71 +176,145 @@ class PostgresStore(ListeningStore[Bells]):
             for each in slices
             for bucket, count in each.buckets.items()
         ]
-        self._call("select millpond.record(%s::json, %s::bigint)", json.dumps(given), self._now())
+        self._call("record", slices=json.dumps(given), now=self._now)
 
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
-        rows = self._call("select millpond.list(%s, %s, %s, %s::uuid)", queue, state, limit, after)
-        return [wire.record(row[0]) for row in rows]
+        return [_record(row[0]) for row in self._call("list", queue=queue, state=state, limit=limit, after=after)]
+
+    def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
+        rows = self._call("groups", queue=queue, limit=limit, after=after, group=group, now=self._now)
+        return [read(Group, row[0], limits=_limits(GroupLimits, row[0])) for row in rows]
 
     def requeue_ids(self, ids: Sequence[str]) -> int:
-        return self._requeue(list(ids), None, None)
+        return len(self._call("requeue", ids=list(ids), now=self._now)[0][0])
 
     def requeue_queue(self, queue: str, limit: int) -> int:
-        return self._requeue(None, queue, limit)
-
-    def _requeue(self, *given: object) -> int:
-        sql = "select millpond.requeue(%s::uuid[], %s, %s::integer, %s::bigint)"
-        return len(self._call(sql, *given, self._now())[0][0])
-
-    def _make_bells(self, ring: Callable[[Bell], None]) -> Bells:
-        return Bells(self._url, self._schema.name, ring)
+        return len(self._call("requeue", queue=queue, limit=limit, now=self._now)[0][0])
 
     def begin(self) -> HandlerTransaction:
         with coded():
-            connection = connect(self._url)
-            run(connection, "begin isolation level read committed")
-        return PostgresTransaction(connection, self._schema, self._now)
+            return PostgresTransaction(self, connect(self._url))
 
-    def close(self) -> None:
-        self._stop_listening()
-        self._connection.close()
+    def _bells(self, over: threading.Event) -> Iterator[Bell]:
+        with coded(), connect(self._url) as connection:
+            try:
+                while not over.is_set():
+                    # Sent again after a silence: a connection that is dead without a word fails here.
+                    run(connection, f"listen {self._schema.name}")
+                    if not self._listens:
+                        self._listens = True
+                        yield from [Bell(kind, queue) for kind, queue in tuple(self._asked)]
+                    heard = time.monotonic()
+                    while not over.is_set() and time.monotonic() - heard < SILENCE:
+                        for notify in connection.notifies(timeout=WAIT):
+                            heard = time.monotonic()
+                            told, _, queue = notify.payload.partition(":")
+                            yield from [Bell(kind, queue) for kind in BELL_KINDS if kind == told]
+            finally:
+                self._listens = False
 
+    @property
     def _listener(self) -> str | None:
-        return self._bells.listener if self._bells else None
+        return self._name if self._listens else None
 
-    def _asked(self, kind: Any, queue: str) -> None:
-        if self._bells:
-            self._bells.asked(kind, queue)
+    def _ask(self, kind: BellKind, queue: str) -> None:
+        if self._ring:
+            self._asked.add((kind, queue))
 
+    @property
     def _now(self) -> int | None:
         return self._clock() if self._clock else None
 
-    def _call(self, sql: str, *parameters: object) -> Rows:
-        return self._connection.call(self._schema.sql(sql), *parameters)
+    def _close(self) -> None:
+        self._connection.close()
 
-
-_COMPLETE: Final = "select millpond.complete(%s, %s::uuid[], %s::integer[], %s::text[], %s::bigint)"
-
-
-def _completion(queue: str, items: Sequence[Completion], now: int | None) -> list[object]:
-    results = [wire.tagged(item.result) for item in items]
-    return [queue, *wire.holds(items), results if any(results) else None, now]
+    def _call(self, function: str, **given: Any) -> Any:
+        sql, *parameters = _statement(function, given)
+        return self._connection.call(self._schema.sql(sql), parameters)
 
 
 class PostgresTransaction(HandlerTransaction):
     """A handler's statements have no deadline."""
 
-    def __init__(self, connection: Connected, schema: Schema, now: Callable[[], int | None]) -> None:
-        self.connection: Connected = connection
-        self._schema, self._now = schema, now
+    def __init__(self, store: PostgresStore, connection: Connected) -> None:
+        self.connection, self._store = connection, store
+        run(connection, "begin isolation level read committed")
 
-    def complete(self, queue: str, item: Completion) -> Outcome:
+    def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
+        results = _bodies(item.result for item in items)
+        statement = _statement("complete", {"queue": queue, **_holds(items), "results": results, "now": self._store._now})
         with coded():
-            rows = run(self.connection, self._schema.sql(_COMPLETE), _completion(queue, [item], self._now()))
-            outcome = wire.outcomes(rows[0][0], 1)[0]
-            run(self.connection, "commit" if outcome == "ok" else "rollback")
-            return outcome
+            outcomes = _outcomes(self._store._schema.run(self.connection, *statement)[0][0], items)
+            run(self.connection, "rollback" if "stale" in outcomes else "commit")
+            return outcomes
 
-    def close(self) -> None:
-        # What is not committed is rolled back.
-        self.connection.close()
+
+def _statement(function: str, given: Mapping[str, Any]) -> tuple[str, *tuple[Any, ...]]:
+    """A call of a function with named arguments."""
+    named = ", ".join(f'"{name}" => %s::{_TYPES[name]}' if name in _TYPES else f'"{name}" => %s' for name in given)
+    return f"select * from millpond.{function}({named})", *given.values()
+
+
+def _push(jobs: Sequence[NewJob], again: bool = False, **more: Any) -> dict[str, Any]:
+    fields = [
+        {camel(name): value for name, value in vars(job).items()}
+        | {"data": _tagged(job.data), "fresh": job.fresh and not again}
+        for job in jobs
+    ]
+    return {"jobs": json.dumps(fields), "again": again and any(job.fresh for job in jobs), **more}
+
+
+def _fence(item: Held) -> int:
+    # 0 is nobody's.
+    return item.fence if item.fence <= MOST_FENCE else 0
+
+
+def _holds(items: Sequence[Held]) -> dict[str, Any]:
+    return {"ids": [item.id for item in items], "fences": [_fence(item) for item in items]}
+
+
+def _outcomes(valid: Sequence[int] | None, items: Sequence[Held]) -> list[Outcome]:
+    """`valid`: positions from 1; None: all."""
+    return ["ok" if valid is None or at in valid else "stale" for at in range(1, len(items) + 1)]
+
+
+def _tagged(body: Body | None) -> str | None:
+    if body is None:
+        return None
+    return body.encoding[0] + (body.body if isinstance(body.body, str) else base64.b64encode(body.body).decode())
+
+
+def _bodies(bodies: Iterator[Body | None]) -> list[str | None] | None:
+    tagged = [_tagged(body) for body in bodies]
+    return tagged if any(tagged) else None
+
+
+def _body(encoding: Encoding, text: str) -> Body:
+    return Body(encoding, text if encoding == "json" else base64.b64decode(text))
+
+
+def _claimed(*fields: Any) -> ClaimedJob:
+    told = dict(zip(_CLAIMED, fields))
+    *more, encoding = fields[8] if len(fields) > 8 else (None, None, None, None, "json")
+    return ClaimedJob(**told | dict(zip(_CLAIMED_MORE, more)) | {"data": _body(encoding, told["data"])})
+
+
+def _record(told: Mapping[str, Any]) -> Record:
+    bodies = {name: told[name] and _body(_TAGS[told[name][0]], told[name][1:]) for name in ("data", "progress", "result")}
+    return read(Record, told, **bodies, error=None if told["error"] is None else JobError.from_json(told["error"]))
+
+
+def _limits(kind: type[Any], told: Mapping[str, Any]) -> Any:
+    return None if told["limits"] is None else read(kind, told["limits"])
+
+
+def _stats(told: Mapping[str, Any]) -> QueueStats:
+    slices = [
+        Slice(told["queue"], each["priority"], each["metric"], {int(at): count for at, count in each["buckets"].items()})
+        for each in told["histograms"]
+    ]
+    counts: dict[State, int] = {state: told["counts"].get(state, 0) for state in STATES}
+    oldest = None if told["oldestWaiting"] is None else max(0, told["oldestWaiting"])
+    return read(
+        QueueStats, told, counts=counts, oldest_waiting=oldest, limits=_limits(QueueLimits, told), histograms=slices
+    )

@@ -7,26 +7,24 @@ and the store works behind a pooler.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 import psycopg
 from psycopg.rows import tuple_row
 
-from millpond.errors import CODES, MillpondError
+from millpond.errors import CODES, LostAnswer, MillpondError
 
 TIMEOUT: Final = 20_000
 """ms after which a server that does not answer is given up."""
 TRIES_AFTER_CONFLICT: Final = 5
-Row: TypeAlias = tuple[Any, ...]
-Rows: TypeAlias = list[Row]
-Connected: TypeAlias = "psycopg.Connection[Row]"
+Rows: TypeAlias = list[tuple[Any, ...]]
+Connected: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
 # The server must give a call up before the client does.
 _BEFORE: Final = (
-    "set transaction isolation level read committed, read write; "
-    f"set local statement_timeout = {TIMEOUT * 3 // 4}; "
+    f"set transaction isolation level read committed, read write; set local statement_timeout = {TIMEOUT * 3 // 4}; "
 )
 _BY_STATE: Final = {
     "22023": "InvalidOption", "23514": "InvalidOption", "MP001": "NotSupported", "55P03": "StoreBusy",
@@ -36,20 +34,12 @@ _BY_STATE: Final = {
 _BY_CLASS: Final = {"40": "StoreBusy", **dict.fromkeys(("08", "28", "53", "57"), "StoreUnavailable")}
 
 
-class LostAnswer(MillpondError):
-    """The connection ended before the answer: nobody knows what became of the call."""
-
-
 def connect(url: str) -> Connected:
     # Statements are bound by the client: the simple protocol takes several at once.
     return psycopg.connect(
-        url,
-        autocommit=True,
-        cursor_factory=psycopg.ClientCursor,
-        row_factory=tuple_row,
-        connect_timeout=10,
-        tcp_user_timeout=TIMEOUT,
-    )
+        url, autocommit=True, cursor_factory=psycopg.ClientCursor, row_factory=tuple_row,
+        connect_timeout=10, tcp_user_timeout=TIMEOUT,
+    )  # fmt: skip
 
 
 def run(connection: psycopg.Connection[Any], sql: str, parameters: Sequence[object] = ()) -> Rows:
@@ -84,35 +74,22 @@ class Connection:
     """The store's own connection; connected anew when it ended."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._lock = threading.RLock()
-        self._connected: Connected | None = None
-        self._closed = False
+        self.lock, self.closed = threading.RLock(), False
+        self._url, self._connected = url, connect(url)
 
-    def call(self, sql: str, *parameters: object) -> Rows:
+    def call(self, sql: str, parameters: Sequence[object]) -> Rows:
         """Runs a statement in a transaction of its own. Error: `LostAnswer`, if it may have taken effect."""
-        for _ in range(TRIES_AFTER_CONFLICT):
+        for left in reversed(range(TRIES_AFTER_CONFLICT)):
             try:
                 return self._call(sql, parameters)
             except psycopg.Error as error:
-                if (error.sqlstate or "")[:2] != "40":
+                if left == 0 or (error.sqlstate or "")[:2] != "40":
                     raise MillpondError(*_told(error)) from error
-                last = error
-        raise MillpondError(*_told(last)) from last
-
-    def use(self, action: Callable[[Connected], None]) -> None:
-        with self._lock, coded():
-            action(self._open())
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            if self._connected:
-                self._connected.close()
+        raise AssertionError
 
     def _call(self, sql: str, parameters: Sequence[object]) -> Rows:
-        with self._lock:
-            connection = self._open()
+        with self.lock:
+            connection = self.open()
             try:
                 return run(connection, _BEFORE + sql, parameters)
             except psycopg.OperationalError as error:
@@ -120,9 +97,14 @@ class Connection:
                     raise LostAnswer("StoreUnavailable", str(error).strip()) from error
                 raise
 
-    def _open(self) -> Connected:
-        if self._closed:
+    def open(self) -> Connected:
+        if self.closed:
             raise MillpondError("Closed", "the store is closed")
-        if self._connected is None or self._connected.closed:
+        if self._connected.closed:
             self._connected = connect(self._url)
         return self._connected
+
+    def close(self) -> None:
+        with self.lock:
+            self.closed = True
+            self._connected.close()

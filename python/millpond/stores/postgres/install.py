@@ -4,96 +4,85 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 
 from millpond.contract import CONTRACT, migrations
 from millpond.errors import MillpondError
-from millpond.stores.postgres.connection import Connected, run
+from millpond.stores.postgres.connection import Connected, Rows, run
 
 _SCHEMA = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,47}")
 _NOT_INSTALLED: Final = ("3F000", "42883", "42501")
-
-
-@dataclass(frozen=True, slots=True)
-class Installed:
-    version: int
-    operations: str
-    install: str | None
-    """Tells whether a caller's transaction is on this very database; None: a restored copy that nobody has adopted."""
+_INSTALLED: Final = (
+    "select version, operations, install from json_to_record(millpond.installed())"
+    " as found(version integer, operations text, install text) where version is not null"
+)
 
 
 class Schema:
+    """`millpond` in statements stands for its name."""
+
     def __init__(self, name: str) -> None:
         if not _SCHEMA.fullmatch(name):
             raise MillpondError("InvalidOption", f"schema is {name!r}; it has 1 to 48 of a–z 0–9 _")
         self.name = name
 
+    def run(self, connection: psycopg.Connection[Any], sql: str, *parameters: object) -> Rows:
+        return run(connection, self.sql(sql), parameters)
+
     def sql(self, text: str) -> str:
-        """`millpond` stands for the schema's name."""
         return re.sub(r"\bmillpond\b", self.name, text)
 
     def open(self, connection: Connected) -> str:
-        """Installs what is missing. The answer is `install`."""
-        digest, version = hashlib.sha256(_functions().encode()).hexdigest(), len(migrations("postgres"))
-        found = self._installed(connection)
-        if found:
-            _check_version(found.version)
-        if not found or (found.version, found.operations) != (version, digest):
+        """Installs what is missing. Answers `install`, which tells this very database."""
+        functions, known = _functions(), len(migrations("postgres"))
+        digest = hashlib.sha256(functions.encode()).hexdigest()
+        version, operations, install = self._installed(connection)
+        if (version, operations) != (known, digest):
             try:
-                self._install(connection, digest)
+                self._install(connection, functions, digest)
             except psycopg.errors.InsufficientPrivilege:
-                if not found or found.version != version:
+                if version != known:
                     raise
-            found = self._installed(connection)
-        if found and found.install is None:
-            run(connection, self.sql("select millpond.adopt()"))
-            found = self._installed(connection)
-        if not found or found.install is None:
+            version, operations, install = self._installed(connection)
+        if version and install is None:
+            # A restored copy that nobody has adopted.
+            self.run(connection, "select millpond.adopt()")
+            version, operations, install = self._installed(connection)
+        if install is None:
             raise MillpondError("StoreUnavailable", f"the schema {self.name} is not installed for this role")
-        return found.install
+        return str(install)
 
-    def _installed(self, connection: Connected) -> Installed | None:
+    def _installed(self, connection: Connected) -> tuple[Any, ...]:
+        """`version`, `operations`, `install`."""
         try:
-            rows = run(
-                connection,
-                self.sql(
-                    "select version, operations, install from json_to_record(millpond.installed())"
-                    " as found(version integer, operations text, install text) where version is not null"
-                ),
-            )
+            found = next(iter(self.run(connection, _INSTALLED)), (0, None, None))
         except psycopg.Error as error:
-            if error.sqlstate in _NOT_INSTALLED:
-                return None
-            raise
-        return Installed(*rows[0]) if rows else None
+            if error.sqlstate not in _NOT_INSTALLED:
+                raise
+            found = (0, None, None)
+        _check_version(found[0])
+        return found
 
-    def _install(self, connection: Connected, digest: str) -> None:
+    def _install(self, connection: Connected, functions: str, digest: str) -> None:
         with connection.transaction():
             run(connection, "set transaction isolation level read committed, read write")
-            run(connection, self.sql("select pg_advisory_xact_lock(hashtext('millpond migrate'), 1)"))
-            found = run(connection, "select to_regclass(%s) is not null", [f"{self.name}.meta"])[0][0]
-            rows = run(connection, self.sql("select version, operations from millpond.meta")) if found else []
-            if rows:
-                _check_version(rows[0][0])
-                if rows[0] == (len(migrations("postgres")), digest):
-                    return  # another process was first
-            if not run(connection, "select 1 from pg_namespace where nspname = %s", [self.name]):
-                run(connection, self.sql("create schema millpond"))
+            self.run(connection, "select pg_advisory_xact_lock(hashtext('millpond migrate'), 1)")
+            there = self.run(connection, "select to_regclass('millpond.meta') is not null")[0][0]
+            meta = self.run(connection, "select version, operations from millpond.meta") if there else []
+            version, operations = meta[0] if meta else (0, None)
+            _check_version(version)
             todo = migrations("postgres")
-            for text in [*todo[rows[0][0] if rows else 0 :], _functions()]:
-                run(connection, self.sql(text))
-            run(
-                connection,
-                self.sql(
-                    "update millpond.meta set version = %s, operations = %s"
-                    if rows
-                    else "insert into millpond.meta (version, operations, home) values (%s, %s, millpond.here())"
-                ),
-                [len(todo), digest],
-            )
+            if (version, operations) == (len(todo), digest):
+                return  # another process was first
+            if not self.run(connection, "select from pg_namespace where nspname = 'millpond'"):
+                self.run(connection, "create schema millpond")
+            for text in [*todo[version:], functions]:
+                self.run(connection, text)
+            if not meta:
+                self.run(connection, "insert into millpond.meta (version, operations, home) values (0, '', millpond.here())")
+            self.run(connection, "update millpond.meta set version = %s, operations = %s", len(todo), digest)
 
 
 def _check_version(version: int) -> None:
@@ -104,9 +93,6 @@ def _check_version(version: int) -> None:
 
 def _functions() -> str:
     """All files of functions: `shared` first, `roles` last, the rest by name."""
-    paths = sorted((CONTRACT / "postgres").glob("*.sql"), key=lambda path: (_rank(path.stem), path.stem))
+    rank = {"shared": 0, "roles": 2}
+    paths = sorted((CONTRACT / "postgres").glob("*.sql"), key=lambda path: (rank.get(path.stem, 1), path.stem))
     return "\n".join(path.read_text("utf-8") for path in paths)
-
-
-def _rank(name: str) -> int:
-    return {"shared": 0, "roles": 2}.get(name, 1)

@@ -1,49 +1,71 @@
-"""The Redis store, on a single server. Each operation is one call of a script per partition of a queue."""
+"""The Redis store, on a single server. Each operation is one call of a script per partition of a queue.
+
+Bells: a subscription for those of other processes; the store rings its own.
+"""
 
 from __future__ import annotations
 
+import random
 import re
 import secrets
+import threading
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Unpack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
 
+import msgpack
 from redis.exceptions import RedisError
 
+from millpond.backoff import Backoff
 from millpond.errors import MillpondError
+from millpond.histogram import merge
 from millpond.jobs import (
-    Bell, BellKind, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob,
-    Outcome, Pushed, QueueStats, Record, Settings, Slice, State, Swept, check_settings,
+    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, NewJob, Pushed, Record, State, Swept,
 )
-from millpond.store import Clock, HandlerTransaction
-from millpond.stores.bells import ListeningStore
-from millpond.stores.redis import endings, look
-from millpond.stores.redis.bells import Bells
+from millpond.queues import LIMITS, METRICS, Group, GroupLimits, QueueLimits, QueueStats, Slice
+from millpond.rate import Rate
+from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.redis.claim import Claims
-from millpond.stores.redis.connection import Argument, Connection
-from millpond.stores.redis.push import MOST_ITEMS, Pusher
-from millpond.stores.redis.registry import Registry
-from millpond.stores.redis.routing import Part
-from millpond.stores.redis.settings import QueueSettings
-from millpond.stores.redis.stats import record, stats_of
+from millpond.stores.redis.connection import MOST_ITEMS, Argument, Connection, chunks
+from millpond.stores.redis.push import Pusher
+from millpond.stores.redis.registry import Registry, group_by_part
+from millpond.stores.redis.routing import Part, partition_of
 from millpond.stores.redis.sweep import Sweep
-from millpond.stores.redis.wire import to_bytes
+from millpond.stores.redis.wire import (
+    DESCRIBED, described, encoded, pack_error, pack_setting, to_bytes, to_id, unpack_absent,
+)
+from millpond.stores.wire import camel
 
-CANCELLED: Final[tuple[State | None, ...]] = ("done", "dead", "cancelled", "cancelled", "cancelled", None)
+BELLS_WAIT: Final = 0.1
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "keep_done": 3_600_000, "keep_dead": 604_800_000, "paused": False, "attempts": 10, "backoff": Backoff(), "lease": 30_000,
+}  # fmt: skip
+ENDS: Final = {
+    "complete": ("ok", "stale"), "release": ("ok", "stale"), "fail": ("retry", "stale", "dead"),
+    "extend": ("ok", "stale", "cancelled"),
+}  # fmt: skip
+MORE: Final[Mapping[str, Any]] = {
+    "complete": lambda _: (), "release": lambda _: (), "extend": lambda item: (encoded(item.progress),),
+    "fail": lambda item: (pack_error(item.error), _delay(item.delay)),
+}  # fmt: skip
+"""What follows the id and the fence of a claim."""
+CANCELS: Final[tuple[State | None, ...]] = (*FINAL, "cancelled", "cancelled", None)
 """What the answers of the script mean; the last one is −1."""
 
 
-class RedisStore(ListeningStore[Bells]):
+class RedisStore(Store):
     """`partitions` of the queues that this store registers first. `prefix` begins every key."""
 
     def __init__(self, url: str, prefix: str = "millpond", partitions: int = 1, clock: Clock | None = None) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", prefix) or not 1 <= partitions <= 256:
             raise MillpondError("InvalidOption", "a prefix has 1 to 64 of A–Z a–z 0–9 _ - . and partitions are 1 to 256")
-        self._prefix, self._origin = prefix, secrets.token_hex(8)
+        self._origin = secrets.token_hex(8)
         self._connection = Connection(url, prefix, self._origin, clock)
         self._registry = Registry(self._connection, prefix, partitions)
         self._claims = Claims(self._registry)
-        self._settings = QueueSettings(self._registry)
+        self._made: dict[str, dict[str, Any]] = {}
+        """Settings that this client has made, in case the server loses them."""
         self._check_server()
 
     def _check_server(self) -> None:
@@ -56,14 +78,46 @@ class RedisStore(ListeningStore[Bells]):
         if not int(info["aof_enabled"]):
             warnings.warn("Redis keeps no append-only file: a crash of the server loses jobs", stacklevel=3)
 
-    def configure(self, queue: str, **settings: Unpack[Settings]) -> None:
-        check_settings(queue, settings)
-        if settings:
-            self._settings.configure(queue, settings)
+    def _configure(self, queue: str, settings: Mapping[str, Any]) -> None:
+        self._apply(queue, settings)
+        self._made[queue] = self._made.get(queue, {}) | dict(settings)
         if "capacity" in settings:
-            self._ring("room", queue)
-        if settings.get("paused") is False:
-            self._ring("work", queue)
+            self._rings("room", queue)
+        if settings.get("paused") is False or settings.keys() & LIMITS:
+            self._rings("work", queue)
+
+    def _restore(self, queue: str) -> None:
+        """The server may have lost the queue's settings."""
+        made = self._made.get(queue, {})
+        if any(value != DEFAULTS.get(name) for name, value in made.items()):
+            self._apply(queue, made)
+
+    def _apply(self, queue: str, settings: Mapping[str, Any]) -> None:
+        limited = any(settings.get(name) is not None for name in LIMITS)
+        parts, capacity = self._registered(queue, limited), settings.get("capacity")
+        if capacity is not None and capacity < len(parts):
+            raise MillpondError("InvalidOption", f"the queue has {len(parts)} partitions; its capacity is at least that")
+        for part in parts:
+            share = None if capacity is None else (capacity + len(parts) - 1 - part.index) // len(parts)
+            given = {**settings, "capacity": share} if "capacity" in settings else settings
+            items = [item for name, value in given.items() for item in (camel(name), pack_setting(value))]
+            if not self._connection.on_part("configure", part, [], items)[0]:
+                self._registry.confirm(part)
+
+    def _registered(self, queue: str, limited: bool) -> list[Part]:
+        self._registry.register(queue)
+        parts = self._registry.parts(queue)
+        if limited and len(parts) > 1:
+            raise MillpondError("NotSupported", f"the queue has {len(parts)} partitions; limits need a single one")
+        return parts
+
+    def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
+        part = self._registered(queue, True)[0]
+        rate = limits and limits.rate and list(vars(limits.rate).values())
+        own = limits and [limits.running or False, rate or False, limits.weight]
+        if not self._connection.on_part("limit-group", part, [group, own])[0]:
+            self._registry.confirm(part)
+        self._rings("work", queue)
 
     def push(self, jobs: Sequence[NewJob], tx: Any = None) -> Sequence[Pushed]:
         if tx is not None:
@@ -71,99 +125,172 @@ class RedisStore(ListeningStore[Bells]):
         pusher = Pusher(self._registry, jobs)
         pushed = pusher.push()
         for queue in pusher.lost_settings:
-            self._settings.restore(queue)
+            self._restore(queue)
         for queue in {job.queue for job, outcome in zip(jobs, pushed, strict=True) if outcome.status == "pushed"}:
-            self._ring("work", queue)
+            self._rings("work", queue)
         return pushed
 
-    def claim(self, queue: str, worker: str, limit: int, lease: int | None = None) -> Claimed:
-        claimed, known = self._claims.claim(queue, worker, limit, lease)
+    def claim(
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+    ) -> Claimed:
+        found, known = self._claims.claim(queue, worker, limit, lease, min_priority)
         if not known:
-            self._settings.restore(queue)
-        if claimed.jobs:
-            self._ring("room", queue)
-        return claimed
+            self._registry.known.pop(queue, None)
+            self._restore(queue)
+        if found.jobs:
+            self._rings("room", queue)
+        return found
 
-    def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
-        outcomes = endings.end(self._registry, queue, items, endings.complete)
-        self._ring_finished(queue, [item.id for item, told in zip(items, outcomes, strict=True) if told == 0])
-        return ["stale" if told else "ok" for told in outcomes]
+    def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
+        """In the partition that follows from the job's key, or its id. Without the key, the others are asked as well."""
+        parts, outcomes = self._registry.parts(queue), ["stale"] * len(items)
+        for step in range(len(parts)):
+            left = [at for at, item in enumerate(items) if outcomes[at] == "stale" and (step == 0 or item.key is None)]
+            routed = ((partition_of(items[at].id, items[at].key, len(parts)) + step, at) for at in left)
+            for part, chosen in group_by_part((parts[index % len(parts)], at) for index, at in routed).items():
+                for chunk in chunks(chosen):
+                    answer = self._end_part(op, part, [items[at] for at in chunk], lease)
+                    for at, outcome in zip(chunk, answer, strict=True):
+                        outcomes[at] = ENDS[op][int(outcome)]
+        ended = [(item, outcome) for item, outcome in zip(items, outcomes, strict=True) if outcome != "stale"]
+        if op == "release" and len(parts) > 1 and (pause := max((item.pause for item, _ in ended), default=0)):
+            for part in parts:
+                self._connection.on_part("configure", part, [], ["pause", pack_setting(pause)])
+        if op == "complete" or op == "fail":
+            self._rings_of("finished", queue, [item.id for item, outcome in ended if outcome != "retry"])
+        if op == "release" and ended or any(outcome == "retry" and item.delay == 0 for item, outcome in ended):
+            self._rings("work", queue)
+        return outcomes
 
-    def fail(self, queue: str, items: Sequence[Failure]) -> Sequence[FailOutcome]:
-        outcomes = endings.end(self._registry, queue, items, endings.fail)
-        told = list(zip(items, outcomes, strict=True))
-        self._ring_finished(queue, [item.id for item, outcome in told if outcome == 2])
-        if any(outcome == 0 and item.delay == 0 for item, outcome in told):
-            self._ring("work", queue)
-        names: tuple[FailOutcome, ...] = ("retry", "stale", "dead")
-        return [names[outcome] for outcome in outcomes]
-
-    def release(self, queue: str, items: Sequence[Held]) -> Sequence[Outcome]:
-        outcomes = endings.end(self._registry, queue, items, endings.release)
-        if 0 in outcomes:
-            self._ring("work", queue)
-        return ["stale" if told else "ok" for told in outcomes]
-
-    def extend(self, queue: str, items: Sequence[Extension], lease: int | None = None) -> Sequence[ExtendOutcome]:
-        names: tuple[ExtendOutcome, ...] = ("ok", "stale", "cancelled")
-        outcomes = endings.end(self._registry, queue, items, endings.extend(lease))
-        return [names[outcome] for outcome in outcomes]
+    def _end_part(self, op: str, part: Part, items: Sequence[Any], lease: int | None) -> Any:
+        arguments = [each for item in items for each in (to_bytes(item.id), item.fence, *MORE[op](item))]
+        head: list[object] = []
+        match op:
+            case "complete":
+                fences = [item.fence for item in items]
+                results = [encoded(item.result) for item in items] if any(item.result for item in items) else []
+                head = [fences if len(set(fences)) > 1 else fences[0]]
+                arguments = [b"".join(to_bytes(item.id) for item in items), *results]
+            case "release":
+                head = [[item.pause for item in items]]
+            case "extend":
+                head = [lease]
+        return self._connection.on_part(op, part, head, arguments)
 
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
         states: dict[str, State | None] = {}
-        for part, known in look.locate(self._registry, ids).items():
-            for chunk in look.chunks(known, MOST_ITEMS):
-                answer = self._connection.on_part("cancel", part, [], [to_bytes(id) for id in chunk])
-                states |= {id: CANCELLED[outcome] for id, outcome in zip(chunk, answer, strict=True)}
-                self._ring_cancelled(part.queue, list(zip(chunk, answer, strict=True)))
+        for part, chunk, answer in self._on_ids("cancel", ids):
+            told = dict(zip(chunk, answer, strict=True))
+            states |= {id: CANCELS[outcome] for id, outcome in told.items()}
+            self._rings_of("cancelled", part.queue, [id for id in told if told[id] == 4])
+            self._rings_of("finished", part.queue, [id for id in told if told[id] in (3, 4)])
+            if 3 in answer:
+                self._rings("room", part.queue)
         return [states.get(id) for id in ids]
+
+    def _on_ids(self, name: str, ids: Sequence[str]) -> Iterator[tuple[Part, Sequence[str], list[Any]]]:
+        """Calls a script with ids in the partitions that know them."""
+        for part, known in self._registry.locate(ids).items():
+            for chunk in chunks(known):
+                yield part, chunk, self._connection.on_part(name, part, [], [to_bytes(id) for id in chunk])
 
     def sweep(self, limit: int) -> Swept:
         self._claims.settle()
-        sweep = Sweep(self._registry, self._prefix, limit)
+        sweep = Sweep(self._registry, limit)
         swept = sweep.run()
         for queue in sweep.woken:
-            self._ring("work", queue)
+            self._rings("work", queue)
         for lost in swept.lost:
             if lost.state == "dead":
-                self._ring("finished", lost.queue, (lost.id,))
+                self._rings("finished", lost.queue, (lost.id,))
         if swept.queues < len(self._registry.known):
-            self._register_lost_queues()
+            # The registry has lost some of the queues that this client knows.
+            for queue in self._registry.known.keys() - self._registry.all().keys():
+                if sum(self._stats(queue, 0).counts.values()) > 0:
+                    self._registry.register(queue)
+                else:
+                    self._registry.known.pop(queue)
         return swept
 
-    def _register_lost_queues(self) -> None:
-        """The registry has fewer queues than this client knows."""
-        there = self._registry.all()
-        for queue in [queue for queue in self._registry.known if queue not in there]:
-            if sum(stats_of(self._registry, queue, 0).counts.values()) > 0:
-                self._registry.register(queue)
-            else:
-                self._registry.forget(queue)
-
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
-        found = look.find(self._registry, ids)
-        return [found[id].record if id in found else None for id in ids]
+        found = self._found(ids)
+        return [found[id][1][0] if id in found else None for id in ids]
+
+    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Part, tuple[Record, int, int]]]:
+        return {
+            job[0].id: (part, job)
+            for part, _, answer in self._on_ids("find", ids)
+            for job in (described(part.queue, each) for each in chunks(answer, DESCRIBED))
+        }
+
+    def ahead(self, id: str) -> int | None:
+        return next((answer[0] for _, _, answer in self._on_ids("ahead", [id]) if answer[0] >= 0), None)
 
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
         there = self._registry.all()
         self._registry.known |= there
-        return [stats_of(self._registry, name, minutes) for name in there if queue in (None, name)]
+        return [self._stats(name, minutes) for name in there if queue in (None, name)]
+
+    def _stats(self, queue: str, minutes: int) -> QueueStats:
+        capacity: int | None = None
+        oldest, limits, paused = -1, None, False
+        counts = dict.fromkeys(STATES, 0)
+        slices: dict[tuple[int, int], Slice] = {}
+        for part in self._registry.parts(queue):
+            paused_here, share, *rest = self._connection.on_part("stats", part, [minutes])
+            paused, oldest = paused or paused_here == 1, max(oldest, rest[len(STATES)])
+            capacity = (capacity or 0) + share if share >= 0 else capacity
+            limits = _limits(rest[len(STATES) + 1]) or limits
+            for state, count in zip(STATES, rest):
+                counts[state] += count
+            for minute in rest[len(STATES) + 2 :]:
+                _, *numbers = msgpack.unpackb(minute)
+                for priority, metric, bucket, count in chunks([int(each) for each in numbers], 4):
+                    new = Slice(queue, priority, METRICS[metric], {})
+                    merge(slices.setdefault((priority, metric), new).buckets, {bucket: count})
+        return QueueStats(
+            queue=queue, capacity=capacity, paused=paused, counts=counts, oldest_waiting=oldest if oldest >= 0 else None,
+            limits=limits, histograms=list(slices.values()),
+        )  # fmt: skip
 
     def record(self, slices: Sequence[Slice]) -> None:
-        record(self._registry, slices)
+        for queue in {each.queue for each in slices}:
+            numbers = [
+                number
+                for each in slices if each.queue == queue
+                for bucket, count in each.buckets.items()
+                for number in (each.priority, METRICS.index(each.metric), bucket, count)
+            ]  # fmt: skip
+            self._connection.on_part("record", self._registry.parts(queue)[0], [numbers])
 
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
-        return [each.record for each in look.list_jobs(self._registry, queue, state, limit, after)]
+        last = self._found([after]).get(after) if after else None
+        if after and (last is None or (last[1][0].queue, last[1][0].state) != (queue, state)):
+            return []
+        jobs: list[tuple[Record, int, int]] = []
+        for part in self._registry.parts(queue):
+            place, items = _beyond(part, *last) if last else (None, [])
+            answer = self._connection.on_part("list", part, [state, min(limit, MOST_ITEMS), place], items)
+            jobs += [described(queue, each) for each in chunks(answer, DESCRIBED)]
+        # The sort is stable: jobs of the same time stay in the order of partitions, and within one as the script gave them.
+        sign = -1 if state in FINAL else 1
+        jobs.sort(key=lambda job: (-job[0].priority if state == "waiting" else 0, sign * job[2]))
+        return [job[0] for job in jobs[:limit]]
+
+    def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
+        found: list[Group] = []
+        part = self._registry.parts(queue)[0]
+        while len(found) < limit:
+            last, *told = self._connection.on_part("groups", part, [min(limit - len(found), MOST_ITEMS), after, group])
+            found += [_group(*each) for each in chunks(told, 5)]
+            if last is None:
+                break
+            after = last.decode()
+        return found[:limit]
 
     def requeue_ids(self, ids: Sequence[str]) -> int:
-        by_part: dict[Part, list[Argument]] = {}
-        for id, found in look.find(self._registry, ids).items():
-            by_part.setdefault(found.part, []).append(to_bytes(id))
-        total = 0
-        for part, items in by_part.items():
-            for start in range(0, len(items), MOST_ITEMS):
-                total += self._requeue(part, 0, 0, items[start : start + MOST_ITEMS])[0]
-        return total
+        located = self._registry.locate(ids).items()
+        return sum(self._requeue(part, 0, 0, chunk)[0] for part, known in located for chunk in chunks(known))
 
     def requeue_queue(self, queue: str, limit: int) -> int:
         total = 0
@@ -177,38 +304,79 @@ class RedisStore(ListeningStore[Bells]):
                     break
         return total
 
-    def _requeue(self, part: Part, limit: int, start: int, items: Sequence[Argument]) -> tuple[int, int]:
-        came, stayed = self._connection.on_part("requeue", part, [limit, start], items)
+    def _requeue(self, part: Part, limit: int, start: int, ids: Sequence[str]) -> tuple[int, int]:
+        came, stayed = self._connection.on_part("requeue", part, [limit, start], [to_bytes(id) for id in ids])
         if came:
-            self._ring("work", part.queue)
+            self._rings("work", part.queue)
         return came, stayed
-
-    def _make_bells(self, ring: Callable[[Bell], None]) -> Bells:
-        return Bells(self._connection, self._origin, ring)
 
     def begin(self) -> HandlerTransaction:
         raise MillpondError("NotSupported", "Redis is not the caller's database")
 
-    def close(self) -> None:
-        self._stop_listening()
-        self._connection.closed = True
+    def _bells(self, over: threading.Event) -> Iterator[Bell]:
         try:
-            self._connection.client.close()
-        except RedisError:
-            pass  # it was closed by the server
+            with self._connection.client.pubsub() as subscription:
+                subscription.subscribe(self._connection.channel)
+                while not over.is_set():
+                    message = subscription.get_message(timeout=BELLS_WAIT)
+                    if message and message["type"] == "message":
+                        yield from self._heard(message["data"])
+        except RedisError as error:
+            raise MillpondError("StoreUnavailable", str(error)) from error
 
-    def _ring(self, kind: BellKind, queue: str, ids: tuple[str, ...] = ()) -> None:
-        if self._bells:
-            self._bells.ring(Bell(kind, queue, ids))
+    def _heard(self, message: bytes) -> Iterator[Bell]:
+        unpacker = msgpack.Unpacker()
+        unpacker.feed(message)
+        origin, queue, told = unpacker.unpack()
+        ids = tuple(to_id(bytes(id)) for id in chunks(message[unpacker.tell() :], 16))
+        if origin != self._origin:
+            yield from [Bell(kind, queue, ids) for kind in BELL_KINDS if kind == told]
 
-    def _ring_finished(self, queue: str, ids: Sequence[str]) -> None:
+    def _rings(self, kind: BellKind, queue: str, ids: Sequence[str] = ()) -> None:
+        if self._ring:
+            self._ring(Bell(kind, queue, tuple(ids)))
+
+    def _rings_of(self, kind: BellKind, queue: str, ids: Sequence[str]) -> None:
         if ids:
-            self._ring("finished", queue, tuple(ids))
+            self._rings(kind, queue, ids)
 
-    def _ring_cancelled(self, queue: str, answers: Sequence[tuple[str, int]]) -> None:
-        ended = tuple(id for id, outcome in answers if outcome in (3, 4))
-        if any(outcome == 4 for _, outcome in answers):
-            self._ring("cancelled", queue, tuple(id for id, outcome in answers if outcome == 4))
-        self._ring_finished(queue, ended)
-        if any(outcome == 3 for _, outcome in answers):
-            self._ring("room", queue)
+    def _close(self) -> None:
+        self._connection.closed = True
+        with suppress(RedisError):  # it was closed by the server
+            self._connection.client.close()
+
+
+def _beyond(part: Part, of: Part, last: tuple[Record, int, int]) -> tuple[list[object], list[Argument]]:
+    """Where the page after that job begins in a partition."""
+    record, place, time = last
+    if part == of:
+        return [True, record.priority, place, time], [to_bytes(record.id)]
+    return [False, record.priority, False, time, part.index > of.index], []
+
+
+def _delay(delay: int | str | None) -> str:
+    return "" if delay is None else f"r{random.random()}" if delay == "backoff" else str(delay)
+
+
+def _rate(packed: Any) -> Rate | None:
+    return Rate(*packed[:2], *(each or None for each in packed[2:])) if packed else None
+
+
+def _limits(packed: bytes) -> QueueLimits | None:
+    if not packed:
+        return None
+    running, rate, grouped, group_running, group_rate, next_start, at_limit, held = unpack_absent(packed)
+    return QueueLimits(
+        running=running, rate=_rate(rate), grouped=bool(grouped), group_running=group_running,
+        group_rate=_rate(group_rate), next_start=None if next_start < 0 else next_start,
+        groups_at_limit=at_limit, groups_held=held,
+    )  # fmt: skip
+
+
+def _group(name: bytes, own: bytes, waiting: int, running: int, next_start: int) -> Group:
+    most, rate, weight = unpack_absent(own) if own else (None, None, 1)
+    limits = GroupLimits(most, _rate(rate), weight) if own else None
+    return Group(
+        group=name.decode(), limits=limits, waiting=waiting, running=running,
+        next_start=None if next_start < 0 else next_start,
+    )  # fmt: skip

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import Any
+from typing import Any, Final
 
-from millpond.errors import MillpondError
+from millpond.errors import LostAnswer, MillpondError
 from millpond.jobs import Claimed, ClaimedJob
-from millpond.stores.redis.connection import CALL_TIMEOUT, LostAnswer
+from millpond.stores.redis.connection import CALL_TIMEOUT
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part
 from millpond.stores.redis.wire import claimed
 
-TOO_LATE = 2
+TOO_LATE: Final = 2
 
 
 class Claims:
@@ -23,29 +23,45 @@ class Claims:
         self._ahead: float | None = None
         self._rejected: dict[tuple[Part, str], str] = {}
 
-    def claim(self, queue: str, worker: str, limit: int, lease: int | None) -> tuple[Claimed, bool]:
-        """The answer, and whether the server knows the queue."""
+    def claim(self, queue: str, worker: str, limit: int, *asked: int | None) -> tuple[Claimed, bool]:
+        """`asked`: lease and least priority. The answer, and whether the server knows the queue."""
         parts = self._registry.parts(queue)
         self._turn += 1
-        first = parts[self._turn % len(parts)]
-        asked = _Asked(self, worker, lease)
+        first = self._turn % len(parts)
+        rest = parts[first + 1 :] + parts[:first]
+        heads: list[list[int]] = []
+        jobs: list[ClaimedJob] = []
+        after: list[int] = []
+
+        def ask(part: Part, most: int) -> bool:
+            """Whether the partition may have more jobs."""
+            got = 0
+            while True:
+                answer = self._call(part, worker, most - got, *asked)
+                heads.append(answer[:5])
+                jobs.extend(claimed(answer[at : at + 5]) for at in range(5, len(answer), 5))
+                got += len(answer) // 5 - 1
+                more = answer[3]
+                if more != 1 or most == 0:
+                    break
+            after.append(answer[2])
+            return more == 1 or 0 < most == got and more != TOO_LATE
+
         try:
-            asked.ask(first, limit)
-            rest = [part for part in parts if part is not first]
-            while rest and len(asked.jobs) < limit:
-                rest = [part for part in rest if asked.ask(part, 0)]
+            ask(parts[first], limit)
+            while rest and len(jobs) < limit:
+                rest = [part for part in rest if ask(part, 0)]
                 for number, part in enumerate(rest):
-                    share = -(-(limit - len(asked.jobs)) // (len(rest) - number))
+                    share = -(-(limit - len(jobs)) // (len(rest) - number))
                     if share > 0:
-                        asked.ask(part, share)
+                        ask(part, share)
         except MillpondError:
-            if not asked.jobs:
+            if not jobs:
                 raise
-        asked.jobs.sort(key=lambda job: (-job.priority, job.pushed_at))
-        if not asked.known:
-            self._registry.forget(queue)
-        after = min(asked.retry_after, default=None) if len(asked.jobs) < limit else None
-        return Claimed(asked.now, asked.lease, after, asked.jobs), asked.known
+        jobs.sort(key=lambda job: (-job.priority, job.pushed_at) if len(parts) > 1 else (0, 0))
+        known, short = max(head[4] for head in heads), len(jobs) < limit
+        least = min((each for each in after if each >= 0), default=None)
+        return Claimed(heads[-1][0], heads[-1][1], least if short else None, known == 2, jobs), known > 0
 
     def settle(self) -> None:
         for part, worker in list(self._rejected):
@@ -58,43 +74,18 @@ class Claims:
         answer = self._connection.on_part("claim", part, [0, None, worker, call, None], again=True)
         held = [item for at in range(5, len(answer), 5) for item in answer[at : at + 2]]
         if held:
-            self._connection.on_part("release", part, [], held)
+            self._connection.on_part("release", part, [None], held)
         self._rejected.pop((part, worker), None)
 
-    def call(self, part: Part, worker: str, limit: int, lease: int | None) -> Any:
+    def _call(self, part: Part, worker: str, limit: int, lease: int | None, min_priority: int | None) -> Any:
         self._settle(part, worker)
         call, latest = secrets.token_hex(8), None
         if self._ahead is not None and self._connection.now() is None:
             latest = int((time.time() + self._ahead + CALL_TIMEOUT) * 1000)
         try:
-            answer = self._connection.on_part("claim", part, [limit, lease, worker, call, latest])
+            answer = self._connection.on_part("claim", part, [limit, lease, worker, call, latest, min_priority])
         except LostAnswer:
             self._rejected[part, worker] = call
             raise
         self._ahead = answer[0] / 1000 - time.time()
         return answer
-
-
-class _Asked:
-    """What the calls of one claim have answered so far."""
-
-    def __init__(self, claims: Claims, worker: str, lease: int | None) -> None:
-        self._claims, self._worker, self._lease = claims, worker, lease
-        self.now, self.lease, self.known = 0, 0, False
-        self.jobs: list[ClaimedJob] = []
-        self.retry_after: list[int] = []
-
-    def ask(self, part: Part, limit: int) -> bool:
-        """Whether the partition may have more jobs."""
-        got = 0
-        while True:
-            answer = self._claims.call(part, self._worker, limit - got, self._lease)
-            self.now, self.lease, after, more, known, *told = answer
-            self.known = self.known or known > 0
-            self.jobs += [claimed(told[at : at + 5]) for at in range(0, len(told), 5)]
-            got += len(told) // 5
-            if more != 1 or limit == 0:
-                break
-        if after >= 0:
-            self.retry_after.append(after)
-        return more == 1 or limit > 0 and got == limit and more != TOO_LATE

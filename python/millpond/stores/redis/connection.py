@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgpack
 import redis
@@ -12,13 +16,16 @@ from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from millpond.errors import MillpondError
+from millpond.contract import read
+from millpond.errors import LostAnswer, MillpondError
 from millpond.store import Clock
 from millpond.stores.redis.routing import Part, shared_key
-from millpond.stores.redis.scripts import Script, script
+
+T = TypeVar("T")
 
 CALL_TIMEOUT: Final = 10.0
 WAIT: Final = 0.05
+MOST_ITEMS: Final = 500
 Argument: TypeAlias = bytes | str | int
 
 # The call did nothing, and may succeed later.
@@ -26,18 +33,31 @@ _PASSING: Final = (
     exceptions.BusyLoadingError, exceptions.ReadOnlyError, exceptions.MasterDownError, exceptions.ClusterDownError,
     exceptions.TryAgainError, exceptions.AskError,
 )  # fmt: skip
+_GONE: Final = (exceptions.ConnectionError, exceptions.TimeoutError)
 _PASSING_TEXTS: Final = ("NOREPLICAS", "BUSY")
 
 
-class LostAnswer(MillpondError):
-    """The call was given up. It may have taken effect."""
+@dataclass(frozen=True)
+class Script:
+    name: str
+    text: str
+    sha: str
+    keys: tuple[str, ...]
+    """The names of its keys, in order."""
+
+
+@cache
+def script(name: str) -> Script:
+    source = read(f"redis/{name}.lua")
+    text = re.sub(r"^-- @include (\S+)$", lambda match: read(f"redis/{match[1]}"), source, flags=re.MULTILINE)
+    keys = re.search(r"^-- KEYS: (.*)$", source, flags=re.MULTILINE)
+    return Script(name, text, hashlib.sha1(text.encode()).hexdigest(), tuple(keys[1].split()) if keys else ())
 
 
 class Connection:
     def __init__(self, url: str, prefix: str, origin: str, clock: Clock | None) -> None:
-        self._prefix, self._origin, self._clock = prefix, origin, clock
+        self._origin, self._clock, self.closed = origin, clock, False
         self.channel = shared_key(prefix, "bells")
-        self.closed = False
         # The library must repeat nothing by itself: it would not say so to the script.
         # Any, since the library leaves half of its methods without types.
         self.client: Any = redis.Redis.from_url(
@@ -72,13 +92,12 @@ class Connection:
             answers: list[Any] = pipeline.execute()
             return answers[1:]
 
-        found: list[Any] = self.repeat(once)
-        return found
+        return self.repeat(once)
 
     def command(self, *words: Argument) -> Any:
         return self.repeat(lambda _: self.client.execute_command(*words))
 
-    def repeat(self, call: Callable[[bool], Any]) -> Any:
+    def repeat(self, call: Callable[[bool], T]) -> T:
         """Makes a call until it is answered. It is told whether an answer was lost before."""
         end, lost = time.monotonic() + CALL_TIMEOUT, False
         while True:
@@ -88,11 +107,10 @@ class Connection:
                 return call(lost)
             except exceptions.RedisError as error:
                 passing = isinstance(error, _PASSING) or str(error).startswith(_PASSING_TEXTS)
-                lost = lost or _is_lost(error) and not passing
-                if not (passing or _is_lost(error)):
-                    raise MillpondError(_code_of(error), str(error)) from error
-                if time.monotonic() > end:
-                    kind = LostAnswer if lost else MillpondError
+                gone = isinstance(error, _GONE) and not passing and not isinstance(error, exceptions.AuthenticationError)
+                lost = lost or gone
+                if not (passing or gone) or time.monotonic() > end:
+                    kind = LostAnswer if lost and (passing or gone) else MillpondError
                     raise kind(_code_of(error), str(error)) from error
             time.sleep(WAIT)
 
@@ -103,18 +121,15 @@ class Connection:
             return self.client.execute_command("EVAL", called.text, len(keys), *keys, *items)
 
 
-def _is_lost(error: exceptions.RedisError) -> bool:
-    gone = isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError))
-    return gone and not isinstance(error, exceptions.AuthenticationError)
-
-
 def _code_of(error: exceptions.RedisError) -> str:
     text = str(error)
     if isinstance(error, exceptions.OutOfMemoryError) or text.startswith(("OOM", "MISCONF")):
         return "StoreFull"
     if text.startswith("BUSY"):
         return "StoreBusy"
-    unavailable = (*_PASSING, exceptions.ConnectionError, exceptions.TimeoutError, exceptions.NoPermissionError)
-    if isinstance(error, unavailable) or not isinstance(error, exceptions.ResponseError) or text.startswith("NOREPLICAS"):
-        return "StoreUnavailable"
-    return "StoreFailed"
+    unavailable = isinstance(error, (*_PASSING, *_GONE, exceptions.NoPermissionError)) or text.startswith("NOREPLICAS")
+    return "StoreUnavailable" if unavailable or not isinstance(error, exceptions.ResponseError) else "StoreFailed"
+
+
+def chunks(items: Sequence[T], size: int = MOST_ITEMS) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, Final
 
 from millpond.errors import MillpondError
-from millpond.stores.redis.connection import Connection
+from millpond.stores.redis.connection import Connection, chunks
 from millpond.stores.redis.routing import Part, part_of, shared_key
+from millpond.stores.redis.wire import to_bytes
+
+MOST_KEYS: Final = 250
+MOST_LOOKS: Final = 5_000
 
 
 class Registry:
+    """`known`: partitions of queues that this client registered or looked up. May be out of date."""
+
     def __init__(self, connection: Connection, prefix: str, partitions: int) -> None:
-        self.connection, self._prefix, self._own = connection, prefix, partitions
+        self.connection, self.prefix, self._own = connection, prefix, partitions
         self.keys = [shared_key(prefix, "queues"), shared_key(prefix, "floor")]
         self.known: dict[str, int] = {}
-        """Partitions of queues that this client registered or looked up. May be out of date."""
 
     def register(self, queue: str) -> int:
         """The answer is the floor, for one push at once."""
@@ -32,30 +39,44 @@ class Registry:
 
     def parts(self, queue: str) -> list[Part]:
         """The queue's partitions, without registering it."""
-        count = self.known.get(queue)
-        if count is None:
-            told = self.connection.command("HGET", self.keys[0], queue)
-            if told is not None:
-                self.known[queue] = _number(told)
-            count = self.known.get(queue, self._own)
-        return self._parts(queue, count)
-
-    def exists(self, queue: str) -> bool:
-        return bool(self.connection.command("HEXISTS", self.keys[0], queue))
-
-    def all_parts(self) -> list[Part]:
-        return [part for queue, count in self.all().items() for part in self._parts(queue, count)]
+        if queue not in self.known and (told := self.connection.command("HGET", self.keys[0], queue)) is not None:
+            self.known[queue] = _number(told)
+        return self._parts(queue, self.known.get(queue, self._own))
 
     def all(self) -> dict[str, int]:
         told: Any = self.connection.command("HGETALL", self.keys[0])
         pairs = told.items() if isinstance(told, dict) else zip(told[::2], told[1::2], strict=True)
         return {queue.decode(): _number(count) for queue, count in pairs}
 
-    def forget(self, queue: str) -> None:
-        self.known.pop(queue, None)
+    def locate(self, ids: Iterable[str]) -> dict[Part, list[str]]:
+        """The ids that are known, by partition."""
+        places: dict[Part, list[str]] = {}
+        left = list(dict.fromkeys(ids))
+        parts = sorted((part for named in self.all().items() for part in self._parts(*named)), key=_bucket)
+        for _, bucket in groupby(parts, key=_bucket):
+            for some in chunks(list(bucket), MOST_KEYS):
+                for chunk in chunks(left, max(1, MOST_LOOKS // len(some))):
+                    keys, items = [part.key("jobs") for part in some], [to_bytes(id) for id in chunk]
+                    for id, number in zip(chunk, self.connection.on_keys("locate", keys, items), strict=True):
+                        if number:
+                            places.setdefault(some[number - 1], []).append(id)
+            found = {id for known in places.values() for id in known}
+            left = [id for id in left if id not in found]
+        return places
 
     def _parts(self, queue: str, count: int) -> list[Part]:
-        return [part_of(self._prefix, queue, index) for index in range(count)]
+        return [part_of(self.prefix, queue, index) for index in range(count)]
+
+
+def group_by_part(pairs: Iterable[tuple[Part, int]]) -> dict[Part, Sequence[int]]:
+    found: dict[Part, list[int]] = {}
+    for part, at in pairs:
+        found.setdefault(part, []).append(at)
+    return dict(found)
+
+
+def _bucket(part: Part) -> int:
+    return part.bucket
 
 
 def _number(told: bytes) -> int:

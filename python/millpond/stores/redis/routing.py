@@ -1,4 +1,4 @@
-"""Where jobs lie: queues are divided into partitions, which have a hash tag each. Cases: vectors/routing.json."""
+"""Keys of Redis: queues divide into partitions, which have a hash tag each. Cases: vectors/routing.json."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def partition_of(id: str, key: str | None, partitions: int) -> int:
     return hash_of(id if key is None else key) % partitions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """A partition of a queue."""
 

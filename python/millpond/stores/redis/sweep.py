@@ -2,67 +2,50 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Callable
-from typing import Final
 
 from millpond.jobs import Lost, Swept
 from millpond.stores.idle import QUEUES_PER_SWEEP
-from millpond.stores.redis.push import MOST_ITEMS
+from millpond.stores.redis.connection import MOST_ITEMS
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import BUCKETS, Part, named_part, tag_of
 from millpond.stores.redis.wire import to_id
 
-Work = Callable[[str], None]
-
 
 class Sweep:
-    """One sweep. `promoted_in`: queues in which jobs wait now."""
+    """One sweep. `woken`: queues in which jobs wait now."""
 
-    def __init__(self, registry: Registry, prefix: str, limit: int) -> None:
-        self._connection, self._registry = registry.connection, registry
-        self._prefix, self._limit = prefix, limit
-        self.swept = Swept()
-        self.woken: set[str] = set()
-        self._next_due: list[int] = []
+    def __init__(self, registry: Registry, limit: int) -> None:
+        self._connection, self._registry, self._limit = registry.connection, registry, limit
+        self.swept, self.woken = Swept(), set[str]()
         self._idle: set[str] = set()
 
     def run(self) -> Swept:
-        first = random.randrange(BUCKETS)
+        swept, first = self.swept, random.randrange(BUCKETS)
         buckets = [(first + each) % BUCKETS for each in range(BUCKETS)]
-        busy: list[int] = []
-        for bucket, (due, *names) in zip(buckets, self._due(buckets, self._limit), strict=True):
-            if not names:
-                self._note(due)
-                continue
-            busy.append(bucket)
+        due = dict(zip(buckets, self._due(buckets, self._limit), strict=True))
+        for bucket, (_, *names) in due.items():
             for name in names:
-                self._sweep_part(named_part(self._prefix, bucket, name.decode()))
-        for (due,) in self._due(busy, 0):
-            self._note(due)
+                self._sweep_part(named_part(self._registry.prefix, bucket, name.decode()))
+        busy = [bucket for bucket, answer in due.items() if len(answer) > 1]
+        due |= zip(busy, self._due(busy, 0), strict=True)
         for queue in list(self._idle)[:QUEUES_PER_SWEEP]:
             self._remove(queue)
-        self.swept.more = self._limit in (self.swept.promoted, self.swept.expired, len(self.swept.lost))
-        self.swept.next_due = min(self._next_due, default=None)
-        self.swept.queues = self._connection.command("HLEN", self._registry.keys[0])
-        return self.swept
+        swept.more = self._limit in (swept.promoted, swept.expired, len(swept.lost))
+        swept.next_due = min((int(answer[0]) for answer in due.values() if int(answer[0]) >= 0), default=None)
+        swept.queues = self._connection.command("HLEN", self._registry.keys[0])
+        return swept
 
     def _due(self, buckets: list[int], limit: int) -> list[list[bytes]]:
         now = self._connection.now()
-        calls = []
-        for bucket in buckets:
-            tag = tag_of(self._prefix, bucket)
-            calls.append(([f"{tag}:due", f"{tag}:ends"], ["" if now is None else now, limit]))
+        tags = [tag_of(self._registry.prefix, bucket) for bucket in buckets]
+        calls = [([f"{tag}:due", f"{tag}:ends"], ["" if now is None else now, limit]) for tag in tags]
         return self._connection.on_many_keys("due", calls) if calls else []
-
-    def _note(self, due: int | bytes) -> None:
-        if int(due) >= 0:
-            self._next_due.append(int(due))
 
     def _sweep_part(self, part: Part) -> None:
         swept = self.swept
         while True:
-            left = (self._limit - swept.promoted, self._limit - len(swept.lost), self._limit - swept.expired)
-            limits = [min(each, MOST_ITEMS) for each in left]
+            done = (swept.promoted, len(swept.lost), swept.expired)
+            limits = [min(self._limit - each, MOST_ITEMS) for each in done]
             if not any(limits):
                 return
             promoted, expired, idle, *lost = self._connection.on_part("sweep", part, limits)
@@ -73,25 +56,24 @@ class Sweep:
             swept.expired += expired
             if idle:
                 self._idle.add(part.queue)
-            counts = (promoted, len(lost) // 3, expired)
             if promoted or 0 in lost[2::3]:
                 self.woken.add(part.queue)
-            if not any(count > 0 and count == most for count, most in zip(counts, limits, strict=True)):
+            counts = (promoted, len(lost) // 3, expired)
+            if not any(0 < count == most for count, most in zip(counts, limits, strict=True)):
                 return
 
     def _remove(self, queue: str) -> None:
         """A queue that nobody has used for an hour."""
-        self._registry.forget(queue)
+        self._registry.known.pop(queue, None)
         parts, token = self._registry.parts(queue), secrets.token_hex(8)
 
         def step(number: int) -> list[bytes]:
-            items = (queue, len(parts), token, number)
-            answer: list[bytes] = self._connection.on_keys("unregister", self._registry.keys, items)
+            answer: list[bytes] = self._connection.on_keys(
+                "unregister", self._registry.keys, (queue, len(parts), token, number)
+            )
             return answer
 
-        floor = step(0)
-        if not floor:
-            return
-        gone = all([self._connection.on_part("remove", part, [int(floor[0])])[0] for part in parts])
-        step(1 if gone else 2)
-        self._registry.forget(queue)
+        if floor := step(0):
+            gone = all([self._connection.on_part("remove", part, [int(floor[0])])[0] for part in parts])
+            step(1 if gone else 2)
+            self._registry.known.pop(queue, None)

@@ -1,19 +1,20 @@
-"""Forms on the wire: contract/redis/README.md."""
+"""Forms on the wire: contract/redis/README.md, "Forms"."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 import msgpack
 
+from millpond.backoff import Backoff
 from millpond.encoding import Body, Encoding
-from millpond.jobs import UNREADABLE, ClaimedJob, JobError, Record, State
-from millpond.stores.redis.routing import Part
+from millpond.jobs import UNREADABLE, ClaimedJob, JobError, Record
+from millpond.rate import Rate
 
 _ENCODINGS: Final[tuple[Encoding, ...]] = ("json", "msgpack", "bytes")
+_FACTS: Final = ("place", "pushed_at", "priority", "attempts", "group", "timeout", "key", "trace", "cost")
 DESCRIBED: Final = 11
 """How many items of an answer describe a job."""
 
@@ -40,6 +41,10 @@ def decoded(data: bytes | None) -> Body | None:
     return Body(encoding, body.decode("utf-8", "replace") if encoding == "json" else body)
 
 
+def pack_setting(value: object) -> bytes:
+    return msgpack.packb(list(vars(value).values()) if isinstance(value, (Backoff, Rate)) else value)
+
+
 def pack_error(error: JobError) -> bytes:
     fields = [error.code, error.name, error.message] + ([] if error.stack is None else [error.stack])
     return msgpack.packb(fields, unicode_errors="replace")
@@ -55,67 +60,37 @@ def unpack_error(data: bytes | None) -> JobError | None:
         return UNREADABLE
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+def unpack_absent(data: bytes) -> list[Any]:
+    """A list; false means absent, too."""
+    return [None if each is False else each for each in msgpack.unpackb(data)]
+
+
+def facts(record: bytes) -> dict[str, Any]:
     """What never changes about a job."""
-
-    place: int
-    pushed_at: int
-    priority: int
-    attempts: int
-    group: str | None
-    timeout: int | None
-    key: str | None
-    trace: str | None
-    data: Body
-
-
-def facts(record: bytes) -> Facts:
     unpacker = msgpack.Unpacker(unicode_errors="replace", max_buffer_size=0)
     unpacker.feed(record)
     fields: list[Any] = unpacker.unpack()
-    # False means absent, too; what is absent at the end is left out.
-    given: list[Any] = [None if each is False else each for each in fields] + [None] * (8 - len(fields))
     data = decoded(record[unpacker.tell() :]) or Body("json", "null")
-    place, pushed_at, priority, attempts, group, timeout, key, trace = given
-    return Facts(place, pushed_at, priority, attempts, group, timeout, key, trace, data)
+    # What is absent at the end is left out.
+    told = dict.fromkeys(_FACTS) | {name: value or None for name, value in zip(_FACTS[4:], fields[4:])}
+    return told | dict(zip(_FACTS[:4], fields)) | {"cost": told["cost"] or 1, "data": data}
 
 
 def claimed(answer: Sequence[Any]) -> ClaimedJob:
     id, fence, attempt, due, record = answer
     told = facts(record)
-    return ClaimedJob(
-        to_id(id), fence, attempt, told.attempts, told.priority, told.group, told.key, told.timeout, told.trace,
-        told.pushed_at, due or told.pushed_at, told.data,
+    del told["place"], told["cost"]
+    return ClaimedJob(**told, id=to_id(id), fence=fence, attempt=attempt, due_at=due or told["pushed_at"])
+
+
+def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
+    """A job, its place, and what its state is listed by: when it was pushed, is due, its lease ends, or it finished."""
+    id, state, attempt, due, started, finished, worker, progress, error, result, packed = answer
+    told, state = facts(packed), state.decode()
+    place, due_at, ends = told.pop("place"), int(due) or told["pushed_at"], int(finished)
+    record = Record(
+        **told, id=to_id(id), queue=queue, state=state, attempt=int(attempt), due_at=due_at, started_at=int(started) or None,
+        finished_at=None if state == "running" else ends or None, error=unpack_error(error),
+        worker=worker.decode("utf-8", "replace") if worker else None, progress=decoded(progress), result=decoded(result),
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A job as a script described it, and where it stands in a list of its state."""
-
-    part: Part
-    record: Record
-    place: int
-    time: int
-    """When it was pushed, is due, its lease ends, or it finished: what its state is listed by."""
-
-
-def found(part: Part, described: Sequence[Any]) -> Found:
-    id, state, attempt, due, started, finished, worker, progress, error, result, record = described
-    told, named = facts(record), _state(state)
-    due_at, ends = int(due) or told.pushed_at, int(finished)
-    time = {"waiting": told.pushed_at, "scheduled": due_at}.get(named, ends)
-    kept = Record(
-        to_id(id), part.queue, named, told.priority, int(attempt), told.attempts, told.key, told.group, told.timeout,
-        told.trace, told.pushed_at, due_at, int(started) or None, None if named == "running" else ends or None,
-        worker.decode("utf-8", "replace") if worker else None, told.data, decoded(progress), decoded(result),
-        unpack_error(error),
-    )  # fmt: skip
-    return Found(part, kept, told.place, time)
-
-
-def _state(given: bytes) -> State:
-    state: Any = given.decode()
-    known: State = state
-    return known
+    return record, place, {"waiting": record.pushed_at, "scheduled": due_at}.get(state, ends)

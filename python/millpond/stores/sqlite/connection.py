@@ -10,25 +10,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
-from millpond.contract import migrations
+from millpond.contract import migrations, statements
 from millpond.errors import MillpondError
 
 T = TypeVar("T")
 
 BUSY_TIMEOUT = 5.0
-FENCES_PER_START = 100_000
-PRAGMAS = (
-    "busy_timeout = 0",
-    "synchronous = full",
-    "cache_size = -16384",
-    "temp_store = memory",
-    "wal_autocheckpoint = 4000",
-    "journal_size_limit = 33554432",
-)
-_WRITE_REFUSED = {778, 1546, 4874}
-_CORRUPT = {8458}
+FENCES_PER_START: Final = 100_000
+STATEMENTS: Final = statements("sqlite")
+PRAGMAS: Final = (
+    "busy_timeout = 0", "synchronous = full", "cache_size = -16384", "temp_store = memory",
+    "wal_autocheckpoint = 4000", "journal_size_limit = 33554432",
+)  # fmt: skip
+_CODES: Final = {
+    sqlite3.SQLITE_BUSY: "StoreBusy", sqlite3.SQLITE_LOCKED: "StoreBusy", sqlite3.SQLITE_FULL: "StoreFull",
+    **dict.fromkeys((778, 1546, 4874), "StoreFull"), 8458: "StoreCorrupt",
+    **dict.fromkeys((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB), "StoreCorrupt"),
+    **dict.fromkeys((sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN), "StoreUnavailable"),
+}  # fmt: skip
 
 
 def patient(action: Callable[[], T]) -> T:
@@ -50,32 +51,15 @@ def coded() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise MillpondError(_code_of(error), str(error)) from error
-
-
-def _code_of(error: sqlite3.Error) -> str:
-    extended: int = getattr(error, "sqlite_errorcode", None) or 0
-    if extended in _WRITE_REFUSED:
-        return "StoreFull"
-    if extended in _CORRUPT:
-        return "StoreCorrupt"
-    match extended & 0xFF:
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return "StoreBusy"
-        case sqlite3.SQLITE_FULL:
-            return "StoreFull"
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return "StoreCorrupt"
-        case sqlite3.SQLITE_PERM | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN:
-            return "StoreUnavailable"
-    return "StoreFailed"
+        extended: int = getattr(error, "sqlite_errorcode", None) or 0
+        code = _CODES.get(extended) or _CODES.get(extended & 0xFF, "StoreFailed")
+        raise MillpondError(code, str(error)) from error
 
 
 def connect(path: str) -> sqlite3.Connection:
     """A connection that begins no transaction by itself."""
     _create_private(path)
     connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-    connection.row_factory = sqlite3.Row
     try:
         mode = patient(lambda: connection.execute("pragma journal_mode = wal").fetchone()[0])
         if mode != "wal":
@@ -127,25 +111,20 @@ def migrate(connection: sqlite3.Connection) -> None:
             "create table if not exists millpond_meta (key text primary key, value any) strict, without rowid"
         )
         for text in todo[version:]:
-            _run_script(connection, text)
-        _put_meta(connection, "version", len(todo))
-
-
-def _run_script(connection: sqlite3.Connection, text: str) -> None:
-    """`executescript` would commit first."""
-    statement = ""
-    for part in text.split(";")[:-1]:
-        statement += part + ";"
-        if sqlite3.complete_statement(statement):
-            connection.execute(statement)
+            # `executescript` would commit first.
             statement = ""
+            for part in text.split(";")[:-1]:
+                statement += part + ";"
+                if sqlite3.complete_statement(statement):
+                    connection.execute(statement)
+                    statement = ""
+        _put_meta(connection, "version", len(todo))
 
 
 def _version(connection: sqlite3.Connection, known: int) -> int:
     def read() -> int:
-        if not connection.execute("select 1 from sqlite_master where name = 'millpond_meta'").fetchone():
-            return 0
-        return int(_meta(connection, "version") or 0)
+        there = connection.execute("select 1 from sqlite_master where name = 'millpond_meta'").fetchone()
+        return int(_meta(connection, "version") or 0) if there else 0
 
     version = patient(read)
     if version > known:
@@ -153,16 +132,14 @@ def _version(connection: sqlite3.Connection, known: int) -> int:
     return version
 
 
-def _meta(connection: sqlite3.Connection, key: str) -> str | int | None:
+def _meta(connection: sqlite3.Connection, key: str) -> Any:
     row = connection.execute("select value from millpond_meta where key = ?", (key,)).fetchone()
     return None if row is None else row[0]
 
 
 def _put_meta(connection: sqlite3.Connection, key: str, value: str | int) -> None:
-    connection.execute(
-        "insert into millpond_meta (key, value) values (?, ?) on conflict do update set value = excluded.value",
-        (key, value),
-    )
+    sql = "insert into millpond_meta (key, value) values (?, ?) on conflict do update set value = excluded.value"
+    connection.execute(sql, (key, value))
 
 
 def fence_floor(connection: sqlite3.Connection) -> int:

@@ -1,71 +1,80 @@
-"""How claims end or go on: complete, fail, release, extend, cancel."""
+"""How claims end or go on: complete, fail, release, extend; and cancel and requeue."""
 
 from __future__ import annotations
 
 import random
+import sqlite3
+from typing import Any
 
-from millpond.jobs import Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, Outcome, State
-from millpond.stores.sqlite.claim import NO_QUEUE_LEASE
-from millpond.stores.sqlite.transaction import Transaction, backoff_of_row
+from millpond.backoff import Backoff
+from millpond.jobs import LIVE, Failure, Held, Release, State
+from millpond.stores.sqlite.transaction import Transaction, encoded
 
 
-def complete(tx: Transaction, queue: str, item: Completion) -> Outcome:
+def end(tx: Transaction, op: str, queue: str, item: Any, lease: int | None) -> str:
     known = tx.queue(queue)
+    given = {"queue": queue, "id": item.id, "fence": item.fence}
     if known is None:
         return "stale"
-    statement = "complete/keep" if known.keeps("done") else "complete/remove"
-    encoding, result = (item.result.encoding, item.result.body) if item.result else (None, None)
-    if not tx.changes(statement, queue=queue, id=item.id, fence=item.fence, encoding=encoding, result=result):
-        return "stale"
-    tx.finish(known, "running", "done")
-    return "ok"
+    match op:
+        case "complete":
+            statement = "complete/keep" if known.keep["done"] > 0 else "complete/remove"
+            if tx.changes(statement, **given, **encoded(item.result, "result")):
+                tx.finish(known, "running", "done")
+                return "ok"
+        case "fail":
+            return _fail(tx, item, given)
+        case "release":
+            return _release(tx, item, given)
+        case "extend":
+            until = tx.now + tx.lease(queue, lease)
+            if tx.changes("extend/extend", **given, lease_until=until, **encoded(item.progress, "progress")):
+                return "ok"
+            return "cancelled" if tx.row("extend/cancelled", **given) else "stale"
+    return "stale"
 
 
-def fail(tx: Transaction, queue: str, item: Failure) -> FailOutcome:
-    known, delay = tx.queue(queue), item.delay
-    if known is None:
-        return "stale"
+def _fail(tx: Transaction, item: Failure, given: dict[str, Any]) -> str:
+    queue, delay = tx.made_queue(given["queue"]), item.delay
     if delay == "backoff":
-        policy = tx.row("fail/attempt", queue=queue, id=item.id, fence=item.fence)
-        if policy is None:
+        if (policy := tx.row("fail/attempt", **given)) is None:
             return "stale"
-        delay = backoff_of_row(policy).delay(policy["attempt"], random.random())
-    row = tx.row("fail/fail", queue=queue, id=item.id, fence=item.fence, error=item.error.to_json(), delay=delay)
-    if row is None:
-        return "stale"
-    if row["state"] != "dead":
-        tx.move(queue, "running", row["state"])
-        return "retry"
-    tx.finish(known, "running", "dead")
-    if not known.keeps("dead"):
-        tx.changes("fail/remove", id=item.id)
-    return "dead"
+        backoff = Backoff(*(policy[f"backoff_{name}"] for name in ("base", "factor", "max", "jitter")))
+        delay = backoff.delay(policy["attempt"], random.random())
+    state = tx.value("fail/fail", **given, error=item.error.to_json(), delay=delay)
+    if state == "dead":
+        if not tx.finish(queue, "running", "dead"):
+            tx.changes("fail/remove", **given)
+        return "dead"
+    if state:
+        tx.move(queue.name, "running", state)
+    return "retry" if state else "stale"
 
 
-def release(tx: Transaction, queue: str, item: Held) -> Outcome:
-    if not tx.changes("release/release", queue=queue, id=item.id, fence=item.fence):
+def _release(tx: Transaction, item: Release, given: dict[str, Any]) -> str:
+    queue = tx.made_queue(given["queue"])
+    if item.pause or queue.rate or queue.grouped:
+        tx.reread()
+        for name in ("pause", "pause_group") if item.pause else ("give_back", "give_back_group"):
+            tx.changes(f"release/{name}", **given, pause=item.pause)
+    if not tx.changes("release/release", **given):
         return "stale"
-    tx.queue(queue)
-    tx.move(queue, "running", "waiting")
+    tx.move(queue.name, "running", "waiting")
     return "ok"
-
-
-def extend(tx: Transaction, queue: str, item: Extension, lease: int | None) -> ExtendOutcome:
-    known = tx.queue(queue)
-    until = tx.now + (lease or (known.lease if known else NO_QUEUE_LEASE))
-    encoding, progress = (item.progress.encoding, item.progress.body) if item.progress else (None, None)
-    claim = {"queue": queue, "id": item.id, "fence": item.fence}
-    if tx.changes("extend/extend", **claim, lease_until=until, encoding=encoding, progress=progress):
-        return "ok"
-    return "cancelled" if tx.row("extend/cancelled", **claim) else "stale"
 
 
 def cancel(tx: Transaction, id: str) -> State | None:
     row = tx.row("cancel/look", id=id)
     state: State | None = row["state"] if row else None
-    if row is None or state not in ("scheduled", "waiting", "running"):
+    if row is None or state not in LIVE:
         return state
-    queue = tx.made_queue(row["queue"])
-    tx.changes("cancel/cancel" if queue.keeps("cancelled") else "cancel/remove", id=id)
-    tx.finish(queue, state, "cancelled")
+    kept = tx.finish(tx.made_queue(row["queue"]), state, "cancelled")
+    tx.changes("cancel/cancel" if kept else "cancel/remove", id=id)
     return "cancelled"
+
+
+def requeue(tx: Transaction, rows: list[sqlite3.Row]) -> int:
+    back = [row for row in rows if tx.changes("requeue/requeue", id=row["id"])]
+    for row in back:
+        tx.move(row["queue"], row["state"], "waiting")
+    return len(back)

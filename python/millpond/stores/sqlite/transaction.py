@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final
 
-from millpond.backoff import Backoff
-from millpond.contract import statements
+from millpond.encoding import Body
 from millpond.jobs import STATES, State
+from millpond.rate import Rate
+from millpond.stores.sqlite.connection import STATEMENTS
 
-STATEMENTS: Final = statements("sqlite")
-FinalState = Literal["done", "dead", "cancelled"]
 COUNTS: Final = (*STATES, "ready_total", "finished_total", "cancelled_total")
 """Columns of a queue's row that operations add to."""
+NO_QUEUE_LEASE: Final = 30_000
 
 
-@dataclass(slots=True)
 class Queue:
-    name: str
-    keep_done: int
-    keep_dead: int
-    paused: bool
-    attempts: int
-    timeout: int | None
-    lease: int
-    room: float
-    """How many more scheduled and waiting jobs fit; infinite without a capacity."""
-    limited: bool
-    """Whether it has limits, takes turns, or was paused by a release. This client keeps no limits on SQLite."""
+    """A queue's row: settings, room for scheduled and waiting jobs, limits."""
 
-    def keeps(self, state: FinalState) -> bool:
-        return (self.keep_done if state == "done" else self.keep_dead) > 0
+    def __init__(self, name: str, row: sqlite3.Row) -> None:
+        self.name, self.row = name, row
+        self.room: float = float("inf") if row["capacity"] is None else row["capacity"] - row["scheduled"] - row["waiting"]
+        self.keep = {"done": row["keep_done"], "dead": row["keep_dead"], "cancelled": row["keep_dead"]}
+        told = json.loads(row["limits"] or "{}")
+        self.limits: Mapping[str, Any] = told.get("limits", {})
+        self.grouped: bool = self.limits.get("grouped", False)
+        self.rate = Rate(**self.limits["rate"]) if self.limits.get("rate") else None
+        most: int | None = self.limits.get("running")
+        self.slots = None if most is None else max(0, most - told["running"])
+        self.full: int = told.get("full", 0)
+        self.paused_until: int = told.get("pausedUntil", 0)
+
+    def start_at(self, cost: int) -> int | None:
+        """When its rate and pause allow a start, in ms; None: as many jobs run as may."""
+        allowed = -(-self.rate.allowed_from(self.full, cost) // 1000) if self.rate else 0
+        return None if self.slots == 0 else max(self.paused_until, allowed)
 
 
-class Reader:
+class Transaction:
     """Statements of the contract by FILE/NAME, on any connection to the file."""
 
     def __init__(self, connection: sqlite3.Connection, now: int) -> None:
@@ -43,34 +48,26 @@ class Reader:
         self.cursor = connection.cursor()
         self.cursor.row_factory = sqlite3.Row
         self.now = now
-
-    def rows(self, name: str, **parameters: object) -> list[sqlite3.Row]:
-        return self.cursor.execute(STATEMENTS[name], {"now": self.now, **parameters}).fetchall()
-
-    def row(self, name: str, **parameters: object) -> sqlite3.Row | None:
-        return next(iter(self.rows(name, **parameters)), None)
-
-    def read_queue(self, name: str) -> Queue | None:
-        row = self.row("counts/queue", queue=name)
-        if row is None:
-            return None
-        room = float("inf") if row["capacity"] is None else row["capacity"] - row["scheduled"] - row["waiting"]
-        keep = (row["keep_done"], row["keep_dead"])
-        return Queue(name, *keep, row["paused"] == 1, row["attempts"], row["timeout"], row["lease"], room, row["limits"] is not None)
-
-
-class Transaction(Reader):
-    def __init__(self, connection: sqlite3.Connection, now: int) -> None:
-        super().__init__(connection, now)
         self._queues: dict[str, Queue] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
 
-    def changes(self, name: str, **parameters: object) -> int:
+    def rows(self, name: str, **parameters: Any) -> list[sqlite3.Row]:
+        return self.cursor.execute(STATEMENTS[name], {"now": self.now, **parameters}).fetchall()
+
+    def row(self, name: str, **parameters: Any) -> sqlite3.Row | None:
+        return next(iter(self.rows(name, **parameters)), None)
+
+    def value(self, name: str, **parameters: Any) -> Any:
+        """The first column of the first row."""
+        row = self.row(name, **parameters)
+        return None if row is None else row[0]
+
+    def changes(self, name: str, **parameters: Any) -> int:
         return self.cursor.execute(STATEMENTS[name], {"now": self.now, **parameters}).rowcount
 
     def queue(self, name: str) -> Queue | None:
-        if name not in self._queues and (found := self.read_queue(name)):
-            self._queues[name] = found
+        if name not in self._queues and (row := self.row("counts/queue", queue=name)):
+            self._queues[name] = Queue(name, row)
         return self._queues.get(name)
 
     def made_queue(self, name: str) -> Queue:
@@ -80,9 +77,14 @@ class Transaction(Reader):
         assert queue is not None
         return queue
 
-    def forget_queue(self, name: str) -> None:
-        """It was changed or removed: read it again at its next use."""
-        self._queues.pop(name, None)
+    def lease(self, queue: str, lease: int | None) -> int:
+        known = self.queue(queue)
+        return lease or (known.row["lease"] if known else NO_QUEUE_LEASE)
+
+    def reread(self) -> None:
+        """Writes the counts. Queues are changed or removed: they are read again at their next use."""
+        self.write_counts()
+        self._queues.clear()
 
     def move(self, queue: str, was: State | None, becomes: State | None, count: int = 1) -> None:
         for state, change in ((was, -count), (becomes, count)):
@@ -93,12 +95,14 @@ class Transaction(Reader):
         if becomes == "waiting":
             self._counts[queue, "ready_total"] += count
 
-    def finish(self, queue: Queue, was: State, becomes: FinalState) -> None:
-        """The job's row is to be kept if `queue.keeps(becomes)`, else removed."""
-        self.move(queue.name, was, becomes if queue.keeps(becomes) else None)
+    def finish(self, queue: Queue, was: State, becomes: State) -> bool:
+        """Whether the job's row is to be kept; else it is to be removed."""
+        kept: bool = queue.keep[becomes] > 0
+        self.move(queue.name, was, becomes if kept else None)
         self._counts[queue.name, "finished_total"] += 1
         if was == "running" and becomes == "cancelled":
             self._counts[queue.name, "cancelled_total"] += 1
+        return kept
 
     def write_counts(self) -> None:
         counts, self._counts = self._counts, Counter()
@@ -106,5 +110,9 @@ class Transaction(Reader):
             self.changes("counts/add", queue=queue, **{column: counts[queue, column] for column in COUNTS})
 
 
-def backoff_of_row(row: sqlite3.Row) -> Backoff:
-    return Backoff(row["backoff_base"], row["backoff_factor"], row["backoff_max"], row["backoff_jitter"])
+def body(row: sqlite3.Row, encoding: str, name: str) -> Any:
+    return None if row[encoding] is None else Body(row[encoding], row[name])
+
+
+def encoded(body: Body | None, name: str) -> dict[str, Any]:
+    return {"encoding": body and body.encoding, name: body and body.body}

@@ -1,0 +1,106 @@
+"""Queues: settings, limits, and what they count. Rules: contract/operations.md, "configure" and "Limits and turns"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypedDict
+
+from millpond.backoff import Backoff
+from millpond.durations import check_number
+from millpond.errors import MillpondError
+from millpond.histogram import Buckets
+from millpond.jobs import State, check_fields
+from millpond.rate import Rate
+
+Metric = Literal["wait", "run"]
+METRICS: Final[tuple[Metric, ...]] = ("wait", "run")
+
+
+class Settings(TypedDict, total=False):
+    """A queue's settings; what is not there stays as it is. None: no capacity, timeout or limit."""
+
+    capacity: int | None
+    keep_done: int
+    keep_dead: int
+    paused: bool
+    attempts: int
+    backoff: Backoff
+    lease: int
+    timeout: int | None
+    running: int | None
+    rate: Rate | None
+    grouped: Literal[True]
+    group_running: int | None
+    group_rate: Rate | None
+
+
+LIMITS: Final = ("running", "rate", "grouped", "group_running", "group_rate")
+UNLIMITED: Final = frozenset(("capacity", "timeout", "running", "rate", "group_running", "group_rate"))
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    check_fields(settings)
+    wrong = settings.keys() - Settings.__annotations__.keys()
+    wrong |= {name for name, value in settings.items() if value is None and name not in UNLIMITED}
+    if wrong or settings.get("grouped") is False:
+        raise MillpondError("InvalidOption", f"these settings are unknown or impossible: {settings!r}")
+
+
+@dataclass(frozen=True)
+class GroupLimits:
+    """A group's own. None: as the queue has it for its groups. `weight`: its share of the turns."""
+
+    running: int | None = None
+    rate: Rate | None = None
+    weight: float = 1
+
+    def __post_init__(self) -> None:
+        check_fields(vars(self))
+        check_number(self.weight, "weight", 5e-324, 1000)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Measured times of a queue, counted in buckets."""
+
+    queue: str
+    priority: int
+    metric: Metric
+    buckets: Buckets
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueLimits:
+    """`next_start`: ms until a start of cost 1 is allowed; None: as many run as may."""
+
+    running: int | None
+    rate: Rate | None
+    grouped: bool
+    group_running: int | None
+    group_rate: Rate | None
+    next_start: int | None
+    groups_at_limit: int
+    groups_held: int
+
+
+@dataclass(kw_only=True)
+class QueueStats:
+    queue: str
+    capacity: int | None
+    paused: bool
+    counts: dict[State, int]
+    oldest_waiting: int | None
+    limits: QueueLimits | None
+    histograms: list[Slice]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """`next_start`: ms until its first job may start; None: as many run as may, or none waits."""
+
+    group: str
+    limits: GroupLimits | None
+    waiting: int
+    running: int
+    next_start: int | None
