@@ -49,8 +49,9 @@ class Claims:
 
         try:
             ask(parts[first], limit)
-            while rest and len(jobs) < limit:
-                rest = [part for part in rest if ask(part, 0)]
+            before = -1
+            while rest and before < len(jobs) < limit:
+                before, rest = len(jobs), [part for part in rest if ask(part, 0)]
                 for number, part in enumerate(rest):
                     share = -(-(limit - len(jobs)) // (len(rest) - number))
                     if share > 0:
