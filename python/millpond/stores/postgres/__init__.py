@@ -295,6 +295,7 @@ def _body(encoding: Encoding, text: str) -> Body:
 
 def _claimed(*fields: Any) -> ClaimedJob:
     told = dict(zip(_CLAIMED, fields))
+    encoding: Any
     *more, encoding = fields[8] if len(fields) > 8 else (None, None, None, None, "json")
     return ClaimedJob(**told | dict(zip(_CLAIMED_MORE, more)) | {"data": _body(encoding, told["data"])})
 
