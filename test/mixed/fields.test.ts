@@ -46,7 +46,15 @@ for (const { name, skip, place } of mixedStores) {
   test(`${name}: Python finds what TypeScript pushed`, { skip }, async (t) => {
     const at = place(t)
     const pond = await open(t, at)
-    const options = { priority: 7, key: 'welcome:42', group: 'tenant-7', attempts: 3, timeout: 5000, trace: '00-1' }
+    const options = {
+      priority: 7,
+      key: 'welcome:42',
+      group: 'tenant-7',
+      cost: 3,
+      attempts: 3,
+      timeout: 5000,
+      trace: '00-1',
+    }
     const { id } = await pond.queue('q').push(written, { ...options, delay: '1h' })
     const job = await pond.job(id)
     assert.ok(job)
