@@ -251,7 +251,7 @@ def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> None
         return
     grouped_before = known is not None and known.grouped
     limits = settings.keys() & {"grouped", *LIMITS.values()}
-    for name in () if grouped_before else ("count", "count_left", "adopt", "line_up"):
+    for name in () if grouped_before else ("count", "count_left", "count_removed", "adopt", "line_up"):
         tx.changes(f"groups/{name}", queue=queue)
     if grouped_before and limits:
         tx.changes("groups/touch", queue=queue)

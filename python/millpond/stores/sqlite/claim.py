@@ -55,7 +55,7 @@ def claim(
     tx.changes(f"{file}/claim", **given)
     tx.move(queue, "waiting", "running", len(jobs))
     if known.grouped:
-        for name in ("turns", "virtual", "start", "place", "clear"):
+        for name in ("turns", "virtual", "start", "clear"):
             tx.changes(f"groups/{name}", **given)
     return _claimed(tx, known, lease, jobs, refused, limit)
 

@@ -8,7 +8,7 @@ from millpond.stores.idle import IdleQueues
 from millpond.stores.sqlite.transaction import Transaction
 
 MINUTES_KEPT: Final = 60
-WORK: Final = ("line_up", "promote", "lost", *FINAL)
+WORK: Final = ("line_up", "forget", "promote", "lost", *FINAL)
 
 
 def sweep(tx: Transaction, limit: int, idle: IdleQueues, writes: bool) -> Swept | None:
@@ -39,6 +39,9 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) ->
     name, queue = row["name"], tx.made_queue(row["name"])
     if row["line_up"]:
         tx.changes("groups/line_up", queue=name)
+    if row["forget"]:
+        tx.changes("groups/forget", queue=name)
+        tx.changes("groups/catch_up", queue=name)
     if row["promote"]:
         promoted = tx.changes("sweep/promote", queue=name, limit=limit - swept.promoted)
         tx.move(name, "scheduled", "waiting", promoted)
