@@ -86,9 +86,9 @@ begin
   asleep := v_noted and pushing();
   limited := false;
   if v_limits is not null and not v_paused then
-    -- Claims of such a queue follow each other.
-    perform from limits where limits.queue = v_queue for update;
-    at := time_of(claim.now);
+    -- Claims of a queue with limits of its own follow each other.
+    perform from limits where limits.queue = v_queue and (running is not null or (rate).count is not null or adopt_until is not null) for update;
+    if found then at := time_of(claim.now); end if;
     select started.jobs, started.count, started.wait, started.limited into jobs, v_count, v_wait, limited
     from claim_limited(v_queue, claim.worker, claim."limit", claim.min_priority, at, holds, v_fences) as started;
     if v_count > 0 and bounded then perform ring('room', claim.queue); end if;

@@ -16,7 +16,7 @@ begin
     select name from (
       select name from millpond.groups where queue = p_limits.queue
       union
-      select "group" from millpond.arrivals where queue = p_limits.queue
+      select unnest(groups) from millpond.arrivals where queue = p_limits.queue
     ) as each where (p_after is null or name > p_after) and (p_only is null or name = p_only) order by name offset 0
   ) as known
   left join lateral (select * from millpond.groups where queue = p_limits.queue and groups.name = known.name offset 0) as g on true

@@ -45,7 +45,8 @@ language sql as $$
       select ctid from millpond.running where queue + 0 = p_queue and line <> p_line for update skip locked))
     returning "group"
   )
-  insert into millpond.arrivals (queue, "group") select distinct p_queue, coalesce("group", '') from counted where p_line = -1
+  insert into millpond.arrivals (queue, groups)
+  select p_queue, array_agg(distinct coalesce("group", '')) from counted having p_line = -1 and count(*) > 0
 $$;
 
 -- Moves up to 1,000 jobs that were pushed before the queue was grouped into lines of their groups, in the order of claiming. Returns how many.
@@ -60,7 +61,7 @@ begin
   with moved as (
     update millpond.waiting set line = -1 where ctid = any (v_ctids) returning "group"
   )
-  insert into millpond.arrivals (queue, "group") select distinct p_queue, coalesce("group", '') from moved;
+  insert into millpond.arrivals (queue, groups) select p_queue, array_agg(distinct coalesce("group", '')) from moved having count(*) > 0;
   return cardinality(v_ctids);
 end $$;
 
@@ -110,7 +111,9 @@ begin
     group_running = v_after.group_running, group_rate = v_after.group_rate where queue = p_queue;
   perform millpond.use_limits(p_queue, v_after);
   if (v_after.group_running, v_after.group_rate) is distinct from (v_before.group_running, v_before.group_rate) then
-    insert into millpond.arrivals (queue, "group") select p_queue, name from millpond.groups where queue = p_queue and not idle;
+    insert into millpond.arrivals (queue, groups)
+    select p_queue, array_agg(name) from (
+      select name, row_number() over () / 1000 as part from millpond.groups where queue = p_queue and not idle) as each group by part;
   end if;
 end $$;
 
@@ -140,119 +143,131 @@ begin
   values (v_queue, limit_group."group", v_own, (limit_group.limits ->> 'running')::integer, v_rate,
     coalesce((limit_group.limits ->> 'weight')::double precision, 1))
   on conflict (queue, name) do update set own = excluded.own, running = excluded.running, rate = excluded.rate, weight = excluded.weight, idle = false;
-  insert into arrivals (queue, "group") values (v_queue, limit_group."group");
+  insert into arrivals (queue, groups) values (v_queue, array[limit_group."group"]);
   update limits set version = version + 1 where queue = v_queue;
   perform ring('work', limit_group.queue);
 end $$;
 
--- Looks anew at groups: what they wait for, if they do. A ticket that is new at its priority begins at the priority's virtual time, if its own is
--- lower: to wait or to idle earns no credit.
-create or replace function millpond.place_groups(p_limits millpond.limits, p_names text[], p_now bigint) returns void
-language plpgsql as $$
-begin
-  update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, head = seen.seq, held_until = p_now + nullif(seen.wait, 0), idle = seen.idle,
-    virtual = case when seen.turn is null then g.virtual else g.virtual[:seen.ticket] || seen.turn || g.virtual[seen.ticket + 2:] end
-  from (
-    select known.ctid, first.seq, free.wait, first.seq is null and not known.own and not exists (
-        select from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1) as idle,
-      case when free.wait = 0 then first.priority end as ticket,
-      case when free.wait > 0 then null
-        when known.ticket = first.priority then known.virtual[first.priority + 1]
-        when free.wait = 0 then greatest(known.virtual[first.priority + 1], p_limits.virtual[first.priority + 1]) end as turn
-    from unnest(p_names) as given(name)
-    -- Each by its name: `offset 0` keeps the planner from walking all groups of the queue.
-    cross join lateral (select ctid, * from millpond.groups where queue = p_limits.queue and name = given.name offset 0) as known
-    left join lateral (
-      select priority, seq, cost from millpond.waiting
-      where queue = p_limits.queue and coalesce("group", '') = given.name and not scheduled and line = -1
-      order by priority desc, seq limit 1
-    ) as first on true
-    cross join lateral (
-      select case when known.name = '' then known.running else coalesce(known.running, p_limits.group_running) end as slots,
-        case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate
-      offset 0
-    ) as most
-    cross join lateral (
-      select case
-        when first.seq is null then null
-        when most.slots <= (select count(*) from (
-          select from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1 limit most.slots) as slot) then null
-        else greatest(0, known.paused_until - p_now, millpond.rate_wait(most.rate, known.full_at, first.cost, p_now)) end as wait
-      offset 0
-    ) as free
-  ) as seen
-  where g.ctid = seen.ctid;
-end $$;
+-- What a group waits for where its first job is this one and it has that many slots: ms until its rate and pause allow the start, 0: for its turn; null: for a
+-- slot, or for a job.
+create or replace function millpond.wait_of(p_slots bigint, p_paused_until bigint, p_rate millpond.rate, p_full bigint, p_cost integer, p_now bigint) returns bigint
+language sql immutable as $$
+  select case when p_cost is not null and (p_slots > 0 or p_slots is null) then
+    greatest(0, p_paused_until - p_now, millpond.rate_wait(p_rate, p_full, p_cost, p_now)) end
+$$;
 
--- Takes the arrivals, and the groups whose time has come. Returns whether it left some for another time.
-create or replace function millpond.place_arrivals(p_limits millpond.limits, p_now bigint) returns boolean
+-- Takes the arrivals, and the groups whose time has come: what do they wait for now? A ticket that is new at its priority begins at the priority's
+-- virtual time, if its own is lower: to wait or to idle earns no credit.
+create or replace function millpond.place_arrivals(p_limits millpond.limits, p_now bigint) returns void
 language plpgsql as $$
 declare
   v_most  constant integer := 10000;
   v_names text[];
-  v_count integer;
+  v_ended boolean[];
+  v_ctids tid[];
+  v_found integer;
 begin
-  with gone as (
-    delete from millpond.arrivals where ctid = any (array(
-      select ctid from millpond.arrivals where queue = p_limits.queue limit v_most for update skip locked))
-    returning "group"
+  with next as (
+    select ctid, sum(cardinality(groups)) over (rows between unbounded preceding and 1 preceding) as before
+    from (select ctid, groups from millpond.arrivals where queue = p_limits.queue limit v_most for update skip locked) as free
+  ), gone as (
+    delete from millpond.arrivals where ctid = any (array(select ctid from next where before is null or before < v_most)) returning groups, ended
   )
-  select array_agg(distinct "group"), count(*) into v_names, v_count from gone;
-  if v_names is not null then
-    insert into millpond.groups (queue, name) select p_limits.queue, name from unnest(v_names) as arrived(name) on conflict do nothing;
-  end if;
-  v_names := array(
-    select unnest(v_names) union
-    (select name from millpond.groups where queue = p_limits.queue and held_until <= p_now limit v_most));
-  if v_names <> '{}' then perform millpond.place_groups(p_limits, v_names, p_now); end if;
-  return v_count = v_most;
+  select array_agg(name order by name), array_agg(ended order by name) into v_names, v_ended from (
+    select name, bool_and(ended) as ended from (
+      select unnest(groups) as name, ended from gone
+      union all (select name, false from millpond.groups where queue = p_limits.queue and held_until <= p_now limit v_most)
+    ) as each group by name
+  ) as arrived;
+  if v_names is null then return; end if;
+  -- In the order of their names, for two claims not to wait for each other. A sweep may have forgotten one meanwhile.
+  while v_found is distinct from cardinality(v_names) loop
+    insert into millpond.groups (queue, name)
+    select p_limits.queue, arrived.name from unnest(v_names) as arrived(name)
+    where (select true from millpond.groups where queue = p_limits.queue and groups.name = arrived.name) is null on conflict do nothing;
+    select count(*), array_agg(known.ctid) filter (where known.ticket is null or not arrived.ended) into v_found, v_ctids
+    from unnest(v_names, v_ended) as arrived(name, ended) cross join lateral (
+      select ctid, ticket from millpond.groups where queue = p_limits.queue and groups.name = arrived.name for update) as known;
+  end loop;
+  -- A statement of its own: what was committed before the locks were taken is seen here.
+  update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, head = seen.head, held_until = seen.held_until, idle = seen.idle
+  from (
+    select known.ctid, p_now + nullif(free.wait, 0) as held_until,
+      case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as head,
+      case when free.wait = 0 then case when known.ticket = first.priority then known.turn
+        else greatest(known.virtual[first.priority + 1], p_limits.virtual[first.priority + 1]) end end as turn,
+      first.seq is null and not known.own and not exists (
+        select from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1) as idle
+    from millpond.groups as known
+    left join lateral (
+      select priority, seq, cost from millpond.waiting
+      where queue = p_limits.queue and coalesce("group", '') = known.name and not scheduled and line = -1
+      order by priority desc, seq limit 1
+    ) as first on true
+    cross join lateral (
+      select case when known.name = '' then known.running else coalesce(known.running, p_limits.group_running) end - (
+          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1) as slots,
+        case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate
+      offset 0
+    ) as most
+    cross join lateral (
+      select millpond.wait_of(most.slots, known.paused_until, most.rate, known.full_at, first.cost, p_now) as wait offset 0
+    ) as free
+    where known.ctid = any (v_ctids)
+  ) as seen
+  where g.ctid = seen.ctid
+    and (g.ticket, g.turn, g.head, g.held_until, g.idle) is distinct from (seen.ticket, seen.turn, seen.head, seen.held_until, seen.idle);
 end $$;
 
--- The first jobs by turns, `p_most` at the most. A group's jobs are looked at a few at a time: more where it might give more.
+-- The first jobs by turns, `p_most` at the most, of groups that no other claim has. A group's jobs are looked at a few at a time: more where it might
+-- give more.
 create or replace function millpond.by_turns(p_limits millpond.limits, p_most integer, p_least integer, p_now bigint) returns millpond.candidate[]
 language plpgsql as $$
 declare
   v_tickets tid[] := array(
     select ctid from millpond.groups where queue = p_limits.queue and ticket is not null and ticket >= p_least
-    order by ticket desc, turn, head limit p_most);
+    order by ticket desc, turn, head limit p_most for update skip locked);
   v_each    integer;
   v_greedy  boolean;
   v_jobs    millpond.candidate[];
 begin
   if v_tickets = '{}' then return '{}'; end if;
-  v_each := least(p_most, 1 + 2 * p_most / cardinality(v_tickets));
+  v_each := 1 + 2 * p_most / cardinality(v_tickets);
   loop
-    with open as (
-      select g.*, case when g.name = '' then g.running else coalesce(g.running, p_limits.group_running) end as slots,
-        case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end as paid
-      from millpond.groups as g where g.ctid = any (v_tickets)
-    ), lines as (
-      select open.*, job.ctid as job, job.priority, job.seq, job.cost, job.bytes, row_number() over line as nth,
-        sum(job.cost) over (line rows between unbounded preceding and 1 preceding) as before,
-        case when lag(job.priority) over line = job.priority then lag(job.cost) over line / open.weight
-          when job.priority = open.ticket then open.virtual[job.priority + 1]
-          else greatest(open.virtual[job.priority + 1], p_limits.virtual[job.priority + 1]) end as part
+    with open as materialized (
+      select given.line, g.*, case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end as paid,
+        case when g.name = '' then g.running else coalesce(g.running, p_limits.group_running) end - (
+          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = g.name and line = -1) as slots
+      from unnest(v_tickets) with ordinality as given(ctid, line) join millpond.groups as g on g.ctid = given.ctid where g.paused_until <= p_now
+    ), looked as (
+      select open.line, open.name, open.weight, open.paid, open.full_at, open.slots, job.*,
+        case when -job.level = open.ticket then open.turn else greatest(open.virtual[1 - job.level], p_limits.virtual[1 - job.level]) end as base
       from open cross join lateral (
-        select w.ctid, w.priority, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes from millpond.waiting as w
-        where w.queue = p_limits.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1 and w.priority >= p_least
+        select w.ctid, -w.priority as level, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes
+        from millpond.waiting as w
+        where w.queue = p_limits.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1
         order by w.priority desc, w.seq
-        limit least(v_each, case when open.slots is not null then greatest(0, open.slots - (select count(*) from millpond.running
-          where queue = p_limits.queue and coalesce("group", '') = open.name and line = -1)) end)
+        limit least(v_each, greatest(open.slots, 0) + 1)
       ) as job
-      window line as (partition by open.name order by job.priority desc, job.seq)
+    ), lines as (
+      select looked.*, row_number() over jobs as nth, sum(cost) over (jobs rows between unbounded preceding and 1 preceding) as before,
+        lead(level) over jobs as next_level, lead(seq) over jobs as next_seq, lead(cost) over jobs as next_cost,
+        case when lag(level) over jobs = level then lag(cost) over jobs / weight else base end as part
+      from looked window jobs as (partition by line order by level, seq)
     ), startable as (
-      select lines.*, sum(part) over (partition by name, priority order by seq) as at,
+      select lines.*, sum(part) over (partition by line, level order by seq) as at,
         bool_and(paid is null or coalesce(millpond.rate_wait(paid,
           case when before is null then full_at else greatest(full_at, p_now * 1000) + before * millpond.step_of(paid) end, cost, p_now) <= 0, true))
-          over (partition by name order by nth) as startable
+          over (partition by line order by level, seq) as startable
       from lines
     ), chosen as (
-      select * from startable where startable order by priority desc, at, seq limit p_most
+      select * from startable where startable and -level >= p_least and (nth <= slots or slots is null) order by level, at, seq limit p_most
     )
-    select array_agg((job, name, priority, cost, bytes, at, at + cost / weight)::millpond.candidate order by priority desc, at, seq), bool_or(nth = v_each)
+    select array_agg((ctid, name, nth, -level, cost, bytes, at, at + cost / weight, slots - nth, -next_level, next_seq, next_cost)::millpond.candidate),
+      bool_or(nth = v_each)
     into v_jobs, v_greedy from chosen;
-    exit when v_each >= p_most or v_greedy is not true;
-    v_each := least(p_most, v_each * 4);
+    exit when v_each > p_most or v_greedy is not true;
+    v_each := v_each * 4;
   end loop;
   return coalesce(v_jobs, '{}');
 end $$;
@@ -260,7 +275,7 @@ end $$;
 -- The first jobs in the plain order.
 create or replace function millpond.by_place(p_queue integer, p_most integer, p_least integer) returns millpond.candidate[]
 language sql as $$
-  select coalesce(array_agg((head.ctid, null, head.priority, head.cost, head.bytes, null, null)::millpond.candidate), '{}') from (
+  select coalesce(array_agg((head.ctid, null, null, head.priority, head.cost, head.bytes, null, null, null, null, null, null)::millpond.candidate), '{}') from (
     select ready.* from generate_series(1, 10 - p_least) as level(nth) cross join lateral (
       select w.* from millpond.lines as line cross join lateral (
         select ctid, priority, seq, cost, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from millpond.waiting
@@ -294,7 +309,7 @@ begin
   count := 0;
   -- It remembers rows that are never asked for twice, which takes four times as long as to read them. Unknown before PostgreSQL 14.
   if current_setting('enable_memoize', true) is not null then perform set_config('enable_memoize', 'off', true); end if;
-  select * into v_limits from millpond.limits where queue = p_queue for update;
+  select * into v_limits from millpond.limits where queue = p_queue;
   limited := v_limits.running is not null or (v_limits.rate).count is not null or (v_limits.group_rate).count is not null;
   if v_limits.adopt_until is not null then
     perform millpond.adopt_running(p_queue, case when v_limits.grouped then -1 else -2 end);
@@ -311,7 +326,7 @@ begin
   -- One more than may start tells whether it was the limit that stopped us.
   if v_limits.grouped then
     v_rest := millpond.adopt_waiting(p_queue) = 1000;
-    v_rest := millpond.place_arrivals(v_limits, p_now) or v_rest;
+    perform millpond.place_arrivals(v_limits, p_now);
     v_found := millpond.by_turns(v_limits, least(p_limit, v_free + 1)::integer, p_least, p_now);
   else
     v_found := millpond.by_place(p_queue, least(p_limit, v_free + 1)::integer, p_least);
@@ -369,13 +384,15 @@ begin
     end if;
   end if;
   if count = p_limit then wait := null;
-  elsif v_rest then wait := 0;
+  elsif v_rest or not v_stopped and v_limits.grouped and (
+    exists (select from millpond.arrivals where queue = p_queue)
+    or exists (select from millpond.groups where queue = p_queue and ticket is not null and ticket >= p_least)) then wait := 0;
   elsif not v_stopped and v_limits.grouped then
     select held_until - p_now into wait from millpond.groups where queue = p_queue and held_until is not null order by held_until limit 1;
   end if;
 end $$;
 
--- Jobs have been started: their groups' times go on, and what they wait for now is found out.
+-- Jobs have been started: their groups' times go on, and what they wait for now is known.
 create or replace function millpond.start_groups(p_limits millpond.limits, p_jobs millpond.candidate[], p_now bigint) returns void
 language plpgsql as $$
 declare
@@ -386,19 +403,29 @@ begin
     select priority, max(turn) as turn from unnest(p_jobs) as job group by priority order by priority desc
   loop
     v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.turn);
-    update millpond.groups as g set ticket = v_level.priority,
-      virtual = g.virtual[:v_level.priority] || job.after || g.virtual[v_level.priority + 2:],
-      full_at = coalesce(greatest(g.full_at, p_now * 1000) + job.cost
-        * millpond.step_of(case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end), g.full_at)
+    update millpond.groups as g set virtual[v_level.priority + 1] = job.after, full_at = job.full_at, held_until = p_now + nullif(job.wait, 0),
+      ticket = case when job.wait = 0 then job.next_priority end, head = case when job.wait = 0 then job.next_seq end,
+      turn = case when job.wait = 0 then case when job.next_priority = v_level.priority then job.after
+        else greatest(g.virtual[job.next_priority + 1], p_limits.virtual[job.next_priority + 1]) end end
     from (
-      select known.ctid, each.* from (
-        select name, max(after) as after, sum(cost)::bigint as cost from unnest(p_jobs) as job where priority = v_level.priority group by name
-      ) as each cross join lateral (select ctid from millpond.groups where queue = p_limits.queue and groups.name = each.name offset 0) as known
+      select known.ctid, last.after, last.next_priority, last.next_seq, paid.full_at, millpond.wait_of(last.free, known.paused_until, most.rate, paid.full_at, last.next_cost, p_now) as wait
+      from (
+        select distinct on (name) *, sum(cost) over (partition by name)::bigint as costs from unnest(p_jobs) as job
+        where priority = v_level.priority order by name, nth desc
+      ) as last
+      cross join lateral (select ctid, * from millpond.groups where queue = p_limits.queue and groups.name = last.name offset 0) as known
+      cross join lateral (
+        select case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate offset 0
+      ) as most
+      cross join lateral (
+        select coalesce(greatest(known.full_at, p_now * 1000) + last.costs * millpond.step_of(most.rate), known.full_at) as full_at offset 0
+      ) as paid
     ) as job
     where g.ctid = job.ctid;
   end loop;
-  perform millpond.place_groups(p_limits, array(select distinct name from unnest(p_jobs) as job), p_now);
-  update millpond.limits set virtual = v_virtual where queue = p_limits.queue and virtual <> v_virtual;
+  -- Nobody waits here with groups locked: whoever has this row may want one of them. The next claim raises it, if not this one.
+  update millpond.limits set virtual = v_virtual where virtual <> v_virtual and ctid = any (array(
+    select ctid from millpond.limits where queue = p_limits.queue for update skip locked));
 end $$;
 
 -- For release: claims are given back, each with its pause, or else its start.
@@ -418,19 +445,20 @@ begin
   update millpond.limits set paused_until = v_limits.paused_until, full_at = full_at - coalesce(v_back.paid, 0) where queue = p_queue;
   perform millpond.use_limits(p_queue, v_limits);
   if not v_limits.grouped then return; end if;
+  -- As claims do: first those that are not known, then the others, in the order of their names.
+  insert into millpond.groups (queue, name) select distinct p_queue, coalesce("group", '') from unnest(p_jobs) as job order by 2 on conflict do nothing;
   for v_back in
     select coalesce("group", '') as name, max(p_now + pause) filter (where pause > 0 and "group" is not null) as paused_until, array_agg(job) as jobs
     from unnest(p_jobs) as job group by 1 order by 1
   loop
-    insert into millpond.groups (queue, name) values (p_queue, v_back.name) on conflict do nothing;
     update millpond.groups as g set paused_until = greatest(g.paused_until, v_back.paused_until), full_at = g.full_at - coalesce((
       select sum(least(cost * step, greatest(0, (started_at - p_now) * 1000 + cost * step)))
       from unnest(v_back.jobs) as job, lateral (
         select millpond.step_of(case when (g.rate).count is not null then g.rate when g.name <> '' then v_limits.group_rate end) as step) as price
       where coalesce(pause, 0) = 0), 0)
     where queue = p_queue and name = v_back.name;
-    insert into millpond.arrivals (queue, "group") values (p_queue, v_back.name);
   end loop;
+  insert into millpond.arrivals (queue, groups) select p_queue, array_agg(distinct coalesce("group", '')) from unnest(p_jobs) as job;
 end $$;
 
 -- For the sweep: forgets groups of which nothing is left that matters to a later job (one that comes back begins where these would), and pauses that are
@@ -441,7 +469,7 @@ begin
   delete from millpond.groups where ctid = any (array(
     select g.ctid from millpond.groups as g join millpond.limits as l on l.queue = g.queue
     where g.idle and not g.own and g.paused_until <= p_now and g.full_at <= p_now * 1000
-      and not exists (select from unnest(g.virtual, l.virtual) as time(own, queue) where time.own > time.queue)
+      and not exists (select from generate_series(1, 10) as level(nth) where g.virtual[nth] > l.virtual[nth])
     limit 1000 for update of g, l skip locked));
   if exists (select from millpond.queues where limits = 'queue') then
     update millpond.queues set limits = null where limits = 'queue' and id in (

@@ -169,7 +169,7 @@ begin
       v_count := cardinality(v_new);
     end if;
   end if;
-  if v_line = -1 and v_count > 0 then insert into arrivals (queue, "group") values (v_queue, coalesce(push_list."group", '')); end if;
+  if v_line = -1 and v_count > 0 then insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]); end if;
   if v_asleep and v_count > 0 and not v_later then perform ring('work', push_list.queue, push_list.own); end if;
   if v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
@@ -280,7 +280,7 @@ begin
     if not v_later and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then
-    insert into arrivals (queue, "group") select distinct arrived.id, arrived.name from unnest(v_queues, v_groups) as arrived(id, name);
+    insert into arrivals (queue, groups) select arrived.id, array_agg(distinct arrived.name) from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
   end if;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.

@@ -91,7 +91,8 @@ end $$;
 create or replace function millpond.ring_freed(p_queue integer, p_name text) returns void
 language plpgsql as $$
 begin
-  if exists (select from millpond.waiting where queue = p_queue and not scheduled) then perform millpond.ring('work', p_name); end if;
+  if exists (select from millpond.sleepers where queue = p_name and kind = 'work')
+    and exists (select from millpond.waiting where queue = p_queue and not scheduled) then perform millpond.ring('work', p_name); end if;
 end $$;
 
 -- An encoded body travels as one text: a tag for the encoding, then the JSON, or the bytes in base64. Null: nothing.
@@ -121,7 +122,7 @@ declare
 begin
   p_job.line := case when p_scheduled then 0 else millpond.line_back(p_job.queue) end;
   if v_frees or p_job.line = -1 then
-    insert into millpond.arrivals (queue, "group") values (p_job.queue, coalesce(p_job."group", ''));
+    insert into millpond.arrivals (queue, groups) values (p_job.queue, array[coalesce(p_job."group", '')]);
   end if;
   p_job.scheduled := p_scheduled;
   p_job.lease_until := null;
@@ -141,7 +142,7 @@ begin
   end if;
   insert into millpond.moves (queue, slot, was, becomes, count) values (p_job.queue, -1, v_was, p_state, 1);
   if p_job.line = -1 then
-    insert into millpond.arrivals (queue, "group") values (p_job.queue, coalesce(p_job."group", ''));
+    insert into millpond.arrivals (queue, groups) values (p_job.queue, array[coalesce(p_job."group", '')]);
   end if;
   if p_keep > 0 then
     insert into millpond.retired select p_job.*, p_now, p_state;

@@ -215,7 +215,7 @@ begin
     with promoted as (
       update waiting set scheduled = false, line = v_line where ctid = any (v_ctids) and queue = v_queue.id returning "group"
     ), arrived as (
-      insert into arrivals (queue, "group") select distinct v_queue.id, coalesce("group", '') from promoted where v_line = -1
+      insert into arrivals (queue, groups) select v_queue.id, array_agg(distinct coalesce("group", '')) from promoted having v_line = -1 and count(*) > 0
     )
     select count(*) into v_count from promoted;
     insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'scheduled', 'waiting', v_count);

@@ -51,7 +51,11 @@ create type millpond.rate as (count integer, per bigint, burst integer);
 create type millpond.started as ("group" text, started_at bigint, cost integer, pause bigint);
 
 -- A job that a claim of a queue with limits may start. `turn` is its group's virtual time before the start, `after` the one after it.
-create type millpond.candidate as (ctid tid, name text, priority smallint, cost integer, bytes bigint, turn double precision, after double precision);
+-- `nth` in its group; `free`: slots left after it; `next_…`: the group's job after it.
+create type millpond.candidate as (
+  ctid tid, name text, nth integer, priority smallint, cost integer, bytes bigint, turn double precision, after double precision,
+  free bigint, next_priority smallint, next_seq bigint, next_cost integer
+);
 
 -- Limits of a queue, and where it stands. A claim of such a queue holds this row's lock; so does whoever changes it, and nobody for longer than a call.
 create table millpond.limits (
@@ -78,7 +82,7 @@ create table millpond.groups (
   weight       double precision not null default 1 check (weight > 0 and weight <= 1000),
   full_at      bigint  not null default 0,
   paused_until bigint  not null default 0,
-  virtual      double precision[] not null default '{0,0,0,0,0,0,0,0,0,0}',
+  virtual      double precision[],                     -- by priority + 1; null: 0
   ticket       smallint,                               -- the priority of its first job, if that may start; turn and head are its virtual time and place
   turn         double precision,
   head         bigint,
@@ -92,8 +96,9 @@ create index groups_idle    on millpond.groups (queue)                          
 
 -- Groups of which a job began or ceased to wait or run, or whose limits changed, in the same transaction: the next claim looks at them.
 create table millpond.arrivals (
-  queue   integer not null,
-  "group" text collate "C" not null
+  queue  integer not null,
+  groups text[]  collate "C" not null,
+  ended  boolean not null default false                -- jobs were completed, nothing else: one that has a ticket keeps it as it is
 );
 create index arrivals_queue on millpond.arrivals (queue);
 
@@ -259,5 +264,5 @@ alter table millpond.moves set (autovacuum_vacuum_scale_factor = 0, autovacuum_v
   autovacuum_vacuum_cost_delay = 0);
 alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.limits set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
