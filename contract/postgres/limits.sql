@@ -247,7 +247,7 @@ begin
         from millpond.waiting as w
         where w.queue = p_limits.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1
         order by w.priority desc, w.seq
-        limit least(v_each, greatest(open.slots, 0) + 1)
+        limit least(v_each, case when open.slots >= 0 then open.slots + 1 when open.slots < 0 then 1 end)
       ) as job
     ), lines as (
       select looked.*, row_number() over jobs as nth, sum(cost) over (jobs rows between unbounded preceding and 1 preceding) as before,
