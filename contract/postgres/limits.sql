@@ -6,8 +6,10 @@
 --      │                   └─► neither: no job waits, or as many run as may
 --      └── a job of the group begins or ceases to wait or to run; its limits change
 --
--- Invariant: claims of a queue with limits follow each other: each holds its row of `limits` to its end, and looks at groups and running jobs in statements
---      that begin after it has it. Who holds a row of `groups` waits for none of `limits`.
+-- Invariant: a claim locks the rows of the groups that it looks at, and looks at their jobs in statements that begin after it has them: so the running jobs
+--      that it counts are all. It waits for the rows of groups that arrived, in the order of their names, and passes over tickets that another claim
+--      has: then it answers that there may be more. Only claims of a queue with a limit of running jobs or a rate follow each other: they hold its row of
+--      `limits`, from before they lock a group. No other claim waits for that row.
 
 -- Microseconds that a start of cost 1 takes.
 create or replace function millpond.step_of(p_rate millpond.rate) returns bigint
@@ -157,8 +159,8 @@ language sql immutable as $$
 $$;
 
 -- Takes the arrivals, and the groups whose time has come: what do they wait for now? A ticket that is new at its priority begins at the priority's
--- virtual time, if its own is lower: to wait or to idle earns no credit.
-create or replace function millpond.place_arrivals(p_limits millpond.limits, p_now bigint) returns void
+-- virtual time, if its own is lower: to wait or to idle earns no credit. Returns the limits as they are now: arrivals may tell of new ones.
+create or replace function millpond.place_arrivals(inout p_limits millpond.limits, p_now bigint)
 language plpgsql as $$
 declare
   v_most  constant integer := 10000;
@@ -189,7 +191,8 @@ begin
     from unnest(v_names, v_ended) as arrived(name, ended) cross join lateral (
       select ctid, ticket from millpond.groups where queue = p_limits.queue and groups.name = arrived.name for update) as known;
   end loop;
-  -- A statement of its own: what was committed before the locks were taken is seen here.
+  -- Statements of their own: they see all that was done under these locks before, and all that the arrivals tell of.
+  select * into p_limits from millpond.limits where queue = p_limits.queue;
   update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, head = seen.head, held_until = seen.held_until, idle = seen.idle
   from (
     select known.ctid, p_now + nullif(free.wait, 0) as held_until,
@@ -232,7 +235,7 @@ declare
   v_jobs    millpond.candidate[];
 begin
   if v_tickets = '{}' then return '{}'; end if;
-  v_each := 1 + 2 * p_most / cardinality(v_tickets);
+  v_each := 1 + (2 * p_most - 1) / cardinality(v_tickets);
   loop
     with open as materialized (
       select given.line, g.*, case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end as paid,
@@ -250,21 +253,21 @@ begin
         limit least(v_each, case when open.slots >= 0 then open.slots + 1 when open.slots < 0 then 1 end)
       ) as job
     ), lines as (
-      select looked.*, row_number() over jobs as nth, sum(cost) over (jobs rows between unbounded preceding and 1 preceding) as before,
+      select looked.*, row_number() over jobs as nth, sum(cost) over jobs - cost as before,
         lead(level) over jobs as next_level, lead(seq) over jobs as next_seq, lead(cost) over jobs as next_cost,
         case when lag(level) over jobs = level then lag(cost) over jobs / weight else base end as part
-      from looked window jobs as (partition by line order by level, seq)
+      from looked window jobs as (partition by line order by level, seq rows unbounded preceding)
     ), startable as (
-      select lines.*, sum(part) over (partition by line, level order by seq) as at,
+      select lines.*, sum(part) over (partition by line, level order by seq rows unbounded preceding) as at,
         bool_and(paid is null or coalesce(millpond.rate_wait(paid,
-          case when before is null then full_at else greatest(full_at, p_now * 1000) + before * millpond.step_of(paid) end, cost, p_now) <= 0, true))
-          over (partition by line order by level, seq) as startable
+          case when before = 0 then full_at else greatest(full_at, p_now * 1000) + before * millpond.step_of(paid) end, cost, p_now) <= 0, true))
+          over (partition by line order by level, seq rows unbounded preceding) as startable
       from lines
     ), chosen as (
       select * from startable where startable and -level >= p_least and (nth <= slots or slots is null) order by level, at, seq limit p_most
     )
     select array_agg((ctid, name, nth, -level, cost, bytes, at, at + cost / weight, slots - nth, -next_level, next_seq, next_cost)::millpond.candidate),
-      bool_or(nth = v_each)
+      bool_or(nth = v_each and slots is distinct from nth)
     into v_jobs, v_greedy from chosen;
     exit when v_each > p_most or v_greedy is not true;
     v_each := v_each * 4;
@@ -326,7 +329,7 @@ begin
   -- One more than may start tells whether it was the limit that stopped us.
   if v_limits.grouped then
     v_rest := millpond.adopt_waiting(p_queue) = 1000;
-    perform millpond.place_arrivals(v_limits, p_now);
+    v_limits := millpond.place_arrivals(v_limits, p_now);
     v_found := millpond.by_turns(v_limits, least(p_limit, v_free + 1)::integer, p_least, p_now);
   else
     v_found := millpond.by_place(p_queue, least(p_limit, v_free + 1)::integer, p_least);

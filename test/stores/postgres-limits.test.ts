@@ -165,6 +165,31 @@ describe('limits', { skip }, () => {
     })
   })
 
+  test('a claim does not wait for another one, whose groups it leaves, and says that there may be more', async () => {
+    await withStore(async (store, schema) => {
+      await store.configure({ queue: 'q', groupRunning: 1 })
+      await pushAll(store, 8, (n) => `g${n % 4}`)
+      const groupsOf = ({ jobs }: Awaited<ReturnType<typeof claimOf>>) => jobs.map(({ group }) => group)
+      assert.deepEqual(groupsOf(await claimOf(store, 1)), ['g0'])
+      const client = new pg.Client({ connectionString: urlOf('postgres') })
+      await client.connect()
+      try {
+        await client.query('begin')
+        const { rows } = await client.query(`select jobs from ${schema}.claim('q', 'w', 1)`)
+        assert.match(rows[0].jobs, /"g1"/)
+        const beside = await claimOf(store, 10)
+        assert.deepEqual([groupsOf(beside), beside.retryAfter], [['g2', 'g3'], 0])
+        // Of the claim that is under way, too.
+        await store.configure({ queue: 'q', groupRunning: 2 })
+        await client.query('commit')
+      } finally {
+        await client.end()
+      }
+      const last = await claimOf(store, 10)
+      assert.deepEqual([groupsOf(last).sort(), last.retryAfter], [['g0', 'g1', 'g2', 'g3'], null])
+    })
+  })
+
   test('a backlog from before is moved into lines by claims', async () => {
     await withStore(async (store) => {
       await pushAll(store, 3500, (n) => `g${n % 7}`)
