@@ -171,7 +171,7 @@ declare
 begin
   with next as (
     select ctid, sum(cardinality(groups)) over (rows between unbounded preceding and 1 preceding) as before
-    from (select ctid, groups from millpond.arrivals where queue = p_limits.queue limit v_most for update skip locked) as free
+    from (select ctid, groups from millpond.arrivals where queue = p_limits.queue limit 1000 for update skip locked) as free
   ), gone as (
     delete from millpond.arrivals where ctid = any (array(select ctid from next where before is null or before < v_most)) returning groups, ended
   )

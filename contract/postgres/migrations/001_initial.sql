@@ -57,7 +57,7 @@ create type millpond.candidate as (
   free bigint, next_priority smallint, next_seq bigint, next_cost integer
 );
 
--- Limits of a queue, and where it stands. A claim of such a queue holds this row's lock; so does whoever changes it, and nobody for longer than a call.
+-- Limits of a queue, and where it stands. Who changes it holds the row's lock; so does a claim, if the queue has a limit of running jobs or a rate.
 create table millpond.limits (
   queue         integer primary key,
   version       integer not null default 0,            -- grows as settings change
