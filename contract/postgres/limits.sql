@@ -427,7 +427,10 @@ begin
     where g.ctid = job.ctid;
   end loop;
   -- Nobody waits here with groups locked: whoever has this row may want one of them. The next claim raises it, if not this one.
-  update millpond.limits set virtual = v_virtual where virtual <> v_virtual and ctid = any (array(
+  if v_virtual = p_limits.virtual then return; end if;
+  update millpond.limits
+  set virtual = array(select greatest(old, new) from unnest(virtual, v_virtual) with ordinality as level(old, new, nth) order by nth)
+  where ctid = any (array(
     select ctid from millpond.limits where queue = p_limits.queue for update skip locked));
 end $$;
 
