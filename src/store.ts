@@ -125,7 +125,7 @@ export interface Claimed {
 export interface Hold {
   id: string
   fence: number
-  /** The claim as the store returned it. It may spare the store a look-up, and changes nothing else. */
+  /** The claim as the store returned it. It only saves the store a look-up. */
   claim?: ClaimedJob
 }
 export interface Completion extends Hold {

@@ -1,4 +1,4 @@
-/** Answers to requests as ready bytes: made once of a value, sent many times. */
+/** HTTP responses as bytes: rendered once from a value, sent many times. */
 import { createHash } from 'node:crypto'
 import type { Format } from '../web/headers.ts'
 import { toJson, toMessagePack } from './redis/codec.ts'

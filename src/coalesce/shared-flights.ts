@@ -33,7 +33,7 @@ interface JobData<In> {
 interface Settings<In, Out> {
   /** The same in every process, of one function only. */
   name: string
-  /** Of each call, in ms. */
+  /** Time limit of each call, in ms. */
   timeout: number
   fn: (input: In, context: { signal: AbortSignal }) => Out | PromiseLike<Out>
 }

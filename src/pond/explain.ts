@@ -15,7 +15,7 @@ export type WaitReason =
   | { kind: 'queueRate'; until: Date }
   /** As many jobs of its group run as may. `group`: empty for the jobs without one. */
   | { kind: 'groupLimit'; group: string; running: number; limit: number | null }
-  /** The rate or a pause of its group allows the next start then. */
+  /** The rate or a pause of its group allows no start before `until`. */
   | { kind: 'groupRate'; group: string; until: Date }
   /** So many jobs come first, of the queue, or of its group where groups take turns. `more`: there may be further ones. */
   | { kind: 'behind'; jobs: number; more: boolean }

@@ -26,7 +26,7 @@ export interface QueueReport extends Omit<QueueStats, 'histograms'> {
 const COUNTS = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
 const UNSEEN = { paused: false, capacity: null, counts: COUNTS, oldestWaiting: null, histograms: [] }
 
-/** @param stats undefined for a queue that the store has not seen */
+/** What `queue.stats` and `pond.stats` return. @param stats undefined for a queue that the store has not seen */
 export function queueReport(queue: string, stats: QueueStats = { queue, ...UNSEEN }): QueueReport {
   const { histograms: slices, counts, limits = null, paused, capacity, oldestWaiting } = stats
   const priorities = [...new Set(slices.map((slice) => slice.priority))].sort((a, b) => b - a)

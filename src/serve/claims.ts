@@ -121,7 +121,7 @@ export class Claims {
   }
 }
 
-/** Of a line. */
+/** The key of a `Line`. */
 const nameOf = (queue: string, minPriority = 0) => `${minPriority} ${queue}`
 
 /** The workers that wait for jobs of one queue from one priority on, in the order in which they came. */

@@ -27,7 +27,7 @@ import { version } from './version.ts'
 export interface Delivery {
   /** The queue's name. */
   queue: string
-  /** The receiver: `https:`, or `http:` to this machine; without user and password. */
+  /** The receiver: `https:` or `http:`, without user and password. `millpond serve` checks by itself that `http:` leads to this machine. */
   url: URL
   /** Signing keys, as `signingKey` makes them. Each makes one signature, so that a secret can be changed without a gap. */
   keys: readonly Buffer[]

@@ -37,7 +37,7 @@ export interface ServeOptions {
   maxPayload?: number
   /** Longest wait of a claim, a long poll or a push; 0 to 24 days, 60 s unless set. 0: requests never wait. */
   maxWait?: Duration
-  /** Most requests of each kind (pushes; polls and streams; claims) that wait at once; 0 to 1,000,000, 1,000 unless set. Further ones do not wait. */
+  /** Most requests of each kind (pushes; polls and streams; claims) that wait at once; 0 to 1,000,000, 1,000 unless set. Further ones are answered at once. */
   maxWaiting?: number
   /**
    * Most of them for one client, that is, for one address; 0 to 1,000,000, half of `maxWaiting` unless set. Behind a proxy all clients count as

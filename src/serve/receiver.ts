@@ -17,7 +17,7 @@ export interface Answer {
   body: Buffer | undefined
 }
 
-/** Most bytes of a body. */
+/** Most bytes of an answer's body; a longer body is ignored. */
 const MAX_BODY_BYTES = 64 * 1024
 /** Most bytes of all headers of an answer together. */
 const MAX_HEADER_BYTES = 16 * 1024

@@ -66,6 +66,6 @@ export const startableAt = (rate: Rate, full: number, cost: number): number =>
 export const fullAfter = (rate: Rate, full: number, now: number, cost: number): number =>
   Math.max(full, now) + cost * stepOf(rate)
 
-/** `full` after a start was given back: what time has not given back by itself. To give back more would allow starts above the rate. */
+/** `full` after a start was given back. Only the part of its cost that has not expired is given back; more would allow starts above the rate. */
 export const fullWithout = (rate: Rate, full: number, now: number, startedAt: number, cost: number): number =>
   full - Math.min(cost * stepOf(rate), Math.max(0, startedAt + cost * stepOf(rate) - now))

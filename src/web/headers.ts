@@ -90,7 +90,7 @@ export function preferredWait(request: Request): number | undefined {
   return undefined
 }
 
-/** The same, no longer than `maxWait` in ms: `seconds` is told to the client, `ms` is waited. */
+/** As `preferredWait`, at most `maxWait` ms. `seconds` is what the client is told, `ms` the time to wait. */
 export function boundedWait(request: Request, maxWait: number): { seconds: number; ms: number } | undefined {
   const asked = preferredWait(request)
   if (asked === undefined || maxWait === 0) return undefined

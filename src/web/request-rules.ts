@@ -40,7 +40,7 @@ const PARTICULAR = listed(`
   range if-none-match if-modified-since if-match if-unmodified-since if-range upgrade content-length
   transfer-encoding x-http-method x-http-method-override x-method-override`)
 
-/** Most names of headers that are remembered for making a request personal. */
+/** Most header names that `stats().personal` lists. */
 const MAX_PERSONAL_NAMES = 20
 
 /** @param name in any case */

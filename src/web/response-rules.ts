@@ -21,7 +21,7 @@ const MAX_VARY_NAMES = 16
 const STREAMING_TYPES =
   /^\s*(?:text\/event-stream|multipart\/x-mixed-replace|application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|stream\+json|grpc[^;\s]*))\s*(?:;|$)/i
 
-/** Headers for caches. All count, also those meant for other caches, and the strictest wins. */
+/** Cache-control headers. All are respected, also those for other caches; the strictest applies. */
 const CACHE_CONTROLS = [
   ...['cache-control', 'cdn-cache-control', 'surrogate-control'],
   ...['akamai-cache-control', 'cloudflare-cdn-cache-control', 'netlify-cdn-cache-control', 'vercel-cdn-cache-control'],

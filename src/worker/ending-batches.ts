@@ -65,7 +65,7 @@ export class EndingBatches {
   #retry: NodeJS.Timeout | undefined
   #flushed: (() => void)[] = []
 
-  /** @param answered gets the store's outcome of each ending */
+  /** @param answered called with the store's outcome of each ending @param trouble called when the store failed to take an ending */
   constructor(
     store: Store,
     queue: string,

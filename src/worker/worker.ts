@@ -423,7 +423,7 @@ export class Worker implements AsyncDisposable {
     return { ...this.#eventOf(attempt), wait: attempt.wait, run: attempt.run }
   }
 
-  /** Tells a close that waits for the last handler. */
+  /** Resumes a `#close` that waits for the last handler, if no handler and no claim is left. */
   #tellQuiet(): void {
     if (this.#running.size === 0 && !this.#claims.underWay) this.#onQuiet?.()
   }

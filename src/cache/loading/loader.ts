@@ -99,7 +99,7 @@ export class Loader<In> {
     return entry
   }
 
-  /** @throws TimedOut, what the loader throws, PayloadNotEncodable, PayloadTooLarge, Closed, and the reason of `signal` */
+  /** Loads the value, or joins a load under way. @throws TimedOut, what the loader throws, PayloadNotEncodable, PayloadTooLarge, Closed, and the reason of `signal` */
   async get(key: string, input: In, wanted: Wanted, signal: AbortSignal | undefined): Promise<Entry> {
     const { joined } = this.#flights.counts
     try {

@@ -72,7 +72,7 @@ export class PendingLoad {
     else this.#call.abort(INVALIDATED)
   }
 
-  /** What `call` answers; rejects as soon as the load is aborted, even if the call does not listen. */
+  /** Resolves to what `call` returns. Rejects as soon as the load is aborted, even if `call` ignores its signal. */
   async run<T>(call: (signal: AbortSignal) => T | PromiseLike<T>): Promise<T> {
     const signal = AbortSignal.any([this.#signal, this.#call.signal])
     signal.throwIfAborted()

@@ -32,7 +32,7 @@ export interface Begun {
 
 /** What was read from Redis, or stored there. */
 export interface Seen extends Begun {
-  /** A message about it came since: it may have changed. */
+  /** An invalidation message arrived since the value was read, so it may have changed. */
   suspect: boolean
 }
 

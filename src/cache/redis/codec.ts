@@ -10,7 +10,7 @@ import type { Encoded } from './stored-value.ts'
 
 /** Below it zstd's 25 µs to pack and 20 µs to unpack cost more than the bytes that it saves: see docs/cache.md. */
 const MIN_COMPRESSED = 1024
-/** What part of a body zstd must leave at most. */
+/** A body is stored compressed only if its compressed size is at most this share of the original. */
 const MAX_RATIO = 0.9
 /**
  * How many times its own size a packed body may unpack to. Else a few kilobytes in Redis would take all memory of whoever reads them. Real

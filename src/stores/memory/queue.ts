@@ -23,7 +23,7 @@ const HOUR = 3_600_000
 
 type Settings = Required<Omit<QueueSettings, 'queue' | 'grouped'>> & { grouped: boolean }
 
-/** Also of claims in queues that do not exist. */
+/** The default settings. Claims in queues that do not exist use them, too. */
 export const DEFAULTS: Readonly<Settings> = {
   capacity: 100_000,
   keepDone: HOUR,

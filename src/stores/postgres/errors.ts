@@ -68,7 +68,7 @@ function isCrowded(error: unknown): boolean {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 }
 
-/** That the server has no TLS at all `pg` says in words alone. */
+/** `pg` reports a server without TLS only by this message; there is no code. */
 const WITHOUT_TLS = 'The server does not support SSL connections'
 
 const TLS_ADVICE =

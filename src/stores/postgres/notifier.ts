@@ -65,7 +65,7 @@ export class Notifier {
   #looking = false
   #timer: NodeJS.Timeout | undefined
   #pause = FIRST_PAUSE
-  /** Ms until the next look, and `performance.now()` when something was last done or seen. */
+  /** The present poll interval in ms, and the `performance.now()` of the last activity that makes this process poll often. */
   #every: number
   #stirred = performance.now()
   /** Per queue: ms after which its last claim was repeated. */

@@ -18,7 +18,7 @@ export interface Settings {
   listen: 'auto' | 'on' | 'off'
   /** Where it does not listen: ms between looks for what happened. */
   poll: number
-  /** Ms after which one of our connections is given up on which a call gets no answer. */
+  /** Ms that a call may go without an answer; then it rejects, and our own connection is closed. */
   timeout: number
   /** Ms after which the server gives up a call: before we do, else it would keep the jobs of a claim for nobody. */
   deadline: number

@@ -31,6 +31,6 @@ export interface Context {
 export interface DoubtfulClaim {
   partition: Partition
   worker: string
-  /** Names the call among all of the worker. */
+  /** Identifies the call among all calls of the worker. */
   call: string
 }

@@ -1,7 +1,7 @@
 /**
  * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the process that
- * registers the queue first, since ids and keys are spread by it. Queues that nobody uses are removed from it, so what is known
- * here may be out of date: a push to a queue that has been removed stores nothing, and says so (contract/redis/unregister.lua).
+ * registers the queue first, since ids and keys are spread by it. Sweeps remove unused queues from the hash, so `#known` may be out
+ * of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
  */
 import { randomUUID } from 'node:crypto'
 import { MillpondError } from '../../values/errors.ts'

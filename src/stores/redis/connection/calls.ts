@@ -42,7 +42,7 @@ interface Call {
 
 /** Milliseconds before a call that could not be sent is tried again. */
 const RETRY_PAUSE = 25
-/** Milliseconds that calls under way still have when the store closes. */
+/** Milliseconds that calls under way get to finish when the store closes. */
 const CLOSE_PAUSE = 1000
 
 export class Calls {
@@ -158,7 +158,7 @@ export class Calls {
     return this.client.callBuffer(...call.command)
   }
 
-  /** What one turn sends goes out in one write. */
+  /** Corks the socket until the next tick, so that all commands of a turn go out in one write. */
   #cork(): void {
     if (this.#corked || 'nodes' in this.client) return
     const { stream } = this.client

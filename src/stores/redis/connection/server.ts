@@ -7,7 +7,7 @@ const OLDEST = [6, 2] as const
 /** Servers without an append-only file for which this process has given its warning. */
 const warned = new Set<string>()
 
-/** @throws StoreUnavailable */
+/** Checks version, eviction policy and persistence of every master. @throws StoreUnavailable */
 export async function checkServer(client: Client, where: string): Promise<void> {
   const nodes = 'nodes' in client ? client.nodes('master') : [client]
   if (nodes.length === 0) throw new MillpondError('StoreUnavailable', `the cluster at ${where} has no master`)

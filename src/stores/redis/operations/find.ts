@@ -1,6 +1,6 @@
 /**
- * Looks at jobs: `find` by id, `list` by state. An id says nothing of its queue: of jobs that were pushed here a while ago it is remembered, for
- * others all partitions of a bucket are asked in one call, so that a look-up is at most `BUCKETS` calls for any number of queues.
+ * Reads jobs: `find` by id, `list` by state. An id does not name its queue. This process remembers the partitions of the jobs that it pushed last.
+ * For other ids, one call asks all partitions of a bucket, so a look-up takes at most `BUCKETS` calls for any number of queues.
  */
 
 import { type GroupsRequest, JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'

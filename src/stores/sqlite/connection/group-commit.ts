@@ -42,7 +42,7 @@ const HANDLERS: { [O in Operation]: (context: Context, input: Inputs[O]) => unkn
 const READERS: { [O in Operation]?: (context: Context, input: Inputs[O]) => unknown } = READING
 
 export interface Reports {
-  /** Answers are ready to be posted. */
+  /** Called with answers that can be sent to the main thread. */
   answer(answers: Answer[]): void
   /** A commit was made. */
   committed(queues: QueueChanges[]): void
