@@ -2,13 +2,13 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- ahead: how many waiting jobs come before one.
--- KEYS: queue jobs states pages waiting lines
+-- KEYS: queue jobs states pages waiting lines groups
 -- Head: nothing further.
 -- In:  ids.
 -- Out: per id, how many jobs of its queue come before it by priority and place, of its group in a grouped queue; -1: it does not wait here.
 -- Invariant: changes nothing. In a queue that is not grouped it stops counting at 1,000 or a little above.
 
-local K = keys_of('queue jobs states pages waiting lines')
+local K = keys_of('queue jobs states pages waiting lines groups')
 GROUPED = redis.call('HGET', K.queue, 'limits') == 'groups'
 
 local function ahead(id)
@@ -18,7 +18,14 @@ local function ahead(id)
   local list = facts(record)
   if GROUPED then
     local entry = line_entry(list[5], list[3], list[1], id, list[9])
-    return redis.call('ZLEXCOUNT', K.lines, '[' .. (list[5] or '') .. '\0', '(' .. entry)
+    local name = list[5] or ''
+    local count = redis.call('ZLEXCOUNT', K.lines, '[' .. name .. '\0', '(' .. entry)
+    local kept = redis.call('HGET', K.groups, name)
+    for _, other in ipairs(kept and hand_of(kept) or {}) do
+      local before, place = struct.unpack(IN_LINE, other)
+      if before < 9 - list[3] or before == 9 - list[3] and place < list[1] then count = count + 1 end
+    end
+    return count
   end
   local own, count, rank = page_at(list[3], list[1]), 0, 0
   while count < 1000 do

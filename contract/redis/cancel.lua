@@ -3,14 +3,14 @@
 -- @include waiting.lua
 -- @include endings.lua
 -- cancel: jobs are not wanted any more.
--- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots touched @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups touched @due @ends
 -- Head: nothing further.
 -- In:  ids.
 -- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited or was scheduled, 4: while it ran.
 -- Invariant: final states do not change. The fence stays, so the worker's next operation on the job is stale.
 
 local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots touched @due @ends')
+  'queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups touched @due @ends')
 local FINAL = { done = 0, dead = 1, cancelled = 2 }
 local outcomes, ended, stopped, room = {}, {}, {}, false
 local kept, limits = keep(K, false)
@@ -26,7 +26,7 @@ local function cancel(id)
   if state[1] == 'scheduled' then redis.call('ZREM', K.scheduled, id)
   elseif state[1] == 'running' then
     redis.call('ZREM', K.running, id)
-    if GROUPED then free_slot(K, list[5]) end
+    if GROUPED then free_slot(list[5]) end
   else leave(K, list[3], list[1], id, list[5], list[9]) end
   ended[#ended + 1] = id
   if kept == 0 then
@@ -44,6 +44,7 @@ local function cancel(id)
 end
 
 for i = 3, #ARGV do outcomes[i - 2] = cancel(ARGV[i]) end
+if GROUPED then freed_slots(K) end
 if #ended > 0 and kept > 0 then note_end(K, NOW + kept) end
 if room then note_due(K) end
 if #stopped > 0 then

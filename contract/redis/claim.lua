@@ -112,7 +112,7 @@ local till_text = text(till)
 
 while got < limit and bytes < LARGE do
   local want = math.min(limit - got, most)
-  local ids = read(want)
+  local ids, groups = read(want)
   if #ids == 0 then break end
   local records, before = hmget(K.jobs, ids), hmget(K.states, ids)
   for i = 1, #ids do
@@ -125,6 +125,7 @@ while got < limit and bytes < LARGE do
     else
       give(id, floor + 1, 1, 0, record)
     end
+    if groups then running = running .. cmsgpack.pack(groups[i]) end
     states[got * 2 - 1], states[got * 2] = id, running
     leases[got * 2 - 1], leases[got * 2] = till_text, id
     given[got] = id

@@ -15,26 +15,33 @@ for i = 1, count do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end
 local fences = type(HEAD[6]) == 'table' and HEAD[6]
 local found = hmget(K.states, ids)
 local keyed = redis.call('EXISTS', K.keys) == 1
+local kept, limits = keep(K, true)
 
--- Jobs of one claim have the same state, so each is read once.
-local befores, afters = {}, {}
+-- Jobs of one claim have the same state, but for the group behind it, so each is read once.
+local befores, afters, size = {}, {}, nil
 local function read(packed)
-  local state = cmsgpack.unpack(packed)
-  befores[packed] = state
-  afters[packed] = cmsgpack.pack({ 'done', state[2], state[3], state[4], state[5], NOW, state[7] })
+  local own = size and string.sub(packed, 1, size) or packed
+  if befores[own] then return own end
+  local at, state = cmsgpack.unpack_one(packed)
+  if GROUPED then size = at > 0 and at or #packed end
+  own = size and string.sub(packed, 1, size) or packed
+  befores[own] = state
+  afters[own] = cmsgpack.pack({ 'done', state[2], state[3], state[4], state[5], NOW, state[7] })
+  return own
 end
 
 local finished, states, results, ended = {}, {}, {}, {}
 for i = 1, count do
   local id, packed, fence = ids[i], found[i], fences and fences[i] or HEAD[6]
-  if packed and not befores[packed] then read(packed) end
-  local state = packed and befores[packed]
+  local own = packed and (befores[packed] and packed or read(packed))
+  local state = own and befores[own]
   outcomes[i] = 1
   if state and state[2] == fence and state[1] == 'running' and not ended[id] then
     ended[id] = true
     outcomes[i] = 0
     finished[#finished + 1] = id
-    states[#states + 1], states[#states + 2] = id, afters[packed]
+    states[#states + 1], states[#states + 2] = id, afters[own]
+    if GROUPED then free_slot(cmsgpack.unpack(string.sub(packed, size + 1))) end
     local result = ARGV[i + 3]
     if result and result ~= '' then results[#results + 1], results[#results + 2] = id, result end
   elseif AGAIN and state and state[2] == fence and state[1] == 'done' then
@@ -44,14 +51,10 @@ end
 
 if #finished > 0 then
   call('ZREM', K.running, finished)
-  local kept, limits = keep(K, true)
-  if keyed or GROUPED then
-    for i = 1, #finished do
-      local list = facts(redis.call('HGET', K.jobs, finished[i]))
-      unkey(K, finished[i], list)
-      if GROUPED then free_slot(K, list[5]) end
-    end
+  if keyed then
+    for i = 1, #finished do unkey(K, finished[i], facts(redis.call('HGET', K.jobs, finished[i]))) end
   end
+  if GROUPED then freed_slots(K) end
   if kept > 0 then
     call('HSET', K.states, states)
     call('HSET', K.results, results)

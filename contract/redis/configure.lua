@@ -3,7 +3,7 @@
 -- @include waiting.lua
 -- @include limits.lua
 -- configure: changes a queue's settings.
--- KEYS: queue jobs running pages waiting limits lines slots groups names touched @ends
+-- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
 -- Head: nothing further.
 -- In:  two items per setting: its name, and its value as MessagePack. nil: capacity, timeout, running, rate, groupRunning and
 --      groupRate without limit. A rate is [count, per, burst]. pause: ms for which the queue starts no job.
@@ -11,7 +11,7 @@
 -- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of [base, factor, max, jitter], rates
 --      as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a grouped one; those that wait follow (`limits.lua`).
 
-local K = keys_of('queue jobs running pages waiting limits lines slots groups names touched @ends')
+local K = keys_of('queue jobs states running pages waiting limits lines slots groups names touched @ends')
 local LIMITS = { running = true, rate = true, grouped = true, groupRunning = true, groupRate = true }
 local limited, grouped, work = false, false, false
 may_write(K)

@@ -12,10 +12,23 @@ local function keep(K, done)
   return tonumber(settings[1] or done and 3600000 or 604800000), settings[2]
 end
 
--- A job of a grouped queue runs no more.
-local function free_slot(K, group)
-  if redis.call('HINCRBY', K.slots, group or '', -1) <= 0 then redis.call('HDEL', K.slots, group or '') end
-  redis.call('SADD', K.touched, group or '')
+-- Jobs of a grouped queue that run no more. Use: `free_slot` each, then `freed_slots` once.
+local freed = {}
+local function free_slot(group)
+  freed[group or ''] = (freed[group or ''] or 0) + 1
+end
+
+local function freed_slots(K)
+  local names, counts, touched = {}, {}, {}
+  for name in pairs(freed) do names[#names + 1] = name end
+  local slots = hmget(K.slots, names)
+  for i = 1, #names do
+    local name, runs = names[i], tonumber(slots[i]) or 0
+    counts[#counts + 1], counts[#counts + 2] = name, tostring(math.max(0, math.abs(runs) - freed[name]))
+    if runs < 0 then touched[#touched + 1] = '-' .. name end
+  end
+  call('HSET', K.slots, counts)
+  call('SADD', K.touched, touched)
 end
 
 -- Jobs of a queue with limits run no more. Rings where others may start instead.

@@ -37,7 +37,7 @@ local function settle(id, fence, failure, delay)
   end
   local list = facts(redis.call('HGET', K.jobs, id))
   redis.call('ZREM', K.running, id)
-  if GROUPED then free_slot(K, list[5]) end
+  if GROUPED then free_slot(list[5]) end
   local attempt = state[3]
   if delay == '' or attempt >= list[4] then
     unkey(K, id, list)
@@ -68,6 +68,7 @@ end
 for i = 1, count do
   outcomes[i] = settle(ARGV[i * 4 - 1], tonumber(ARGV[i * 4]), ARGV[i * 4 + 1], ARGV[i * 4 + 2])
 end
+if GROUPED then freed_slots(K) end
 if scheduled then note_due(K) end
 if entering_count > 0 then
   entered(K)

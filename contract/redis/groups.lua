@@ -16,27 +16,20 @@ local out = { false }
 if redis.call('HGET', K.queue, 'limits') ~= 'groups' then return out end
 local limits = limits_of(K, true)
 
-local function next_name(name)
-  local waiting = limits.next_waiting(name)
-  local kept = redis.call('ZRANGEBYLEX', K.names, name and '(' .. name or '-', '+', 'LIMIT', 0, 1)[1]
-  if waiting and kept then return waiting < kept and waiting or kept end
-  return waiting or kept
-end
-
 local function describe(name)
   local group = limits.group(name)
-  local waiting = redis.call('ZLEXCOUNT', K.lines, '[' .. name .. '\0', '(' .. name .. '\1')
+  local waiting = redis.call('ZLEXCOUNT', K.lines, '[' .. name .. '\0', '(' .. name .. '\1') + #(group.known and hand_of(group.known) or {})
   if waiting == 0 and group.runs == 0 and not group.own then return end
   local n = #out
   out[n + 1], out[n + 2], out[n + 3], out[n + 4] = name, group.own and cmsgpack.pack(group.own) or '', waiting, group.runs
-  out[n + 5] = limits.group_startable(group, limits.first(name)) or -1
+  out[n + 5] = limits.group_startable(group, limits.first(group)) or -1
 end
 
 if only then
   describe(only)
   return out
 end
-local name = next_name(after)
+local name = limits.next_name(after)
 for i = 1, 1000 do
   if not name then break end
   if #out > limit * 5 or i == 1000 then
@@ -45,6 +38,6 @@ for i = 1, 1000 do
   end
   describe(name)
   after = name
-  name = next_name(name)
+  name = limits.next_name(name)
 end
 return out

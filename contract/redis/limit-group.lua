@@ -3,13 +3,13 @@
 -- @include waiting.lua
 -- @include limits.lua
 -- limit-group: gives a group limits of its own.
--- KEYS: queue jobs running pages waiting limits lines slots groups names touched @ends
+-- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
 -- Head: group: empty for the jobs without one; limits: [running, rate, weight], the first two false where the queue's hold; nil: none of its own.
 -- In:  nothing.
 -- Out: [listed], as `configure`.
 -- Invariant: makes the queue a grouped one.
 
-local K = keys_of('queue jobs running pages waiting limits lines slots groups names touched @ends')
+local K = keys_of('queue jobs states running pages waiting limits lines slots groups names touched @ends')
 local name, own = HEAD[6], HEAD[7] or false
 may_write(K)
 redis.call('HSET', K.queue, 'set', 1)
@@ -21,6 +21,6 @@ local group = limits.group(name)
 limits.limit_with(group, own)
 group.changed = true
 limits.save()
-redis.call('SADD', K.touched, name)
+redis.call('SADD', K.touched, '-' .. name)
 ring('work')
 return { redis.call('HEXISTS', K.queue, 'listed') }

@@ -1,10 +1,15 @@
 -- What scripts share that know a queue's limits and groups: contract/operations.md, "Limits and turns". All in one function, so that a queue without
 -- limits pays nothing for it. Use: `local limits = limits_of(K)`; what it changes of groups and of the queue is written by `limits.save()`.
+-- Groups are read and written many at a time: a start costs no command of its own.
 -- Needs the keys: limits, running, and of a grouped queue lines, slots, groups, names, touched, tickets, held.
 
 local function limits_of(K, grouped)
   local L = { limited = false }
   local MOST_GROUPS = 1000 -- that one call looks at, beside those of which it starts jobs
+  local HAND = 8 -- jobs that a group takes from its line at once
+  local NONE, HELD = -2, -1 -- where it has no ticket: it may start no job, or its rate or pause holds it
+  local GROUP = { [0] = '>ddbI6BB' }
+  for i = 1, 10 do GROUP[i] = GROUP[i - 1] .. 'd' end
   local set, kept = {}, redis.call('HGETALL', K.limits)
   for i = 1, #kept, 2 do set[kept[i]] = kept[i + 1] end
   local function rate_in(name) return set[name] and cmsgpack.unpack(set[name]) or false end
@@ -52,11 +57,6 @@ local function limits_of(K, grouped)
 
   local loaded = {}
 
-  local function ticket_of(group)
-    local time = struct.pack('>d', group.virtual[group.ticket + 1])
-    return (9 - group.ticket) .. time .. string.format('%015.0f', group.place) .. group.name
-  end
-
   local function limit_with(group, own)
     group.own = own
     group.running = own and own[1] or (group.name ~= '' and group_running)
@@ -65,12 +65,28 @@ local function limits_of(K, grouped)
   end
   L.limit_with = limit_with
 
+  local function ticket_of(group)
+    return struct.pack('>BdI6', 9 - group.ticket, group.virtual[group.ticket + 1], group.place) .. group.name
+  end
+
+  -- `hand`: from `at` on, the jobs that were taken from the line. `first`: the first of them, once it was read; false: none waits. `listed`: its
+  -- ticket in `tickets`, or false; nil: not asked for yet.
   local function load(name, packed, slots)
-    local list = packed and cmsgpack.unpack(packed) or { 0, 0, false, 0, zeros(), false }
-    local group = { name = name, known = packed, full = list[1], paused_until = list[2], ticket = list[3], place = list[4], virtual = list[5] }
-    group.runs = tonumber(slots) or 0
-    limit_with(group, list[6])
-    if group.ticket and group.ticket >= 0 then group.entry = ticket_of(group) end
+    local runs = tonumber(slots) or 0
+    local group = { name = name, known = packed, runs = math.abs(runs), marked = runs < 0 }
+    if packed then
+      local full, paused_until, ticket, place, count, bytes, at = struct.unpack(GROUP[0], packed)
+      local virtual, own = {}, false
+      for i = 1, count do virtual[i], at = struct.unpack('>d', packed, at) end
+      if bytes > 0 then own = cmsgpack.unpack(string.sub(packed, at, at + bytes - 1)) end
+      group.full, group.paused_until, group.ticket, group.place, group.virtual = full, paused_until, ticket, place, virtual
+      group.hand, group.at, group.held = packed, at + bytes, ticket == HELD
+      limit_with(group, own)
+    else
+      group.full, group.paused_until, group.ticket, group.place, group.virtual = 0, 0, NONE, 0, {}
+      group.hand, group.at, group.held = '', 1, false
+      limit_with(group, false)
+    end
     loaded[name] = group
     return group
   end
@@ -86,23 +102,55 @@ local function limits_of(K, grouped)
     end
   end
 
+  -- Tickets that were read, of groups whose jobs were started: the first in `tickets`.
+  local moved, used = {}, 0
+
+  -- Writes who has a ticket and who is held.
+  local function move_tickets()
+    if used > 0 then redis.call('ZREMRANGEBYRANK', K.tickets, 0, used - 1) end
+    local gone, tickets, freed, held = {}, {}, {}, {}
+    for i = 1, #moved do
+      local group = moved[i]
+      local ticket = group.ticket >= 0 and ticket_of(group)
+      if ticket ~= group.listed then
+        if group.listed then gone[#gone + 1] = group.listed end
+        if ticket then tickets[#tickets + 1], tickets[#tickets + 2] = '0', ticket end
+        group.listed, group.changed = ticket, true
+      end
+      if group.ticket == HELD then
+        held[#held + 1], held[#held + 2] = text(group.held_until), group.name
+      elseif group.held then freed[#freed + 1] = group.name end
+      if group.held ~= (group.ticket == HELD) then group.held, group.changed = not group.held, true end
+      group.moved = false
+    end
+    moved, used = {}, 0
+    call('ZREM', K.tickets, gone)
+    call('ZREM', K.held, freed)
+    call('ZADD', K.tickets, tickets)
+    call('ZADD', K.held, held)
+  end
+
   function L.save()
+    move_tickets()
     if L.changed then
       redis.call('HSET', K.limits, 'full', text(full), 'pausedUntil', text(paused_until), 'virtual', cmsgpack.pack(virtual))
     end
     local states, names, slots = {}, {}, {}
     for name, group in pairs(loaded) do
       if group.changed then
+        local times, own = group.virtual, group.own and cmsgpack.pack(group.own) or ''
+        local count = #times
         states[#states + 1] = name
-        states[#states + 1] = cmsgpack.pack({ group.full, group.paused_until, group.ticket, group.place, group.virtual, group.own })
+        states[#states + 1] = struct.pack(GROUP[count], group.full, group.paused_until, group.ticket, group.place, count, #own, unpack(times))
+          .. own .. string.sub(group.hand, group.at)
         if not group.known then
           names[#names + 1] = '0'
           names[#names + 1] = name
         end
       end
-      if group.started then
+      if group.counted then
         slots[#slots + 1] = name
-        slots[#slots + 1] = text(group.runs)
+        slots[#slots + 1] = tostring(group.marked and -group.runs or group.runs)
       end
     end
     call('HSET', K.groups, states)
@@ -110,56 +158,113 @@ local function limits_of(K, grouped)
     call('HSET', K.slots, slots)
   end
 
-  -- The first waiting job of a group: { entry, priority, place, id, cost }, or nil
-  function L.first(name)
-    local entry = redis.call('ZRANGEBYLEX', K.lines, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', 0, 1)[1]
-    if not entry then return nil end
-    local at = #name + 2
-    return {
-      entry, 9 - tonumber(string.sub(entry, at, at)), tonumber(string.sub(entry, at + 1, at + 15)),
-      string.sub(entry, at + 16, at + 31), tonumber(string.sub(entry, at + 32)) or 1,
-    }
+  local function in_line(name, limit)
+    return redis.call('ZRANGEBYLEX', K.lines, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', 0, limit)
+  end
+
+  local function earlier(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end
+
+  -- The first waiting job of a group: { 9 minus the priority, place, id, cost }, or false. Changes nothing.
+  function L.first(group)
+    local first = group.at <= #group.hand and { struct.unpack(IN_LINE, group.hand, group.at) }
+    local entry = in_line(group.name, 1)[1]
+    local other = entry and { struct.unpack(IN_LINE, entry, #group.name + 2) }
+    return other and (not first or earlier(other, first)) and other or first
+  end
+
+  -- Takes the first jobs of a line into the hand, which is empty.
+  local function take_hand(group)
+    local entries = in_line(group.name, HAND)
+    group.hand, group.at, group.changed = '', 1, true
+    if #entries == 0 then return end
+    redis.call('ZREMRANGEBYLEX', K.lines, '[' .. entries[1], '[' .. entries[#entries])
+    for i = 1, #entries do entries[i] = string.sub(entries[i], #group.name + 2) end
+    group.hand = table.concat(entries)
+  end
+
+  -- Jobs came into the line. If one of them is before the last in the hand, all go back, and the first are taken anew.
+  local function look_into_line(group)
+    group.first = nil
+    if group.at > #group.hand then return end
+    local start = group.name .. '\0'
+    local before = '(' .. start .. string.sub(group.hand, -LINE_ENTRY)
+    if #redis.call('ZRANGEBYLEX', K.lines, '[' .. start, before, 'LIMIT', 0, 1) == 0 then return end
+    local back = {}
+    for at = group.at, #group.hand, LINE_ENTRY do
+      back[#back + 1], back[#back + 2] = '0', start .. string.sub(group.hand, at, at + LINE_ENTRY - 1)
+    end
+    call('ZADD', K.lines, back)
+    take_hand(group)
+  end
+
+  local function first_of(group)
+    if group.first == nil then
+      if group.at > #group.hand then take_hand(group) end
+      group.first = group.hand ~= '' and { struct.unpack(IN_LINE, group.hand, group.at) }
+    end
+    return group.first
   end
 
   -- @return ms until the group may start its first job; false: as many run as may, or none waits
   function L.group_startable(group, first)
     if not first or group.running and group.runs >= group.running then return false end
-    return wait_for(group.rate, group.full, group.paused_until, first[5])
+    return wait_for(group.rate, group.full, group.paused_until, first[4])
   end
 
-  -- The next group that has waiting jobs, after that name; nil: the first.
-  function L.next_waiting(name)
+  -- The next group that has waiting jobs or is known, after that name; nil: the first.
+  function L.next_name(name)
     local entry = redis.call('ZRANGEBYLEX', K.lines, name and '[' .. name .. '\1' or '-', '+', 'LIMIT', 0, 1)[1]
-    return entry and string.sub(entry, 1, string.find(entry, '\0', 1, true) - 1)
+    local waiting = entry and string.sub(entry, 1, string.find(entry, '\0', 1, true) - 1)
+    local known = redis.call('ZRANGEBYLEX', K.names, name and '(' .. name or '-', '+', 'LIMIT', 0, 1)[1]
+    -- Redis compares bytes; Lua would compare as the server's locale does.
+    local is_known = known and (not waiting or redis.call('ZLEXCOUNT', K.names, '[' .. known, '(' .. waiting) > 0)
+    return is_known and known or waiting
   end
 
   -- Gives a group its ticket, or has it held, or neither.
   local function place(group)
-    local first = L.first(group.name)
-    group.first = first
+    local first = first_of(group)
     local wait = L.group_startable(group, first)
-    local had, had_place, entry = group.ticket, group.place, nil
-    if not wait then group.ticket = false
+    local had, had_place = group.ticket, group.place
+    if group.listed == nil then group.listed = had >= 0 and ticket_of(group) end
+    if not wait then group.ticket = NONE
     elseif wait > 0 then
-      group.ticket = -1
-      redis.call('ZADD', K.held, text(NOW + wait), group.name)
+      group.ticket, group.held_until = HELD, NOW + wait
     else
-      local at = first[2] + 1
+      group.ticket, group.place = 9 - first[1], first[2]
       -- A ticket that is new at its priority begins at the queue's virtual time: to wait or to idle earns no credit.
-      if had ~= first[2] then group.virtual[at] = math.max(group.virtual[at], virtual[at]) end
-      group.ticket, group.place = first[2], first[3]
-      entry = ticket_of(group)
+      if had ~= group.ticket then
+        local at, times = group.ticket + 1, group.virtual
+        for i = #times + 1, at do times[i] = 0 end
+        times[at] = math.max(times[at], virtual[at])
+      end
     end
-    if had == -1 and group.ticket ~= -1 then redis.call('ZREM', K.held, group.name) end
-    if group.entry and group.entry ~= entry then redis.call('ZREM', K.tickets, group.entry) end
-    if entry and group.entry ~= entry then redis.call('ZADD', K.tickets, 0, entry) end
-    if group.entry ~= entry or had ~= group.ticket or had_place ~= group.place then group.changed = true end
-    group.entry = entry
+    -- Whoever ends one of its jobs says so then.
+    local marked = not wait and first and true
+    if marked ~= group.marked then group.marked, group.counted = marked, true end
+    if had ~= group.ticket or had_place ~= group.place then group.changed = true end
+    if not group.moved then
+      group.moved = true
+      moved[#moved + 1] = group
+    end
   end
 
-  local function look_at(names)
+  -- Their names, or of those to which something happened, what it was before that: + jobs came into the line.
+  local function look_at(names, touched)
+    local arrived = {}
+    if touched then
+      for i = 1, #names do
+        local name = string.sub(names[i], 2)
+        arrived[name] = arrived[name] or string.byte(names[i]) == 43
+        names[i] = name
+      end
+    end
     load_all(names)
-    for i = 1, #names do place(L.group(names[i])) end
+    for i = 1, #names do
+      local group = loaded[names[i]]
+      if arrived[group.name] then look_into_line(group) end
+      place(group)
+    end
     return #names == MOST_GROUPS
   end
 
@@ -168,7 +273,7 @@ local function limits_of(K, grouped)
     local from = set.relook
     if not from then return false end
     for _ = 1, MOST_GROUPS do
-      local name = L.next_waiting(from ~= '-' and string.sub(from, 2) or nil)
+      local name = L.next_name(from ~= '-' and string.sub(from, 2) or nil)
       if not name then
         redis.call('HDEL', K.limits, 'relook')
         return false
@@ -184,18 +289,22 @@ local function limits_of(K, grouped)
   function L.move_backlog()
     local from = set.backlog
     if not from then return false end
-    local lines, groups, bytes = {}, {}, 0
-    while #groups < 1000 and bytes < 4194304 do
+    local lines, groups, count, bytes = {}, {}, 0, 0
+    while count < 1000 and bytes < 4194304 do
       local page = redis.call('ZRANGEBYSCORE', K.waiting, '(' .. from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
       if not page[1] then break end
       for _, entry in ipairs(entries_of(redis.call('HGET', K.pages, page[1]))) do
         local id = string.sub(entry, 2)
         local record = redis.call('HGET', K.jobs, id)
         local list = facts(record)
-        lines[#lines + 1] = '0'
-        lines[#lines + 1] = line_entry(list[5], list[3], list[1], id, list[9])
-        groups[#groups + 1] = list[5] or ''
-        bytes = bytes + #record
+        local name = list[5] or ''
+        local group, own = L.group(name), line_entry(name, list[3], list[1], id, list[9])
+        -- One that began to wait since then may be in the hand already.
+        if not string.find(group.hand, string.sub(own, #name + 2), group.at, true) then
+          lines[#lines + 1], lines[#lines + 2] = '0', own
+          groups[#groups + 1] = '+' .. name
+        end
+        count, bytes = count + 1, bytes + #record
       end
       from = page[2]
     end
@@ -213,7 +322,8 @@ local function limits_of(K, grouped)
     redis.call('HSET', K.queue, 'limits', 'groups')
     for _, id in ipairs(redis.call('ZRANGE', K.running, 0, -1)) do
       local group = L.group(facts(redis.call('HGET', K.jobs, id))[5] or '')
-      group.runs, group.started, group.changed = group.runs + 1, true, true
+      group.runs, group.counted, group.changed = group.runs + 1, true, true
+      redis.call('HSET', K.states, id, redis.call('HGET', K.states, id) .. cmsgpack.pack(group.name))
     end
     set.backlog = '-inf'
     L.move_backlog()
@@ -241,7 +351,7 @@ local function limits_of(K, grouped)
 
   -- What `head_of` is for a queue without limits. `retry_after()`: ms until another claim may bring more, -1: not known.
   function L.head(min_priority)
-    local wait, short, started = L.startable(1), false, {}
+    local wait, short = L.startable(1), false
     local function retry_after()
       if wait ~= 0 then return wait or -1 end
       if not grouped then return -1 end
@@ -277,56 +387,104 @@ local function limits_of(K, grouped)
 
     if wait == 0 then
       short = L.move_backlog() and true
-      short = look_at(redis.call('SPOP', K.touched, MOST_GROUPS)) or short
+      short = look_at(redis.call('SPOP', K.touched, MOST_GROUPS), true) or short
       short = look_at(redis.call('ZRANGEBYSCORE', K.held, '-inf', text(NOW), 'LIMIT', 0, MOST_GROUPS)) or short
       short = look_again() or short
+      move_tickets()
     end
 
-    local function start(group, entry, first)
-      redis.call('ZREM', K.tickets, entry)
-      redis.call('ZREM', K.lines, first[1])
-      group.entry = nil
-      local at, cost = first[2] + 1, first[5]
-      virtual[at] = math.max(virtual[at], group.virtual[at])
-      group.virtual[at] = group.virtual[at] + cost / group.weight
+    local function before(a, b)
+      if a.ticket ~= b.ticket then return a.ticket > b.ticket end
+      local its, other = a.virtual[a.ticket + 1], b.virtual[b.ticket + 1]
+      return its < other or its == other and a.place < b.place
+    end
+
+    -- Groups in the order of their tickets: those that were read from `tickets`, and a heap of those that got another ticket in this call.
+    local read, at, again, ended = {}, 1, {}, false
+
+    local function push_again(group)
+      local i = #again + 1
+      while i > 1 do
+        local parent = math.floor(i / 2)
+        if not before(group, again[parent]) then break end
+        again[i], i = again[parent], parent
+      end
+      again[i] = group
+    end
+
+    local function pop_again()
+      local last = table.remove(again)
+      local count, i = #again, 1
+      if count == 0 then return end
+      while i * 2 <= count do
+        local child = i * 2
+        if child < count and before(again[child + 1], again[child]) then child = child + 1 end
+        if not before(again[child], last) then break end
+        again[i], i = again[child], child
+      end
+      again[i] = last
+    end
+
+    -- @return the group whose turn it is, or nil; whether it is from the heap
+    local function next_group(count)
+      if at > #read and not ended then
+        local entries = redis.call('ZRANGE', K.tickets, used, used + count - 1)
+        ended = #entries < count
+        for i = 1, #entries do entries[i] = string.sub(entries[i], 16) end
+        load_all(entries)
+        for i = 1, #entries do entries[i] = loaded[entries[i]] end
+        read, at = entries, 1
+      end
+      local group, other = read[at], again[1]
+      if other and (not group or before(other, group)) then return other, true end
+      return group, false
+    end
+
+    local started, late = {}, 0
+
+    local function start(group, first)
+      local priority_at, cost = 10 - first[1], first[4]
+      virtual[priority_at] = math.max(virtual[priority_at], group.virtual[priority_at])
+      group.virtual[priority_at] = group.virtual[priority_at] + cost / group.weight
       group.full = full_after(group.rate, group.full, cost)
       group.runs = group.runs + 1
-      group.started, group.changed = true, true
+      group.counted, group.changed = true, true
+      group.at, group.first = group.at + LINE_ENTRY, nil
       count_start(cost)
       started[#started + 1] = first
-      place(group)
     end
 
-    local late = 0
     local function read_lines(count)
-      local ids = {}
+      local ids, names = {}, {}
       while wait == 0 and #ids < count do
-        local entry = redis.call('ZRANGE', K.tickets, 0, 0)[1]
-        if not entry or 9 - tonumber(string.sub(entry, 1, 1)) < min_priority then break end
-        local group = L.group(string.sub(entry, 25))
-        local first = group.first or L.first(group.name)
-        if not first or first[2] ~= group.ticket or L.group_startable(group, first) ~= 0 then
+        local group, is_again = next_group(count - #ids)
+        if not group or group.ticket < min_priority then break end
+        local first = first_of(group)
+        local ready = first and 9 - first[1] == group.ticket and L.group_startable(group, first) == 0
+        if ready then wait = L.startable(first[4]) end
+        if wait ~= 0 then break end
+        if is_again then pop_again() else
+          group.listed, at, used = false, at + 1, used + 1
+        end
+        if ready then
+          ids[#ids + 1], names[#names + 1] = first[3], group.name
+          start(group, first)
+        else
           -- A limit was lowered, or something happened to it, and claims have not come to it yet.
           late = late + 1
-          if late > MOST_GROUPS then
-            short = true
-            break
-          end
-          place(group)
-        else
-          wait = L.startable(first[5])
-          if wait == 0 then
-            start(group, entry, first)
-            ids[#ids + 1] = first[4]
-          end
+        end
+        place(group)
+        if group.ticket >= 0 then push_again(group) end
+        if late > MOST_GROUPS then
+          short = true
+          break
         end
       end
-      return ids
+      return ids, names
     end
 
     local function take_lines()
-      for _, first in ipairs(started) do leave_page(K, first[2], first[3], first[4]) end
-      if #started > 0 then redis.call('HINCRBY', K.queue, 'waiting', -#started) end
+      leave_pages(K, started)
       L.save()
     end
     return read_lines, take_lines, retry_after
@@ -336,10 +494,11 @@ local function limits_of(K, grouped)
   function L.forget_groups()
     for _, name in ipairs(redis.call('HRANDFIELD', K.groups, 100)) do
       local group = L.group(name)
-      local idle = not group.own and not group.ticket and group.runs == 0 and group.paused_until <= NOW and group.full <= NOW * 1000
-      for at = 1, 10 do idle = idle and group.virtual[at] <= virtual[at] end
-      if idle and not L.first(name) then
+      local idle = not group.own and group.ticket == NONE and group.runs == 0 and group.paused_until <= NOW and group.full <= NOW * 1000
+      for at = 1, 10 do idle = idle and (group.virtual[at] or 0) <= virtual[at] end
+      if idle and not L.first(group) then
         redis.call('HDEL', K.groups, name)
+        redis.call('HDEL', K.slots, name)
         redis.call('ZREM', K.names, name)
       end
     end

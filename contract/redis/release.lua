@@ -23,7 +23,7 @@ for i = 1, (#ARGV - 2) / 2 do
   if state and state[2] == fence and state[1] == 'running' then
     local list = facts(redis.call('HGET', K.jobs, id))
     redis.call('ZREM', K.running, id)
-    if GROUPED then free_slot(K, list[5]) end
+    if GROUPED then free_slot(list[5]) end
     local pause = pauses and pauses[i] or 0
     if pause > 0 then limits.pause(list[5], NOW + pause)
     elseif limits then limits.give_back(list[5], state[5], list[9] or 1) end
@@ -34,6 +34,7 @@ for i = 1, (#ARGV - 2) / 2 do
     outcomes[i] = 0
   end
 end
+if GROUPED then freed_slots(K) end
 if entering_count > 0 then
   entered(K)
   wake(K)

@@ -3,7 +3,7 @@
 -- @include waiting.lua
 -- @include limits.lua
 -- stats: what people look at.
--- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups
+-- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names
 -- Head: minutes.
 -- In:  nothing.
 -- Out: [paused, capacity or -1, scheduled, waiting, running, done, dead, cancelled, ms since the oldest waiting job was due or -1,
@@ -11,7 +11,7 @@
 --      is not set false; nextStart: -1: as many run as may. Each minute as `record` keeps it, of the last `minutes`.
 -- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Groups are counted up to 10,000.
 
-local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups')
+local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names')
 local minutes = HEAD[6]
 local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits')
 local oldest = math.huge
@@ -41,12 +41,14 @@ local function limits_now()
   local limits = limits_of(K, grouped)
   local list = limits.settings
   if not (list[1] or list[2] or grouped) then return '' end
-  local name = grouped and limits.next_waiting(nil)
+  local name = grouped and limits.next_name(nil)
   for _ = 1, 10000 do
     if not name then break end
-    local wait = limits.group_startable(limits.group(name), limits.first(name))
-    if not wait then at_limit = at_limit + 1 elseif wait > 0 then held = held + 1 end
-    name = limits.next_waiting(name)
+    local group = limits.group(name)
+    local first = limits.first(group)
+    local wait = limits.group_startable(group, first)
+    if not wait then at_limit = at_limit + (first and 1 or 0) elseif wait > 0 then held = held + 1 end
+    name = limits.next_name(name)
   end
   list[6], list[7], list[8] = limits.startable(1) or -1, at_limit, held
   return cmsgpack.pack(list)

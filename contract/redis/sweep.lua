@@ -39,7 +39,7 @@ for _, id in ipairs(until_time(K.running, NOW, lose)) do
   redis.call('ZREM', K.running, id)
   local state, list = state_of(K, id), facts(redis.call('HGET', K.jobs, id))
   local dead = state[3] >= list[4]
-  if GROUPED then free_slot(K, list[5]) end
+  if GROUPED then free_slot(list[5]) end
   out[#out + 1], out[#out + 2], out[#out + 3] = id, state[3], dead and 1 or 0
   if not dead then
     put_state(K, id, 'waiting', state[2], state[3], NOW, state[5], 0, state[7])
@@ -57,6 +57,8 @@ for _, id in ipairs(until_time(K.running, NOW, lose)) do
     end
   end
 end
+
+if GROUPED then freed_slots(K) end
 
 -- The done jobs at the head of the list that were kept long enough.
 local function done_until(time, limit)

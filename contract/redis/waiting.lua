@@ -22,10 +22,17 @@ local function entries_of(page)
   return entries
 end
 
--- The place of a job in `lines`.
+-- A job in its line, behind the group and a NUL: 9 minus the priority, the place, the id, the cost.
+local IN_LINE, LINE_ENTRY = '>BI6c16I4', 27
 local function line_entry(group, priority, place, id, cost)
-  local other = cost and cost ~= 1 and text(cost) or ''
-  return (group or '') .. '\0' .. (9 - priority) .. string.format('%015.0f', place) .. id .. other
+  return (group or '') .. '\0' .. struct.pack(IN_LINE, 9 - priority, place, id, cost or 1)
+end
+
+-- @return the entries of a group's hand: what is behind the rest of its record (`groups`)
+local function hand_of(record)
+  local entries, _, _, _, _, count, bytes, from = {}, struct.unpack('>ddbI6BB', record)
+  for at = from + 8 * count + bytes, #record, LINE_ENTRY do entries[#entries + 1] = string.sub(record, at, at + LINE_ENTRY - 1) end
+  return entries
 end
 
 -- Jobs that begin to wait in this call. Use: `enter` each, then `entered` once.
@@ -38,7 +45,7 @@ local function enter(priority, place, id, group, cost)
   if GROUPED then
     entering_lines[#entering_lines + 1] = '0'
     entering_lines[#entering_lines + 1] = line_entry(group, priority, place, id, cost)
-    entering_groups[#entering_groups + 1] = group or ''
+    entering_groups[#entering_groups + 1] = '+' .. (group or '')
   end
   local number = math.floor(place / PAGE)
   if number ~= last_number or priority ~= last_priority then
@@ -91,24 +98,57 @@ local function remove_page(K, name)
   redis.call('ZREM', K.waiting, name)
 end
 
--- One job leaves its page.
-local function leave_page(K, priority, place, id)
-  local name = page_at(priority, place)
-  local page = redis.call('HGET', K.pages, name)
-  local own = string.char(place % PAGE) .. id
-  local at = string.find(page, own, 1, true)
-  while at % ENTRY ~= 1 do at = string.find(page, own, at + 1, true) end
-  page = string.sub(page, 1, at - 1) .. string.sub(page, at + ENTRY)
-  if page == '' then remove_page(K, name) else redis.call('HSET', K.pages, name, page) end
+-- Jobs wait no more: lists of 9 minus the priority, place, id. Each page is cut once: what is adjacent in it goes as one piece.
+local function leave_pages(K, jobs)
+  if #jobs == 0 then return end
+  local names, own_jobs, by_number = {}, {}, {}
+  for i = 1, #jobs do
+    local job = jobs[i]
+    local number = job[1] * SPAN + math.floor(job[2] / PAGE)
+    local own = by_number[number]
+    if not own then
+      own = {}
+      by_number[number] = own
+      names[#names + 1], own_jobs[#own_jobs + 1] = page_at(9 - job[1], job[2]), own
+    end
+    own[#own + 1] = job
+  end
+  local pages, kept, emptied = hmget(K.pages, names), {}, {}
+  for i = 1, #names do
+    local page, starts, from, pieces = pages[i], {}, 1, {}
+    for j = 1, #own_jobs[i] do
+      local job = own_jobs[i][j]
+      local entry = string.char(job[2] % PAGE) .. job[3]
+      local at = string.find(page, entry, 1, true)
+      while at % ENTRY ~= 1 do at = string.find(page, entry, at + 1, true) end
+      starts[j] = at
+    end
+    table.sort(starts)
+    for j = 1, #starts do
+      if starts[j] > from then pieces[#pieces + 1] = string.sub(page, from, starts[j] - 1) end
+      from = starts[j] + ENTRY
+    end
+    pieces[#pieces + 1] = string.sub(page, from)
+    page = table.concat(pieces)
+    if page == '' then emptied[#emptied + 1] = names[i] else kept[#kept + 1], kept[#kept + 2] = names[i], page end
+  end
+  call('HDEL', K.pages, emptied)
+  call('ZREM', K.waiting, emptied)
+  call('HSET', K.pages, kept)
+  redis.call('HINCRBY', K.queue, 'waiting', -#jobs)
 end
 
 -- One job waits no more.
 local function leave(K, priority, place, id, group, cost)
-  leave_page(K, priority, place, id)
-  redis.call('HINCRBY', K.queue, 'waiting', -1)
+  leave_pages(K, { { 9 - priority, place, id } })
   if GROUPED then
-    redis.call('ZREM', K.lines, line_entry(group, priority, place, id, cost))
-    redis.call('SADD', K.touched, group or '')
+    local name, entry = group or '', line_entry(group, priority, place, id, cost)
+    if redis.call('ZREM', K.lines, entry) == 0 then
+      local kept = redis.call('HGET', K.groups, name)
+      local from, to = string.find(kept or '', string.sub(entry, #name + 2), 1, true)
+      if from then redis.call('HSET', K.groups, name, string.sub(kept, 1, from - 1) .. string.sub(kept, to + 1)) end
+    end
+    redis.call('SADD', K.touched, '-' .. name)
   end
 end
 
