@@ -13,7 +13,8 @@
 -- What a queue's partition keeps; all keys of a script have one hash tag (docs/redis.md):
 --   jobs       HASH id → record, which never changes: MessagePack of [place, pushedAt, priority, attempts, group, timeout, key, trace,
 --              cost], then the encoded data. Absent values are false; those at the end of the list are left out. So the group is read without the data.
---   states     HASH id → MessagePack of [state, fence, attempt, due, started, finished, worker]. due: 0 means when it was pushed; started and
+--   states     HASH id → MessagePack of [state, fence, attempt, due, started, finished, worker]. Of a running job of a grouped queue, its
+--              group follows as MessagePack (`` where it has none), so that its end need not read the record. due: 0 means when it was pushed; started and
 --              finished: 0 means never. A job without a state waits since its push.
 --   pages      HASH page → up to 90 waiting jobs, by place: each its place within the page (one byte) and its id. A page is PRIORITY:NUMBER
 --              and has the places from 90 × NUMBER on. Whoever stops waiting leaves its page, and an empty page goes.
@@ -24,14 +25,16 @@
 --              which the jobs that waited before the queue was grouped are in `lines`; relook: where the walk of claims through all groups goes on,
 --              after their settings have changed
 -- and of a grouped queue:
---   lines      ZSET of the waiting jobs, all of score 0: the group, a NUL, 9 minus the priority, the place in 15 digits, the id, and the cost if it is
---              not 1. So each group has its jobs together, in the order of claiming. They are in `pages` as well.
---   slots      HASH group → how many of its jobs run
---   groups     HASH group → MessagePack of [full, pausedUntil, ticket, place, virtual, own]. ticket: the priority at which it has a ticket, -1: it is held,
---              false: neither. place: of the ticket. virtual: its virtual time per priority. own: its own limits [running, rate, weight], or false
+--   lines      ZSET of waiting jobs, all of score 0: the group, a NUL, 9 minus the priority (one byte), the place (six), the id, the cost (four), numbers
+--              big-endian. So each group has its jobs together, in the order of claiming. A waiting job is here or in its group's hand, and in `pages` as well.
+--   slots      HASH group → how many of its jobs run; below 0: that many, and whoever ends one of them adds the group to `touched`, since jobs wait for it
+--   groups     HASH group → all big-endian: full, pausedUntil (doubles), ticket (one byte: the priority at which it has a ticket, -1: it is held, -2:
+--              neither), place of the ticket (six bytes), how many virtual times follow, how many bytes of limits (a byte each); its virtual times for the
+--              priorities from 0 on (doubles); MessagePack of its own limits [running, rate, weight]; the hand: jobs that it took from its line, the first ones
+--              unless something came into the line since then, each as in `lines` behind the NUL
 --   names      ZSET of the groups in `groups`, all of score 0
---   touched    SET of groups to which something happened since the last claim
---   tickets    ZSET, all of score 0: 9 minus the priority, the virtual time as 8 bytes (IEEE, big-endian), the place in 15 digits, the group
+--   touched    SET of groups to which something happened since the last claim, behind `+` (jobs came into the line) or `-` (anything else)
+--   tickets    ZSET, all of score 0: 9 minus the priority (one byte), the virtual time (double, big-endian), the place (six bytes), the group
 --   held       ZSET of groups by the time until which their rate or a pause holds them
 --   scheduled, running, dead, cancelled   ZSET of ids by time: due, end of lease, finished, finished
 --   done       LIST of ids in the order of finishing

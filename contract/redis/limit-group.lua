@@ -19,7 +19,6 @@ local limits = limits_of(K, redis.call('HGET', K.queue, 'limits') == 'groups')
 limits.make_grouped()
 local group = limits.group(name)
 limits.limit_with(group, own)
-group.changed = true
 limits.save()
 redis.call('SADD', K.touched, '-' .. name)
 ring('work')

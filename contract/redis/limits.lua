@@ -8,8 +8,7 @@ local function limits_of(K, grouped)
   local MOST_GROUPS = 1000 -- that one call looks at, beside those of which it starts jobs
   local HAND = 8 -- jobs that a group takes from its line at once
   local NONE, HELD = -2, -1 -- where it has no ticket: it may start no job, or its rate or pause holds it
-  local GROUP = { [0] = '>ddbI6BB' }
-  for i = 1, 10 do GROUP[i] = GROUP[i - 1] .. 'd' end
+  local GROUP, TIMES = '>ddbI6BB', 'dddddddddd' -- a record of `groups` up to its virtual times, and these
   local set, kept = {}, redis.call('HGETALL', K.limits)
   for i = 1, #kept, 2 do set[kept[i]] = kept[i + 1] end
   local function rate_in(name) return set[name] and cmsgpack.unpack(set[name]) or false end
@@ -27,7 +26,7 @@ local function limits_of(K, grouped)
 
   -- Milliseconds until a rate and a pause allow a start.
   local function wait_for(of, its_full, until_time, cost)
-    local wait = math.max(0, until_time - NOW)
+    local wait = until_time > NOW and until_time - NOW or 0
     if not of then return wait end
     local burst = of[3] or math.max(1, math.floor(of[1] * 100 / of[2]))
     return math.max(wait, math.ceil((its_full - (math.max(burst, cost) - cost) * step_of(of)) / 1000) - NOW)
@@ -57,13 +56,16 @@ local function limits_of(K, grouped)
 
   local loaded = {}
 
-  local function limit_with(group, own)
-    group.own = own
-    group.running = own and own[1] or (group.name ~= '' and group_running)
-    group.rate = own and own[2] or (group.name ~= '' and group_rate)
-    group.weight = own and own[3] or 1
+  -- @return the limits of a group: how many run, its rate, its weight
+  local function limits_with(name, own)
+    local common = name ~= ''
+    return own and own[1] or (common and group_running), own and own[2] or (common and group_rate), own and own[3] or 1
   end
-  L.limit_with = limit_with
+
+  function L.limit_with(group, own)
+    group.own, group.changed = own, true
+    group.running, group.rate, group.weight = limits_with(group.name, own)
+  end
 
   local function ticket_of(group)
     return struct.pack('>BdI6', 9 - group.ticket, group.virtual[group.ticket + 1], group.place) .. group.name
@@ -72,21 +74,22 @@ local function limits_of(K, grouped)
   -- `hand`: from `at` on, the jobs that were taken from the line. `first`: the first of them, once it was read; false: none waits. `listed`: its
   -- ticket in `tickets`, or false; nil: not asked for yet.
   local function load(name, packed, slots)
-    local runs = tonumber(slots) or 0
-    local group = { name = name, known = packed, runs = math.abs(runs), marked = runs < 0 }
-    if packed then
-      local full, paused_until, ticket, place, count, bytes, at = struct.unpack(GROUP[0], packed)
-      local virtual, own = {}, false
-      for i = 1, count do virtual[i], at = struct.unpack('>d', packed, at) end
-      if bytes > 0 then own = cmsgpack.unpack(string.sub(packed, at, at + bytes - 1)) end
-      group.full, group.paused_until, group.ticket, group.place, group.virtual = full, paused_until, ticket, place, virtual
-      group.hand, group.at, group.held = packed, at + bytes, ticket == HELD
-      limit_with(group, own)
-    else
-      group.full, group.paused_until, group.ticket, group.place, group.virtual = 0, 0, NONE, 0, {}
-      group.hand, group.at, group.held = '', 1, false
-      limit_with(group, false)
+    local runs, full, paused_until, ticket, place, count, bytes, at = tonumber(slots) or 0, 0, 0, NONE, 0, 0, 0, 1
+    if packed then full, paused_until, ticket, place, count, bytes, at = struct.unpack(GROUP, packed) end
+    local virtual, own = {}, false
+    if count > 0 then
+      virtual = { struct.unpack('>' .. string.sub(TIMES, 1, count), packed, at) }
+      at = table.remove(virtual)
     end
+    if bytes > 0 then own = cmsgpack.unpack(string.sub(packed, at, at + bytes - 1)) end
+    local running, rate, weight = limits_with(name, own)
+    -- All fields at once: a table that grows is made anew each time.
+    local group = {
+      name = name, known = packed, runs = math.abs(runs), marked = runs < 0, full = full, paused_until = paused_until,
+      ticket = ticket, place = place, virtual = virtual, own = own, running = running, rate = rate, weight = weight,
+      hand = packed or '', at = at + bytes, first = nil, listed = nil, moved = false, changed = false, counted = false,
+      held = ticket == HELD, held_until = nil,
+    }
     loaded[name] = group
     return group
   end
@@ -141,7 +144,7 @@ local function limits_of(K, grouped)
         local times, own = group.virtual, group.own and cmsgpack.pack(group.own) or ''
         local count = #times
         states[#states + 1] = name
-        states[#states + 1] = struct.pack(GROUP[count], group.full, group.paused_until, group.ticket, group.place, count, #own, unpack(times))
+        states[#states + 1] = struct.pack(GROUP .. string.sub(TIMES, 1, count), group.full, group.paused_until, group.ticket, group.place, count, #own, unpack(times))
           .. own .. string.sub(group.hand, group.at)
         if not group.known then
           names[#names + 1] = '0'

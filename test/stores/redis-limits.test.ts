@@ -7,7 +7,7 @@ import type { NewJob, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
-import { startRedis } from '../servers/redis.ts'
+import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { connect, freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
 
@@ -112,14 +112,75 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       for (const [i, start] of starts.entries()) assert.ok(i === 0 || start - (starts[i - 1] ?? 0) >= 100)
     }))
 
+  test('what a group took from its line is its own in order, and can be cancelled, released and counted', () =>
+    withStore(async (store) => {
+      await store.configure({ queue: 'q', groupRunning: 100 })
+      const jobs = newJobs(30, { group: 'g' })
+      const ids = jobs.map(({ id }) => id)
+      await pushAll(store, jobs)
+      const [first] = (await claim(store, { limit: 1 })).jobs
+      assert.ok(first !== undefined)
+      assert.equal(first.id, ids[0])
+      assert.deepEqual(await store.cancel([ids[2] ?? '', ids[20] ?? '']), ['cancelled', 'cancelled'])
+      const urgent = newJob({ group: 'g', priority: 5 })
+      await store.push([urgent])
+      const some = [urgent.id, ids[1] ?? '', ids[3] ?? '', ids[29] ?? '']
+      assert.deepEqual(await Promise.all(some.map((id) => store.admin.ahead?.(id))), [0, 1, 2, 27])
+      assert.equal((await store.admin.groups?.({ queue: 'q', limit: 5 }))?.[0]?.waiting, 28)
+      assert.deepEqual(await store.release('q', [first]), ['ok'])
+      const left = (await claim(store)).jobs.map(({ id }) => id)
+      assert.deepEqual(left, [urgent.id, ...ids.filter((_, i) => i !== 2 && i !== 20)])
+    }))
+
+  test('a backlog is moved once, also what a group has taken from its line meanwhile', () =>
+    withStore(async (store) => {
+      const jobs = grouped(3, 800)
+      await pushAll(store, jobs)
+      await store.configure({ queue: 'q', grouped: true })
+      const late = grouped(3, 10)
+      await pushAll(store, late)
+      const ids: string[] = []
+      for (let more = true; more; ) {
+        const claimed = await claim(store, { limit: 7 })
+        ids.push(...claimed.jobs.map(({ id }) => id))
+        more = claimed.jobs.length > 0
+      }
+      assert.deepEqual(ids.toSorted(), [...jobs, ...late].map(({ id }) => id).toSorted())
+    }))
+
+  /** How many commands the server has run, those of scripts included. */
+  const commandsOf = async (server: RedisServer): Promise<number> => {
+    const stats = await server.command('info', 'commandstats')
+    return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0)
+  }
+
+  test('jobs of many groups cost a claim, and its end, no command each', async () => {
+    const server = await startRedis()
+    const store = await open(server.url, {})
+    try {
+      await store.configure({ queue: 'q', groupRunning: 2 })
+      await pushAll(store, grouped(400, 4))
+      assert.equal((await claim(store, { limit: 400 })).jobs.length, 400)
+      const before = await commandsOf(server)
+      const { jobs } = await claim(store, { limit: 400 })
+      assert.equal(jobs.length, 400)
+      await store.complete(
+        'q',
+        jobs.map((job) => ({ ...job, result: null })),
+      )
+      const commands = (await commandsOf(server)) - before
+      assert.ok(commands < 200, `${commands} commands`)
+    } finally {
+      await store.close()
+      await server.stop()
+    }
+  })
+
   test('ten thousand blocked groups cost a claim no command more', async () => {
     const server = await startRedis()
     const store = await open(server.url, {})
     try {
-      const commands = async (): Promise<number> => {
-        const stats = await server.command('info', 'commandstats')
-        return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0)
-      }
+      const commands = () => commandsOf(server)
       const costs: number[] = []
       await store.configure({ queue: 'q', groupRunning: 1 })
       for (const groups of [10, 10_000]) {
