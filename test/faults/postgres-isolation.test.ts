@@ -129,9 +129,12 @@ describe('a push in a caller’s transaction', { skip }, () => {
             (await claimAll(store)).map(({ id }) => id),
             [late.id],
           )
-          await flow([store], 5000)
-          const [row] = await server(`select places[6]::int as mark from ${schema}.lines where line = 0`)
-          assert.ok(Number(row?.mark) > 14_000, `the marks went on: ${row?.mark}`)
+          // How soon a claim moves the marks depends on what it meets.
+          await until('the marks to go on', async () => {
+            await flow([store], 1000)
+            const [row] = await server(`select places[6]::int as mark from ${schema}.lines where line = 0`)
+            return Number(row?.mark) > 14_000
+          })
         } finally {
           await client.end()
         }
