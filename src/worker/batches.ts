@@ -2,9 +2,10 @@
  * The batches of a worker: collects its claimed jobs, and starts them together.
  *
  *   collected ──a slot is free, and: as many jobs as `min`, or `within` is over, or no more can be collected──► running
- *       └─ worker's window over: given back
+ *       └─ worker's window over, and no slot free: given back
  *
- * Claims are made for free slots only. While one is under way it may fill the next batch, so only a batch of `max` jobs starts.
+ * Claims are made for free slots only. While one is under way it may fill the next batch, so only a batch of `max` jobs starts, or one that
+ * would be given back in a moment.
  */
 
 import type { LinkedList } from '../values/linked-list.ts'
@@ -12,6 +13,9 @@ import type { Attempt } from './attempt.ts'
 import { Batch } from './batch.ts'
 import type { BatchRunner } from './batch-runner.ts'
 import type { Wanted } from './claim-loop.ts'
+
+/** A batch starts this much before its jobs would be given back, in milliseconds: timers are whole milliseconds, and may be early by a part of one. */
+const MARGIN = 2
 
 /** Checked and in milliseconds. */
 export interface BatchSettings {
@@ -24,15 +28,21 @@ export interface BatchSettings {
 export class Batches {
   readonly #settings: BatchSettings
   readonly #slots: number
+  readonly #window: number
   readonly #runner: BatchRunner
   readonly #ripe: () => void
   #timer: NodeJS.Timeout | undefined
   #running = 0
 
-  /** @param slots most batches that run at once @param ripe called when `within` is over for a job, so that `take` may have a batch */
-  constructor(settings: BatchSettings, slots: number, runner: BatchRunner, ripe: () => void) {
+  /**
+   * @param slots most batches that run at once
+   * @param window milliseconds after which collected jobs are given back
+   * @param ripe called when `within` or the window is over for a job, so that `take` may have a batch
+   */
+  constructor(settings: BatchSettings, slots: number, window: number, runner: BatchRunner, ripe: () => void) {
     this.#settings = settings
     this.#slots = slots
+    this.#window = window
     this.#runner = runner
     this.#ripe = ripe
   }
@@ -58,17 +68,18 @@ export class Batches {
     const batches = sameGroup ? Map.groupBy(collected, ({ claimed }) => claimed.group).values() : [[...collected]]
     let next = Number.POSITIVE_INFINITY
     for (const jobs of batches) {
-      const until = jobs.reduce((least, { arrived }) => Math.min(least, arrived), Number.POSITIVE_INFINITY) + within
+      const oldest = jobs.reduce((least, { arrived }) => Math.min(least, arrived), Number.POSITIVE_INFINITY)
       // Timers may be early by a part of a millisecond.
-      const isRipe = jobs.length >= enough || now > until - 1
-      if (jobs.length >= max || (isRipe && !claiming)) {
+      const isRipe = jobs.length >= enough || now > oldest + within - 1
+      const late = oldest + this.#window - MARGIN
+      if (jobs.length >= max || now > late || (isRipe && !claiming)) {
         const taken = jobs.slice(0, max)
         for (const attempt of taken) collected.remove(attempt)
         return taken
       }
-      next = Math.min(next, until)
+      next = Math.min(next, claiming ? late : oldest + within)
     }
-    if (!claiming) this.#timer = setTimeout(this.#ripe, Math.max(1, Math.floor(next - now))).unref()
+    this.#timer = setTimeout(this.#ripe, Math.max(1, Math.floor(next - now) + (claiming ? 1 : 0))).unref()
     return undefined
   }
 

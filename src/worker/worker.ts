@@ -112,7 +112,7 @@ export class Worker implements AsyncDisposable {
     this.#runner = new Runner(store, settings, handler as Handler, ended, events)
     if (settings.batch !== undefined) {
       const runner = new BatchRunner(store, settings, handler as BatchHandler, ended, events)
-      this.#batches = new Batches(settings.batch, settings.concurrency, runner, () => this.#goOn())
+      this.#batches = new Batches(settings.batch, settings.concurrency, settings.window, runner, () => this.#goOn())
     }
     this.#events = events
     this.#ready = ready

@@ -219,3 +219,14 @@ test('a job whose lease may be over is given back, and the others of its batch s
   await answer('timely')
   assert.deepEqual([batches, released], [['timely'], ['late']])
 })
+
+test('a claim that takes longer than the window does not hold up a batch that has a slot', async (t) => {
+  const { batches, released, answer, wake, pass } = await batching(t, { within: 20 })
+  await answer('a0', 'a1')
+  await wake()
+  await pass(60)
+  assert.deepEqual(batches, [])
+  await pass(20)
+  assert.deepEqual(batches, ['a0 a1'])
+  assert.deepEqual(released, [])
+})
