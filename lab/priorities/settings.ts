@@ -10,7 +10,7 @@ export const LONG_PRIORITY = 4
 export const URGENT_PRIORITY = 7
 /** Slots of each process that only urgent jobs may hold, where a variant has a lane. */
 export const RESERVE = 1
-/** Between two urgent jobs, in ms: any time in between, and longer than a short job takes, so that none waits for another. */
+/** Pause between two urgent jobs, in ms, drawn at random. Longer than a short job takes, so that no urgent job waits for another one. */
 export const GAP = { least: 100, most: 400 }
 /** An urgent job that waits longer counts as delayed, in ms. */
 export const DELAYED = 50
