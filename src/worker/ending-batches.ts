@@ -1,5 +1,6 @@
 /**
- * Tells the store how attempts ended, in batches: what ends while a batch is being written goes with the next one.
+ * Tells the store how attempts ended, in batches: what ends while a batch is being written goes with the next one,
+ * or beside it if it is much.
  * A batch that the store fails to take is sent again, ever more slowly, for as long as the worker lives: the work is done,
  * and if the lease runs out meanwhile, the fence makes a late ending harmless.
  */
@@ -53,6 +54,8 @@ type Outcome = HoldOutcome | FailOutcome
 /** In milliseconds. */
 const FIRST_RETRY = 50
 const LAST_RETRY = 5000
+/** Fewest endings that are sent beside a batch that is under way. At most two are: the store writes one while the worker prepares the next. */
+const FEWEST_BESIDE_ANOTHER = 64
 
 export class EndingBatches {
   readonly #store: Store
@@ -60,7 +63,7 @@ export class EndingBatches {
   readonly #answered: (ending: Ending, outcome: Outcome) => void
   readonly #trouble: (error: MillpondError) => void
   #waiting: Ending[] = []
-  #underWay: Ending[] = []
+  readonly #underWay = new Set<Ending[]>()
   #retryIn = FIRST_RETRY
   #retry: NodeJS.Timeout | undefined
   #flushed: (() => void)[] = []
@@ -85,20 +88,26 @@ export class EndingBatches {
 
   /** Whose endings are not known to the store yet. */
   get attempts(): Attempt[] {
-    return [...this.#underWay, ...this.#waiting].map(({ attempt }) => attempt)
+    return [...[...this.#underWay].flat(), ...this.#waiting].map(({ attempt }) => attempt)
   }
 
-  /** Sends what there is, unless a batch is under way: then it goes right after. */
+  /** Fewest endings that are sent now. */
+  get #fewest(): number {
+    return [1, FEWEST_BESIDE_ANOTHER][this.#underWay.size] ?? Number.POSITIVE_INFINITY
+  }
+
+  /** Sends what there is. Beside a batch that is under way, a few endings wait for its answer. */
   flush(): void {
-    if (this.#underWay.length > 0 || this.#retry !== undefined || this.#waiting.length === 0) return
-    this.#underWay = this.#waiting
+    if (this.#retry !== undefined || this.#waiting.length < this.#fewest) return
+    const batch = this.#waiting
     this.#waiting = []
-    void this.#write(this.#underWay)
+    this.#underWay.add(batch)
+    void this.#write(batch)
   }
 
   /** Resolves when nothing is left to tell. */
   flushed(): Promise<void> {
-    if (this.#underWay.length === 0 && this.#waiting.length === 0) return Promise.resolve()
+    if (this.#underWay.size + this.#waiting.length === 0) return Promise.resolve()
     this.flush()
     return new Promise((resolve) => this.#flushed.push(resolve))
   }
@@ -114,7 +123,7 @@ export class EndingBatches {
   }
 
   /** Never rejects. */
-  async #write(batch: readonly Ending[]): Promise<void> {
+  async #write(batch: Ending[]): Promise<void> {
     const completions = batch.filter((ending) => ending.kind === 'complete')
     const failures = batch.filter((ending) => ending.kind === 'fail')
     const releases = batch.filter((ending) => ending.kind === 'release')
@@ -135,12 +144,12 @@ export class EndingBatches {
       tell(failures, (endings) => this.#store.fail(this.#queue, endings)),
       tell(releases, (endings) => this.#store.release(this.#queue, endings)),
     ])
-    this.#underWay = []
+    this.#underWay.delete(batch)
     if (errors.length > 0) this.#failed(untold, storeError(errors[0], 'telling how attempts ended'))
     else {
       this.#retryIn = FIRST_RETRY
-      if (this.#waiting.length > 0) this.flush()
-      else for (const resolve of this.#flushed.splice(0)) resolve()
+      this.flush()
+      if (this.#underWay.size + this.#waiting.length === 0) for (const resolve of this.#flushed.splice(0)) resolve()
     }
   }
 
@@ -151,7 +160,7 @@ export class EndingBatches {
       return
     }
     this.#waiting.unshift(...untold)
-    this.#retry = setTimeout(() => {
+    this.#retry ??= setTimeout(() => {
       this.#retry = undefined
       this.flush()
     }, this.#retryIn)

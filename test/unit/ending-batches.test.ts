@@ -111,6 +111,52 @@ describe('ending batches', () => {
     assert.deepEqual(calls, [['a'], ['b', 'c']])
   })
 
+  test('many endings go beside a call; what that one fails to tell is told again before all is flushed', async () => {
+    const calls: { ids: string[]; answer: PromiseWithResolvers<void> }[] = []
+    const { endings, told, troubles } = settling({
+      complete: async (_, completions) => {
+        const call = { ids: completions.map(({ id }) => id), answer: Promise.withResolvers<void>() }
+        calls.push(call)
+        await call.answer.promise
+        return completions.map(() => 'ok')
+      },
+    })
+    const many = Array.from({ length: 64 }, (_, index) => `b${index}`)
+    for (const id of ['a', ...many.slice(0, 63)]) {
+      endings.add(complete(id))
+      endings.flush()
+    }
+    assert.deepEqual(
+      calls.map(({ ids }) => ids),
+      [['a']],
+      '63 wait',
+    )
+    endings.add(complete('b63'))
+    endings.flush()
+    assert.deepEqual(
+      calls.map(({ ids }) => ids),
+      [['a'], many],
+    )
+    for (const id of many) endings.add(complete(`${id}, later`))
+    let isFlushed = false
+    const flushed = endings.flushed().then(() => {
+      isFlushed = true
+    })
+    assert.equal(calls.length, 2, 'no third call beside two')
+    assert.equal(endings.attempts.length, 129)
+    calls[0]?.answer.reject(BUSY)
+    await until(() => troubles.length === 1)
+    calls[1]?.answer.resolve()
+    await until(() => told.length === 64)
+    await setImmediate()
+    assert.equal(isFlushed, false, 'one failed, others were not sent')
+    await until(() => calls.length === 3)
+    calls[2]?.answer.resolve()
+    await flushed
+    assert.deepEqual(calls[2]?.ids, ['a', ...many.map((id) => `${id}, later`)])
+    assert.equal(told.length, 129)
+  })
+
   test('what the store fails to take is told again until it takes it, once', async () => {
     let failures = 3
     const calls: string[][] = []
