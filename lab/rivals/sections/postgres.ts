@@ -54,7 +54,7 @@ export const postgres: Section = async function* (stage) {
         row: 'push, bulk of 500',
         figure: 'warm',
         unit: 'jobs/s',
-        bar: timesBest(1.5),
+        bar: timesBest(2),
       })),
       ...(await drain('drain, done kept for 1 h', false)),
       ...(await drain('drain, done not kept', true)),

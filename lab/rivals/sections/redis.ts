@@ -20,12 +20,12 @@ export const redis: Section = async function* (stage) {
   const push = (row: string, way: 'one' | 'flight' | 'bulk', many: number, bar?: Want['bar']) =>
     rows({ measure: 'push', way, count: many }, { row, figure: 'warm', unit: 'jobs/s', ...(bar ? { bar } : {}) })
   const drain = (row: string, forget: boolean) =>
-    rows({ measure: 'drain', count, forget }, { row, figure: 'warm', unit: 'jobs/s', bar: timesBest(6) })
+    rows({ measure: 'drain', count, forget }, { row, figure: 'warm', unit: 'jobs/s', bar: timesBest(5) })
   yield {
     title: `${place.about}: beside BullMQ`,
     rows: [
       ...(await push('push, one by one', 'one', count / 10)),
-      ...(await push('push, 50 in flight', 'flight', count, timesBest(3))),
+      ...(await push('push, 50 in flight', 'flight', count, timesBest(2.5))),
       ...(await push('push, bulk of 500', 'bulk', count)),
       ...(await drain('drain, done kept for 1 h', false)),
       ...(await drain('drain, done not kept', true)),
@@ -36,7 +36,7 @@ export const redis: Section = async function* (stage) {
       )),
       ...(await rows(
         { measure: 'bytes', count },
-        { row: 'memory per waiting job', figure: 'bytes', unit: 'bytes', bar: shareOfLeast(0.5) },
+        { row: 'memory per waiting job', figure: 'bytes', unit: 'bytes', bar: shareOfLeast(0.6) },
       )),
     ],
     notes: [
