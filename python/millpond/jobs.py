@@ -114,11 +114,12 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Held:
-    """A claim that its worker states. `key`: the job's, which spares Redis a search if the queue has partitions."""
+    """A claim that its worker states. `key`, `group`: the job's, which spare Redis a search if the queue has partitions."""
 
     id: str
     fence: int
     key: str | None = field(default=None, kw_only=True)
+    group: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_fields({name: value for name, value in vars(self).items() if name != "delay" or value != "backoff"})

@@ -31,9 +31,12 @@ class Rate:
     def step(self) -> int:
         return -(-self.per * 1_000 // self.count)
 
+    @property
+    def most_at_once(self) -> int:
+        return max(1, self.count * 100 // self.per) if self.burst is None else self.burst
+
     def allowed_from(self, full: int, cost: int) -> int:
-        burst = max(1, self.count * 100 // self.per) if self.burst is None else self.burst
-        return full - (max(burst, cost) - cost) * self.step
+        return full - (max(self.most_at_once, cost) - cost) * self.step
 
     def started(self, full: int, now: int, cost: int) -> int:
         return max(full, now) + cost * self.step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from redis.exceptions import ConnectionError as ConnectionLost
 from millpond.errors import MillpondError
 from millpond.ids import new_id
 from millpond.jobs import Completion, Extension, Release
+from millpond.queues import GroupLimits
 from millpond.rate import Rate
 from millpond.stores.redis import RedisStore
 from millpond.stores.redis.connection import script
@@ -119,11 +121,47 @@ def test_a_script_is_its_text_with_what_it_includes() -> None:
     assert script("due").keys == ("@due", "@ends")
 
 
-def test_limits_need_a_single_partition(redis_store: RedisStore) -> None:
-    refuses("NotSupported", lambda: redis_store.configure("q", running=2))
-    refuses("NotSupported", lambda: redis_store.configure("q", group_rate=Rate(1, 1_000)))
-    refuses("NotSupported", lambda: redis_store.limit_group("q", "g", None))
-    redis_store.configure("q", running=None)
+def test_partitions_share_limits(redis_store: RedisStore) -> None:
+    store = redis_store
+    refuses("InvalidOption", lambda: store.configure("q", running=2))
+    refuses("InvalidOption", lambda: store.configure("q", rate=Rate(10, 1_000)))
+    refuses("InvalidOption", lambda: store.limit_group("q", "", GroupLimits(running=2)))
+    rate = Rate(2, 86_400_000, burst=7)
+    store.configure("q", running=8, rate=rate, group_running=1)
+    store.push([job() for _ in range(30)])
+    assert sum(len(store.claim("q", "w", 3).jobs) for _ in range(9)) == 7
+    [stats] = store.stats("q")
+    assert stats.limits and (stats.limits.running, stats.limits.rate, stats.limits.grouped) == (8, rate, True)
+    assert stats.limits.group_running == 1 and (stats.limits.next_start or 0) > 0
+
+
+def test_a_group_is_in_one_partition(redis_store: RedisStore) -> None:
+    store = redis_store
+    names = [f"g{number:02}" for number in range(12)]
+    store.limit_group("q", "g05", GroupLimits(running=3, weight=2))
+    store.limit_group("q", "", GroupLimits(running=4, rate=Rate(100, 1_000, burst=10)))
+    store.configure("q", group_running=2)
+    assert {each.status for each in store.push([job(group=name) for name in [*names, *names, *names, *names]])} == {"pushed"}
+    assert {each.status for each in store.push([job() for _ in range(30)])} == {"pushed"}
+    claimed = store.claim("q", "w", 200).jobs
+    expected = Counter([*names, *names, "g05"])
+    assert Counter(each.group or "" for each in claimed) == expected + Counter({"": 4})
+    listed = [*store.groups("q", 5), *store.groups("q", 100, after=names[3])]
+    assert [each.group for each in listed] == ["", *names]
+    assert [(each.waiting, each.running) for each in listed[:2]] == [(26, 4), (2, 2)]
+    assert listed[0].limits == GroupLimits(running=4, rate=Rate(100, 1_000, burst=10))
+    assert store.groups("q", 9, group="g05")[0].limits == GroupLimits(running=3, weight=2)
+    # A pause of a group holds no other; a pause of the queue holds all.
+    first, other = [each for each in claimed if each.group == names[0]]
+    assert store.release("q", [Release(first.id, first.fence, group=first.group, pause=60_000)]) == ["ok"]
+    assert set(store.complete("q", [Completion(each.id, each.fence) for each in claimed if each is not first])) == {"ok"}
+    assert not {each.group for each in store.claim("q", "w", 5).jobs} & {names[0]}
+
+
+def test_a_group_and_a_key_may_be_in_two_partitions(redis_store: RedisStore) -> None:
+    pushed = redis_store.push([job(key="k", group="g"), job(group="g"), job(key="k")])
+    assert [each.status for each in pushed] == ["failed", "pushed", "pushed"]
+    assert pushed[0].error and pushed[0].error.code == "NotSupported"
 
 
 def test_a_pause_holds_all_partitions(redis_store: RedisStore) -> None:

@@ -15,7 +15,7 @@ def test_hash() -> None:
 
 def test_partitions() -> None:
     for case in _routing["jobs"]:
-        assert partition_of(case["id"], case["key"], case["partitions"]) == case["partition"], case
+        assert partition_of(case["id"], case["key"], case["group"], case["partitions"]) == case["partition"], case
 
 
 def test_keys() -> None:

@@ -5,7 +5,6 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { NewJob, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { isMillpondError } from '../../src/values/errors.ts'
 import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
@@ -273,30 +272,6 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
         client.disconnect()
       }
     }))
-
-  test('a queue of several partitions takes no limits; a pause holds for all of them', async () => {
-    const prefix = freshPrefix()
-    const clock = { now: Date.now() }
-    const store = await open(url, { prefix, partitions: 3, clock: () => clock.now })
-    const refused = (error: unknown): boolean => isMillpondError(error, 'NotSupported')
-    try {
-      await assert.rejects(store.configure({ queue: 'q', running: 9 }), refused)
-      await assert.rejects(store.configure({ queue: 'q', groupRate: { count: 1, per: 1, burst: null } }), refused)
-      await assert.rejects(async () => store.limitGroup?.('q', 'g', { running: 1, rate: null, weight: 1 }), refused)
-      await store.configure({ queue: 'q', running: null, rate: null })
-      await store.push(newJobs(30))
-      const [job] = (await claim(store, { limit: 1 })).jobs
-      assert.ok(job !== undefined)
-      assert.deepEqual(await store.release('q', [{ ...job, pause: 500 }]), ['ok'])
-      const paused = await claim(store)
-      assert.deepEqual([paused.jobs.length, paused.retryAfter], [0, 500])
-      clock.now += 500
-      assert.equal((await claim(store)).jobs.length, 30)
-    } finally {
-      await store.close()
-      await removePrefix(url, prefix)
-    }
-  })
 })
 
 const ends = (told: readonly string[][]): number => told.filter(([, , what]) => what === 'end').length

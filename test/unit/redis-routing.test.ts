@@ -6,7 +6,7 @@ import { vectors } from './vectors.ts'
 
 interface Routing {
   hash: { about: string; text: string; hash: number }[]
-  jobs: { about: string; id: string; key: string | null; partitions: number; partition: number }[]
+  jobs: { about: string; id: string; key: string | null; group: string | null; partitions: number; partition: number }[]
   keys: { about: string; prefix: string; queue: string; partition: number; tag: string; jobs: string; '@due': string }[]
 }
 const routing = vectors<Routing>('routing')
@@ -15,8 +15,8 @@ for (const { about, text, hash: expected } of routing.hash) {
   test(`the hash of ${about}`, () => assert.equal(hash(text), expected))
 }
 
-for (const { about, id, key, partitions, partition } of routing.jobs) {
-  test(`the partition of a job: ${about}`, () => assert.equal(indexOf(partitions, id, key), partition))
+for (const { about, partitions, partition, ...job } of routing.jobs) {
+  test(`the partition of a job: ${about}`, () => assert.equal(indexOf(partitions, job), partition))
 }
 
 for (const { about, prefix, queue, partition, tag, jobs, '@due': due } of routing.keys) {

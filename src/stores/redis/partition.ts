@@ -13,9 +13,19 @@ export function hash(text: string): number {
   return sum >>> 0
 }
 
-/** Which of a queue's partitions keeps a job of this id, or of this key if it has one. */
-export const indexOf = (count: number, id: string, key: string | null): number =>
-  count === 1 ? 0 : hash(key ?? id) % count
+/** What says where a job lies. */
+export interface Routed {
+  id: string
+  key: string | null
+  group: string | null
+}
+
+/** Which of a queue's partitions keeps a job: all jobs of a group are in one, and all of a key. */
+export const indexOf = (count: number, { id, key, group }: Routed): number =>
+  count === 1 ? 0 : hash(group ?? key ?? id) % count
+
+/** Which of a queue's partitions keeps the jobs of a group. */
+export const groupIndex = (count: number, group: string): number => (count === 1 ? 0 : hash(group) % count)
 
 export const tagOf = (prefix: string, bucket: number): string => `{${prefix}:${bucket}}`
 
@@ -47,6 +57,11 @@ export class Partition {
     this.tag = tagOf(prefix, this.bucket)
     this.part = index === 0 ? queue : `${queue}#${index}`
     this.count = count
+  }
+
+  /** Its part of a number that holds for the whole queue. The shares differ by one at most. */
+  shareOf(total: number): number {
+    return Math.floor((total + this.count - 1 - this.index) / this.count)
   }
 
   key(name: string): string {

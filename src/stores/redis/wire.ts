@@ -66,13 +66,19 @@ export const timeOrNull = (value: unknown): number | null => {
 
 export const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null)
 
+/** Of times; null: none. */
+export const leastOf = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.min(a, b)
+
 /** A rate, as scripts keep it. */
 export const rateList = ({ count, per, burst }: Rate) => [count, per, burst]
 
-export function rateIn(value: unknown): Rate | null {
+/** @param partitions that share it: then each keeps a longer time, and the burst of all behind its own */
+export function rateIn(value: unknown, partitions = 1): Rate | null {
   if (!Array.isArray(value)) return null
-  const [count, per, burst] = value as readonly unknown[]
-  return { count: numberIn(count), per: numberIn(per), burst: numberOrNull(burst) }
+  const [count, per, burst, wholeBurst] = value as readonly unknown[]
+  const kept = partitions === 1 ? burst : wholeBurst
+  return { count: numberIn(count), per: numberIn(per) / partitions, burst: numberOrNull(kept) }
 }
 
 export const textIn = (value: unknown): string => bytesIn(value).toString()

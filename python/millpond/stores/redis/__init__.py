@@ -12,6 +12,8 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
 from typing import Any, Final
 
 import msgpack
@@ -24,13 +26,13 @@ from millpond.jobs import (
     BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, NewJob, Pushed, Record, State, Swept,
 )
 from millpond.queues import LIMITS, METRICS, Group, GroupLimits, QueueLimits, QueueStats, Slice
-from millpond.rate import Rate
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.redis.claim import Claims
 from millpond.stores.redis.connection import MOST_ITEMS, Argument, Connection, chunks
 from millpond.stores.redis.push import Pusher
 from millpond.stores.redis.registry import Registry, group_by_part
-from millpond.stores.redis.routing import Part, partition_of
+from millpond.stores.redis.routing import Part, group_index, partition_of
+from millpond.stores.redis.shares import check_shared, rate_in, rate_list, settings_of, share_of
 from millpond.stores.redis.sweep import Sweep
 from millpond.stores.redis.wire import (
     DESCRIBED, described, encoded, pack_error, pack_setting, to_bytes, to_id, unpack_absent,
@@ -42,7 +44,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "keep_done": 3_600_000, "keep_dead": 604_800_000, "paused": False, "attempts": 10, "backoff": Backoff(), "lease": 30_000,
 }  # fmt: skip
 ENDS: Final = {
-    "complete": ("ok", "stale"), "release": ("ok", "stale"), "fail": ("retry", "stale", "dead"),
+    "complete": ("ok", "stale"), "release": ("ok", "stale", "paused"), "fail": ("retry", "stale", "dead"),
     "extend": ("ok", "stale", "cancelled"),
 }  # fmt: skip
 MORE: Final[Mapping[str, Any]] = {
@@ -93,30 +95,32 @@ class RedisStore(Store):
             self._apply(queue, made)
 
     def _apply(self, queue: str, settings: Mapping[str, Any]) -> None:
-        limited = any(settings.get(name) is not None for name in LIMITS)
-        parts, capacity = self._registered(queue, limited), settings.get("capacity")
-        if capacity is not None and capacity < len(parts):
-            raise MillpondError("InvalidOption", f"the queue has {len(parts)} partitions; its capacity is at least that")
-        for part in parts:
-            share = None if capacity is None else (capacity + len(parts) - 1 - part.index) // len(parts)
-            given = {**settings, "capacity": share} if "capacity" in settings else settings
-            items = [item for name, value in given.items() for item in (camel(name), pack_setting(value))]
-            if not self._connection.on_part("configure", part, [], items)[0]:
-                self._registry.confirm(part)
-
-    def _registered(self, queue: str, limited: bool) -> list[Part]:
         self._registry.register(queue)
         parts = self._registry.parts(queue)
-        if limited and len(parts) > 1:
-            raise MillpondError("NotSupported", f"the queue has {len(parts)} partitions; limits need a single one")
-        return parts
+        check_shared(settings, ("capacity", "running", "rate"), len(parts))
+        for part in parts:
+            self._send(part, settings_of(settings, part.index, len(parts)))
+
+    def _send(self, part: Part, settings: Mapping[str, Any]) -> None:
+        items = [item for name, value in settings.items() for item in (camel(name), pack_setting(value))]
+        if not self._connection.on_part("configure", part, [], items)[0]:
+            self._registry.confirm(part)
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
-        part = self._registered(queue, True)[0]
-        rate = limits and limits.rate and list(vars(limits.rate).values())
-        own = limits and [limits.running or False, rate or False, limits.weight]
-        if not self._connection.on_part("limit-group", part, [group, own])[0]:
-            self._registry.confirm(part)
+        """A group's jobs are in one partition. Those without a group are in all of them, which share their limits."""
+        self._registry.register(queue)
+        parts = self._registry.parts(queue)
+        home, count = group_index(group, len(parts)), 1 if group else len(parts)
+        check_shared(vars(limits) if limits else {}, ("running", "rate"), count)
+        for part in parts:
+            if group and part.index != home:
+                self._send(part, {"grouped": True})
+                continue
+            index = 0 if group else part.index
+            rate = rate_list(limits.rate, index, count) if limits and limits.rate else False
+            own = limits and [share_of(limits.running, index, count) or False, rate, limits.weight]
+            if not self._connection.on_part("limit-group", part, [group, own])[0]:
+                self._registry.confirm(part)
         self._rings("work", queue)
 
     def push(self, jobs: Sequence[NewJob], tx: Any = None) -> Sequence[Pushed]:
@@ -142,25 +146,28 @@ class RedisStore(Store):
         return found
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
-        """In the partition that follows from the job's key, or its id. Without the key, the others are asked as well."""
+        """In the partition that follows from the job's group, key or id. With the id only, the others are asked as well."""
         parts, outcomes = self._registry.parts(queue), ["stale"] * len(items)
+        homes = [partition_of(item.id, item.key, item.group, len(parts)) for item in items]
         for step in range(len(parts)):
-            left = [at for at, item in enumerate(items) if outcomes[at] == "stale" and (step == 0 or item.key is None)]
-            routed = ((partition_of(items[at].id, items[at].key, len(parts)) + step, at) for at in left)
+            searched = [step == 0 or item.key is None and item.group is None for item in items]
+            left = [at for at in range(len(items)) if outcomes[at] == "stale" and searched[at]]
+            routed = ((homes[at] + step, at) for at in left)
             for part, chosen in group_by_part((parts[index % len(parts)], at) for index, at in routed).items():
                 for chunk in chunks(chosen):
                     answer = self._end_part(op, part, [items[at] for at in chunk], lease)
                     for at, outcome in zip(chunk, answer, strict=True):
                         outcomes[at] = ENDS[op][int(outcome)]
         ended = [(item, outcome) for item, outcome in zip(items, outcomes, strict=True) if outcome != "stale"]
-        if op == "release" and len(parts) > 1 and (pause := max((item.pause for item, _ in ended), default=0)):
-            for part in parts:
-                self._connection.on_part("configure", part, [], ["pause", pack_setting(pause)])
+        paused = [item.pause for item, outcome in ended if outcome == "paused"]
+        for part in parts if paused and len(parts) > 1 else []:
+            # The pause of the queue, not of a group.
+            self._connection.on_part("configure", part, [], ["pause", pack_setting(max(paused))])
         if op == "complete" or op == "fail":
             self._rings_of("finished", queue, [item.id for item, outcome in ended if outcome != "retry"])
         if op == "release" and ended or any(outcome == "retry" and item.delay == 0 for item, outcome in ended):
             self._rings("work", queue)
-        return outcomes
+        return ["ok" if outcome == "paused" else outcome for outcome in outcomes]
 
     def _end_part(self, op: str, part: Part, items: Sequence[Any], lease: int | None) -> Any:
         arguments = [each for item in items for each in (to_bytes(item.id), item.fence, *MORE[op](item))]
@@ -236,11 +243,13 @@ class RedisStore(Store):
         oldest, limits, paused = -1, None, False
         counts = dict.fromkeys(STATES, 0)
         slices: dict[tuple[int, int], Slice] = {}
-        for part in self._registry.parts(queue):
+        parts = self._registry.parts(queue)
+        partitions = len(parts)
+        for part in parts:
             paused_here, share, *rest = self._connection.on_part("stats", part, [minutes])
             paused, oldest = paused or paused_here == 1, max(oldest, rest[len(STATES)])
             capacity = (capacity or 0) + share if share >= 0 else capacity
-            limits = _limits(rest[len(STATES) + 1]) or limits
+            limits = _added(limits, _limits(rest[len(STATES) + 1], partitions))
             for state, count in zip(STATES, rest):
                 counts[state] += count
             for minute in rest[len(STATES) + 2 :]:
@@ -278,15 +287,25 @@ class RedisStore(Store):
         return [job[0] for job in jobs[:limit]]
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
-        found: list[Group] = []
-        part = self._registry.parts(queue)[0]
+        """A group is in one partition; only the jobs without one are in several."""
+        parts = self._registry.parts(queue)
+        asked = [parts[group_index(group, len(parts))]] if group else parts
+        found = [each for part in asked for each in self._groups(part, len(parts), limit, after, group)]
+        ungrouped = [each for each in found if not each.group]
+        named = sorted((each for each in found if each.group), key=lambda each: each.group.encode())
+        return [*([reduce(_joined, ungrouped)] if ungrouped else []), *named][:limit]
+
+    def _groups(
+        self, part: Part, partitions: int, limit: int, after: str | None, group: str | None
+    ) -> Sequence[Group]:
+        found: Sequence[Group] = []
         while len(found) < limit:
             last, *told = self._connection.on_part("groups", part, [min(limit - len(found), MOST_ITEMS), after, group])
-            found += [_group(*each) for each in chunks(told, 5)]
+            found = [*found, *(_group(each, partitions) for each in chunks(told, 5))]
             if last is None:
                 break
             after = last.decode()
-        return found[:limit]
+        return found
 
     def requeue_ids(self, ids: Sequence[str]) -> int:
         located = self._registry.locate(ids).items()
@@ -358,24 +377,50 @@ def _delay(delay: int | str | None) -> str:
     return "" if delay is None else f"r{random.random()}" if delay == "backoff" else str(delay)
 
 
-def _rate(packed: Any) -> Rate | None:
-    return Rate(*packed[:2], *(each or None for each in packed[2:])) if packed else None
-
-
-def _limits(packed: bytes) -> QueueLimits | None:
+def _limits(packed: bytes, partitions: int) -> QueueLimits | None:
     if not packed:
         return None
     running, rate, grouped, group_running, group_rate, next_start, at_limit, held = unpack_absent(packed)
     return QueueLimits(
-        running=running, rate=_rate(rate), grouped=bool(grouped), group_running=group_running,
-        group_rate=_rate(group_rate), next_start=None if next_start < 0 else next_start,
+        running=running, rate=rate_in(rate, partitions), grouped=bool(grouped), group_running=group_running,
+        group_rate=rate_in(group_rate), next_start=None if next_start < 0 else next_start,
         groups_at_limit=at_limit, groups_held=held,
     )  # fmt: skip
 
 
-def _group(name: bytes, own: bytes, waiting: int, running: int, next_start: int) -> Group:
+def _added(one: QueueLimits | None, other: QueueLimits | None) -> QueueLimits | None:
+    """The limits of two partitions. The rates are the same in all."""
+    if one is None or other is None:
+        return one or other
+    return replace(
+        one, running=_sum(one.running, other.running), grouped=one.grouped or other.grouped,
+        next_start=_least(one.next_start, other.next_start),
+        groups_at_limit=one.groups_at_limit + other.groups_at_limit, groups_held=one.groups_held + other.groups_held,
+    )  # fmt: skip
+
+
+def _joined(one: Group, other: Group) -> Group:
+    """The jobs without a group, in two partitions."""
+    both = one.limits and other.limits
+    limits = replace(both, running=_sum(one.limits.running, both.running)) if one.limits and both else None
+    return replace(
+        one, limits=limits, waiting=one.waiting + other.waiting, running=one.running + other.running,
+        next_start=_least(one.next_start, other.next_start),
+    )  # fmt: skip
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _group(told: Sequence[Any], partitions: int) -> Group:
+    name, own, waiting, running, next_start = told
     most, rate, weight = unpack_absent(own) if own else (None, None, 1)
-    limits = GroupLimits(most, _rate(rate), weight) if own else None
+    limits = GroupLimits(most, rate_in(rate, 1 if name else partitions), weight) if own else None
     return Group(
         group=name.decode(), limits=limits, waiting=waiting, running=running,
         next_start=None if next_start < 0 else next_start,

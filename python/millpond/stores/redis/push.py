@@ -35,8 +35,13 @@ class Pusher:
     def _push_queue(self, queue: str, positions: list[int], floor: int | None) -> list[int]:
         """The answer is the jobs of which nothing was stored."""
         parts, again = self._registry.parts(queue), list[int]()
+        if len(parts) > 1:
+            # A group's jobs lie in one partition, and a key's in one: these may be two.
+            both = [at for at in positions if None not in (self._jobs[at].key, self._jobs[at].group)]
+            self._fail(both, MillpondError("NotSupported", f"a job of {queue}, which has partitions, has a key and a group"))
+            positions = [at for at in positions if at not in self._pushed]
         routed = ((at, self._jobs[at]) for at in positions)
-        by_part = group_by_part((parts[partition_of(job.id, job.key, len(parts))], at) for at, job in routed)
+        by_part = group_by_part((parts[partition_of(job.id, job.key, job.group, len(parts))], at) for at, job in routed)
         for part, chunk in [(part, chunk) for part, chosen in by_part.items() for chunk in chunks(chosen)]:
             try:
                 again += self._push_part(part, chunk, floor)

@@ -16,8 +16,13 @@ def hash_of(text: str) -> int:
     return value
 
 
-def partition_of(id: str, key: str | None, partitions: int) -> int:
-    return hash_of(id if key is None else key) % partitions
+def partition_of(id: str, key: str | None, group: str | None, partitions: int) -> int:
+    """All jobs of a group are in one partition, and all of a key."""
+    return hash_of(next(each for each in (group, key, id) if each is not None)) % partitions
+
+
+def group_index(group: str, partitions: int) -> int:
+    return hash_of(group) % partitions
 
 
 @dataclass(frozen=True)

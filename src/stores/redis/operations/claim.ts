@@ -11,7 +11,7 @@ import { callScript } from '../connection/script-call.ts'
 import type { Context, DoubtfulClaim } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { Failures } from '../per-partition.ts'
-import { bytesIn, idBytes, idText, numberIn, recordIn, timeOrNull } from '../wire.ts'
+import { bytesIn, idBytes, idText, leastOf, numberIn, recordIn, timeOrNull } from '../wire.ts'
 import { restoreSettings } from './configure.ts'
 
 interface ClaimReply extends Claimed {
@@ -59,7 +59,7 @@ export async function claim(context: Context, request: ClaimRequest): Promise<Cl
 function add(claimed: Claimed, { now, lease, jobs, retryAfter, limited = false }: Claimed): void {
   claimed.now = Math.max(claimed.now, now)
   claimed.lease = Math.min(claimed.lease, lease)
-  if (retryAfter !== null) claimed.retryAfter = Math.min(claimed.retryAfter ?? retryAfter, retryAfter)
+  claimed.retryAfter = leastOf(claimed.retryAfter, retryAfter)
   claimed.limited ||= limited
   claimed.jobs = claimed.jobs.length === 0 ? jobs : [...claimed.jobs, ...jobs]
 }

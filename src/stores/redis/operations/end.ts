@@ -35,11 +35,12 @@ const FAIL: Operation<Failure, FailOutcome> = {
     items.flatMap(({ id, fence, error, delay }) => [idBytes(id), fence, errorBytes(error), delayText(delay)]),
   outcomes: ['retry', 'stale', 'dead'],
 }
-const RELEASE: Operation<Release, HoldOutcome> = {
+/** `paused`: given back, and the whole queue starts no job for a while. */
+const RELEASE: Operation<Release, HoldOutcome | 'paused'> = {
   script: 'release',
   head: (items) => (items.some(({ pause }) => pause) ? [items.map(({ pause = 0 }) => pause)] : []),
   args: (items) => items.flatMap(({ id, fence }) => [idBytes(id), fence]),
-  outcomes: ['ok', 'stale'],
+  outcomes: ['ok', 'stale', 'paused'],
 }
 
 export async function complete(
@@ -64,12 +65,11 @@ export async function fail(context: Context, queue: string, failures: readonly F
 
 export async function release(context: Context, queue: string, releases: readonly Release[]): Promise<HoldOutcome[]> {
   const outcomes = await end(context, queue, releases, RELEASE)
-  const pause = Math.max(0, ...releases.map((given, i) => (outcomes[i] === 'ok' ? (given.pause ?? 0) : 0)))
-  // A queue of several partitions is not grouped, so the pause is that of the queue.
+  const pause = Math.max(0, ...releases.map((given, i) => (outcomes[i] === 'paused' ? (given.pause ?? 0) : 0)))
   const partitions = context.queues.known(queue) ?? []
   if (pause > 0 && partitions.length > 1) await pauseQueue(context, partitions, pause)
-  if (outcomes.includes('ok')) context.notifier.local.ring('work', queue)
-  return outcomes
+  if (outcomes.some((outcome) => outcome !== 'stale')) context.notifier.local.ring('work', queue)
+  return outcomes.map((outcome) => (outcome === 'paused' ? 'ok' : outcome))
 }
 
 /** An ending that rejects may have taken effect. It is sent again as a repetition, which the script answers as if it had not. */
@@ -106,9 +106,10 @@ export async function callHolders<Item extends Hold, Outcome>(
 ): Promise<(Outcome | 'stale')[]> {
   calls.assertOpen()
   const partitions = queues.known(queue) ?? (await queues.look(queue))
-  const homeOf = ({ id, claim }: Item) => partitions[indexOf(partitions.length, id, claim?.key ?? null)]
+  const homeOf = ({ id, claim }: Item) =>
+    partitions[indexOf(partitions.length, claim ?? { id, key: null, group: null })]
   const outcomes = answered(await askEach(items, homeOf, call))
-  // A job with a key is where its key says, which a claim by id and fence alone does not tell.
+  // A job with a group or a key is where that says, which a claim by id and fence alone does not tell.
   for (const partition of partitions.length === 1 ? [] : partitions) {
     const mayHold = (item: Item, at: number) =>
       outcomes[at] === 'stale' && item.claim === undefined && homeOf(item) !== partition

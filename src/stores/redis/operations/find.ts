@@ -8,7 +8,7 @@ import { MillpondError } from '../../../values/errors.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
-import type { Partition } from '../partition.ts'
+import { groupIndex, type Partition } from '../partition.ts'
 import { askEach, chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import {
   bytesIn,
@@ -16,6 +16,7 @@ import {
   idBytes,
   idText,
   jobErrorIn,
+  leastOf,
   listBefore,
   numberIn,
   numberOrNull,
@@ -210,17 +211,44 @@ function stateIn(value: unknown): JobState {
 
 const PER_GROUP = 5
 
-/** Only a queue of one partition is grouped. */
-export async function groups(context: Context, { queue, limit, after, group }: GroupsRequest): Promise<GroupRecord[]> {
+/** A group is in one partition; only the jobs without one are in several. */
+export async function groups(context: Context, request: GroupsRequest): Promise<GroupRecord[]> {
   context.calls.assertOpen()
-  const [partition] = await context.queues.look(queue)
+  const { queue, limit, after, group } = request
+  if (group !== undefined && after !== undefined && group <= after) return []
+  const partitions = await context.queues.look(queue)
+  const home = group === undefined || group === '' ? undefined : groupIndex(partitions.length, group)
+  const asked = home === undefined ? partitions : partitions.slice(home, home + 1)
+  const pages = await Promise.all(asked.map((partition) => groupsIn(context, partition, request)))
+  const [only = []] = pages
+  if (pages.length === 1) return only
+  const ungrouped = pages.flatMap(([first]) => (first?.group === '' ? [first] : []))
+  const named = pages.flat().filter((record) => record.group !== '')
+  named.sort((a, b) => Buffer.compare(Buffer.from(a.group), Buffer.from(b.group)))
+  return [...(ungrouped.length > 0 ? [ungrouped.reduce(added)] : []), ...named].slice(0, limit)
+}
+
+/** The jobs without a group, in two partitions. */
+const added = (a: GroupRecord, b: GroupRecord): GroupRecord => ({
+  group: a.group,
+  limits: a.limits && b.limits && { ...a.limits, running: (a.limits.running ?? 0) + (b.limits.running ?? 0) || null },
+  waiting: a.waiting + b.waiting,
+  running: a.running + b.running,
+  nextStart: leastOf(a.nextStart, b.nextStart),
+})
+
+async function groupsIn(
+  context: Context,
+  partition: Partition,
+  { limit, after, group }: GroupsRequest,
+): Promise<GroupRecord[]> {
   const records: GroupRecord[] = []
-  for (let from: string | null = after ?? null; partition !== undefined && records.length < limit; ) {
+  for (let from: string | null = after ?? null; records.length < limit; ) {
     const most = Math.min(limit - records.length, MAX_ITEMS_PER_CALL)
     const [last, ...items] = await callScript(context, 'groups', partition, { head: [most, from, group ?? null] })
     const page = chunks(items, PER_GROUP).map(([name, own, waiting, running, next]) => ({
       group: textIn(name),
-      limits: groupLimitsIn(bytesIn(own)),
+      limits: groupLimitsIn(bytesIn(own), textIn(name) === '' ? partition.count : 1),
       waiting: numberIn(waiting),
       running: numberIn(running),
       nextStart: timeOrNull(next),
@@ -229,13 +257,14 @@ export async function groups(context: Context, { queue, limit, after, group }: G
     if (last === null) break
     from = textIn(last)
   }
-  return group === undefined || after === undefined || group > after ? records : []
+  return records
 }
 
-function groupLimitsIn(bytes: Buffer): GroupRecord['limits'] {
+/** @param partitions that share them */
+function groupLimitsIn(bytes: Buffer, partitions: number): GroupRecord['limits'] {
   if (bytes.length === 0) return null
   const [running, rate, weight] = listBefore(bytes).list
-  return { running: numberOrNull(running), rate: rateIn(rate), weight: numberIn(weight) }
+  return { running: numberOrNull(running), rate: rateIn(rate, partitions), weight: numberIn(weight) }
 }
 
 export async function ahead(context: Context, id: string): Promise<number | null> {

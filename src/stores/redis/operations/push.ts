@@ -9,9 +9,9 @@ import { askEach } from '../per-partition.ts'
 import { encodedBytes, idsBytes, idText } from '../wire.ts'
 import { confirmListed, restoreSettings } from './configure.ts'
 
-const homeOf = ({ queues }: Context, { queue, id, key }: NewJob): Partition | undefined => {
-  const partitions = queues.known(queue)
-  return partitions?.[indexOf(partitions.length, id, key)]
+const homeOf = ({ queues }: Context, job: NewJob): Partition | undefined => {
+  const partitions = queues.known(job.queue)
+  return partitions?.[indexOf(partitions.length, job)]
 }
 
 /** Jobs of one lane go to one partition; of a queue that is not known yet, to one queue. */
@@ -57,11 +57,29 @@ function pushEach(
     jobs,
     (job) => homeOf(context, job),
     async (partition, own) => {
+      if (partition.count > 1 && own.some(isKeyedAndGrouped)) return pushPlaceable(context, own, floors)
       const outcomes = await pushTo(context, partition, own, floors.get(partition.queue) ?? null)
       if (outcomes !== null) return outcomes
       return pushEach(context, own, floors.set(partition.queue, await context.queues.create(partition.queue)))
     },
   )
+}
+
+const isKeyedAndGrouped = ({ key, group }: NewJob): boolean => key !== null && group !== null
+
+/** A group's jobs lie in one partition, and a key's in one: of several partitions, these may be two. */
+async function pushPlaceable(
+  context: Context,
+  jobs: readonly NewJob[],
+  floors: Map<string, number>,
+): Promise<(PushOutcome | MillpondError | undefined)[]> {
+  const placeable = jobs.filter((job) => !isKeyedAndGrouped(job))
+  const outcomes = (await pushEach(context, placeable, floors)).values()
+  return jobs.map((job) => {
+    if (!isKeyedAndGrouped(job)) return outcomes.next().value
+    const message = `a job of the queue ${job.queue} cannot have a key and a group: the queue is split into partitions`
+    return new MillpondError('NotSupported', message, { queue: job.queue, id: job.id })
+  })
 }
 
 /** @returns null where nothing was stored, since the partition is not listed */

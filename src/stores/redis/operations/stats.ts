@@ -4,8 +4,9 @@ import { merge } from '../../../values/histogram.ts'
 import type { QueueLimits } from '../../../values/limits.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
+import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
-import { bytesIn, listBefore, numberIn, numberOrNull, rateIn, timeOrNull } from '../wire.ts'
+import { bytesIn, leastOf, listBefore, numberIn, numberOrNull, rateIn, timeOrNull } from '../wire.ts'
 
 /** Partitions asked at once: others' calls must not wait behind thousands. */
 const MAX_CALLS_AT_ONCE = 50
@@ -24,7 +25,7 @@ export async function stats(
       some.map((partition) => callScript(context, 'stats', partition, { head: [minutes] })),
     )
     for (const [i, partition] of some.entries()) {
-      const part = statsIn(replies[i] ?? [], partition.queue)
+      const part = statsIn(replies[i] ?? [], partition)
       const known = merged.get(partition.queue)
       if (known === undefined) merged.set(partition.queue, part)
       else addPart(known, part)
@@ -34,7 +35,7 @@ export async function stats(
 }
 
 /** As `stats.lua` answers: as many minutes as were asked for, of one partition. */
-export function statsIn(reply: readonly unknown[], queue: string): QueueStats {
+export function statsIn(reply: readonly unknown[], { queue, count: partitions }: Partition): QueueStats {
   const [paused, capacity, ...rest] = reply
   const [scheduled = 0, waiting = 0, running = 0, done = 0, dead = 0, cancelled = 0] = rest.slice(0, 6).map(numberIn)
   const histograms: HistogramSlice[] = []
@@ -50,17 +51,17 @@ export function statsIn(reply: readonly unknown[], queue: string): QueueStats {
     capacity: timeOrNull(capacity),
     counts: { scheduled, waiting, running, done, dead, cancelled },
     oldestWaiting: timeOrNull(rest[6]),
-    limits: limitsIn(bytesIn(rest[7])),
+    limits: limitsIn(bytesIn(rest[7]), partitions),
     histograms,
   }
 }
 
-function limitsIn(bytes: Buffer): QueueLimits | null {
+function limitsIn(bytes: Buffer, partitions: number): QueueLimits | null {
   if (bytes.length === 0) return null
   const [running, rate, grouped, groupRunning, groupRate, next, groupsAtLimit, groupsHeld] = listBefore(bytes).list
   return {
     running: numberOrNull(running),
-    rate: rateIn(rate),
+    rate: rateIn(rate, partitions),
     grouped: grouped === true,
     groupRunning: numberOrNull(groupRunning),
     groupRate: rateIn(groupRate),
@@ -75,6 +76,17 @@ function addPart(into: QueueStats, part: QueueStats): void {
   if (into.capacity !== null && part.capacity !== null) into.capacity += part.capacity
   if (part.oldestWaiting !== null) into.oldestWaiting = Math.max(into.oldestWaiting ?? 0, part.oldestWaiting)
   for (const slice of part.histograms) addSlice(into.histograms, slice)
+  if (part.limits && into.limits) addLimits(into.limits, part.limits)
+  else into.limits ??= part.limits ?? null
+}
+
+/** The rates are the same in all partitions. */
+function addLimits(into: QueueLimits, part: QueueLimits): void {
+  if (into.running !== null && part.running !== null) into.running += part.running
+  into.grouped ||= part.grouped
+  into.nextStart = leastOf(into.nextStart, part.nextStart)
+  into.groupsAtLimit += part.groupsAtLimit
+  into.groupsHeld += part.groupsHeld
 }
 
 /** Into the slice of the same priority and metric. */

@@ -107,7 +107,9 @@ async function relist(context: Context): Promise<void> {
     const replies = await Promise.all(
       partitions.map((partition) => callScript(context, 'stats', partition, { head: [0] })),
     )
-    const holds = replies.some((reply) => Object.values(statsIn(reply, name).counts).some((count) => count > 0))
+    const holds = partitions.some((partition, at) =>
+      Object.values(statsIn(replies[at] ?? [], partition).counts).some((count) => count > 0),
+    )
     if (holds) await queues.create(name)
     else queues.forget(name)
   }
