@@ -324,12 +324,13 @@ export interface Store {
 
   /**
    * Sets the given settings and keeps the others; makes the queue if it does not exist. With only the queue's name it does nothing.
-   * @throws InvalidOption: the store cannot keep the value (Redis: a capacity below the number of partitions)
+   * @throws InvalidOption: the store cannot keep the value (Redis: one that partitions share, below their number)
    */
   configure(settings: QueueSettings): Promise<void>
   /**
    * Gives a group limits of its own, and makes the queue a grouped one. Set if `capabilities.limits`.
    * @param limits null: as all groups of the queue
+   * @throws InvalidOption: as `configure`, of the jobs without a group
    */
   limitGroup?(queue: string, group: string, limits: GroupLimits | null): Promise<void>
   /** Stores jobs, in one commit where the store can. Rejects if every job failed. @returns per job, in the order of the input */

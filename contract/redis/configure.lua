@@ -6,7 +6,7 @@
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
 -- Head: nothing further.
 -- In:  two items per setting: its name, and its value as MessagePack. nil: capacity, timeout, running, rate, groupRunning and
---      groupRate without limit. A rate is [count, per, burst]. pause: ms for which the queue starts no job.
+--      groupRate without limit. A rate is [count, per, burst], or that of several partitions (README.md). pause: ms for which the queue starts no job.
 -- Out: [listed]: 0: the partition is not listed. Register the queue once more, and then call `listed`.
 -- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of [base, factor, max, jitter], rates
 --      as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a grouped one; those that wait follow (`limits.lua`).

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isMillpondError } from '../../src/index.ts'
 import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
+import { groupIndex } from '../../src/stores/redis/partition.ts'
 import { claim, newJob, newJobs } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { openRedis } from './redis-fixture.ts'
@@ -48,7 +49,8 @@ for (const server of ['redis', 'redis-cluster'] as const) {
       const running: ClaimedJob[] = []
       for (let done = 0; done < 100; ) {
         for (const limit of [1, 3, 2, 50]) running.push(...(await claim(store, { limit })).jobs)
-        assert.equal(running.length, Math.min(10, 100 - done))
+        // Towards the end some partitions have no jobs left for their share.
+        assert.ok(running.length <= 10 && (done > 40 || running.length === 10), String(running.length))
         const ended = running.splice(0, 1 + (done % 4))
         await completeAll(store, ended)
         done += ended.length
@@ -103,9 +105,14 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     onStore('a queue is grouped in all its partitions as soon as one group is limited', async (store) => {
       await store.limitGroup?.('q', 'g00', { running: 1, rate: null, weight: 1 })
       await store.push(grouped(3))
-      const groups = (await claim(store, { limit: 1 })).jobs.map(({ group }) => group)
-      groups.push(...(await claim(store, { limit: 19 })).jobs.map(({ group }) => group))
-      assert.ok(new Set(groups).size >= 16, `turns of ${new Set(groups).size} groups among ${groups.length} jobs`)
+      const started: ClaimedJob[] = []
+      for (let i = 0; i < 2 * PARTITIONS; i++) started.push(...(await claim(store, { limit: 1 })).jobs)
+      const inPartition = Map.groupBy(GROUPS, (group) => groupIndex(PARTITIONS, group))
+      const turns = [...inPartition.values()].map((groups) => Math.min(2, groups.length))
+      assert.equal(
+        new Set(started.map(({ group }) => group)).size,
+        turns.reduce((sum, count) => sum + count),
+      )
       assert.equal((await limitsOf(store))?.grouped, true)
     })
 
@@ -115,7 +122,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
       await store.limitGroup?.('q', 'ü', { running: 7, rate, weight: 2 })
       await store.push([...grouped(2), ...newJobs(40)])
       await claim(store, { limit: 1000 })
-      const listed = (await store.groups?.({ queue: 'q', limit: 1000 })) ?? []
+      const listed = (await store.admin.groups?.({ queue: 'q', limit: 1000 })) ?? []
       assert.deepEqual(
         listed.map(({ group }) => group),
         ['', ...GROUPS, 'ü'],
@@ -131,20 +138,21 @@ for (const server of ['redis', 'redis-cluster'] as const) {
       const paged: typeof listed = []
       for (let more = true; more; ) {
         const after = paged.at(-1)?.group
-        const page = (await store.groups?.({ queue: 'q', limit: 5, ...(after === undefined ? {} : { after }) })) ?? []
+        const page =
+          (await store.admin.groups?.({ queue: 'q', limit: 5, ...(after === undefined ? {} : { after }) })) ?? []
         paged.push(...page)
         more = page.length === 5
       }
       assert.deepEqual(paged, listed)
       for (const name of ['', 'g11', 'ü']) {
-        const one = await store.groups?.({ queue: 'q', limit: 9, group: name })
+        const one = await store.admin.groups?.({ queue: 'q', limit: 9, group: name })
         assert.deepEqual(
           one,
           listed.filter(({ group }) => group === name),
         )
       }
       await store.limitGroup?.('q', '', null)
-      assert.equal((await store.groups?.({ queue: 'q', limit: 1, group: '' }))?.[0]?.limits, null)
+      assert.equal((await store.admin.groups?.({ queue: 'q', limit: 1, group: '' }))?.[0]?.limits, null)
     })
 
     onStore('a pause of a group holds no other group; that of a queue holds all partitions', async (store, clock) => {
