@@ -151,6 +151,10 @@ export const DURABLE_STORES: Record<string, (t: TestContext) => Promise<string |
   sqlite: async (t) => `sqlite:${join(scratch(t), 'app.db')}`,
   postgres: async (t) => (await orSkip(t, startPostgres))?.url,
   redis: async (t) => (await orSkip(t, () => startRedis()))?.url,
+  'redis in 3 partitions': async (t) => {
+    const server = await orSkip(t, () => startRedis())
+    return server && `${server.url}?partitions=3`
+  },
 }
 
 /** The same server by another port, such as a proxy's. */
