@@ -7,8 +7,8 @@ import {
   isDuration,
   isFunction,
   isInteger,
-  isSignal,
   type Rules,
+  signalOf,
 } from '../values/options.ts'
 import { Batcher } from './batcher.ts'
 
@@ -81,9 +81,7 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   // Not async: the promise of the gathering is the caller's own, without another around it.
   const call = (item: In, callOptions?: BatchCallOptions): Promise<Out> => {
     try {
-      const signal =
-        callOptions === undefined ? undefined : checkOptions(callOptions, CALL_RULES, 'a call of a batch').signal
-      signal?.throwIfAborted()
+      const signal = signalOf(callOptions, 'a call of a batch')
       return gather.add(item, size === undefined ? 0 : sizeOf(item, size), signal)
     } catch (error) {
       return Promise.reject(error)
@@ -95,7 +93,6 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   })
 }
 
-const CALL_RULES: Rules<BatchCallOptions> = { signal: isSignal }
 const RULES: Rules<BatchOptions<never>> = {
   max: isInteger(1, 1_000_000),
   within: isDuration(0),

@@ -1,9 +1,10 @@
 /** A function with a cache in front of it. */
+import { signalOf } from '../values/options.ts'
 import { preferredFormat } from '../web/headers.ts'
 import type { Layers, Wanted } from './layers.ts'
 import type { Loader } from './loading/loader.ts'
 import type { Entry } from './memory/entry.ts'
-import { type CallOptions, signalOf } from './options.ts'
+import type { CallOptions } from './options.ts'
 import { conditional, type Rendered, type RequestHeaders, toResponse } from './ready-answer.ts'
 import { checkKey } from './redis/keys.ts'
 
@@ -44,8 +45,7 @@ export function cachedFunction<In, Out>(
   }
 
   async function miss(key: string, input: In, wanted: Wanted, options: CallOptions | undefined): Promise<Entry> {
-    const signal = signalOf(options)
-    signal?.throwIfAborted()
+    const signal = signalOf(options, 'a call of a cached function')
     return loader.get(checkKey(key), input, wanted, signal)
   }
 

@@ -1,8 +1,8 @@
 /** Checks of what callers pass. */
 import type { Client } from '../stores/redis-client/settings.ts'
-import { type Duration, LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
+import { type Duration, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkFunction, checkOptions, isBoolean, isFunction, isSignal, type Rules } from '../values/options.ts'
+import { checkFunction, checkOptions, isBoolean, isDuration, isFunction, type Rules } from '../values/options.ts'
 import { checkTags } from './redis/keys.ts'
 import type { Lives } from './redis/stored-value.ts'
 
@@ -81,16 +81,13 @@ const MAX_MEMORY = 1024 ** 4
 /** What fits the head of a stored value, its count of chunks and V8's buffers. */
 const MAX_VALUE = 4 * 1024 ** 3 - 1024
 
-const between = (name: string, least: number, most: number) => (value: unknown) =>
-  milliseconds(value, name, least, most) >= 0
-
 /** @throws InvalidOption */
 export function checkCacheOptions(options: CacheOptions) {
   const rules: Rules<CacheOptions> = {
     prefix: (value) => typeof value === 'string' || 'a text',
     memory: (value) => bytesOf(value, 'memory', MAX_MEMORY) >= 0,
-    drift: between('drift', 100, 3_600_000),
-    timeout: between('timeout', 100, 600_000),
+    drift: isDuration(100, 3_600_000),
+    timeout: isDuration(100, 600_000),
     maxValue: (value) => bytesOf(value, 'maxValue', MAX_VALUE) >= 0,
     cluster: isBoolean,
     client: (value) => typeof value === 'object' || 'a Redis or Cluster of ioredis',
@@ -107,9 +104,9 @@ export function checkCacheOptions(options: CacheOptions) {
 }
 
 const LIFE: Rules<LifeOptions> = {
-  ttl: between('ttl', 1, LONGEST_TIMER),
-  stale: between('stale', 0, LONGEST_TIMER),
-  staleIfError: between('staleIfError', 0, LONGEST_TIMER),
+  ttl: isDuration(),
+  stale: isDuration(0),
+  staleIfError: isDuration(0),
   jitter: (value) => (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1',
 }
 
@@ -138,9 +135,9 @@ export function checkWrapOptions<In>(load: unknown, options: WrapOptions<In>) {
   const rules: Rules<WrapOptions<In>> = {
     ...LIFE,
     key: isFunction,
-    negative: between('negative', 0, LONGEST_TIMER),
+    negative: isDuration(0),
     tags: (value) => typeof value === 'function' || checkTags(value).length >= 0,
-    timeout: between('timeout', 100, LONGEST_TIMER),
+    timeout: isDuration(100),
   }
   const given = checkOptions<WrapOptions<In>>(options, rules, 'cache.wrap', ['key', 'ttl'])
   const { key, tags = [], negative = 0, timeout = '30s' } = given
@@ -155,8 +152,3 @@ export function checkWrapOptions<In>(load: unknown, options: WrapOptions<In>) {
 }
 
 export type CheckedWrapOptions<In> = ReturnType<typeof checkWrapOptions<In>>
-
-/** @throws InvalidOption */
-export function signalOf(options: CallOptions | undefined): AbortSignal | undefined {
-  return options && checkOptions(options, { signal: isSignal }, 'a call of a cached function').signal
-}

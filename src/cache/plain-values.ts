@@ -3,9 +3,9 @@
  * for comparison; there is neither memory nor single flight.
  */
 import type { Client } from '../stores/redis-client/settings.ts'
-import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkOptions } from '../values/options.ts'
+import { checkOptions, isDuration } from '../values/options.ts'
 import { safeText } from '../values/safe-error.ts'
 import { toJson } from './redis/codec.ts'
 import { checkKey } from './redis/keys.ts'
@@ -157,8 +157,6 @@ async function send(client: Client, commands: readonly Command[]): Promise<void>
   for (const [error] of replies ?? [[new Error('Connection is closed.')]]) if (error) throw error
 }
 
-const TTL = { ttl: (value: unknown) => milliseconds(value, 'ttl', 1, LONGEST_TIMER) > 0 }
-
 export const isEncoding = (encoding: unknown): encoding is Encoding => Object.hasOwn(CODINGS, String(encoding))
 
 export function plainValues<E extends Encoding>(redis: RedisLayer, encoding: E): Plain<Values[E]> {
@@ -170,7 +168,7 @@ export function plainValues<E extends Encoding>(redis: RedisLayer, encoding: E):
     },
     set: async (key, value, options) => {
       const name = checkKey(key)
-      const { ttl } = checkOptions<PlainOptions>(options, TTL, 'set')
+      const { ttl } = checkOptions<PlainOptions>(options, { ttl: isDuration() }, 'set')
       const commands = write(name, value, ttl === undefined ? undefined : milliseconds(ttl, 'ttl'))
       await redis.call((client) => send(client, commands))
     },

@@ -1,14 +1,21 @@
 /** Many identical calls in flight become one, whose answer everyone gets. The flights are in `coalesce/`. */
 
 import type { Millpond } from '../pond/millpond.ts'
-import { type Duration, kindOf, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
-import { checkFunction, checkOptions, isFunction, isInteger, isSignal, type Rules } from '../values/options.ts'
+import {
+  checkFunction,
+  checkOptions,
+  isDuration,
+  isFunction,
+  isInteger,
+  type Rules,
+  signalOf,
+} from '../values/options.ts'
 import { TtlMap } from '../values/ttl-map.ts'
 import { type FlightCounts, Flights } from './flights.ts'
 import { SharedFlights } from './shared-flights.ts'
 
-const CALL_RULES = { signal: isSignal }
 const NAME = /^[A-Za-z0-9_\-.:/]{1,100}$/
 
 export interface CoalesceOptions<In, Out> {
@@ -120,8 +127,7 @@ export function coalesce<In = void, Out = unknown>(
   // Not async: callers who cannot leave share the flight's own promise, a thousand as cheaply as one.
   const call = (input: In, callOptions?: CoalesceCallOptions): Promise<Out> => {
     try {
-      const signal = callOptions && checkOptions(callOptions, CALL_RULES, 'a coalesced call').signal
-      signal?.throwIfAborted()
+      const signal = signalOf(callOptions, 'a coalesced call')
       const key = checkKey(keyOf(input))
       const there = kept?.get(key)
       if (there !== undefined) {
@@ -160,8 +166,8 @@ function checkCoalesceOptions<In, Out>(fn: CoalesceFunction<In, Out>, options: C
   checkFunction(fn, 'coalesce takes a function first')
   const rules: Rules<CoalesceOptions<In, Out>> = {
     key: isFunction,
-    timeout: (value) => milliseconds(value, 'timeout', 1, LONGEST_TIMER) > 0,
-    ttl: (value) => milliseconds(value, 'ttl', 0, LONGEST_TIMER) >= 0,
+    timeout: isDuration(),
+    ttl: isDuration(0),
     maxEntries: isInteger(1, 10_000_000),
     copy: isFunction,
     shared: (value) => isPond(value) || 'a pond, as Millpond.open resolves to',

@@ -55,11 +55,20 @@ export function shownName(name: string): string {
 export const isBoolean = (value: unknown) => typeof value === 'boolean' || 'true or false'
 export const isFunction = (value: unknown) => typeof value === 'function' || 'a function'
 export const isSignal = (value: unknown) => value instanceof AbortSignal || 'an AbortSignal'
-/** A duration that becomes a timer, in milliseconds from `least` on. */
+
+/** The signal of a call's options, where it is the only option. @throws InvalidOption, and the reason of a signal that is aborted */
+export function signalOf(options: { signal?: AbortSignal } | undefined, where: string): AbortSignal | undefined {
+  if (options === undefined) return undefined
+  const { signal } = checkOptions(options, { signal: isSignal }, where)
+  signal?.throwIfAborted()
+  return signal
+}
+
+/** A duration from `least` to `most` milliseconds; unless given, those of a timer. */
 export const isDuration =
-  (least = 1) =>
+  (least = 1, most = LONGEST_TIMER) =>
   (value: unknown, name: string) =>
-    milliseconds(value, name, least, LONGEST_TIMER) >= least
+    milliseconds(value, name, least, most) >= least
 export const isInteger = (least: number, most: number) => (value: unknown) =>
   (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) ||
   `a whole number from ${least} to ${most}`
