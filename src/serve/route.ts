@@ -35,16 +35,19 @@ export interface Answer {
   headers?: Readonly<Record<string, string>>
 }
 
+/** The names in braces of a path. */
+type NamesIn<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
+
 /** What a handler gets; everything in it is checked. */
-export interface Call<Body, Query> {
+interface Call<Path, Body, Query> {
   request: Request
   /** Of the path, decoded. */
-  params: Readonly<Record<string, string>>
+  params: Readonly<Record<NamesIn<Path>, string>>
   query: Query
   body: Body
 }
 
-interface RouteDetails<Body, Parameters extends Properties> {
+interface RouteDetails<Path, Body, Parameters extends Properties> {
   description?: string
   query?: Parameters
   /** Request headers that have a meaning here. */
@@ -58,11 +61,11 @@ interface RouteDetails<Body, Parameters extends Properties> {
   problems?: readonly number[]
   /** Answered without a token. */
   open?: boolean
-  /** May throw Refusals and MillpondErrors. */
-  handle(call: Call<Body, Query<Parameters>>): Response | Promise<Response>
+  /** @returns a Response, or the body of a 200. May throw Refusals and MillpondErrors. */
+  handle(call: Call<Path, Body, Query<Parameters>>): object | Promise<object>
 }
 
-export interface Route extends RouteDetails<unknown, Properties> {
+export interface Route extends RouteDetails<string, unknown, Properties> {
   method: string
   /** With `{name}` for a variable segment. */
   path: string
@@ -75,14 +78,13 @@ export interface Route extends RouteDetails<unknown, Properties> {
  * Forgets the types of body and query: the route's schemas have checked both when `handle` is called.
  * @param request method and path
  */
-export function route<Body = unknown, Parameters extends Properties = Properties>(
-  request: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`,
-  id: string,
-  summary: string,
-  details: RouteDetails<Body, Parameters>,
-): Route {
+export function route<
+  const Path extends `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`,
+  Body = unknown,
+  Parameters extends Properties = Properties,
+>(request: Path, id: string, summary: string, details: RouteDetails<Path, Body, Parameters>): Route {
   const [method = '', path = ''] = request.split(' ')
-  return { method, path, id, summary, ...(details as RouteDetails<unknown, Properties>) }
+  return { method, path, id, summary, ...(details as RouteDetails<string, unknown, Properties>) }
 }
 
 export interface Matched {

@@ -5,6 +5,7 @@
  */
 import type { Millpond } from '../pond/millpond.ts'
 import type { Store } from '../store.ts'
+import { answer } from '../web/answer.ts'
 import { errorAnswer, type OnError, Refusal } from '../web/problem.ts'
 import { clientOf } from '../web/slots.ts'
 import { Sweeper } from '../worker/sweeper.ts'
@@ -105,6 +106,7 @@ export class Service {
       const allow = [...routes.keys()].map((one) => (one === 'GET' ? 'GET, HEAD' : one)).join(', ')
       throw new Refusal(405, `At this path there is ${allow}.`, { headers: { allow } })
     }
-    return route.handle({ request, params, ...(await inputOf(request, searchParams, route, this.#limits)) })
+    const done = await route.handle({ request, params, ...(await inputOf(request, searchParams, route, this.#limits)) })
+    return done instanceof Response ? done : answer(request, done)
   }
 }

@@ -101,7 +101,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       body: schemas.settlement,
       answers: { 200: { description: 'What became of each.', schema: schemas.settlementOutcome } },
       problems: [501, 503],
-      handle: async ({ request, params, body }) => {
+      handle: async ({ params, body }) => {
         const queue = checkQueueName(params.queue)
         const holdOf = ({ id, fence }: { id: string; fence: number }) => ({ id: id.toLowerCase(), fence })
         const completions = (body.complete ?? []).map((each, index) => {
@@ -115,7 +115,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
           failures.length === 0 ? [] : fail(queue, failures),
           releases.length === 0 ? [] : store.release(queue, releases),
         ])
-        return answer(request, { complete, fail: failed, release })
+        return { complete, fail: failed, release }
       },
     }),
   ]
@@ -201,12 +201,12 @@ function claimRoute<Body>(
     ...details,
     body,
     answers: { 200: answered },
-    handle: async ({ request, params, body }) => {
+    handle: async ({ params, body }) => {
       const queue = checkQueueName(params.queue)
       if (!isId(params.id)) refuseUnknownJob()
       const id = params.id.toLowerCase()
       const done = await handle(queue, id, body)
-      if (done !== undefined) return answer(request, done)
+      if (done !== undefined) return done
       const detail =
         'The claim is over: its lease ran out, or the job was finished, cancelled or claimed by another. Nothing was changed.'
       throw new Refusal(409, detail, { code: 'StaleAttempt', members: { id } })

@@ -43,7 +43,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       problems: [501, 503],
       handle: async ({ request, params, body }) => {
         const options = pushOptions(body)
-        const queue = pond.queue(params.queue ?? '')
+        const queue = pond.queue(params.queue)
         await queueLimit.admit(queue.name)
         // If too many wait already, the answer comes at once.
         const slot = preferredWait(request) === undefined ? undefined : waiting.take(clientOf(request))
@@ -71,7 +71,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       body: schemas.newJobs,
       answers: { 202: { description: 'The store has all jobs.', schema: schemas.pushedMany } },
       problems: [501, 503],
-      handle: async ({ request, params, body }) => pushMany(request, params.queue ?? '', body.jobs),
+      handle: ({ request, params, body }) => pushMany(request, params.queue, body.jobs),
     }),
     route('GET /v1/jobs/{id}', 'followJob', 'Tell of a job', {
       description:
@@ -91,10 +91,10 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
     route('GET /v1/jobs/{id}/explain', 'explainJob', 'Why a job does not run', {
       answers: { 200: { description: 'What holds it back now.', schema: schemas.explanation } },
       problems: [404, 501, 503],
-      handle: async ({ request, params }) => {
+      handle: async ({ params }) => {
         const told = isId(params.id) ? await pond.explain(params.id) : undefined
         // MessagePack has other dates.
-        return answer(request, JSON.parse(jsonText(told ?? refuseUnknownJob())))
+        return JSON.parse(jsonText(told ?? refuseUnknownJob()))
       },
     }),
     route('DELETE /v1/jobs/{id}', 'cancelJob', 'Cancel a job', {
@@ -110,15 +110,15 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       bodyOptional: true,
       answers: { 200: { description: 'It waits.', schema: schemas.requeuedJob } },
       problems: [404, 409, 503],
-      handle: async ({ request, params }) => {
-        const job = await findJob(pond, params.id ?? '')
+      handle: async ({ params }) => {
+        const job = await findJob(pond, params.id)
         const { id, state } = job ?? refuseUnknownJob()
         if ((await store.admin.requeue({ ids: [id] })) === 0) {
           const reason = state === 'dead' || state === 'cancelled' ? 'a live job has its key' : `it is ${state}`
           const detail = `The job stays as it is: ${reason}.`
           throw new Refusal(409, detail, { code: 'InvalidOption', members: { id, state } })
         }
-        return answer(request, { id, state: 'waiting' })
+        return { id, state: 'waiting' }
       },
     }),
   ]

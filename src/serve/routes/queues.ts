@@ -6,7 +6,7 @@ import { JOB_STATES, setsNothing } from '../../store.ts'
 import type { JobInfo } from '../../values/job.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
-import { answer, jsonText } from '../../web/answer.ts'
+import { jsonText } from '../../web/answer.ts'
 import { jobView } from '../../web/job-view.ts'
 import * as schemas from '../api-schemas.ts'
 import { integer, oneOf, type Query } from '../json-schema.ts'
@@ -31,15 +31,14 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     route('GET /v1/queues', 'listQueues', 'Counts and percentiles of every queue', {
       query: STATS_QUERY,
       answers: { 200: { description: 'The queues.', schema: schemas.queueList } },
-      handle: async ({ request, query }) => answer(request, { queues: (await pond.stats(query)).map(reportView) }),
+      handle: async ({ query }) => ({ queues: (await pond.stats(query)).map(reportView) }),
     }),
     route('GET /v1/queues/{queue}', 'getQueue', 'Counts and percentiles of a queue', {
       description:
         'A queue exists once it was pushed to, or set, and is removed when nobody has used it for an hour. Where there is none, all counts are 0.',
       query: STATS_QUERY,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
-      handle: async ({ request, params, query }) =>
-        answer(request, reportView(await pond.queue(params.queue ?? '').stats(query))),
+      handle: async ({ params, query }) => reportView(await pond.queue(params.queue).stats(query)),
     }),
     route('PATCH /v1/queues/{queue}', 'changeQueue', 'Pause or resume a queue, change its settings', {
       description:
@@ -47,7 +46,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       body: schemas.queueChange,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
       problems: [501, 503],
-      handle: async ({ request, params, body: { limits, ...body } }) => {
+      handle: async ({ params, body: { limits, ...body } }) => {
         const queue = checkQueueName(params.queue)
         if (limits !== undefined) withLimits(store, 'limits')
         const settings = { ...body, ...limitSettings(limits === null ? {} : limits), queue }
@@ -55,7 +54,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
           await queueLimit.admit(queue)
           await store.configure(settings)
         }
-        return answer(request, reportView(await pond.queue(queue).stats()))
+        return reportView(await pond.queue(queue).stats())
       },
     }),
     route('GET /v1/queues/{queue}/groups', 'listGroups', 'Groups with waiting or running jobs or limits of their own', {
@@ -64,9 +63,9 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       query: GROUPS_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.groupList } },
       problems: [501, 503],
-      handle: async ({ request, params, query: { limit = 20, ...query } }) => {
-        const groups = await pond.queue(params.queue ?? '').groups({ limit, ...query })
-        return answer(request, { groups, next: groups.length < limit ? undefined : groups.at(-1)?.group })
+      handle: async ({ params, query: { limit = 20, ...query } }) => {
+        const groups = await pond.queue(params.queue).groups({ limit, ...query })
+        return { groups, next: groups.length < limit ? undefined : groups.at(-1)?.group }
       },
     }),
     route('PATCH /v1/queues/{queue}/groups', 'changeGroup', 'Give a group limits of its own, or take them away', {
@@ -75,13 +74,13 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       body: schemas.groupChange,
       answers: { 200: { description: 'The group.', schema: schemas.group } },
       problems: [501, 503],
-      handle: async ({ request, params, body: { group, ...limits } }) => {
-        const queue = pond.queue(params.queue ?? '')
+      handle: async ({ params, body: { group, ...limits } }) => {
+        const queue = pond.queue(params.queue)
         const { groups } = withLimits(store, 'groups')
         await queueLimit.admit(queue.name)
         await queue.limitGroup(group, Object.values(limits).some((one) => one !== null) ? limits : null)
         const [shown] = await groups({ queue: queue.name, group, limit: 1 })
-        return answer(request, shown ?? { group, limits: null, waiting: 0, running: 0, nextStart: null })
+        return shown ?? { group, limits: null, waiting: 0, running: 0, nextStart: null }
       },
     }),
     route('GET /v1/queues/{queue}/jobs', 'listJobs', 'Jobs in one state, the dead ones unless another is named', {
@@ -89,10 +88,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
         'Waiting ones in the order of claiming, scheduled and running ones soonest first, final ones newest first.',
       query: LIST_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.jobList } },
-      handle: async ({ request, params, query }) => {
-        const { jobs, next } = await page(params.queue ?? '', query)
-        return answer(request, { jobs: jobs.map(listView), next })
-      },
+      handle: ({ params, query }) => page(params.queue, query),
     }),
     route('POST /v1/queues/{queue}/requeue', 'requeueDead', 'Send all dead jobs of a queue back to waiting', {
       description: 'With all their attempts. Those whose key a live job has taken stay.',
@@ -100,21 +96,20 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       body: schemas.nothing,
       bodyOptional: true,
       answers: { 200: { description: 'They wait.', schema: schemas.requeued } },
-      handle: async ({ request, params }) =>
-        answer(request, { requeued: await pond.queue(params.queue ?? '').requeue() }),
+      handle: async ({ params }) => ({ requeued: await pond.queue(params.queue).requeue() }),
     }),
   ]
 
-  async function page(name: string, query: Query<typeof LIST_QUERY>): Promise<{ jobs: JobInfo[]; next?: string }> {
+  async function page(name: string, query: Query<typeof LIST_QUERY>): Promise<object> {
     const { state = 'dead', limit = 20 } = query
     const queue = pond.queue(name)
-    const jobs: JobInfo[] = []
+    const jobs: object[] = []
     let bytes = 0
     let after = query.after?.toLowerCase()
     for (;;) {
       const asked = Math.min(MAX_JOBS_PER_CALL, limit - jobs.length)
       const got = await queue.jobs(state, { limit: asked, ...defined({ after }) })
-      jobs.push(...got)
+      jobs.push(...got.map(listView))
       after = got.at(-1)?.id
       if (got.length < asked || after === undefined) return { jobs }
       bytes += got.reduce((sum, job) => sum + sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress), 0)

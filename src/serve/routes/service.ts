@@ -1,5 +1,5 @@
 /** The service itself: its health and its description. */
-import { answer, jsonText } from '../../web/answer.ts'
+import { jsonText } from '../../web/answer.ts'
 import * as schemas from '../api-schemas.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
@@ -16,20 +16,20 @@ export function serviceRoutes({ store }: RouteContext, document: () => object): 
     route('GET /healthz', 'getHealth', 'Whether the service and its store can be reached', {
       open: true,
       answers: { 200: { description: 'They can.', schema: schemas.health } },
-      handle: async ({ request }) => {
+      handle: async () => {
         const now = performance.now()
         if (now - readAt > HEALTH_TTL) {
           readAt = now
           reading = store.stats({ queue: UNUSED_QUEUE, minutes: 0 })
         }
         await reading
-        return answer(request, { status: 'ok' })
+        return { status: 'ok' }
       },
     }),
     route('GET /openapi.json', 'getOpenApi', 'This document', {
       answers: { 200: { description: 'OpenAPI 3.1.', schema: { type: 'object' } } },
       problems: [],
-      handle: ({ request }) => answer(request, JSON.parse(jsonText(document()))),
+      handle: () => JSON.parse(jsonText(document())),
     }),
   ]
 }
