@@ -1,6 +1,6 @@
 /** The limits of a queue and of its groups, as callers give and see them. */
 import type { QueueSettings, Store } from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
+import { lacking, MillpondError } from '../values/errors.ts'
 import type { GroupLimits, GroupRecord } from '../values/limits.ts'
 import { checkKey } from '../values/names.ts'
 import { checkOptions, isInteger, type Rules } from '../values/options.ts'
@@ -81,7 +81,7 @@ export function withLimits(store: Store, what: string) {
   const { limitGroup: limit, admin } = store
   const { groups, ahead } = admin
   if (store.capabilities.limits !== true || limit === undefined || groups === undefined || ahead === undefined) {
-    throw new MillpondError('NotSupported', `${what} needs a store with limits; ${store.name} has none`)
+    throw lacking(what, 'limits', store)
   }
   return { limitGroup: limit, groups, ahead }
 }

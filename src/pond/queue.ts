@@ -1,7 +1,7 @@
 import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings, setsNothing } from '../store.ts'
 import { type Backoff, backoffPolicy, computedDelay } from '../values/backoff.ts'
 import { type Duration, kindOf, milliseconds, shown } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
+import { lacking, MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkQueueName } from '../values/names.ts'
@@ -326,9 +326,7 @@ export class Queue<Input = unknown, Output = Input> {
 
   async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
     const { store } = this.#pond
-    if (store.transactions === undefined) {
-      throw new MillpondError('NotSupported', `tx needs a store with transactions; ${store.name} has none`)
-    }
+    if (store.transactions === undefined) throw lacking('tx', 'transactions', store)
     await this.#ready()
     const outcomes = await store.transactions.push(tx, jobs)
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()

@@ -1,7 +1,7 @@
 /** The options of `queue.work`, and what a worker makes of them. */
 import type { Store } from '../store.ts'
 import { type Duration, milliseconds } from '../values/duration.ts'
-import { MillpondError } from '../values/errors.ts'
+import { lacking, MillpondError } from '../values/errors.ts'
 import { checkOptions, isBoolean, isDuration, isInteger, type Rules } from '../values/options.ts'
 import type { BatchSettings } from '../worker/batches.ts'
 import { type Lane, Lanes } from '../worker/lanes.ts'
@@ -146,8 +146,4 @@ function replicaOf(
   if (store.replicas === undefined) throw lacking('replica', 'read replicas', store)
   const limit = milliseconds(replicaTimeout ?? '5s', 'replicaTimeout')
   return new Replica(store.replicas.open(replica), limit, (error) => events.trouble(error))
-}
-
-function lacking(option: string, what: string, { name }: Store): MillpondError {
-  return new MillpondError('NotSupported', `${option} needs a store with ${what}; ${name} has none`)
 }

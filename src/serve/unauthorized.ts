@@ -6,6 +6,7 @@
  * The delay keeps guessing cheap for the service. It depends only on the number of invalid requests, so it reveals nothing about the token.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TtlMap } from '../values/ttl-map.ts'
 import { Refusal } from '../web/problem.ts'
 import { Slots } from '../web/slots.ts'
 
@@ -27,8 +28,8 @@ const FORGET_AFTER = 60_000
 const MAX_CLIENTS = 1000
 
 export class UnauthorizedClients {
-  /** By address; the latest is the last. */
-  readonly #seen = new Map<string, { times: number; at: number }>()
+  /** How many requests came, by address. */
+  readonly #times = new TtlMap<number>({ ttl: FORGET_AFTER, entries: MAX_CLIENTS })
   readonly #slots: Slots
   readonly #stopping: AbortSignal
   readonly #report: (client: UnauthorizedClient) => void
@@ -42,7 +43,8 @@ export class UnauthorizedClients {
 
   /** Resolves with the refusal when it is time to send it, or the client has hung up. */
   async refusal(address: string | undefined, hangUp: AbortSignal): Promise<Refusal> {
-    const times = this.#count(address ?? '')
+    const times = (this.#times.get(address ?? '') ?? 0) + 1
+    this.#times.put(address ?? '', times)
     this.#report({ address, times })
     // If the server gives no addresses, the delay would hit all clients.
     const delay = address === undefined ? 0 : delayAfter(times)
@@ -53,17 +55,6 @@ export class UnauthorizedClients {
     }
     const headers = { 'www-authenticate': 'Bearer realm="millpond"' }
     return new Refusal(401, 'Send the token: Authorization: Bearer TOKEN.', { headers })
-  }
-
-  #count(address: string): number {
-    const now = performance.now()
-    const last = this.#seen.get(address)
-    const times = last === undefined || now - last.at > FORGET_AFTER ? 1 : last.times + 1
-    this.#seen.delete(address)
-    this.#seen.set(address, { times, at: now })
-    const [oldest = ''] = this.#seen.keys()
-    if (this.#seen.size > MAX_CLIENTS) this.#seen.delete(oldest)
-    return times
   }
 }
 

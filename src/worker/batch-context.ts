@@ -1,7 +1,6 @@
 import type { TransactionQuery } from '../store.ts'
-import type { Duration } from '../values/duration.ts'
 import type { Job } from '../values/job.ts'
-import type { Context } from './context.ts'
+import type { Context, Outcomes } from './context.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
@@ -19,8 +18,11 @@ export type BatchHandler<Data = unknown> = (jobs: Job<Data>[], ctx: BatchContext
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler without `return` is fine.
 export type BatchAnswer = readonly unknown[] | ReadonlyMap<string, unknown> | Outcome | undefined | void
 
-/** What a batch handler can do besides returning. */
-export interface BatchContext {
+/**
+ * What a batch handler can do besides returning. An outcome is for one job if it is its entry of the answer, and for all jobs, with the groups of
+ * all, if it is returned or thrown.
+ */
+export interface BatchContext extends Outcomes {
   /**
    * Aborted when every job of the batch is over before the handler is. Its `reason` is that of the last job: `StaleAttempt`, `JobCancelled`,
    * `TimedOut`, or `Closed` (the worker's `close` has reached its `timeout`).
@@ -31,19 +33,6 @@ export interface BatchContext {
    * @throws InvalidOption: the job is not of this batch
    */
   of(job: Pick<Job, 'id'>): Context
-  /**
-   * The next attempt is due after `delay`; see `Context.retry`. As an entry of the answer: of that job. Returned or thrown: of all.
-   * @throws InvalidOption
-   */
-  retry(delay: Duration, reason?: unknown): Outcome
-  /** The job is dead at once; see `Context.giveUp`. As an entry of the answer: that job. Returned or thrown: all. */
-  giveUp(reason?: unknown): Outcome
-  /**
-   * There were too many requests; see `Context.rateLimited`. As an entry of the answer: that job waits again, and its group or queue pauses. Returned
-   * or thrown: all jobs, and the groups of all, or the queue.
-   * @throws InvalidOption, NotSupported (a store without limits)
-   */
-  rateLimited(pause: Duration): Outcome
   /**
    * With `transaction: true`: runs a statement in the transaction of the batch, as `Context.tx` does. It commits together with the completion of all
    * jobs that are answered as done. Jobs answered with an Error or Outcome end after that; with no job done it is rolled back. If a job that

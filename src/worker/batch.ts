@@ -14,6 +14,8 @@ export class Batch implements BatchContext, AttemptBatch {
   readonly #byId: ReadonlyMap<string, Attempt>
   readonly #controller = new AbortController()
   readonly #ended: () => void
+  readonly retry = Outcome.retry
+  readonly giveUp = Outcome.giveUp
   /** How many of the attempts run. */
   #running: number
 
@@ -43,14 +45,6 @@ export class Batch implements BatchContext, AttemptBatch {
     const attempt = this.#byId.get(job.id)
     if (attempt !== undefined) return attempt
     throw new MillpondError('InvalidOption', `ctx.of takes a job of this batch; got one with the id ${shown(job.id)}`)
-  }
-
-  retry(delay: Duration, reason?: unknown): Outcome {
-    return Outcome.retry(delay, reason)
-  }
-
-  giveUp(reason?: unknown): Outcome {
-    return Outcome.giveUp(reason)
   }
 
   rateLimited(pause: Duration): Outcome {

@@ -2,8 +2,28 @@ import type { ReplicaQuery, TransactionQuery } from '../store.ts'
 import type { Duration } from '../values/duration.ts'
 import type { Outcome } from './outcome.ts'
 
+/** How a handler ends a job otherwise than by a result or an error. Return or throw the outcome. */
+export interface Outcomes {
+  /**
+   * This attempt has failed, and the next one is due after `delay`, whatever the backoff says. With no attempt left, the job is dead.
+   * @param delay 0 to 100 years
+   * @param reason kept as the job's error
+   * @throws InvalidOption
+   */
+  retry(delay: Duration, reason?: unknown): Outcome
+  /** The job is dead at once. @param reason kept as the job's error */
+  giveUp(reason?: unknown): Outcome
+  /**
+   * The other side says that there were too many requests (429): the job waits again, without an attempt being counted, and its group starts no
+   * job for `pause`; the queue, if the job has no group or groups do not take turns there. All workers obey.
+   * @param pause 1 ms to 24 days
+   * @throws InvalidOption, NotSupported (a store without limits)
+   */
+  rateLimited(pause: Duration): Outcome
+}
+
 /** What a handler can do besides returning. */
-export interface Context {
+export interface Context extends Outcomes {
   /**
    * Aborted when the attempt is over before the handler is. Its `reason` is a MillpondError: `StaleAttempt` (the lease was lost),
    * `JobCancelled`, `TimedOut`, or `Closed` (the worker's `close` has reached its `timeout`).
@@ -15,23 +35,6 @@ export interface Context {
    * @throws PayloadNotEncodable, PayloadTooLarge
    */
   progress(value: unknown): void
-  /**
-   * Return or throw the outcome: this attempt has failed, and the next one is due after `delay`, whatever the backoff says. With no attempt
-   * left, the job is dead.
-   * @param delay 0 to 100 years
-   * @param reason kept as the job's error
-   * @throws InvalidOption
-   */
-  retry(delay: Duration, reason?: unknown): Outcome
-  /** Return or throw the outcome: the job is dead at once. @param reason kept as the job's error */
-  giveUp(reason?: unknown): Outcome
-  /**
-   * Return or throw the outcome when the other side says that there were too many requests (429): the job waits again, without an attempt being
-   * counted, and its group starts no job for `pause`; the queue, if the job has no group or groups do not take turns there. All workers obey.
-   * @param pause 1 ms to 24 days
-   * @throws InvalidOption, NotSupported (a store without limits)
-   */
-  rateLimited(pause: Duration): Outcome
   /**
    * With `transaction: true`: runs a statement in the transaction that commits together with the job's completion. The first call begins it.
    * In SQLite the transaction holds the database's only write lock until the handler returns, so do the slow part first.

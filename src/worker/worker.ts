@@ -18,7 +18,7 @@ import { atEndOfTurn } from '../batch/batcher.ts'
 import { type CloseOptions, type CloseReport, closeTimeout, within } from '../pond/close-options.ts'
 import type { PondEmitter } from '../pond/events.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
-import { MillpondError } from '../values/errors.ts'
+import { lacking, MillpondError } from '../values/errors.ts'
 import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
 import { LinkedList } from '../values/linked-list.ts'
@@ -133,7 +133,9 @@ export class Worker implements AsyncDisposable {
     this.#terms = {
       maxPayload: settings.maxPayload,
       reportSoon: () => this.#leases.reportSoon(),
-      assertLimits: () => assertLimits(store),
+      assertLimits: () => {
+        if (store.capabilities.limits !== true) throw lacking('ctx.rateLimited', 'limits', store)
+      },
     }
     this.#claims = new ClaimLoop({
       wanted: () => this.#wanted(),
@@ -454,12 +456,5 @@ export class Worker implements AsyncDisposable {
     await this.#settings.replica?.close()
     this.#owner.removeWorker(this)
     return { finished: this.#finished, givenBack: this.#givenBack.size }
-  }
-}
-
-/** @throws NotSupported */
-function assertLimits({ name, capabilities }: Store): void {
-  if (capabilities.limits !== true) {
-    throw new MillpondError('NotSupported', `ctx.rateLimited needs a store with limits; ${name} has none`)
   }
 }

@@ -9,14 +9,10 @@
  */
 import { randomBytes } from 'node:crypto'
 import { Packr, Unpackr } from 'msgpackr'
+import type { RedisLayer } from './redis-layer.ts'
 
 /** Where the list is. */
-export interface StructureList {
-  /** The list, made with this id if there is none. */
-  load(freshId: string): Promise<readonly string[]>
-  /** Appends, if the list has this id and this many structures. @returns whether it has done so */
-  append(id: string, length: number, structures: readonly string[]): Promise<boolean>
-}
+export type StructureList = Pick<RedisLayer, 'load' | 'append'>
 
 /** Objects that are used as maps have names of their own each; they stay out, and so do all beyond the most. */
 const MAX_STRUCTURES = 512

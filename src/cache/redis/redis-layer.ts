@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import { connected, newClient } from '../../stores/redis-client/client.ts'
 import { closed, isNoScript, isPassing, toMillpondError } from '../../stores/redis-client/errors.ts'
+import { scriptsIn } from '../../stores/redis-client/scripts.ts'
 import { type Client, type ClientSettings, settingsOf } from '../../stores/redis-client/settings.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { CHUNK_BYTES, fetchChunks, removeChunks, storeChunks } from './chunks.ts'
 import { CacheKeys } from './keys.ts'
-import type { StructureList } from './record-structures.ts'
-import { scriptOf } from './scripts.ts'
+import { LUA_FILES } from './lua-files.ts'
 import { headOf, lifeOf, parseStored, START_BYTES, type StoredValue, VERSION_BYTES, versionOf } from './stored-value.ts'
 
 /** Milliseconds. A marker outlives every value that was stored under it: those live for 24 days at most. */
@@ -42,7 +42,9 @@ export type Acquired = 'ours' | 'changed' | number
 
 type Argument = string | number | Buffer
 
-export class RedisLayer implements StructureList {
+export const scriptOf = scriptsIn(LUA_FILES)
+
+export class RedisLayer {
   readonly client: Client
   readonly keys: CacheKeys
   readonly #settings: ClientSettings
@@ -170,7 +172,7 @@ export class RedisLayer implements StructureList {
     await this.call((client) => client.set(this.keys.tags + tag, marker, 'PX', MARKER_LIFE))
   }
 
-  /** Of record structures, as `append`. */
+  /** The list of record structures, made with this id if there is none. */
   async load(freshId: string): Promise<readonly string[]> {
     let list: unknown
     try {
@@ -183,6 +185,7 @@ export class RedisLayer implements StructureList {
     return list.map(String)
   }
 
+  /** Appends record structures, if the list has this id and this many of them. @returns whether it has done so */
   async append(id: string, length: number, structures: readonly string[]): Promise<boolean> {
     return (await this.#run('append', this.keys.structures, id, length, ...structures)) === 1
   }
