@@ -1,7 +1,7 @@
 /** The limits of a queue and of its groups, as callers give and see them. */
 import type { QueueSettings, Store } from '../store.ts'
 import { lacking, MillpondError } from '../values/errors.ts'
-import type { GroupLimits, GroupRecord } from '../values/limits.ts'
+import type { GroupLimits } from '../values/limits.ts'
 import { checkKey } from '../values/names.ts'
 import { checkOptions, isInteger, type Rules } from '../values/options.ts'
 import { burstOf, type RateOption, rateOf } from '../values/rate.ts'
@@ -26,9 +26,6 @@ export interface GroupLimitOptions extends LimitOptions {
   /** The group's share where groups take turns, beside those of other groups; above 0, at most 1000, 1 unless set. A group of weight 4 gets four turns for one. */
   weight?: number
 }
-
-/** What the store tells of a group. */
-export type GroupInfo = GroupRecord
 
 const LIMIT_RULES: Rules<LimitOptions> = {
   running: (value) => value === null || isInteger(1, 1_000_000)(value),

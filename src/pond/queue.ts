@@ -4,6 +4,7 @@ import { type Duration, kindOf, milliseconds, shown } from '../values/duration.t
 import { lacking, MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
+import type { GroupRecord } from '../values/limits.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkFunction, checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
 import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
@@ -12,7 +13,6 @@ import type { Handler } from '../worker/runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import {
-  type GroupInfo,
   type GroupLimitOptions,
   isLimits,
   limitGroup,
@@ -205,7 +205,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last name of the page before.
    * @throws InvalidOption, NotSupported (a store without limits), Closed, `Store…`
    */
-  async groups(options: { limit?: number; after?: string } = {}): Promise<GroupInfo[]> {
+  async groups(options: { limit?: number; after?: string } = {}): Promise<GroupRecord[]> {
     this.#pond.assertOpen()
     const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a name' }
     const { limit = 100, after } = checkOptions(options, rules, 'groups')

@@ -174,24 +174,19 @@ function joined(path: string, part: string | number): string {
 }
 
 const TIME =
-  /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+  /^(\d{4}-[01]\d-[0-3]\d)[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /**
  * Milliseconds since 1970 of a date-time (RFC 3339); a leap second is the second after it. Undefined if it is none, or if in UTC it is after
  * the year 9999, which no answer could name.
  */
 export function timeOf(text: string): number | undefined {
-  const [, year, month, day, , second] = TIME.exec(text) ?? []
-  if (day === undefined || Number(day) > daysOf(Number(year), Number(month))) return undefined
-  const leap = second === '60'
+  const [, date] = TIME.exec(text) ?? []
+  // A Date takes a 30 February for the 1 March.
+  if (date === undefined || !new Date(date).toJSON()?.startsWith(date)) return undefined
+  const leap = text.slice(17, 19) === '60'
   const ms = Date.parse((leap ? `${text.slice(0, 17)}59${text.slice(19)}` : text).toUpperCase()) + (leap ? 1000 : 0)
   return ms <= LAST_TIME ? ms : undefined
-}
-
-/** @param month from 1 */
-function daysOf(year: number, month: number): number {
-  // Leap years recur every 400 years, and Date.UTC takes the first hundred years for the 20th century.
-  return new Date(Date.UTC(year + 400, month, 0)).getUTCDate()
 }
 
 /** The patterns are those of the tables, so there are few. */
