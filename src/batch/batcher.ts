@@ -65,12 +65,10 @@ export class Batcher<In, Out> {
     this.#limits = { calls: 1, within: 0, overlap: false, regroup: false, patience, ...limits }
   }
 
-  /** How many items wait for their call. */
   get waiting(): number {
     return this.#waiting.size
   }
 
-  /** How many calls are under way. */
   get underWay(): number {
     return this.#underWay
   }

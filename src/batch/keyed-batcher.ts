@@ -21,7 +21,6 @@ export class KeyedBatcher<In, Out> {
     this.#keyOf = keyOf
   }
 
-  /** Settles with the item's own outcome, or with the error of the call that carried it. */
   add(item: In, bytes: number): Promise<Out> {
     const key = this.#keyOf(item)
     let batcher = this.#batchers.get(key)
@@ -33,7 +32,6 @@ export class KeyedBatcher<In, Out> {
     return batcher.add(item, bytes)
   }
 
-  /** Resolves when everything added so far is settled. */
   async flushed(): Promise<void> {
     await Promise.all([...this.#batchers.values()].map((batcher) => batcher.flushed()))
   }

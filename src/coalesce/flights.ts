@@ -137,7 +137,6 @@ export class Flights<Out> {
     return this.#flights.size
   }
 
-  /** Keys under way. */
   keys(): Iterable<string> {
     return this.#flights.keys()
   }

@@ -21,7 +21,6 @@ export class KnownJobs {
     this.#outdated = new TtlMap({ ttl: longest, entries: MAX_OUTDATED })
   }
 
-  /** How many clears there were. */
   get clears(): number {
     return this.#clears
   }

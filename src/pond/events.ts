@@ -76,7 +76,6 @@ const MAX_WARNINGS = 100
 export class PondEmitter {
   // Untyped inside: EventEmitter's own types cannot follow a generic name to its arguments.
   readonly #emitter: NodeJS.EventEmitter = new EventEmitter()
-  /** The events that have a listener. */
   readonly #heard = new Set<keyof PondEvents>()
   /** Codes of background errors, and queues with their kinds of failures, that were shown as warnings. */
   readonly #warned = new Set<string>()

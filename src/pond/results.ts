@@ -18,7 +18,6 @@ const ALL = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
 type Waiter = PromiseWithResolvers<Encoded | null>
 
-/** A job that callers wait for. */
 interface Awaited {
   waiters: Set<Waiter>
   /** The next call to the store asks for it. */

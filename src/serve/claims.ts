@@ -37,7 +37,6 @@ export class Claims {
     this.#store = store
   }
 
-  /** How many workers wait. */
   get waiting(): number {
     return [...this.#lines.values()].reduce((sum, { waiters }) => sum + waiters.size, 0)
   }

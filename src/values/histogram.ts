@@ -36,7 +36,6 @@ export function percentile(buckets: Record<number, number>, share: number): numb
   return undefined
 }
 
-/** Adds `from` to `into`. */
 export function merge(into: Record<number, number>, from: Record<number, number>): void {
   for (const [bucket, count] of Object.entries(from)) {
     const index = Number(bucket)

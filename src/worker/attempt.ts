@@ -69,7 +69,6 @@ export class Attempt implements Context, Linked<Attempt> {
     this.#terms = terms
   }
 
-  /** `performance.now()` at which its claim arrived. */
   get arrived(): number {
     return this.#arrival.at
   }

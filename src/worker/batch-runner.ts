@@ -81,7 +81,6 @@ export class BatchRunner extends RunnerBase<BatchHandler> {
     }
   }
 
-  /** Ends the transaction. */
   async #endingsOf(answered: Answered[], transaction: StoreTransaction): Promise<(Ending | Committed)[]> {
     const live = answered.filter(isLive)
     for (const { attempt } of live) attempt.ending = true

@@ -16,7 +16,6 @@ export class Batch implements BatchContext, AttemptBatch {
   readonly #ended: () => void
   readonly retry = Outcome.retry
   readonly giveUp = Outcome.giveUp
-  /** How many of the attempts run. */
   #running: number
 
   /** @param ended called once none of the attempts runs any more */
