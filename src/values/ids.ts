@@ -29,8 +29,8 @@ let counter = 0
 /** Time, version and the counter's upper 12 bits as text, which many ids share. */
 let head = ''
 
-/** @param now milliseconds since 1970. Given where many are made at once, since to ask the clock takes as long as the rest. */
-export function newId(now = Date.now()): string {
+export function newId(): string {
+  const now = Date.now()
   if (used === POOL) drawRandom()
   if (now > lastMs) startAt(now)
   // A clock that stands still or steps back must not make ids fall; nor may the counter run over.
