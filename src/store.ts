@@ -173,8 +173,11 @@ export interface JobRecord {
   id: string
   queue: string
   state: JobState
+  /** 0 to 9, higher first. */
   priority: number
+  /** How many attempts were started. */
   attempt: number
+  /** How many attempts the job may take in all. */
   attempts: number
   key: string | null
   group: string | null

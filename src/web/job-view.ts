@@ -1,6 +1,5 @@
 /** A job as clients see it. */
 import { createHash } from 'node:crypto'
-import type { JobState } from '../store.ts'
 import { timeText } from '../values/duration.ts'
 import type { JobInfo, JobPart } from '../values/job.ts'
 import { defined } from '../values/options.ts'
@@ -10,16 +9,7 @@ import { jsonText } from './answer.ts'
  * A job in an answer. Times are RFC 3339 in UTC, by the store's clock. Members without a value are left out. The payload, the worker and the
  * error's stack are never included.
  */
-export interface JobView {
-  id: string
-  queue: string
-  state: JobState
-  /** 0 to 9, higher first. */
-  priority: number
-  /** How many attempts were started. */
-  attempt: number
-  /** How many attempts the job may take in all. */
-  attempts: number
+export interface JobView extends Pick<JobInfo, 'id' | 'queue' | 'state' | 'priority' | 'attempt' | 'attempts'> {
   pushedAt: string
   dueAt: string
   startedAt?: string
