@@ -3,7 +3,8 @@
 --
 --   arrivals ──next claim──┬─► ticket: by priority of the first job, then virtual time, then place of that job
 --      ▲                   ├─► held_until: its rate or pause allows a start later
---      │                   └─► neither: no job waits, or as many run as may
+--      │                   ├─► forget_at: no job waits or runs, and it has no limits of its own: the sweep may forget it then
+--      │                   └─► none of these: as many jobs run as may
 --      └── a job of the group begins or ceases to wait or to run; its limits change
 --
 -- Invariant: a claim locks the rows of the groups that it looks at, and looks at their jobs in statements that begin after it has them: so the running jobs
@@ -115,7 +116,7 @@ begin
   if (v_after.group_running, v_after.group_rate) is distinct from (v_before.group_running, v_before.group_rate) then
     insert into millpond.arrivals (queue, groups)
     select p_queue, array_agg(name) from (
-      select name, row_number() over () / 1000 as part from millpond.groups where queue = p_queue and not idle) as each group by part;
+      select name, row_number() over () / 1000 as part from millpond.groups where queue = p_queue and forget_at is null) as each group by part;
   end if;
 end $$;
 
@@ -144,7 +145,7 @@ begin
   insert into groups as known (queue, name, own, running, rate, weight)
   values (v_queue, limit_group."group", v_own, (limit_group.limits ->> 'running')::integer, v_rate,
     coalesce((limit_group.limits ->> 'weight')::double precision, 1))
-  on conflict (queue, name) do update set own = excluded.own, running = excluded.running, rate = excluded.rate, weight = excluded.weight, idle = false;
+  on conflict (queue, name) do update set own = excluded.own, running = excluded.running, rate = excluded.rate, weight = excluded.weight, forget_at = null;
   insert into arrivals (queue, groups) values (v_queue, array[limit_group."group"]);
   update limits set version = version + 1 where queue = v_queue;
   perform ring('work', limit_group.queue);
@@ -193,14 +194,16 @@ begin
   end loop;
   -- Statements of their own: they see all that was done under these locks before, and all that the arrivals tell of.
   select * into p_limits from millpond.limits where queue = p_limits.queue;
-  update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, head = seen.head, held_until = seen.held_until, idle = seen.idle
+  update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, head = seen.head, held_until = seen.held_until, forget_at = seen.forget_at
   from (
     select known.ctid, p_now + nullif(free.wait, 0) as held_until,
       case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as head,
       case when free.wait = 0 then case when known.ticket = first.priority then known.turn
         else greatest(known.virtual[first.priority + 1], p_limits.virtual[first.priority + 1]) end end as turn,
-      first.seq is null and not known.own and not exists (
-        select from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1) as idle
+      -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
+      case when first.seq is null and not known.own and not exists (
+          select from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1)
+        then greatest(p_now + 10000, (known.full_at + 999) / 1000, known.paused_until) end as forget_at
     from millpond.groups as known
     left join lateral (
       select priority, seq, cost from millpond.waiting
@@ -219,7 +222,7 @@ begin
     where known.ctid = any (v_ctids)
   ) as seen
   where g.ctid = seen.ctid
-    and (g.ticket, g.turn, g.head, g.held_until, g.idle) is distinct from (seen.ticket, seen.turn, seen.head, seen.held_until, seen.idle);
+    and (g.ticket, g.turn, g.head, g.held_until, g.forget_at) is distinct from (seen.ticket, seen.turn, seen.head, seen.held_until, seen.forget_at);
 end $$;
 
 -- The first jobs by turns, `p_most` at the most, of groups that no other claim has. A group's jobs are looked at a few at a time: more where it might
@@ -467,16 +470,22 @@ begin
   insert into millpond.arrivals (queue, groups) select p_queue, array_agg(distinct coalesce("group", '')) from unnest(p_jobs) as job;
 end $$;
 
--- For the sweep: forgets groups of which nothing is left that matters to a later job (one that comes back begins where these would), and pauses that are
--- over of queues that have nothing else.
-create or replace function millpond.forget_limits(p_now bigint) returns void
+-- For the sweep: forgets groups that have been idle for long enough, at most so many; `p_from`: all before that were forgotten. Returns how many.
+create or replace function millpond.forget_groups(p_limit integer, p_now bigint, p_from bigint) returns bigint
+language sql as $$
+  with gone as (
+    delete from millpond.groups where ctid = any (array(
+      select ctid from millpond.groups where forget_at <= p_now and forget_at >= p_from order by forget_at limit p_limit
+      for update skip locked))
+    returning true
+  )
+  select count(*) from gone
+$$;
+
+-- For the sweep: forgets pauses that are over, of queues that have nothing else.
+create or replace function millpond.forget_pauses(p_now bigint) returns void
 language plpgsql as $$
 begin
-  delete from millpond.groups where ctid = any (array(
-    select g.ctid from millpond.groups as g join millpond.limits as l on l.queue = g.queue
-    where g.idle and not g.own and g.paused_until <= p_now and g.full_at <= p_now * 1000
-      and not exists (select from generate_series(1, 10) as level(nth) where g.virtual[nth] > l.virtual[nth])
-    limit 1000 for update of g, l skip locked));
   if exists (select from millpond.queues where limits = 'queue') then
     update millpond.queues set limits = null where limits = 'queue' and id in (
       select queue from millpond.limits where running is null and (rate).count is null and paused_until <= p_now for update skip locked);

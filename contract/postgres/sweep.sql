@@ -145,7 +145,7 @@ begin
     v_expired := v_expired + millpond.expire(v_slot, p_limit, p_now, v_keep);
   end loop;
   delete from millpond.histograms where minute <= p_now / 60000 - 60;
-  perform millpond.forget_limits(p_now);
+  perform millpond.forget_pauses(p_now);
   delete from millpond.repeats where at <= p_now - 3600000;
   return v_expired;
 end $$;
@@ -189,6 +189,7 @@ declare
   v_work     text[] := '{}';
   v_promoted bigint := 0;
   v_expired  bigint;
+  v_groups   bigint;
   v_count    bigint;
   v_queue    record;
   v_line     integer;
@@ -206,6 +207,7 @@ begin
   if v_whole then
     v_swept.leases := 0;
     v_swept.due := 0;
+    v_swept.idle := 0;
   end if;
   v_ctids := due(sweep."limit", v_now, v_swept.due);
   for v_queue in
@@ -246,6 +248,7 @@ begin
   for v_queue in select q.id, q.name from queues as q where q.limits = 'groups' loop
     if adopt_waiting(v_queue.id) > 0 then v_work := v_work || v_queue.name; end if;
   end loop;
+  v_groups := forget_groups(sweep."limit", v_now, v_swept.idle);
   v_expired := tidy(sweep."limit", v_now);
   foreach v_state in array array(select distinct unnest(v_work)) loop
     perform ring('work', v_state);
@@ -253,12 +256,12 @@ begin
   select due_at into v_next from waiting where scheduled and due_at >= v_swept.due order by due_at limit 1;
   -- While an old transaction keeps vacuum away, what is over piles up before what matters.
   if (v_swept.leases > 0 or clock_timestamp() - v_began > interval '50 ms')
-    and v_promoted < sweep."limit" and cardinality(v_lost) < sweep."limit" then
-    update swept set leases = v_now - 5000, due = v_now - 60000, whole_at = case when v_whole then v_now else whole_at end
+    and v_promoted < sweep."limit" and cardinality(v_lost) < sweep."limit" and v_groups < sweep."limit" then
+    update swept set leases = v_now - 5000, due = v_now - 60000, idle = v_now - 60000, whole_at = case when v_whole then v_now else whole_at end
     where ctid = any (array(select ctid from swept for update skip locked));
   end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
-    'more', greatest(v_promoted, cardinality(v_lost), v_expired) >= sweep."limit",
+    'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit",
     'nextDue', case when v_next is not null then greatest(v_next - v_now, 0) end,
     'queues', (select count(*) from queues));
 end $$;

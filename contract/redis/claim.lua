@@ -4,7 +4,7 @@
 -- @include run.lua
 -- @include limits.lua
 -- claim: gives waiting jobs to a worker.
--- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held
+-- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held unused
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which nobody
 --       waits for the answer (nil: not known), min_priority (nil: 0).
 -- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
@@ -72,7 +72,7 @@ end
 
 if settings[1] == '1' then return out end
 local grouped = settings[8] == 'groups'
-if settings[8] then K = keys_of(PLAIN .. ' limits lines slots groups names touched tickets held') end
+if settings[8] then K = keys_of(PLAIN .. ' limits lines slots groups names touched tickets held unused') end
 local limits = settings[8] and limits_of(K, grouped)
 if limits and limits.limited and known == 1 then out[5] = 2 end
 local any = redis.call('EXISTS', K.waiting) == 1

@@ -36,6 +36,7 @@
 --   touched    SET of groups to which something happened since the last claim, behind `+` (jobs came into the line) or `-` (anything else)
 --   tickets    ZSET, all of score 0: 9 minus the priority (one byte), the virtual time (double, big-endian), the place (six bytes), the group
 --   held       ZSET of groups by the time until which their rate or a pause holds them
+--   unused     ZSET of groups that had no waiting job at some claim, by when a sweep looks whether to forget them
 --   scheduled, running, dead, cancelled   ZSET of ids by time: due, end of lease, finished, finished
 --   done       LIST of ids in the order of finishing
 --   results, progress   HASH id → encoded value
@@ -47,7 +48,7 @@
 --              then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one
---   @ends      ZSET of parts by when a lease may run out or a finished job may have been kept long enough: that time or an earlier one
+--   @ends      ZSET of parts by when a lease may run out, or a finished job or a group may have been kept long enough: that time or an earlier one
 -- What all queues share, under the hash tag {PREFIX}:
 --   queues     HASH name → number of partitions, behind which a space and a token may stand (`unregister`)
 --   floor      above which fences of queues that come into being are given out; not there: 0
@@ -136,7 +137,7 @@ local function note_due(K)
   return tonumber(head)
 end
 
--- A lease may run out, or a finished job have been kept long enough, at this time.
+-- A lease may run out, or a finished job or a group have been kept long enough, at this time.
 local function note_end(K, time)
   redis.call('ZADD', K['@ends'], 'LT', text(time), PART)
 end

@@ -1,12 +1,13 @@
 -- What scripts share that know a queue's limits and groups: contract/operations.md, "Limits and turns". All in one function, so that a queue without
 -- limits pays nothing for it. Use: `local limits = limits_of(K)`; what it changes of groups and of the queue is written by `limits.save()`.
 -- Groups are read and written many at a time: a start costs no command of its own.
--- Needs the keys: limits, running, and of a grouped queue lines, slots, groups, names, touched, tickets, held.
+-- Needs the keys: limits, running, and of a grouped queue lines, slots, groups, names, touched; to claim also tickets, held, unused, @ends.
 
 local function limits_of(K, grouped)
   local L = { limited = false }
   local MOST_GROUPS = 1000 -- that one call looks at, beside those of which it starts jobs
   local HAND = 8 -- jobs that a group takes from its line at once
+  local KEEP_UNUSED = 10000 -- ms for which a group without jobs is kept after its last start
   local NONE, HELD = -2, -1 -- where it has no ticket: it may start no job, or its rate or pause holds it
   local GROUP, TIMES = '>ddbI6BB', 'dddddddddd' -- a record of `groups` up to its virtual times, and these
   local set, kept = {}, redis.call('HGETALL', K.limits)
@@ -108,10 +109,15 @@ local function limits_of(K, grouped)
   -- Tickets that were read, of groups whose jobs were started: the first in `tickets`.
   local moved, used = {}, 0
 
-  -- Writes who has a ticket and who is held.
+  -- ms since 1970: before, the group must not be forgotten. Each of its starts is followed by `place`, so that this is called then.
+  local function kept_until(group)
+    return math.max(NOW + KEEP_UNUSED, group.paused_until, math.ceil(group.full / 1000))
+  end
+
+  -- Writes who has a ticket, who is held, and whom a sweep may forget.
   local function move_tickets()
     if used > 0 then redis.call('ZREMRANGEBYRANK', K.tickets, 0, used - 1) end
-    local gone, tickets, freed, held = {}, {}, {}, {}
+    local gone, tickets, freed, held, unused, soonest = {}, {}, {}, {}, {}, math.huge
     for i = 1, #moved do
       local group = moved[i]
       local ticket = group.ticket >= 0 and ticket_of(group)
@@ -123,6 +129,11 @@ local function limits_of(K, grouped)
       if group.ticket == HELD then
         held[#held + 1], held[#held + 2] = text(group.held_until), group.name
       elseif group.held then freed[#freed + 1] = group.name end
+      if not group.first and not group.own then
+        local time = kept_until(group)
+        unused[#unused + 1], unused[#unused + 2] = text(time), group.name
+        soonest = math.min(soonest, time)
+      end
       if group.held ~= (group.ticket == HELD) then group.held, group.changed = not group.held, true end
       group.moved = false
     end
@@ -131,6 +142,8 @@ local function limits_of(K, grouped)
     call('ZREM', K.held, freed)
     call('ZADD', K.tickets, tickets)
     call('ZADD', K.held, held)
+    call('ZADD', K.unused, unused)
+    if soonest < math.huge then note_end(K, soonest) end
   end
 
   function L.save()
@@ -327,6 +340,7 @@ local function limits_of(K, grouped)
       local group = L.group(facts(redis.call('HGET', K.jobs, id))[5] or '')
       group.runs, group.counted, group.changed = group.runs + 1, true, true
       redis.call('HSET', K.states, id, redis.call('HGET', K.states, id) .. cmsgpack.pack(group.name))
+      redis.call('SADD', K.touched, '-' .. group.name)
     end
     set.backlog = '-inf'
     L.move_backlog()
@@ -493,18 +507,27 @@ local function limits_of(K, grouped)
     return read_lines, take_lines, retry_after
   end
 
-  -- Forgets some groups of which nothing is left that matters to a later job.
-  function L.forget_groups()
-    for _, name in ipairs(redis.call('HRANDFIELD', K.groups, 100)) do
-      local group = L.group(name)
-      local idle = not group.own and group.ticket == NONE and group.runs == 0 and group.paused_until <= NOW and group.full <= NOW * 1000
-      for at = 1, 10 do idle = idle and (group.virtual[at] or 0) <= virtual[at] end
-      if idle and not L.first(group) then
-        redis.call('HDEL', K.groups, name)
-        redis.call('HDEL', K.slots, name)
-        redis.call('ZREM', K.names, name)
+  -- Forgets groups that have no jobs and no limits of their own. @return how many it has looked at, `limit` at most
+  function L.forget_groups(limit)
+    local names = {}
+    if limit > 0 then names = redis.call('ZRANGEBYSCORE', K.unused, '-inf', text(NOW), 'LIMIT', 0, limit) end
+    local forgotten, later = {}, {}
+    load_all(names)
+    for i = 1, #names do
+      local group = loaded[names[i]]
+      -- One that has waiting jobs or limits comes back to `unused` with a later claim.
+      if not group.own and not L.first(group) then
+        local time = group.runs > 0 and NOW + KEEP_UNUSED or math.max(group.paused_until, group.full / 1000)
+        if time > NOW then later[#later + 1], later[#later + 2] = text(time), group.name
+        else forgotten[#forgotten + 1] = group.name end
       end
     end
+    call('ZREM', K.unused, names)
+    call('ZADD', K.unused, later)
+    call('HDEL', K.groups, forgotten)
+    call('HDEL', K.slots, forgotten)
+    call('ZREM', K.names, forgotten)
+    return #names
   end
   return L
 end

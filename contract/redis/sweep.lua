@@ -5,18 +5,18 @@
 -- @include idle.lua
 -- @include limits.lua
 -- sweep: what time alone brings about, in one partition.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups names touched @due @ends
--- Head: promote, lose, expire: at most so many of each.
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups names touched unused @due @ends
+-- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.
--- Out: [promoted, expired, idle, lost…]. idle: 1 if sweeps have found it so for an hour: without a job, and each setting at its default; where that is so
+-- Out: [promoted, expired, groups, idle, lost…]. groups: how many it has looked at, whether to forget them. idle: 1 if sweeps have found it so for an hour: without a job, and each setting at its default; where that is so
 --      of all partitions, see `unregister`. Three items per lost claim: id, attempt, 1 if it is dead.
 -- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is more to do.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims '
-    .. 'limits lines slots groups names touched @due @ends')
-local promote, lose, expire = HEAD[6], HEAD[7], HEAD[8]
-local promoted, expired, out, finished = 0, 0, { 0, 0, 0 }, {}
+    .. 'limits lines slots groups names touched unused @due @ends')
+local promote, lose, expire, forget_most = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
+local promoted, expired, out, finished = 0, 0, { 0, 0, 0, 0 }, {}
 local keep_done, limited = keep(K, true)
 local keep_dead = keep(K, false)
 may_write(K)
@@ -104,7 +104,7 @@ local backlog = false
 if GROUPED then
   local limits = limits_of(K, true)
   backlog = limits.move_backlog()
-  limits.forget_groups()
+  out[3] = limits.forget_groups(forget_most)
 end
 
 note_due(K)
@@ -115,6 +115,7 @@ end
 local function head_score(key) return tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]) end
 if backlog then sooner(NOW, 0) end
 sooner(head_score(K.running), 0)
+if GROUPED then sooner(head_score(K.unused), 0) end
 sooner(head_score(K.dead), keep_dead)
 sooner(head_score(K.cancelled), keep_dead)
 local oldest_done = redis.call('LINDEX', K.done, 0)
@@ -126,8 +127,8 @@ if is_idle(K) and redis.call('HEXISTS', K.queue, 'listed') == 1 then
     redis.call('HSET', K.queue, 'idle', NOW)
   end
   -- Where it cannot be removed, because another partition is used, it is looked at again in a minute.
-  out[3] = NOW - idle_since >= IDLE_FOR and 1 or 0
-  sooner(out[3] == 1 and NOW + 60000 or idle_since + IDLE_FOR, 0)
+  out[4] = NOW - idle_since >= IDLE_FOR and 1 or 0
+  sooner(out[4] == 1 and NOW + 60000 or idle_since + IDLE_FOR, 0)
 elseif idle_since then
   redis.call('HDEL', K.queue, 'idle')
 end

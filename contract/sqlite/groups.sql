@@ -84,7 +84,10 @@ update millpond_groups set
     ifnull((select virtual from millpond_virtual where queue = :queue and priority = head.priority), 0)
   ) end,
   place      = ifnull(head.place, 0),
-  cost       = ifnull(head.cost, 1)
+  cost       = ifnull(head.cost, 1),
+  -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
+  forget_at  = case when head.place is null and head.running = 0 and head.limits is null
+    then max(:now + 10000, (head."full" + 999) / 1000, head.paused_until) end
 from (
   select id from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
   union
@@ -259,22 +262,14 @@ on conflict do update set
   touched = 1
 
 -- @statement forget
--- Of 1,000 spent groups, those that a new row would stand for as well.
+-- Groups that have been idle for long enough. changes: how many.
 delete from millpond_groups
 where id in (
-  select id from (select * from millpond_spent where queue = :queue limit 1000)
-  where "full" <= :now * 1000 and paused_until <= :now and ahead is null
+  select id from millpond_groups indexed by millpond_idle
+  where queue = :queue and touched = 0 and forget_at <= :now
+  order by forget_at
+  limit :limit
 )
-
--- @statement catch_up
--- The others get a virtual time that is ahead into their row: there it counts as their last one, and they are no longer spent.
-update millpond_groups set last = ahead.priority, virtual = ahead.virtual
-from (
-  select spent.id, turn.priority, turn.virtual
-  from (select * from millpond_spent where queue = :queue limit 1000) as spent
-  cross join millpond_turns as turn on turn.queue = spent.queue and turn.name = spent.name and turn.priority = spent.ahead
-) as ahead
-where millpond_groups.id = ahead.id
 
 -- @statement list
 -- By name, from after `after` on (null: the first), or the one named.

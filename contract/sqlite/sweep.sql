@@ -13,10 +13,7 @@ with queue as materialized (
     grouped = 1 and exists (
       select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
     ) as line_up,
-    grouped = 1 and exists (
-      select 1 from (select * from millpond_spent where queue = millpond_queues.name limit 1000)
-      where "full" <= :now * 1000 and paused_until <= :now
-    ) as forget,
+    (select min(forget_at) from millpond_groups indexed by millpond_idle where queue = millpond_queues.name and touched = 0 and forget_at is not null) as forget_at,
     capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
       and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
       and max(scheduled, waiting, running, done, dead, cancelled) = 0 as idle,
@@ -28,6 +25,7 @@ with queue as materialized (
   from millpond_queues
 )
 select *,
+  ifnull(forget_at <= :now, 0) as forget,
   ifnull(due_at <= :now, 0) as promote,
   ifnull(lease_until <= :now, 0) as lost,
   ifnull(done_at + keep_done <= :now, 0) as done,

@@ -87,12 +87,12 @@ create table millpond.groups (
   turn         double precision,
   head         bigint,
   held_until   bigint,                                 -- when a rate or pause lets the first job start; null: not what it waits for
-  idle         boolean not null default false,         -- no job waits or runs; the sweep may forget it
+  forget_at    bigint,                                 -- a claim has found it idle: when a sweep may forget it; null: it has jobs, or limits of its own
   primary key (queue, name)
 ) with (fillfactor = 70);
 create index groups_tickets on millpond.groups (queue, ticket desc, turn, head) where ticket is not null;
 create index groups_held    on millpond.groups (queue, held_until)              where held_until is not null;
-create index groups_idle    on millpond.groups (queue)                          where idle;
+create index groups_idle    on millpond.groups (forget_at)                      where forget_at is not null;
 
 -- Groups of which a job began or ceased to wait or run, or whose limits changed, in the same transaction: the next claim looks at them.
 create table millpond.arrivals (
@@ -225,14 +225,15 @@ create table millpond.totals (
   primary key (queue, slot, was, becomes)
 ) with (fillfactor = 50);
 
--- Where sweeps may begin, where they would be slow otherwise: leases and due times before these were dealt with. Not known to hold
+-- Where sweeps may begin, where they would be slow otherwise: leases, due times and idle groups before these were dealt with. Not known to hold
 -- for what committed late, so once in a while a sweep begins at the beginning. A single row.
 create table millpond.swept (
   leases   bigint not null,
   due      bigint not null,
+  idle     bigint not null,
   whole_at bigint not null                             -- when a sweep last began at the beginning
 );
-insert into millpond.swept values (0, 0, 0);
+insert into millpond.swept values (0, 0, 0, 0);
 
 -- Who waits for something in a queue and wants to be notified, once: `work`: a claim found none; `room`: found it full; `finished`: looked at a job
 -- that goes on.

@@ -99,7 +99,8 @@ create table millpond_histograms (
 -- A row per group of a grouped queue. Between claims, all that happens to a group is that it is touched: only claims say who is eligible.
 --   touched ──next claim──┬─► ticket: it may start its first job, which has this priority
 --                         ├─► held_until: its rate or pause allows its first job then
---                         └─► neither: no job waits, or as many run as may
+--                         ├─► forget_at: no job waits or runs, and it has no limits of its own: the sweep may forget it then
+--                         └─► none of these: as many jobs run as may
 create table millpond_groups (
   id           integer primary key,                     -- groups that are new together lie together, as claims in turn find them
   queue        text    not null,
@@ -113,6 +114,7 @@ create table millpond_groups (
   last         integer not null default -1,             -- the priority of its last start; -1: none yet
   virtual      real    not null default 0,              -- its virtual time at that priority
   held_until   integer,
+  forget_at    integer,
   "full"       integer not null default 0,              -- of its rate, in microseconds
   paused_until integer not null default 0,
   weight       real    not null default 1,
@@ -126,9 +128,8 @@ create table millpond_groups (
 create index millpond_touched on millpond_groups (queue)                           where touched = 1;
 create index millpond_tickets on millpond_groups (queue, ticket desc, turn, place) where ticket >= 0;
 create index millpond_held    on millpond_groups (queue, held_until)               where held_until is not null;
--- Groups without waiting jobs, running jobs and limits of their own, which the sweep removes. (Waiting ones would have touched it.)
-create index millpond_unused  on millpond_groups (queue, last, virtual)
-  where touched = 0 and ticket < 0 and held_until is null and running = 0 and limits is null;
+-- Groups to which nothing has happened since a claim found them idle.
+create index millpond_idle    on millpond_groups (queue, forget_at)                where touched = 0 and forget_at is not null;
 
 -- The virtual time of a group at the other priorities at which it has started jobs. A row for the `last` one is out of date.
 create table millpond_turns (
@@ -150,19 +151,6 @@ create table millpond_virtual (
   virtual  real    not null,
   primary key (queue, priority)
 ) strict, without rowid;
-
--- Unused groups whose virtual time at their last priority is not ahead of the queue's; ahead: a priority at which it is.
-create view millpond_spent as
-select g.id, g.queue, g.name, g."full", g.paused_until, (
-  select turn.priority from millpond_turns as turn
-  where turn.queue = g.queue and turn.name = g.name
-    and turn.virtual > ifnull((select virtual from millpond_virtual where queue = g.queue and priority = turn.priority), 0)
-) as ahead
-from millpond_queues as q cross join json_each('[-1,0,1,2,3,4,5,6,7,8,9]') as each
-cross join millpond_groups as g indexed by millpond_unused
-  on g.queue = q.name and g.last = each.value
-  and g.virtual <= ifnull((select virtual from millpond_virtual where queue = q.name and priority = each.value), 0)
-  and g.touched = 0 and g.ticket < 0 and g.held_until is null and g.running = 0 and g.limits is null;
 
 -- Per group: the limits that hold for it, its first job, and when that may start; start_at is null if none waits or as many run as may.
 create view millpond_heads as

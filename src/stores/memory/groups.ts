@@ -3,7 +3,8 @@
  *
  *   touched ──next claim──┬─► ticket: by priority of its first job, then virtual time, then place of that job
  *      ▲                  ├─► held: its rate or pause allows a start later
- *      │                  └─► neither: no job waits, or as many run as may
+ *      │                  ├─► idle: no job waits or runs; a sweep forgets it a while later
+ *                         └─► none of these: as many jobs run as may
  *      └── a job of the group begins or ends to wait or to run; its limits change
  *
  * So only claims decide who is eligible, and a group costs a claim nothing while nothing happens to it. `contract/operations.md` has the order.
@@ -16,8 +17,13 @@ import { byClaim, WaitingJobs } from './waiting.ts'
 
 const PRIORITIES = 10
 
+/** Ms for which a group is kept that has no jobs. */
+const KEEP_IDLE = 10_000
+
 class Group implements HeapEntry {
   slot = -1
+  /** That it is in: of tickets, of those that are held, or of those that are idle. */
+  heap: Heap<Group> | null = null
   readonly name: string
   readonly waiting = new WaitingJobs()
   running = 0
@@ -29,6 +35,8 @@ class Group implements HeapEntry {
   /** In milliseconds, as `heldUntil`. */
   pausedUntil = Number.NEGATIVE_INFINITY
   heldUntil = 0
+  /** While it is idle: when a sweep may forget it, in milliseconds. */
+  forgetAt = 0
   /** The priority at which it has a ticket; -1: none. */
   ticket = -1
   /** By these two a ticket stands among others of its priority. `place`: of the first job. */
@@ -55,6 +63,7 @@ export class Groups {
     () => new Heap<Group>((a, b) => a.turn < b.turn || (a.turn === b.turn && a.place < b.place)),
   )
   readonly #held = new Heap<Group>((a, b) => a.heldUntil < b.heldUntil)
+  readonly #idle = new Heap<Group>((a, b) => a.forgetAt < b.forgetAt)
   /** The virtual time of each priority. */
   readonly #virtual: number[] = new Array(PRIORITIES).fill(0)
   size = 0
@@ -181,17 +190,17 @@ export class Groups {
     }))
   }
 
-  /** Forgets groups of which nothing is left that matters to a later job. */
-  forgetIdle(now: number): void {
-    for (const [name, group] of this.#groups) {
-      const { waiting, running, limits, pausedUntil, full, virtual } = group
-      if (waiting.size > 0 || running > 0 || limits !== DEFAULT_GROUP_LIMITS) continue
-      if (pausedUntil > now || full > now * 1000) continue
-      if (virtual.some((time, priority) => time > (this.#virtual[priority] ?? 0))) continue
+  /** Forgets groups that have been idle for long enough. @returns how many, `limit` at most */
+  forgetIdle(now: number, limit: number): number {
+    let count = 0
+    for (let group = this.#idle.first; count < limit && group && group.forgetAt <= now; group = this.#idle.first) {
       this.#withdraw(group)
-      this.#groups.delete(name)
-      this.#touched.delete(group)
+      // To one that was touched since, something has happened: the next claim decides.
+      if (this.#touched.has(group)) continue
+      this.#groups.delete(group.name)
+      count++
     }
+    return count
   }
 
   /** Milliseconds until the group may start its first job; null: it waits for a slot, or no job waits. */
@@ -207,19 +216,30 @@ export class Groups {
   /** @returns the priority at which the group had a ticket; -1: it had none */
   #withdraw(group: Group): number {
     const { ticket } = group
-    if (group.slot >= 0) (ticket >= 0 ? this.#tickets[ticket] : this.#held)?.remove(group)
+    group.heap?.remove(group)
+    group.heap = null
     group.ticket = -1
     return ticket
+  }
+
+  #enter(heap: Heap<Group> | undefined, group: Group): void {
+    if (heap === undefined) return
+    heap.add(group)
+    group.heap = heap
   }
 
   #place(group: Group, now: number): void {
     const had = this.#withdraw(group)
     const first = group.waiting.first
     const wait = this.#startable(group, now)
+    if (first === null && group.running === 0 && group.limits === DEFAULT_GROUP_LIMITS) {
+      group.forgetAt = Math.max(now + KEEP_IDLE, group.full / 1000, group.pausedUntil)
+      this.#enter(this.#idle, group)
+    }
     if (first === null || wait === null) return
     if (wait > 0) {
       group.heldUntil = now + wait
-      this.#held.add(group)
+      this.#enter(this.#held, group)
       return
     }
     const { priority, place } = first
@@ -229,7 +249,7 @@ export class Groups {
     group.virtual[priority] = group.turn
     group.ticket = priority
     group.place = place
-    this.#tickets[priority]?.add(group)
+    this.#enter(this.#tickets[priority], group)
   }
 
   #rateOf({ name, limits }: Group): Rate | null {

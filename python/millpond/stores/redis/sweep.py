@@ -18,6 +18,7 @@ class Sweep:
         self._connection, self._registry, self._limit = registry.connection, registry, limit
         self.swept, self.woken = Swept(), set[str]()
         self._idle: set[str] = set()
+        self._groups = 0
 
     def run(self) -> Swept:
         swept, first = self.swept, random.randrange(BUCKETS)
@@ -30,7 +31,7 @@ class Sweep:
         due |= zip(busy, self._due(busy, 0), strict=True)
         for queue in list(self._idle)[:QUEUES_PER_SWEEP]:
             self._remove(queue)
-        swept.more = self._limit in (swept.promoted, swept.expired, len(swept.lost))
+        swept.more = self._limit in (swept.promoted, swept.expired, len(swept.lost), self._groups)
         swept.next_due = min((int(answer[0]) for answer in due.values() if int(answer[0]) >= 0), default=None)
         swept.queues = self._connection.command("HLEN", self._registry.keys[0])
         return swept
@@ -44,21 +45,22 @@ class Sweep:
     def _sweep_part(self, part: Part) -> None:
         swept = self.swept
         while True:
-            done = (swept.promoted, len(swept.lost), swept.expired)
+            done = (swept.promoted, len(swept.lost), swept.expired, self._groups)
             limits = [min(self._limit - each, MOST_ITEMS) for each in done]
             if not any(limits):
                 return
-            promoted, expired, idle, *lost = self._connection.on_part("sweep", part, limits)
+            promoted, expired, groups, idle, *lost = self._connection.on_part("sweep", part, limits)
             for at in range(0, len(lost), 3):
                 id, attempt, dead = lost[at : at + 3]
                 swept.lost.append(Lost(to_id(id), part.queue, attempt, "dead" if dead else "waiting"))
             swept.promoted += promoted
             swept.expired += expired
+            self._groups += groups
             if idle:
                 self._idle.add(part.queue)
             if promoted or 0 in lost[2::3]:
                 self.woken.add(part.queue)
-            counts = (promoted, len(lost) // 3, expired)
+            counts = (promoted, len(lost) // 3, expired, groups)
             if not any(0 < count == most for count, most in zip(counts, limits, strict=True)):
                 return
 

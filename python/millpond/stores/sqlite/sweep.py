@@ -17,8 +17,11 @@ def sweep(tx: Transaction, limit: int, idle: IdleQueues, writes: bool) -> Swept 
     busy = [row for row in rows if any(row[kind] for kind in WORK)]
     first, oldest = tx.now // 60_000 - MINUTES_KEPT + 1, tx.value("sweep/oldest_minute")
     old = oldest is not None and oldest < first
+    forgotten = 0
     if writes:
         for row in busy:
+            if row["forget"]:
+                forgotten += tx.changes("groups/forget", queue=row["name"], limit=limit - forgotten)
             _sweep_queue(tx, row, limit, swept)
         tx.reread()
         for name in idle.long(tx.now):
@@ -31,7 +34,7 @@ def sweep(tx: Transaction, limit: int, idle: IdleQueues, writes: bool) -> Swept 
     if not writes and (busy or old or idle.long(tx.now)):
         return None
     swept.next_due = min((max(0, row["due_at"] - tx.now) for row in rows if row["due_at"] is not None), default=None)
-    swept.queues, swept.more = len(rows), limit in (swept.promoted, len(swept.lost), swept.expired)
+    swept.queues, swept.more = len(rows), limit in (swept.promoted, len(swept.lost), swept.expired, forgotten)
     return swept
 
 
@@ -39,9 +42,6 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) ->
     name, queue = row["name"], tx.made_queue(row["name"])
     if row["line_up"]:
         tx.changes("groups/line_up", queue=name)
-    if row["forget"]:
-        tx.changes("groups/forget", queue=name)
-        tx.changes("groups/catch_up", queue=name)
     if row["promote"]:
         promoted = tx.changes("sweep/promote", queue=name, limit=limit - swept.promoted)
         tx.move(name, "scheduled", "waiting", promoted)

@@ -8,19 +8,20 @@ export function sweep(state: MemoryState, limit: number): Swept {
   const now = state.now()
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
   const idle: string[] = []
+  let forgotten = 0
   for (const queue of state.queues.values()) {
     swept.promoted += promote(state, queue, now, limit - swept.promoted)
     swept.lost.push(...takeBack(state, queue, now, limit - swept.lost.length))
     swept.expired += queue.expire(now, limit - swept.expired)
     queue.histograms.expire(ORIGIN + now)
-    if (queue.waiting instanceof Groups) queue.waiting.forgetIdle(now)
+    if (queue.waiting instanceof Groups) forgotten += queue.waiting.forgetIdle(now, limit - forgotten)
     const due = queue.nextDueIn(now)
     if (due !== null) swept.nextDue = Math.min(swept.nextDue ?? due, due)
     if (queue.isIdle) idle.push(queue.name)
   }
   for (const name of state.idle.found(idle, now)) state.queues.delete(name)
   swept.queues = state.queues.size
-  swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
+  swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
   return swept
 }
 

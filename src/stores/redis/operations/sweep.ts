@@ -14,6 +14,14 @@ import { statsIn } from './stats.ts'
 /** Queues that one sweep removes. */
 const MAX_REMOVED = 100
 
+/** What a sweep keeps to itself. */
+interface Found {
+  /** How many it has looked at, whether to forget them. */
+  groups: number
+  /** Queues of which a partition has been idle for long. */
+  idle: Set<string>
+}
+
 export async function sweep(context: Context, limit: number): Promise<Swept> {
   const { calls, queues } = context
   calls.assertOpen()
@@ -24,17 +32,17 @@ export async function sweep(context: Context, limit: number): Promise<Swept> {
   const look = (bucket: number, most: number) => failures.noted(dueIn(context, bucket, most))
   const looks = await Promise.all(buckets.map((bucket) => look(bucket, Math.min(limit, MAX_ITEMS_PER_CALL))))
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
-  const idle = new Set<string>()
+  const found: Found = { groups: 0, idle: new Set() }
   const partitions = looks.flatMap((due) => due?.partitions ?? [])
-  for (const partition of partitions) await failures.noted(sweepPartition(context, partition, limit, swept, idle))
+  for (const partition of partitions) await failures.noted(sweepPartition(context, partition, limit, swept, found))
   // What was swept is answered even where the following fails.
   const later = new Failures()
-  await Promise.all([...idle].slice(0, MAX_REMOVED).map((name) => later.noted(remove(context, name))))
+  await Promise.all([...found.idle].slice(0, MAX_REMOVED).map((name) => later.noted(remove(context, name))))
   const count = await failures.noted(queues.count())
   swept.queues = count ?? 0
   if (count !== undefined && count < queues.allKnown().size) await later.noted(relist(context))
   if (swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0) failures.throwFirst()
-  swept.more = swept.promoted >= limit || swept.lost.length >= limit || swept.expired >= limit
+  swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, found.groups) >= limit
   const changed = new Set(partitions.map(({ bucket }) => bucket))
   const again = await Promise.all(buckets.map((bucket, i) => (changed.has(bucket) ? look(bucket, 0) : looks[i])))
   const times = again.flatMap((due) => due?.next ?? [])
@@ -58,28 +66,28 @@ async function sweepPartition(
   partition: Partition,
   limit: number,
   swept: Swept,
-  idle: Set<string>,
+  found: Found,
 ): Promise<void> {
   const { queue } = partition
   const { local } = context.notifier
   let full = true
   while (full) {
-    const done = [swept.promoted, swept.lost.length, swept.expired]
+    const done = [swept.promoted, swept.lost.length, swept.expired, found.groups]
     const limits = done.map((count) => Math.min(limit - count, MAX_ITEMS_PER_CALL))
-    const [promoted = 0, expired = 0, isIdle, ...items] = await callScript(context, 'sweep', partition, {
-      head: limits,
-    })
+    const reply = await callScript(context, 'sweep', partition, { head: limits })
+    const [promoted = 0, expired = 0, groups = 0, isIdle, ...items] = reply
     const lost = chunks(items, 3).map(([id, attempt, dead]) => ({
       id: idText(bytesIn(id)),
       queue,
       attempt: numberIn(attempt),
       state: dead === 1 ? ('dead' as const) : ('waiting' as const),
     }))
-    const counts = [numberIn(promoted), lost.length, numberIn(expired)]
+    const counts = [numberIn(promoted), lost.length, numberIn(expired), numberIn(groups)]
     swept.promoted += numberIn(promoted)
     swept.expired += numberIn(expired)
     swept.lost.push(...lost)
-    if (isIdle === 1) idle.add(queue)
+    found.groups += numberIn(groups)
+    if (isIdle === 1) found.idle.add(queue)
     for (const { id, state } of lost) if (state === 'dead') local.ring('finished', queue, id)
     if (numberIn(promoted) > 0 || lost.some(({ state }) => state === 'waiting')) local.ring('work', queue)
     full = counts.includes(MAX_ITEMS_PER_CALL)

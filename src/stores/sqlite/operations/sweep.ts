@@ -39,14 +39,14 @@ export function sweep(context: Context, limit: number): Swept {
   const rows = statements.get('sweep/look').all({ now })
   let promoted = 0
   let expired = 0
+  let forgotten = 0
   const lost: Swept['lost'] = []
   for (const row of rows) {
     if (!hasWork(row)) continue
     const queue = text(row.name)
     const changes = queues.findOrCreate(queue)
     if (row.line_up === 1) statements.get('groups/line_up').run({ queue })
-    if (row.forget === 1)
-      for (const name of ['forget', 'catch_up']) statements.get(`groups/${name}`).run({ queue, now })
+    if (row.forget === 1) forgotten += statements.get('groups/forget').run({ queue, now, limit: limit - forgotten })
     if (row.promote === 1) {
       const count = statements.get('sweep/promote').run({ queue, now, limit: limit - promoted })
       changes.move('scheduled', 'waiting', count)
@@ -62,7 +62,7 @@ export function sweep(context: Context, limit: number): Swept {
   }
   removeQueues(context, idle.found(idleIn(rows), now))
   if (hasOldMinutes(context)) statements.get('sweep/forget_minutes').run({ minute: oldestKept(now) })
-  const more = promoted >= limit || lost.length >= limit || expired >= limit
+  const more = Math.max(promoted, lost.length, expired, forgotten) >= limit
   return { ...sweptNothing(statements.get('sweep/look').all({ now }), now), lost, promoted, expired, more }
 }
 

@@ -1,0 +1,76 @@
+/** Groups that come once: a store forgets them, whatever else waits in their queue. */
+
+import assert from 'node:assert/strict'
+import type { NewJob, Store } from '../../src/store.ts'
+import { claim, conformance, first, newJob } from './suite.ts'
+
+const GROUPS = 5_000
+
+const inGroups = (): NewJob[] => Array.from({ length: GROUPS }, (_, at) => newJob({ group: `once-${at}` }))
+
+async function pushAll(store: Store, jobs: readonly NewJob[]): Promise<void> {
+  for (let at = 0; at < jobs.length; at += 500) await store.push(jobs.slice(at, at + 500))
+}
+
+/** The groups of the jobs that claims bring, until one brings none, in the order of their starts. Completes all of them. */
+async function drain(store: Store): Promise<(string | null)[]> {
+  const groups: (string | null)[] = []
+  for (;;) {
+    const { jobs, retryAfter } = await claim(store)
+    if (jobs.length === 0 && retryAfter !== 0) return groups
+    groups.push(...jobs.map(({ group }) => group))
+    await store.complete(
+      'q',
+      jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+    )
+  }
+}
+
+/** Sweeps until there is no more to do. @returns how many sweeps that took */
+async function sweepAll(store: Store): Promise<number> {
+  for (let sweeps = 1; ; sweeps++) if (!(await store.sweep(1_000)).more) return sweeps
+}
+
+/**
+ * A job of each group beside one of `rest`, whose virtual time is ahead of the queue's as that of the others was. Its job is the
+ * oldest, so it starts before all groups that are remembered, and after those that were forgotten.
+ */
+async function remembered(store: Store): Promise<number> {
+  await pushAll(store, inGroups())
+  // A claim may look at some of the groups only. These start nothing, and go on until all groups were looked at.
+  while ((await claim(store, { minPriority: 9 })).retryAfter === 0);
+  const groups = await drain(store)
+  assert.equal(groups.length, GROUPS + 1)
+  return GROUPS - groups.indexOf('rest')
+}
+
+conformance('groups that come once', {
+  'are forgotten while another group has a backlog': async (store, clock) => {
+    await store.configure({ queue: 'q', grouped: true, keepDone: 0 })
+    await store.limitGroup?.('q', 'rest', { running: 1, rate: null, weight: 1 })
+    await store.push([newJob({ group: 'rest' }), newJob({ group: 'rest' })])
+    const hold = first((await claim(store)).jobs)
+    await pushAll(store, inGroups())
+    assert.equal((await drain(store)).length, GROUPS)
+    clock.now += 10_000
+    assert.ok(
+      (await sweepAll(store)) > GROUPS / 1_000,
+      'a sweep forgets a thousand groups at most, and says that there are more',
+    )
+    await store.complete('q', [{ ...hold, result: null }])
+    assert.equal(await remembered(store), 0)
+  },
+
+  'are kept for a while after their last start': async (store, clock) => {
+    await store.configure({ queue: 'q', grouped: true, keepDone: 0 })
+    await store.limitGroup?.('q', 'rest', { running: 1, rate: null, weight: 1 })
+    await store.push([newJob({ group: 'rest' }), newJob({ group: 'rest' })])
+    const hold = first((await claim(store)).jobs)
+    await pushAll(store, inGroups())
+    assert.equal((await drain(store)).length, GROUPS)
+    clock.now += 9_999
+    await sweepAll(store)
+    await store.complete('q', [{ ...hold, result: null }])
+    assert.equal(await remembered(store), GROUPS)
+  },
+})
