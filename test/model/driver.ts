@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import type { Hold, JobRecord, JobState, QueueStats, Store, Swept } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
-import type { GroupRecord } from '../../src/values/limits.ts'
+import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
+import { forgettable } from './forgettable.ts'
 import { Model, type ModelJob, type ModelStats } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
 
@@ -100,11 +101,8 @@ export class Driver {
       case 'limit':
         await store.configure({ queue: operation.queue, ...operation.settings })
         return model.configure({ queue: operation.queue, ...operation.settings })
-      case 'limitGroup': {
-        const { queue, group, limits } = operation
-        await store.limitGroup?.(queue, group, limits)
-        return model.limitGroup(queue, group, limits)
-      }
+      case 'limitGroup':
+        return this.#limitGroup(operation.queue, operation.group, operation.limits)
       case 'groups':
         return this.#groups(operation.queue, operation.limit)
       case 'requeue':
@@ -143,8 +141,21 @@ export class Driver {
     return { queue: operation.otherQueue ? (queue === 'q' ? 'p' : 'q') : queue, holds: sent }
   }
 
-  /** Limits leave open what is taken first, so the store sweeps until there is no more. */
+  async #limitGroup(queue: string, group: string, limits: GroupLimits | null): Promise<void> {
+    await this.#store.limitGroup?.(queue, group, limits)
+    this.#model.limitGroup(queue, group, limits)
+  }
+
   async #sweep(limit: number): Promise<void> {
+    // When such groups go is the store's matter: limits of their own, which change nothing, keep them from it for now.
+    const kept = forgettable(this.#model)
+    for (const { queue, group } of kept) await this.#limitGroup(queue, group, { running: null, rate: null, weight: 1 })
+    await this.#sweepAll(limit)
+    for (const { queue, group } of kept) await this.#limitGroup(queue, group, null)
+  }
+
+  /** Limits leave open what is taken first, so the store sweeps until there is no more. */
+  async #sweepAll(limit: number): Promise<void> {
     const total: Omit<Swept, 'more' | 'queues'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
     for (let round = 0; ; round++) {
       assert.ok(round < 1_000, 'the sweep comes to an end')

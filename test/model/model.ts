@@ -41,6 +41,7 @@ interface ModelGroup {
   virtual: number[]
   full: number
   pausedUntil: number
+  startedAt: number
   /** The priority of its first job at the end of the last claim, if it was eligible then; else -1. */
   ticket: number
 }
@@ -181,6 +182,7 @@ export class Model {
     const rate = this.#rate(queue, own)
     const turn = own.virtual[priority] ?? 0
     queue.virtual[priority] = Math.max(queue.virtual[priority] ?? 0, turn)
+    own.startedAt = this.now
     own.virtual[priority] = turn + cost / (own.limits?.weight ?? 1)
     if (rate !== null) own.full = Math.max(own.full, this.now * 1000) + cost * step(rate)
   }
@@ -223,7 +225,8 @@ export class Model {
   #group(queue: ModelQueue, group: string): ModelGroup {
     let known = queue.groups.find((one) => one.group === group)
     if (known === undefined) {
-      known = { group, limits: null, virtual: new Array(10).fill(0), full: 0, pausedUntil: 0, ticket: -1 }
+      const virtual = new Array<number>(10).fill(0)
+      known = { group, limits: null, virtual, full: 0, pausedUntil: 0, startedAt: 0, ticket: -1 }
       queue.groups.push(known)
     }
     return known

@@ -7,7 +7,7 @@ import { open } from '../../src/stores/postgres/index.ts'
 import { start } from '../faults/harness.ts'
 import type { Span } from '../faults/roles/claimer.ts'
 import { missingReason } from '../servers/shared.ts'
-import { job, until, urlOf, withStore } from './postgres-fixture.ts'
+import { job, server, until, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const EPOCH = Date.UTC(2026, 0, 1)
@@ -211,5 +211,53 @@ describe('limits', { skip }, () => {
         Array.from({ length: 7 }, () => [497, 3]),
       )
     })
+  })
+
+  test('idle groups are forgotten by way of their index, however many others there are', {
+    timeout: 120_000,
+  }, async () => {
+    const clock = { now: EPOCH }
+    await withStore(
+      async (store, schema) => {
+        const [blocked, once] = [3000, 2500]
+        await store.configure({ queue: 'q', groupRunning: 1, keepDone: 0 })
+        const idle = await open(urlOf('postgres'), { schema, clock: () => clock.now })
+        await pushAll(store, 2 * blocked, (n) => `blocked${n % blocked}`)
+        for (let taken = 0; taken < blocked; ) taken += (await claimOf(store, 1000)).jobs.length
+        await pushAll(store, once, (n) => `once${n}`)
+        for (let done = 0; done < once; ) {
+          const { jobs } = await claimOf(store, 1000)
+          await store.complete(
+            'q',
+            jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+          )
+          done += jobs.length
+        }
+        assert.equal((await claimOf(store, 1)).jobs.length, 0, 'a claim after the last ending has looked at its group')
+        clock.now += 9999
+        assert.equal((await idle.sweep(1000)).more, false)
+        clock.now += 1
+        let sweeps = 1
+        while ((await idle.sweep(1000)).more) sweeps++
+        assert.equal(sweeps, 3)
+        // Closing it makes the server's processes report what they have counted.
+        await idle.close()
+        const stats = async (columns: string, view: string, rest = '') => {
+          const [row] = await server(
+            `select ${columns} from ${view} where schemaname = $1 and relname = 'groups' ${rest}`,
+            [schema],
+          )
+          return row ?? {}
+        }
+        await until('the deletions are reported', async () => {
+          return Number((await stats('n_tup_del as gone', 'pg_stat_user_tables')).gone) === once
+        })
+        assert.equal(Number((await stats('seq_tup_read as read', 'pg_stat_user_tables')).read), 0)
+        const { read } = await stats('idx_tup_read as read', 'pg_stat_user_indexes', `and indexrelname = 'groups_idle'`)
+        assert.ok(Number(read) <= 4 * once, `${read} entries were read to forget ${once} groups`)
+        assert.deepEqual(await server(`select count(*)::integer as count from ${schema}.groups`), [{ count: blocked }])
+      },
+      { clock: () => clock.now },
+    )
   })
 })

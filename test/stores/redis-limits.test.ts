@@ -249,25 +249,62 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       assert.equal(raised, 6_000 - 1 - jobs.length)
     }))
 
-  test('groups of which nothing is left are forgotten', () =>
+  test('idle groups are forgotten, and nothing of them stays behind', () =>
     withStore(async (store, clock, _, prefix) => {
-      await store.configure({ queue: 'q', grouped: true, keepDone: 0 })
-      for (const group of ['a', 'b', 'c', 'c', 'c']) {
-        await store.push([newJob({ group })])
+      await store.configure({ queue: 'q', groupRunning: 1, keepDone: 0 })
+      await store.push(['busy', 'busy', 'busy', 'later', 'later'].map((group) => newJob({ group })))
+      const held = (await claim(store)).jobs
+      await pushAll(store, grouped(2_000, 1))
+      for (let left = 2_000; left > 0; ) {
         const { jobs } = await claim(store)
+        left -= jobs.length
         await store.complete(
           'q',
           jobs.map((job) => ({ ...job, result: null })),
         )
       }
-      clock.now += 60_000
-      await claim(store)
-      await store.sweep(100)
       const client = connect(url)
+      const sweepAll = async (): Promise<void> => {
+        while ((await store.sweep(1_000)).more);
+      }
+      const counts = async () => {
+        const keys = await keysOf(client, prefix)
+        const key = (name: string) => keys.find((one) => one.endsWith(`:${name}`)) ?? ''
+        return [
+          await client.hlen(key('groups')),
+          await client.hlen(key('slots')),
+          await client.zcard(key('names')),
+          await client.zcard(key('unused')),
+        ]
+      }
       try {
-        const [key = ''] = (await keysOf(client, prefix)).filter((name) => name.endsWith(':groups'))
-        // The virtual time of the last one is ahead of the queue's.
-        assert.equal(await client.hlen(key), 1)
+        clock.now += 9_999
+        await sweepAll()
+        assert.equal((await counts())[0], 2_002)
+        clock.now += 1
+        await sweepAll()
+        assert.deepEqual(await counts(), [2, 2, 2, 0])
+        // The last job of a group runs for long: the group goes some time after its end.
+        const later = held.filter(({ group }) => group === 'later')
+        await store.complete(
+          'q',
+          later.map((job) => ({ ...job, result: null })),
+        )
+        const last = (await claim(store)).jobs
+        assert.deepEqual(
+          last.map(({ group }) => group),
+          ['later'],
+        )
+        clock.now += 10_000
+        await sweepAll()
+        assert.deepEqual(await counts(), [2, 2, 2, 1])
+        await store.complete(
+          'q',
+          last.map((job) => ({ ...job, result: null })),
+        )
+        clock.now += 10_000
+        await sweepAll()
+        assert.deepEqual(await counts(), [1, 1, 1, 0])
       } finally {
         client.disconnect()
       }
