@@ -470,16 +470,22 @@ begin
   insert into millpond.arrivals (queue, groups) select p_queue, array_agg(distinct coalesce("group", '')) from unnest(p_jobs) as job;
 end $$;
 
--- For the sweep: forgets groups that have been idle for long enough, at most so many; `p_from`: all before that were forgotten. Returns how many.
+-- For the sweep: forgets groups that have been idle for long enough; `p_from`: all before that were dealt with. Returns how many it has looked at, `p_limit`
+-- at the most. One that has waiting jobs by now has arrived: the next claim places it.
 create or replace function millpond.forget_groups(p_limit integer, p_now bigint, p_from bigint) returns bigint
 language sql as $$
-  with gone as (
-    delete from millpond.groups where ctid = any (array(
-      select ctid from millpond.groups where forget_at <= p_now and forget_at >= p_from order by forget_at limit p_limit
-      for update skip locked))
-    returning true
+  with looked as materialized (
+    select g.ctid as at, exists (
+      select from millpond.waiting as w
+      where w.queue = g.queue and coalesce(w."group", '') = g.name and not w.scheduled and w.line = -1) as arrived
+    from millpond.groups as g where g.forget_at <= p_now and g.forget_at >= p_from order by g.forget_at limit p_limit
+    for update of g skip locked
+  ), kept as (
+    update millpond.groups set forget_at = null where ctid = any (array(select at from looked where arrived))
+  ), gone as (
+    delete from millpond.groups where ctid = any (array(select at from looked where not arrived))
   )
-  select count(*) from gone
+  select count(*) from looked
 $$;
 
 -- For the sweep: forgets pauses that are over, of queues that have nothing else.

@@ -511,12 +511,15 @@ local function limits_of(K, grouped)
   function L.forget_groups(limit)
     local names = {}
     if limit > 0 then names = redis.call('ZRANGEBYSCORE', K.unused, '-inf', text(NOW), 'LIMIT', 0, limit) end
-    local forgotten, later = {}, {}
+    if #names == 0 then return 0 end
+    local marks, forgotten, later = {}, {}, {}
+    for i = 1, #names do marks[2 * i - 1], marks[2 * i] = '-' .. names[i], '+' .. names[i] end
+    local touched = redis.call('SMISMEMBER', K.touched, unpack(marks))
     load_all(names)
     for i = 1, #names do
       local group = loaded[names[i]]
-      -- One that has waiting jobs or limits comes back to `unused` with a later claim.
-      if not group.own and not L.first(group) then
+      -- One to which something has happened, or that has waiting jobs or limits, comes back to `unused` with a later claim.
+      if touched[2 * i - 1] + touched[2 * i] == 0 and not group.own and not L.first(group) then
         local time = group.runs > 0 and NOW + KEEP_UNUSED or math.max(group.paused_until, group.full / 1000)
         if time > NOW then later[#later + 1], later[#later + 2] = text(time), group.name
         else forgotten[#forgotten + 1] = group.name end
