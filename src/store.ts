@@ -355,9 +355,9 @@ export interface Store {
   /** Cancels live jobs. @returns per id the state afterwards: `cancelled`, or the final state that the job had; null: the store does not know the job */
   cancel(ids: readonly string[]): Promise<(FinalState | null)[]>
   /**
-   * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed. Also removes queues that are idle (no job, default
-   * settings), once all sweeps of an hour have found them so. Any number of processes may sweep.
-   * @param limit most jobs of each kind, at least 1
+   * Does what is due: due jobs begin to wait, lost leases end, expired jobs are removed, idle groups are forgotten. Also removes queues that
+   * are idle (no job, default settings), once all sweeps of an hour have found them so. Any number of processes may sweep.
+   * @param limit most jobs of each kind, and most groups, at least 1
    */
   sweep(limit: number): Promise<Swept>
   /** @returns per id the job; null: the store does not know it */
