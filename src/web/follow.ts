@@ -11,6 +11,7 @@ import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../
 import { answer } from './answer.ts'
 import { eventStream, LAST_EVENT_ID } from './event-stream.ts'
 import { ExpectedStarts } from './expected-start.ts'
+import { type GuardAnswer, isResponse } from './guard.ts'
 import { boundedWait, header, prefersEvents } from './headers.ts'
 import { entityTag, isFinal, jobView } from './job-view.ts'
 import { errorAnswer, type OnError, Refusal, refuseUnknownJob, reporter, retryAfterHeader } from './problem.ts'
@@ -19,10 +20,10 @@ import { Watcher } from './watcher.ts'
 
 export interface FollowOptions {
   /**
-   * Whether this request may see this job, or with DELETE cancel it. Anything but true is a 404, as if there were no such job. Unset: every
-   * client that knows the id may. An id has 74 random bits, but an id derived from an `Idempotency-Key` has none.
+   * Whether the request may see this job, or with DELETE cancel it. true: yes; a Response is sent as it is; anything else is a 404, as if there
+   * were no such job. Unset: every client that knows the id may. An id has 74 random bits, but an id derived from an `Idempotency-Key` has none.
    */
-  guard?: (request: Request, job: JobInfo) => boolean | Promise<boolean>
+  guard?: (request: Request, job: JobInfo) => GuardAnswer | Promise<GuardAnswer>
   /** The job id of a request; the last segment of its path unless set. undefined: 404. */
   id?: (request: Request) => string | undefined
   /** Longest wait of a long poll; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
@@ -78,25 +79,26 @@ export function follow(
 
   return async (request) => {
     try {
-      if (request.method === 'DELETE') return await cancel(request, await find(request))
-      if (request.method === 'GET') return await show(request, await find(request))
-      if (request.method !== 'HEAD') {
-        const headers = { allow: 'GET, HEAD, DELETE' }
-        throw new Refusal(405, 'A job can be read with GET and cancelled with DELETE.', { headers })
-      }
-      const { status, headers } = await show(request, await find(request))
-      return new Response(null, { status, headers })
+      return await handle(request)
     } catch (error) {
       return errorAnswer(error, request, retryAfter, report)
     }
   }
 
-  /** @throws Refusal: 404 also if the request may not see the job */
-  async function find(request: Request): Promise<JobInfo> {
+  async function handle(request: Request): Promise<Response> {
+    const { method } = request
+    if (method !== 'GET' && method !== 'HEAD' && method !== 'DELETE') {
+      const headers = { allow: 'GET, HEAD, DELETE' }
+      throw new Refusal(405, 'A job can be read with GET and cancelled with DELETE.', { headers })
+    }
     const id = idOf(request)
-    const job = id === undefined ? undefined : await findJob(pond, id)
-    if (job === undefined || (guard !== undefined && (await guard(request, job)) !== true)) refuseUnknownJob()
-    return job
+    const job = (id === undefined ? undefined : await findJob(pond, id)) ?? refuseUnknownJob()
+    const allowed = guard === undefined || (await guard(request, job))
+    if (isResponse(allowed)) return allowed
+    if (allowed !== true) refuseUnknownJob()
+    if (method === 'DELETE') return cancel(request, job)
+    const shown = await show(request, job)
+    return method === 'HEAD' ? new Response(null, { status: shown.status, headers: shown.headers }) : shown
   }
 
   async function show(request: Request, job: JobInfo): Promise<Response> {

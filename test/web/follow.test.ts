@@ -128,6 +128,14 @@ webTest('a guard that says anything but true refuses', async ({ pond }) => {
   for (let times = answers.length; times > 0; times--) await isProblem(await handler(asked(id)), 404, 'JobUnknown')
 })
 
+webTest('a guard that answers with a Response: it is sent, and nothing is cancelled', async ({ pond }) => {
+  const { id } = await pond.queue('q').push(1)
+  const handler = follow(pond, { guard: async () => new Response('who are you?', { status: 401 }) })
+  for (const method of ['GET', 'HEAD', 'DELETE']) assert.equal((await handler(asked(id, {}, method))).status, 401)
+  assert.equal((await pond.job(id))?.state, 'waiting')
+  assert.equal((await handler(asked(UNKNOWN))).status, 404)
+})
+
 webTest('the id may be elsewhere in the request', async ({ pond }) => {
   const { id } = await pond.queue('q').push(1)
   const handler = follow(pond, { id: (request) => new URL(request.url).searchParams.get('job') ?? undefined })
