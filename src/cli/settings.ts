@@ -37,6 +37,7 @@ export const SERVE_HELP = `millpond serve --store URL [options]: the queue for e
   --max-waiting N           requests of a kind that wait at once; 1000 unless given
   --max-waiting-per-client N
                             those of one address; half of --max-waiting unless given. Behind a proxy, give all
+  --max-queues N            with so many in the store, clients can make no further one; 10000 unless given
   --max-connections N       1024 unless given
   --stop-timeout TIME       how long what is under way may take after SIGTERM or SIGINT; 30s unless given
   --log-requests            a line for every answer
@@ -57,8 +58,8 @@ export const OPTIONS = {
   ...{ store: TEXT, port: TEXT, host: TEXT, 'token-file': TEXT, 'allow-host': TEXTS },
   ...{ deliver: TEXTS, 'webhook-secrets': TEXT, 'deliver-concurrency': TEXT, 'deliver-timeout': TEXT },
   ...{ 'deliver-insecure': FLAG, 'max-body': TEXT, 'max-payload': TEXT, 'max-wait': TEXT, 'max-waiting': TEXT },
-  ...{ 'max-waiting-per-client': TEXT, 'max-connections': TEXT, 'stop-timeout': TEXT, 'log-requests': FLAG },
-  ...{ json: FLAG, help: HELP },
+  ...{ 'max-waiting-per-client': TEXT, 'max-queues': TEXT, 'max-connections': TEXT, 'stop-timeout': TEXT },
+  ...{ 'log-requests': FLAG, json: FLAG, help: HELP },
 } as const
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -86,6 +87,7 @@ export async function serveSettings(args: readonly string[], env: Environment) {
       maxWait: time(given, 'max-wait', 0),
       maxWaiting: whole(given, 'max-waiting', 0, 1_000_000),
       maxWaitingPerClient: whole(given, 'max-waiting-per-client', 0, 1_000_000),
+      maxQueues: whole(given, 'max-queues', 0, 1_000_000),
     }),
     connections: defined({ maxConnections: whole(given, 'max-connections', 1, 1_000_000) }),
     stopTimeout: time(given, 'stop-timeout', 0) ?? 30_000,

@@ -19,7 +19,7 @@ import type { UnauthorizedClient } from './unauthorized.ts'
 
 export type { Delivery } from './delivery.ts'
 export { signingKey } from './signature.ts'
-export type { UnauthorizedClient as Stranger } from './unauthorized.ts'
+export type { UnauthorizedClient } from './unauthorized.ts'
 
 export interface ServeOptions {
   /**

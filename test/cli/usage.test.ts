@@ -73,6 +73,7 @@ test('bad options end with 2, and say what is wrong without showing secrets', as
     [[...store, '--port', '-1'], /port/],
     [[...store, '--max-wait', 'long'], /--max-wait/],
     [[...store, '--max-body', '0'], /--max-body/],
+    [[...store, '--max-queues', 'many'], /--max-queues is a whole number from 0 to 1000000/],
     [[...store, '--host', '0.0.0.0'], /can be reached by others/],
     [[...store, '--host', '::'], /can be reached by others/],
     [[...store, '--host', '192.0.2.1'], /can be reached by others/],
@@ -130,7 +131,8 @@ test('settings: where they come from, and what they are without', async () => {
     await writeFile(join(folder, 'tokens'), `${TOKEN}\n\n  another-token-0123  \n`)
     const own = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
     await writeFile(join(folder, 'secrets'), JSON.stringify({ a: own, b: [own, SECRET] }))
-    const args = ['--host', '0.0.0.0', '--token-file', join(folder, 'tokens'), '--port=0', '--max-wait', '5s', '--json']
+    const args = ['--host', '0.0.0.0', '--token-file', join(folder, 'tokens'), '--port=0', '--json']
+    const bounds = ['--max-wait', '5s', '--max-queues', '7']
     const hooks = ['a=https://example.org/a', 'b=http://127.0.0.1:1/b', 'c=http://[::1]/c'].flatMap((one) => [
       '--deliver',
       one,
@@ -140,11 +142,11 @@ test('settings: where they come from, and what they are without', async () => {
       MILLPOND_WEBHOOK_SECRET: `${SECRET} ${own}`,
       MILLPOND_TOKEN: 'ignored-since-a-file',
     }
-    const full = await serveSettings([...args, ...hooks, '--webhook-secrets', join(folder, 'secrets')], env)
+    const full = await serveSettings([...args, ...bounds, ...hooks, '--webhook-secrets', join(folder, 'secrets')], env)
     assert.ok(full)
     assert.deepEqual(
       [full.address, full.tokens, full.limits],
-      ['0.0.0.0', [TOKEN, 'another-token-0123'], { maxWait: 5000 }],
+      ['0.0.0.0', [TOKEN, 'another-token-0123'], { maxWait: 5000, maxQueues: 7 }],
     )
     const told = full.deliveries.map(({ queue, url, keys }) => [queue, url.href, keys.map(({ length }) => length)])
     assert.deepEqual(told, [
