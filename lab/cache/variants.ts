@@ -1,8 +1,10 @@
 /** The ways to keep the value, each as a function from a number of items to an answer's bytes. */
+
 import { Redis } from 'ioredis'
 import { Packr } from 'msgpackr'
 import { Cache, type CacheOptions } from '../../src/cache/index.ts'
 import { flattened, unflattened } from '../../src/cache/plain-values.ts'
+import { byName } from '../variants.ts'
 import { type Item, items } from './items.ts'
 
 export type Answer = string | Buffer
@@ -70,7 +72,7 @@ function nested(fields: Record<string, string>): Item[] {
   })
 }
 
-export const VARIANTS = {
+const VARIANTS = {
   constant: {
     title: 'ready bytes, no cache at all',
     ceiling: true,
@@ -135,6 +137,4 @@ export const VARIANTS = {
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
-export const variant = (name: VariantName): Variant => VARIANTS[name]
-export const isVariant = (name: string): name is VariantName => Object.hasOwn(VARIANTS, name)
-export const NAMES = Object.keys(VARIANTS).filter(isVariant)
+export const { NAMES, isVariant, variant } = byName<VariantName, Variant>(VARIANTS)

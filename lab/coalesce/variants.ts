@@ -1,4 +1,5 @@
 /** The ways to do it. */
+import { byName } from '../variants.ts'
 import { coalesced, constant, plain, type Serve, shared } from './service.ts'
 
 export interface Variant {
@@ -16,7 +17,7 @@ export interface Variant {
 
 const TTL = { ttl: '1s' } as const
 
-export const VARIANTS = {
+const VARIANTS = {
   constant: { title: 'constant answer', serve: constant, processes: 1 },
   plain: { title: 'plain: a call each', serve: plain, processes: 1 },
   coalesce: { title: 'coalesce', serve: coalesced(), processes: 1, flies: true },
@@ -43,9 +44,7 @@ export const VARIANTS = {
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
-export const variant = (name: VariantName): Variant => VARIANTS[name]
-export const isVariant = (name: string): name is VariantName => Object.hasOwn(VARIANTS, name)
-export const NAMES = Object.keys(VARIANTS).filter(isVariant)
+export const { NAMES, isVariant, variant } = byName<VariantName, Variant>(VARIANTS)
 
 /** Whose rate is the ceiling of so many processes. */
 export const ceilingOf = (processes: 1 | 2): VariantName => (processes === 1 ? 'constant' : 'constant2')

@@ -1,4 +1,5 @@
 /** The queues, each loaded only in the processes that need it. */
+import { byName } from '../variants.ts'
 import { DELAYED } from './settings.ts'
 import type { Transport } from './transport.ts'
 
@@ -12,7 +13,7 @@ export interface Variant {
   within?: number
 }
 
-export const VARIANTS = {
+const VARIANTS = {
   postgres: {
     title: 'Millpond on PostgreSQL, priorities',
     store: 'postgres',
@@ -48,13 +49,4 @@ export const VARIANTS = {
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
-
-export function variant(name: VariantName): Variant {
-  return VARIANTS[name]
-}
-
-export function isVariant(name: string): name is VariantName {
-  return Object.hasOwn(VARIANTS, name)
-}
-
-export const NAMES = Object.keys(VARIANTS).filter(isVariant)
+export const { NAMES, isVariant, variant } = byName<VariantName, Variant>(VARIANTS)

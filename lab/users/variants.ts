@@ -1,4 +1,5 @@
 /** The ways to do it, each loaded only in the process that needs it. */
+import { byName } from '../variants.ts'
 import type { Consume, Serve } from './service.ts'
 
 export interface Variant {
@@ -14,7 +15,7 @@ export interface Variant {
   within?: number
 }
 
-export const VARIANTS = {
+const VARIANTS = {
   nothing: {
     title: 'no-op handler',
     serve: async () => (await import('./services/nothing.ts')).serve,
@@ -55,13 +56,4 @@ export const VARIANTS = {
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
-
-export function variant(name: VariantName): Variant {
-  return VARIANTS[name]
-}
-
-export function isVariant(name: string): name is VariantName {
-  return Object.hasOwn(VARIANTS, name)
-}
-
-export const NAMES = Object.keys(VARIANTS).filter(isVariant)
+export const { NAMES, isVariant, variant } = byName<VariantName, Variant>(VARIANTS)

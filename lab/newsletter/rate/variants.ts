@@ -1,5 +1,7 @@
 /** The ways to send what waits, and how strictly the mail server counts. */
+
 import type { QueueOptions } from '../../../src/index.ts'
+import { byName } from '../../variants.ts'
 import { LIMIT } from './settings.ts'
 
 export type Store = 'array' | 'sqlite' | 'postgres' | 'redis'
@@ -26,7 +28,7 @@ const PLAIN = `${LIMIT}/s` as const
  */
 const EXACT = { count: LIMIT - 6, per: '1s', burst: 4 } as const
 
-export const VARIANTS = {
+const VARIANTS = {
   array: { title: 'array, many workers', store: 'array', counting: 'bucket' },
   sqlite: { title: 'Millpond on SQLite', store: 'sqlite', counting: 'bucket', rate: PLAIN, least: 0.99 },
   postgres: { title: 'Millpond on PostgreSQL', store: 'postgres', counting: 'bucket', rate: PLAIN, least: 0.99 },
@@ -44,13 +46,4 @@ export const VARIANTS = {
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
-
-export function variant(name: VariantName): Variant {
-  return VARIANTS[name]
-}
-
-export function isVariant(name: string): name is VariantName {
-  return Object.hasOwn(VARIANTS, name)
-}
-
-export const NAMES = Object.keys(VARIANTS).filter(isVariant)
+export const { NAMES, isVariant, variant } = byName<VariantName, Variant>(VARIANTS)
