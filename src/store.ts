@@ -117,8 +117,8 @@ export interface Claimed {
   jobs: ClaimedJob[]
   /** Milliseconds after which another claim may bring more, because a job is due or a rate or pause allows a start then; null: no such time is known. */
   retryAfter: number | null
-  /** true: the queue has a limit or a rate, so a job that is claimed ahead takes a slot or a start from others. false unless set. */
-  limited?: boolean
+  /** true: the queue has a limit or a rate, so a job that is claimed ahead takes a slot or a start from others. */
+  limited: boolean
 }
 
 /** The claim that an operation is about. */
@@ -181,8 +181,8 @@ export interface JobRecord {
   attempts: number
   key: string | null
   group: string | null
-  /** What its start takes of a rate; 1 unless set. */
-  cost?: number
+  /** What its start takes of a rate, from 1. */
+  cost: number
   /** Milliseconds that an attempt may run; null: without limit. */
   timeout: number | null
   trace: string | null
@@ -266,8 +266,8 @@ export interface QueueStats {
   counts: Record<JobState, number>
   /** Milliseconds since the oldest waiting job became due; null: no job waits. */
   oldestWaiting: number | null
-  /** null: the queue has no limits and is not grouped. Unset if the store has none. */
-  limits?: QueueLimits | null
+  /** null: the queue has no limits and is not grouped, or the store knows no limits. */
+  limits: QueueLimits | null
   /** Of the minutes asked for, merged. */
   histograms: HistogramSlice[]
 }

@@ -226,7 +226,7 @@ class Line {
   }
 }
 
-/** The answer without jobs; its times are not read. */
+/** The answer without jobs; the rest of it is not read. */
 function nothing({ lease }: ClaimRequest): Claimed {
-  return { now: Date.now(), lease: lease ?? 0, jobs: [], retryAfter: null }
+  return { now: Date.now(), lease: lease ?? 0, jobs: [], retryAfter: null, limited: false }
 }

@@ -97,7 +97,7 @@ export function jobInfo(record: JobRecord): JobInfo {
   const { id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error } = record
   return {
     ...{ id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error },
-    cost: record.cost ?? 1,
+    cost: record.cost,
     pushedAt: dateOf(record.pushedAt),
     dueAt: dateOf(record.dueAt),
     startedAt: date(record.startedAt),

@@ -250,7 +250,7 @@ export class Worker implements AsyncDisposable {
     this.#pump(performance.now())
   }
 
-  #arrived({ now, lease, jobs, retryAfter, limited = false }: Claimed, sentAt: number): void {
+  #arrived({ now, lease, jobs, retryAfter, limited }: Claimed, sentAt: number): void {
     this.#prefetch.limited = limited
     if (retryAfter !== null) this.#owner.due(retryAfter)
     if (jobs.length > 0) this.#leases.lasting(lease)

@@ -70,7 +70,7 @@ test('a name is asked for once, until queues have gone', async () => {
     asked.push(queue)
     const counts = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
     return there.has(queue)
-      ? [{ queue, paused: false, capacity: null, counts, oldestWaiting: null, histograms: [] }]
+      ? [{ queue, paused: false, capacity: null, counts, oldestWaiting: null, limits: null, histograms: [] }]
       : []
   }
   const limit = new QueueLimit({ stats }, 2)

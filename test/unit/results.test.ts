@@ -17,6 +17,7 @@ function recordOf(id: string, given: Partial<JobRecord> = {}): JobRecord {
     attempts: 10,
     key: null,
     group: null,
+    cost: 1,
     timeout: null,
     trace: null,
     pushedAt: 0,

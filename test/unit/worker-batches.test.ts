@@ -92,6 +92,7 @@ const claimed = (ids: string[]): Claimed => ({
   lease: 30_000,
   jobs: ids.map((id) => claimedJob(id, { group: id.split('@')[1] ?? null })),
   retryAfter: null,
+  limited: false,
 })
 
 const ids = (count: number, letter: string) => Array.from({ length: count }, (_, n) => `${letter}${n}`)

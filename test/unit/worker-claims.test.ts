@@ -104,6 +104,7 @@ const claimed = (ids: string[]): Claimed => ({
   lease: 30_000,
   jobs: ids.map((id) => claimedJob(id, { priority: Number(id.split(':')[1] ?? 4) })),
   retryAfter: null,
+  limited: false,
 })
 
 const ids = (count: number, letter: string) => Array.from({ length: count }, (_, n) => `${letter}${n}`)

@@ -56,7 +56,7 @@ export async function claim(context: Context, request: ClaimRequest): Promise<Cl
   return { ...claimed, retryAfter: jobs.length < request.limit ? claimed.retryAfter : null }
 }
 
-function add(claimed: Claimed, { now, lease, jobs, retryAfter, limited = false }: Claimed): void {
+function add(claimed: Claimed, { now, lease, jobs, retryAfter, limited }: Claimed): void {
   claimed.now = Math.max(claimed.now, now)
   claimed.lease = Math.min(claimed.lease, lease)
   claimed.retryAfter = leastOf(claimed.retryAfter, retryAfter)
