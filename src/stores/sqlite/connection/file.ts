@@ -1,4 +1,4 @@
-/** Opens the file as the thread wants it, and brings its tables up to date. */
+/** The database's file: made, opened as the thread wants it, and its log. */
 import { randomUUID } from 'node:crypto'
 import {
   accessSync,
@@ -17,9 +17,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../../values/errors.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
-import { SQL_FILES } from '../sql-files.ts'
-import { integer } from './values.ts'
-import { inTransaction, whileBusy } from './while-busy.ts'
+import { migrate } from './migrate.ts'
+import { whileBusy } from './while-busy.ts'
 
 /** SQLite opens what it cannot write, and then says so only at the first write: here it is said at once. */
 function checkAccess(path: string): void {
@@ -57,39 +56,6 @@ function createPrivate(path: string): void {
   } catch {
     // Another process was first, the file system has no links, or the disk is full.
   }
-}
-
-/** In order. */
-const MIGRATIONS = [...SQL_FILES].flatMap(([name, sql]) => {
-  const number = /^migrations\/(\d{3})_/.exec(name)?.[1]
-  return number === undefined ? [] : [{ version: Number(number), sql }]
-})
-const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
-
-/** `user_version` is the application's: our version is in a table of ours. */
-function versionOf(db: DatabaseSync): number {
-  const table = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'millpond_meta'`).get()
-  if (table === undefined) return 0
-  return integer(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value ?? 0)
-}
-
-/** Any number of processes may do this at once: the first to get the lock does it, the others then find it done. */
-function migrate(db: DatabaseSync, path: string, busyTimeout: number): void {
-  const check = (version: number): number => {
-    if (version <= NEWEST) return version
-    const message = `${path} has tables of version ${version}, this Millpond knows up to ${NEWEST}: upgrade this process`
-    throw new MillpondError('StoreVersion', message)
-  }
-  // Without the write lock first, as a process that opens a current file should wait for nobody. The first process to open
-  // a file repairs its log, and even readers have to wait for that.
-  if (check(whileBusy(busyTimeout, () => versionOf(db))) === NEWEST) return
-  inTransaction(db, busyTimeout, () => {
-    const version = check(versionOf(db))
-    db.exec('create table if not exists millpond_meta (key text primary key, value any) strict, without rowid')
-    for (const migration of MIGRATIONS) if (migration.version > version) db.exec(migration.sql)
-    db.prepare(`insert into millpond_meta (key, value) values ('version', ?)
-      on conflict do update set value = excluded.value`).run(NEWEST)
-  })
 }
 
 export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTimeout'>): DatabaseSync {
