@@ -6,7 +6,7 @@
  */
 
 import type { MillpondError } from './values/errors.ts'
-import type { GroupLimits, GroupRecord, QueueLimits, Rate } from './values/limits.ts'
+import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from './values/limits.ts'
 
 /** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
@@ -256,7 +256,7 @@ export interface HistogramSlice {
   buckets: Record<number, number>
 }
 
-export interface QueueStats {
+export interface QueueStats extends HeldBack {
   queue: string
   /** Whether claims are stopped. */
   paused: boolean
@@ -267,7 +267,7 @@ export interface QueueStats {
   /** Milliseconds since the oldest waiting job became due; null: no job waits. */
   oldestWaiting: number | null
   /** null: the queue has no limits and is not grouped, or the store knows no limits. */
-  limits: QueueLimits | null
+  limits: LimitSettings | null
   /** Of the minutes asked for, merged. */
   histograms: HistogramSlice[]
 }

@@ -1,6 +1,6 @@
 -- stats: what people look at.
 -- In:  queue, null: all; minutes: how far back the histograms go, 0: none.
--- Out: JSON per queue: settings, counts, oldestWaiting in ms, limits (groups.sql) or null, histograms merged over the minutes.
+-- Out: JSON per queue: settings, counts, oldestWaiting in ms, limits or null, nextStart groupsAtLimit groupsHeld, histograms merged over the minutes.
 -- Invariant: nothing here scans the jobs. The oldest is taken from the first 64 of each line and priority, and only where a job waits.
 
 create or replace function millpond.oldest_due(p_queue integer) returns bigint
@@ -62,8 +62,11 @@ begin
       'queue', q.name, 'paused', q.paused, 'capacity', q.capacity,
       'counts', coalesce(counts, '{}'),
       'oldestWaiting', case when waiting > 0 then v_now - oldest_due(q.id) end,
-      'limits', case when q.limits is not null then limits_of(q.id, v_now) end,
+      'limits', limited.settings,
+      'nextStart', case when q.limits is null then 0 else limited.next_start end,
+      'groupsAtLimit', coalesce(limited.at_limit, 0), 'groupsHeld', coalesce(limited.held, 0),
       'histograms', coalesce(histograms, '[]'))
     from queues as q left join counted on counted.queue = q.id left join measured on measured.queue = q.id
+      left join lateral limits_now(q.id, v_now) as limited on q.limits is not null
     where q.id between v_least and v_most;
 end $$;

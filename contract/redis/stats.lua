@@ -7,8 +7,8 @@
 -- Head: minutes.
 -- In:  nothing.
 -- Out: [paused, capacity or -1, scheduled, waiting, running, done, dead, cancelled, ms since the oldest waiting job was due or -1,
---      limits, minute…]. limits: nothing, or MessagePack of [running, rate, grouped, groupRunning, groupRate, nextStart, groupsAtLimit, groupsHeld], what
---      is not set false; nextStart: -1: as many run as may. Each minute as `record` keeps it, of the last `minutes`.
+--      limits, nextStart (-1: as many run as may), groupsAtLimit, groupsHeld, minute…]. limits: nothing, or MessagePack of [running, rate, grouped,
+--      groupRunning, groupRate], what is not set false. Each minute as `record` keeps it, of the last `minutes`.
 -- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Groups are counted up to 10,000.
 
 local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names')
@@ -35,12 +35,12 @@ for priority = 9, 0, -1 do
   end
 end
 
+-- @return the limits, nextStart, groupsAtLimit, groupsHeld
 local function limits_now()
-  if not settings[4] then return '' end
+  if not settings[4] then return '', 0, 0, 0 end
   local grouped, at_limit, held = settings[4] == 'groups', 0, 0
   local limits = limits_of(K, grouped)
   local list = limits.settings
-  if not (list[1] or list[2] or grouped) then return '' end
   local name = grouped and limits.next_name(nil)
   for _ = 1, 10000 do
     if not name then break end
@@ -50,8 +50,8 @@ local function limits_now()
     if not wait then at_limit = at_limit + (first and 1 or 0) elseif wait > 0 then held = held + 1 end
     name = limits.next_name(name)
   end
-  list[6], list[7], list[8] = limits.startable(1) or -1, at_limit, held
-  return cmsgpack.pack(list)
+  local packed = (list[1] or list[2] or grouped) and cmsgpack.pack(list) or ''
+  return packed, limits.startable(1) or -1, at_limit, held
 end
 
 local out = {

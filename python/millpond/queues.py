@@ -72,26 +72,26 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueLimits:
-    """`next_start`: ms until a start of cost 1 is allowed; None: as many run as may."""
-
     running: int | None
     rate: Rate | None
     grouped: bool
     group_running: int | None
     group_rate: Rate | None
-    next_start: int | None
-    groups_at_limit: int
-    groups_held: int
 
 
 @dataclass(kw_only=True)
 class QueueStats:
+    """`next_start`: ms until a start of cost 1 is allowed; None: as many run as may."""
+
     queue: str
     capacity: int | None
     paused: bool
     counts: dict[State, int]
     oldest_waiting: int | None
     limits: QueueLimits | None
+    next_start: int | None
+    groups_at_limit: int
+    groups_held: int
     histograms: list[Slice]
 
 

@@ -56,10 +56,10 @@ async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): P
   const limits = stats?.limits
   const after = (ms: number) => new Date(Date.now() + ms)
   if (stats?.paused) reasons.push({ kind: 'paused' })
-  if (limits?.nextStart === null) {
-    reasons.push({ kind: 'queueLimit', running: stats?.counts.running ?? 0, limit: limits.running })
-  } else if (limits && limits.nextStart > 0) {
-    reasons.push({ kind: 'queueRate', until: after(limits.nextStart) })
+  if (stats?.nextStart === null) {
+    reasons.push({ kind: 'queueLimit', running: stats.counts.running, limit: limits?.running ?? null })
+  } else if (stats?.nextStart) {
+    reasons.push({ kind: 'queueRate', until: after(stats.nextStart) })
   }
   if (line !== undefined && line.waiting > 0 && line.nextStart === null) {
     const limit = line.limits?.running ?? limits?.groupRunning ?? null

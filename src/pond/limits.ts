@@ -1,7 +1,7 @@
 /** The limits of a queue and of its groups, as callers give and see them. */
 import type { QueueSettings, Store } from '../store.ts'
 import { lacking, MillpondError } from '../values/errors.ts'
-import type { GroupLimits } from '../values/limits.ts'
+import type { GroupLimits, LimitSettings, Rate } from '../values/limits.ts'
 import { checkKey } from '../values/names.ts'
 import { checkOptions, isInteger, type Rules } from '../values/options.ts'
 import { burstOf, type RateOption, rateOf } from '../values/rate.ts'
@@ -25,6 +25,14 @@ export interface QueueLimitOptions extends LimitOptions {
 export interface GroupLimitOptions extends LimitOptions {
   /** The group's share where groups take turns, beside those of other groups; above 0, at most 1000, 1 unless set. A group of weight 4 gets four turns for one. */
   weight?: number
+}
+
+/** The limits that a queue has, in the shape of the option `limits`. */
+export interface QueueLimits {
+  running: number | null
+  rate: Rate | null
+  /** Those of each group; null: groups do not take turns. */
+  group: { running: number | null; rate: Rate | null } | null
 }
 
 const LIMIT_RULES: Rules<LimitOptions> = {
@@ -56,6 +64,11 @@ export function limitSettings(limits: QueueLimitOptions | undefined): Omit<Queue
     groupRate: rate(group?.rate, 'limits.group.rate'),
     ...(group ? { grouped: true as const } : {}),
   }
+}
+
+/** As `stats` tells them. */
+export function limitsOf({ running, rate, grouped, groupRunning, groupRate }: LimitSettings): QueueLimits {
+  return { running, rate, group: grouped ? { running: groupRunning, rate: groupRate } : null }
 }
 
 /** @throws InvalidOption, InvalidName, NotSupported */

@@ -1,5 +1,7 @@
 import type { HistogramSlice, Metric, QueueStats } from '../store.ts'
 import { merge, percentile } from '../values/histogram.ts'
+import type { HeldBack } from '../values/limits.ts'
+import { limitsOf, type QueueLimits } from './limits.ts'
 
 /** Milliseconds; undefined if nothing was measured. Each is read from log-spaced buckets (see `values/histogram.ts`) and is off by at most 4.5 %. */
 export interface Percentiles {
@@ -11,7 +13,9 @@ export interface Percentiles {
 }
 
 /** What the store tells of the queue now, and the percentiles of its waits and run times. */
-export interface QueueReport extends Omit<QueueStats, 'histograms'> {
+export interface QueueReport extends Omit<QueueStats, 'histograms' | 'limits'> {
+  /** In the shape of the option `limits`; null: it has none, and groups do not take turns. */
+  limits: QueueLimits | null
   /** From due to started, over all workers and the minutes asked for. */
   wait: Percentiles
   /** From started to finished, over the same. */
@@ -21,15 +25,19 @@ export interface QueueReport extends Omit<QueueStats, 'histograms'> {
 }
 
 const COUNTS = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
-const UNSEEN = { paused: false, capacity: null, counts: COUNTS, oldestWaiting: null, limits: null, histograms: [] }
+const NOT_HELD: HeldBack = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }
+const UNSEEN = {
+  ...{ paused: false, capacity: null, counts: COUNTS, oldestWaiting: null, limits: null, histograms: [] },
+  ...NOT_HELD,
+}
 
 /** What `queue.stats` and `pond.stats` return. @param stats undefined for a queue that the store has not seen */
 export function queueReport(queue: string, stats: QueueStats = { queue, ...UNSEEN }): QueueReport {
-  const { histograms: slices, counts, limits, paused, capacity, oldestWaiting } = stats
+  const { histograms: slices, limits, counts, ...told } = stats
   const priorities = [...new Set(slices.map((slice) => slice.priority))].sort((a, b) => b - a)
   const report = (own: readonly HistogramSlice[]) => ({ wait: percentiles(own, 'wait'), run: percentiles(own, 'run') })
   return {
-    ...{ queue, paused, capacity, counts: { ...counts }, oldestWaiting, limits, ...report(slices) },
+    ...{ ...told, counts: { ...counts }, limits: limits && limitsOf(limits), ...report(slices) },
     priorities: priorities.map((priority) => {
       return { priority, ...report(slices.filter((slice) => slice.priority === priority)) }
     }),

@@ -248,12 +248,8 @@ const measured = percentiles('In milliseconds; left out where nothing was measur
 const orNull = nullable(count)
 const shownRate = nullable(object({ count, per: count, burst: orNull }))
 const shownLimits = { running: orNull, rate: shownRate }
-const nextStart = described(orNull, 'Milliseconds until a start is allowed; null: a slot is awaited, or no job waits.')
-const limitsNow = object({
-  ...{ ...shownLimits, grouped: boolean, groupRunning: orNull, groupRate: shownRate, nextStart },
-  groupsAtLimit: described(count, 'Groups with waiting jobs that wait for a slot of their own.'),
-  groupsHeld: described(count, 'Groups with waiting jobs that wait for their rate, or the end of their pause.'),
-})
+const shownGroupLimits = described(nullable(object(shownLimits)), 'Those of each group; null: groups take no turns.')
+const shownQueueLimits = object({ ...shownLimits, group: shownGroupLimits })
 
 export const queueReport = reply('Queue', {
   ...{ queue: text, paused: boolean, capacity: { type: ['integer', 'null'] } },
@@ -262,7 +258,13 @@ export const queueReport = reply('Queue', {
   wait: percentiles('From due to started, in milliseconds.'),
   run: percentiles('From started to finished, of jobs that a process of the library or a delivery ran.'),
   priorities: array(object({ priority: anInteger, wait: measured, run: measured })),
-  limits: described(nullable(limitsNow), 'null: it has none, and groups take no turns.'),
+  limits: described(nullable(shownQueueLimits), 'As a change takes them; null: it has none, and groups take no turns.'),
+  nextStart: described(
+    orNull,
+    'Milliseconds until its rate, or a pause by a rate limited job, allows a start; null: a slot is awaited.',
+  ),
+  groupsAtLimit: described(count, 'Groups with waiting jobs that wait for a slot of their own.'),
+  groupsHeld: described(count, 'Groups with waiting jobs that wait for their rate, or the end of their pause.'),
 })
 export const queueList = reply('Queues', { queues: array(queueReport) })
 
@@ -289,7 +291,7 @@ const timeout = integer(1, LONGEST_TIMER, {
 const rate = request(
   'Rate',
   { count: integer(1, MAX_STARTS), per: duration('In this time', 1, DAY) },
-  { burst: integer(1, MAX_STARTS, { description: 'Starts at once after a pause; those of 100 ms unless given.' }) },
+  { burst: nullable(integer(1, MAX_STARTS, { description: 'Starts at once after a pause; null: those of 100 ms.' })) },
   { description: 'Most starts in a time, over all workers.' },
 )
 const limits = {
@@ -333,7 +335,11 @@ export const groupChange = request(
 export const group = reply('Group', {
   group: groupName,
   limits: described(nullable(object({ ...shownLimits, weight: aNumber })), 'Of its own; null: as the queue has it.'),
-  ...{ waiting: described(count, 'A store may stop counting at 10,000.'), running: count, nextStart },
+  ...{ waiting: described(count, 'A store may stop counting at 10,000.'), running: count },
+  nextStart: described(
+    orNull,
+    'Milliseconds until its rate or pause allows a start; null: a slot is awaited, or no job waits.',
+  ),
 })
 export const groupList = reply('Groups', { groups: array(group) }, { next: groupName })
 

@@ -34,16 +34,21 @@ export interface GroupRecord {
   nextStart: number | null
 }
 
-/** The limits of a queue, and what they do now. */
-export interface QueueLimits {
+/** The limits of a queue, as its settings have them. */
+export interface LimitSettings {
   running: number | null
   rate: Rate | null
   grouped: boolean
   groupRunning: number | null
   groupRate: Rate | null
-  /** Milliseconds until the queue's rate or pause allows a start; 0: now. null: as many jobs run as may. */
+}
+
+/** What holds a queue's jobs back now. */
+export interface HeldBack {
+  /** Milliseconds until the queue's rate, or a pause by `ctx.rateLimited`, allows a start; 0: now. null: as many jobs run as may. */
   nextStart: number | null
-  /** Groups with waiting jobs that wait for a slot of their own, and for their rate or the end of their pause. A store may stop counting at 10,000. */
+  /** Groups with waiting jobs that wait for a slot of their own; 0 unless groups take turns. A store may stop counting at 10,000. */
   groupsAtLimit: number
+  /** Groups with waiting jobs that wait for their rate or the end of their pause; counted alike. */
   groupsHeld: number
 }

@@ -19,8 +19,8 @@ export interface RateOptions {
   count: number
   /** In this time; 1 ms to 1 day, and long enough that a start takes a microsecond. */
   per: Duration
-  /** Starts that may come at once after a pause; whole number, 1 to 1,000,000. The starts of 100 ms unless set, at least 1. */
-  burst?: number
+  /** Starts that may come at once after a pause; whole number, 1 to 1,000,000. The starts of 100 ms unless set or where null, at least 1. */
+  burst?: number | null
 }
 
 /** Of one job. */
@@ -33,7 +33,7 @@ const MAX_BURST_TIME = 1e15
 const RULES = {
   count: isInteger(1, MAX_STARTS),
   per: (value: unknown) => milliseconds(value, 'per', 1, DAY) > 0,
-  burst: isInteger(1, MAX_STARTS),
+  burst: (value: unknown) => value === null || isInteger(1, MAX_STARTS)(value),
 }
 
 /** As the store keeps it. @param name what the rate is for, as the error names it @throws InvalidOption */

@@ -101,8 +101,9 @@ onEachStore('limits', {
       { group: 'c', limits: null, waiting: 2, running: 1, nextStart: null },
     ])
     assert.deepEqual(await queue.groups({ limit: 1, after: 'b' }).then((page) => page.map(({ group }) => group)), ['c'])
-    const { limits } = await queue.stats()
-    assert.deepEqual([limits?.groupsAtLimit, limits?.groupRunning, limits?.nextStart], [3, 1, 0])
+    const { limits, nextStart, groupsAtLimit, groupsHeld } = await queue.stats()
+    assert.deepEqual(limits, { running: null, rate: null, group: { running: 1, rate: null } })
+    assert.deepEqual({ nextStart, groupsAtLimit, groupsHeld }, { nextStart: 0, groupsAtLimit: 3, groupsHeld: 0 })
     letGo()
     await until(() => started.length === 9, 'all jobs')
   },
@@ -178,6 +179,25 @@ onEachStore('limits', {
     await inState(pond, c.id, 'done')
     assert.match((await pond.explain(c.id))?.text ?? '', /is done\.$/)
     assert.equal(await pond.explain('019b76da-a800-7000-8000-000000000001'), undefined)
+  },
+
+  'a queue without limits that is paused by rateLimited: stats and explain tell': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue('q')
+    const { id } = await queue.push('a')
+    const before = await queue.stats()
+    assert.deepEqual([before.limits, before.nextStart], [null, 0])
+    queue.work((_, ctx) => ctx.rateLimited('1h'), { concurrency: 1 })
+    await until(async () => (await queue.stats()).nextStart !== 0, 'the pause')
+    const { limits, nextStart, paused, groupsHeld } = await queue.stats()
+    assert.deepEqual({ limits, paused, groupsHeld }, { limits: null, paused: false, groupsHeld: 0 })
+    assert.ok(nextStart !== null && nextStart > 3_000_000 && nextStart <= 3_600_000, String(nextStart))
+    const told = await pond.explain(id)
+    assert.deepEqual(
+      told?.reasons.map(({ kind }) => kind),
+      ['queueRate'],
+    )
+    assert.match(told?.text ?? '', /waits: the rate or a pause of its queue allows the next start at 20/)
   },
 
   'bad limits are refused when they are given': async ({ open }) => {

@@ -24,7 +24,7 @@ import type {
   Release,
   Swept,
 } from '../../src/store.ts'
-import type { GroupLimits, GroupRecord, QueueLimits, Rate } from '../../src/values/limits.ts'
+import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
 import { givenBack, step, waitFor } from './rates.ts'
 
 const MINUTE = 60_000
@@ -254,12 +254,12 @@ export class Model {
       .sort((a, b) => (a.group < b.group ? -1 : 1))
   }
 
-  #limits(queue: ModelQueue): QueueLimits | null {
+  #limits(queue: ModelQueue): HeldBack & { limits: LimitSettings | null } {
     const { running, rate, grouped, groupRunning, groupRate } = queue
-    if (running === null && rate === null && !grouped) return null
+    const none = running === null && rate === null && !grouped
     const waits = this.groups(queue.queue).filter(({ waiting }) => waiting > 0)
     return {
-      ...{ running, rate, grouped, groupRunning, groupRate },
+      limits: none ? null : { running, rate, grouped, groupRunning, groupRate },
       nextStart: this.#startableIn(queue, 1),
       groupsAtLimit: waits.filter(({ nextStart }) => nextStart === null).length,
       groupsHeld: waits.filter(({ nextStart }) => nextStart !== null && nextStart > 0).length,
@@ -430,7 +430,7 @@ export class Model {
           cancelled: count('cancelled'),
         },
         oldestWaiting: due.length === 0 ? null : this.now - Math.min(...due),
-        limits: this.#limits(settings),
+        ...this.#limits(settings),
         histograms: this.#merged(queue, minutes),
       }
     })

@@ -10,8 +10,8 @@ import { openStore } from '../../src/stores/open.ts'
 import { newId } from '../../src/values/ids.ts'
 import { answered, type Client, isProblem, serveTest } from './client.ts'
 
-const NONE = { running: null, rate: null, groupRunning: null, groupRate: null }
-const NOW = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }
+const NONE = { running: null, rate: null }
+const FREE = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }
 const MINUTE = 60_000
 
 const change = (client: Client, queue: string, body: unknown) => client.ask('PATCH', `/v1/queues/${queue}`, body)
@@ -25,20 +25,25 @@ async function explained(client: Client, id: string): Promise<Record<string, unk
 
 serveTest('limits of a queue are set as a whole, shown, heeded and removed', async ({ open }) => {
   const client = await open()
-  const limitsOf = async () => (await client.get('/v1/queues/q')).body.limits
+  const shownOf = ({ limits, nextStart, groupsAtLimit, groupsHeld }: Record<string, unknown>) => ({
+    ...{ limits, nextStart, groupsAtLimit, groupsHeld },
+  })
+  const shown = async () => shownOf((await client.get('/v1/queues/q')).body)
   const rate = { count: 5, per: 1000, burst: 5 }
-  const set = await change(client, 'q', { limits: { running: 2, rate, group: { running: 1, rate } } })
+  const all = { running: 2, rate, group: { running: 1, rate: { ...rate, burst: null } } }
+  const set = await change(client, 'q', { limits: all })
   assert.equal(set.status, 200, JSON.stringify(set.body))
-  const all = { running: 2, rate, grouped: true, groupRunning: 1, groupRate: rate, ...NOW }
-  assert.deepEqual([set.body.limits, await limitsOf()], [all, all])
+  assert.deepEqual(shownOf(set.body), { limits: all, ...FREE })
+  const again = await change(client, 'q', { limits: (await shown()).limits })
+  assert.deepEqual([again.status, shownOf(again.body)], [200, { limits: all, ...FREE }])
   for (const group of ['a', 'a', 'b', 'b']) await client.push('q', group, { group })
   assert.deepEqual(
     (await client.claim('q', { limit: 10 })).map(({ data }) => data),
     ['a', 'b'],
   )
-  assert.deepEqual(await limitsOf(), { ...all, nextStart: null, groupsAtLimit: 2 })
+  assert.deepEqual(await shown(), { limits: all, nextStart: null, groupsAtLimit: 2, groupsHeld: 0 })
   await change(client, 'q', { paused: false })
-  assert.deepEqual(await limitsOf(), { ...all, nextStart: null, groupsAtLimit: 2 })
+  assert.deepEqual(await shown(), { limits: all, nextStart: null, groupsAtLimit: 2, groupsHeld: 0 })
 
   const bad: [unknown, number][] = [
     [{ running: 0 }, 422],
@@ -54,13 +59,13 @@ serveTest('limits of a queue are set as a whole, shown, heeded and removed', asy
   assert.equal((await client.get('/v1/queues/q')).body.capacity, 100_000)
 
   await change(client, 'q', { limits: { running: 3, group: null } })
-  assert.deepEqual(await limitsOf(), { ...NONE, grouped: true, ...NOW, running: 3 })
+  assert.deepEqual(await shown(), { limits: { running: 3, rate: null, group: NONE }, ...FREE })
   await change(client, 'q', { limits: null })
-  assert.deepEqual(await limitsOf(), { ...NONE, grouped: true, ...NOW })
+  assert.deepEqual(await shown(), { limits: { ...NONE, group: NONE }, ...FREE })
   assert.equal((await client.claim('q', { limit: 10 })).length, 2)
-  assert.equal((await change(client, 'other', {})).body.limits, null)
+  assert.deepEqual(shownOf((await change(client, 'other', {})).body), { limits: null, ...FREE })
   const { limits } = (await change(client, 'other', { limits: { running: 1, group: null } })).body
-  assert.deepEqual(limits, { ...NONE, grouped: false, ...NOW, running: 1 })
+  assert.deepEqual(limits, { running: 1, rate: null, group: null })
 })
 
 serveTest('groups are listed by pages, and one may have limits of its own, whatever its name', async ({ open }) => {
@@ -154,12 +159,13 @@ serveTest(
     assert.deepEqual(reasons, [{ kind: 'groupRate', group: 'a', until: reasons[0].until }])
     assert.match(String(text), /^Job .* waits: the rate or a pause of its group a allows the next start at 20/)
 
-    await change(client, 'plain', { limits: { running: 9 } })
     const ids = [await client.push('plain', 1), await client.push('plain', 2)]
     const [plain] = await client.claim('plain')
     const body = { release: [{ id: plain?.id, fence: plain?.fence, rateLimited: MINUTE }] }
     assert.deepEqual((await client.post('/v1/queues/plain/settle', body)).body.release, ['ok'])
     assert.deepEqual(await client.claim('plain'), [])
+    const { limits, nextStart } = (await client.get('/v1/queues/plain')).body
+    assert.ok(limits === null && Number(nextStart) > MINUTE / 2)
     assert.deepEqual(
       (await Promise.all(ids.map((one) => explained(client, one)))).map(({ reasons: told }) => {
         assert.ok(Array.isArray(told))

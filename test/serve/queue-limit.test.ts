@@ -68,9 +68,16 @@ test('a name is asked for once, until queues have gone', async () => {
   const asked: unknown[] = []
   const stats = async ({ queue = '' }): Promise<QueueStats[]> => {
     asked.push(queue)
+    const held = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }
     const counts = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
     return there.has(queue)
-      ? [{ queue, paused: false, capacity: null, counts, oldestWaiting: null, limits: null, histograms: [] }]
+      ? [
+          {
+            ...{ queue, paused: false, capacity: null, counts, oldestWaiting: null, limits: null },
+            ...held,
+            histograms: [],
+          },
+        ]
       : []
   }
   const limit = new QueueLimit({ stats }, 2)

@@ -41,7 +41,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
           await dispose()
         }
       })
-    const limitsOf = async (store: Store) => (await store.stats({ queue: 'q' }))[0]?.limits ?? null
+    const statsOf = async (store: Store) => (await store.stats({ queue: 'q' }))[0]
 
     onStore('as many jobs run as may, whatever the claims', async (store) => {
       await store.configure({ queue: 'q', running: 10 })
@@ -55,7 +55,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         await completeAll(store, ended)
         done += ended.length
       }
-      const limits = await limitsOf(store)
+      const limits = (await statsOf(store))?.limits
       assert.deepEqual([limits?.running, limits?.rate, limits?.grouped], [10, null, false])
     })
 
@@ -73,7 +73,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         clock.now += 100
       }
       assert.ok(started >= 400, String(started))
-      assert.deepEqual((await limitsOf(store))?.rate, rate)
+      assert.deepEqual((await statsOf(store))?.limits?.rate, rate)
     })
 
     onStore('a share of a limit is 1 at least', async (store) => {
@@ -99,7 +99,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         jobs.filter(({ group }) => group === 'g03'),
       )
       assert.deepEqual(countByGroup((await claim(store)).jobs), { g03: 2 })
-      assert.equal((await limitsOf(store))?.groupsAtLimit, GROUPS.length)
+      assert.equal((await statsOf(store))?.groupsAtLimit, GROUPS.length)
     })
 
     onStore('a queue is grouped in all its partitions as soon as one group is limited', async (store) => {
@@ -113,7 +113,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         new Set(started.map(({ group }) => group)).size,
         turns.reduce((sum, count) => sum + count),
       )
-      assert.equal((await limitsOf(store))?.grouped, true)
+      assert.equal((await statsOf(store))?.limits?.grouped, true)
     })
 
     onStore('groups are listed by name, the jobs without one first and summed', async (store) => {
@@ -181,6 +181,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
       const [job] = (await claim(store, { limit: 1 })).jobs
       assert.ok(job !== undefined)
       assert.deepEqual(await store.release('q', [{ ...job, pause: 500 }]), ['ok'])
+      assert.equal((await statsOf(store))?.nextStart, 500)
       const paused = await claim(store)
       assert.deepEqual([paused.jobs.length, paused.retryAfter], [0, 500])
       clock.now += 500

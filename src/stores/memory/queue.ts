@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FinalState, JobState, QueueSettings } from '../../store.ts'
 import { DEFAULT_BACKOFF } from '../../values/backoff.ts'
-import type { QueueLimits } from '../../values/limits.ts'
+import type { HeldBack, LimitSettings } from '../../values/limits.ts'
 import { LinkedList } from '../../values/linked-list.ts'
 import { fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
 import { Groups } from './groups.ts'
@@ -130,12 +130,15 @@ export class MemoryQueue {
     if (this.waiting instanceof Groups) this.waiting.giveBack(job, now)
   }
 
-  limits(now: number): QueueLimits | null {
+  get limits(): LimitSettings | null {
     const { running, rate, grouped, groupRunning, groupRate } = this.settings
     if (running === null && rate === null && !grouped) return null
+    return { running, rate, grouped, groupRunning, groupRate }
+  }
+
+  heldBack(now: number): HeldBack {
     const groups = this.waiting instanceof Groups ? this.waiting.records(now).filter(({ waiting }) => waiting > 0) : []
     return {
-      ...{ running, rate, grouped, groupRunning, groupRate },
       nextStart: this.startableIn(now, 1),
       groupsAtLimit: groups.filter(({ nextStart }) => nextStart === null).length,
       groupsHeld: groups.filter(({ nextStart }) => nextStart !== null && nextStart > 0).length,

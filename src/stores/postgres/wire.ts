@@ -18,7 +18,7 @@ import {
   type Swept,
 } from '../../store.ts'
 import { kindOf } from '../../values/duration.ts'
-import type { GroupRecord, QueueLimits, Rate } from '../../values/limits.ts'
+import type { GroupRecord, LimitSettings, Rate } from '../../values/limits.ts'
 import { jobErrorFromJson } from '../job-error.ts'
 import { isRow, type Row } from './connection/database.ts'
 
@@ -159,7 +159,7 @@ function rateFrom(value: unknown): Rate {
   return { count: integer(count), per: integer(per), burst: orNull(burst, integer) }
 }
 
-function limitsFrom(value: unknown): QueueLimits {
+function limitsFrom(value: unknown): LimitSettings {
   const limits = row(value)
   return {
     running: orNull(limits.running, integer),
@@ -167,9 +167,6 @@ function limitsFrom(value: unknown): QueueLimits {
     grouped: limits.grouped === true,
     groupRunning: orNull(limits.groupRunning, integer),
     groupRate: orNull(limits.groupRate, rateFrom),
-    nextStart: orNull(limits.nextStart, integer),
-    groupsAtLimit: integer(limits.groupsAtLimit),
-    groupsHeld: integer(limits.groupsHeld),
   }
 }
 
@@ -201,6 +198,9 @@ export function statsFrom(value: unknown): QueueStats {
     counts,
     oldestWaiting: orNull(stats.oldestWaiting, integer),
     limits: orNull(stats.limits, limitsFrom),
+    nextStart: orNull(stats.nextStart, integer),
+    groupsAtLimit: integer(stats.groupsAtLimit),
+    groupsHeld: integer(stats.groupsHeld),
     histograms: list(stats.histograms).map((slice) => sliceFrom(queue, slice)),
   }
 }

@@ -3,7 +3,7 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
-import type { QueueLimits } from '../../values/limits.ts'
+import type { LimitSettings } from '../../values/limits.ts'
 import { fullAfter, startableAt } from '../../values/rate.ts'
 import type { IdleQueues } from '../idle.ts'
 import type { Statements } from './connection/statements.ts'
@@ -36,7 +36,7 @@ const settingsFrom = (row: Row) => ({
 })
 
 interface Limits {
-  limits: Pick<QueueLimits, 'running' | 'rate' | 'grouped' | 'groupRunning' | 'groupRate'>
+  limits: LimitSettings
   /** How many jobs run, if there are limits. */
   running: number
   /** Of the rate, in microseconds. */

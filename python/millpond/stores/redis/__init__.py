@@ -241,6 +241,7 @@ class RedisStore(Store):
     def _stats(self, queue: str, minutes: int) -> QueueStats:
         capacity: int | None = None
         oldest, limits, paused = -1, None, False
+        starts, at_limit, held = list[int | None](), 0, 0
         counts = dict.fromkeys(STATES, 0)
         slices: dict[tuple[int, int], Slice] = {}
         parts = self._registry.parts(queue)
@@ -250,16 +251,20 @@ class RedisStore(Store):
             paused, oldest = paused or paused_here == 1, max(oldest, rest[len(STATES)])
             capacity = (capacity or 0) + share if share >= 0 else capacity
             limits = _added(limits, _limits(rest[len(STATES) + 1], partitions))
+            next_start, at_limit_here, held_here = rest[len(STATES) + 2 : len(STATES) + 5]
+            starts.append(_start(next_start))
+            at_limit, held = at_limit + at_limit_here, held + held_here
             for state, count in zip(STATES, rest):
                 counts[state] += count
-            for minute in rest[len(STATES) + 2 :]:
+            for minute in rest[len(STATES) + 5 :]:
                 _, *numbers = msgpack.unpackb(minute)
                 for priority, metric, bucket, count in chunks([int(each) for each in numbers], 4):
                     new = Slice(queue, priority, METRICS[metric], {})
                     merge(slices.setdefault((priority, metric), new).buckets, {bucket: count})
         return QueueStats(
             queue=queue, capacity=capacity, paused=paused, counts=counts, oldest_waiting=oldest if oldest >= 0 else None,
-            limits=limits, histograms=list(slices.values()),
+            limits=limits, next_start=_least(*starts), groups_at_limit=at_limit, groups_held=held,
+            histograms=list(slices.values()),
         )  # fmt: skip
 
     def record(self, slices: Sequence[Slice]) -> None:
@@ -380,11 +385,10 @@ def _delay(delay: int | str | None) -> str:
 def _limits(packed: bytes, partitions: int) -> QueueLimits | None:
     if not packed:
         return None
-    running, rate, grouped, group_running, group_rate, next_start, at_limit, held = unpack_absent(packed)
+    running, rate, grouped, group_running, group_rate = unpack_absent(packed)
     return QueueLimits(
         running=running, rate=rate_in(rate, partitions), grouped=bool(grouped), group_running=group_running,
-        group_rate=rate_in(group_rate), next_start=None if next_start < 0 else next_start,
-        groups_at_limit=at_limit, groups_held=held,
+        group_rate=rate_in(group_rate),
     )  # fmt: skip
 
 
@@ -392,11 +396,7 @@ def _added(one: QueueLimits | None, other: QueueLimits | None) -> QueueLimits | 
     """The limits of two partitions. The rates are the same in all."""
     if one is None or other is None:
         return one or other
-    return replace(
-        one, running=_sum(one.running, other.running), grouped=one.grouped or other.grouped,
-        next_start=_least(one.next_start, other.next_start),
-        groups_at_limit=one.groups_at_limit + other.groups_at_limit, groups_held=one.groups_held + other.groups_held,
-    )  # fmt: skip
+    return replace(one, running=_sum(one.running, other.running), grouped=one.grouped or other.grouped)
 
 
 def _joined(one: Group, other: Group) -> Group:
@@ -413,8 +413,12 @@ def _sum(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one + other
 
 
-def _least(one: int | None, other: int | None) -> int | None:
-    return min((each for each in (one, other) if each is not None), default=None)
+def _least(*times: int | None) -> int | None:
+    return min((each for each in times if each is not None), default=None)
+
+
+def _start(told: int) -> int | None:
+    return None if told < 0 else told
 
 
 def _group(told: Sequence[Any], partitions: int) -> Group:
@@ -423,5 +427,5 @@ def _group(told: Sequence[Any], partitions: int) -> Group:
     limits = GroupLimits(most, rate_in(rate, 1 if name else partitions), weight) if own else None
     return Group(
         group=name.decode(), limits=limits, waiting=waiting, running=running,
-        next_start=None if next_start < 0 else next_start,
+        next_start=_start(next_start),
     )  # fmt: skip

@@ -281,16 +281,15 @@ def _until(tx: Transaction, time: int | None) -> int | None:
 
 
 def _stats(tx: Transaction, row: sqlite3.Row, slices: list[Slice]) -> QueueStats:
-    queue, limits = Queue(row["name"], row), None
-    if any(queue.limits.values()):
-        blocked = tx.row("groups/blocked", queue=queue.name) if queue.grouped else None
-        at_limit, held = blocked or (0, 0)
-        next_start = _until(tx, queue.start_at(1))
-        limits = read(QueueLimits, queue.limits, next_start=next_start, groups_at_limit=at_limit, groups_held=held)
+    queue = Queue(row["name"], row)
+    limits = read(QueueLimits, queue.limits) if any(queue.limits.values()) else None
+    blocked = tx.row("groups/blocked", queue=queue.name) if queue.grouped else None
+    at_limit, held = blocked or (0, 0)
     due_at = tx.value("stats/oldest", queue=queue.name) if row["waiting"] > 0 else None
     return QueueStats(
         queue=queue.name, capacity=row["capacity"], paused=row["paused"] == 1, limits=limits, histograms=slices,
         counts={state: row[state] for state in STATES}, oldest_waiting=None if due_at is None else max(0, tx.now - due_at),
+        next_start=_until(tx, queue.start_at(1)), groups_at_limit=at_limit, groups_held=held,
     )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ export function stats(
         capacity: queue.settings.capacity,
         counts: queue.counts(),
         oldestWaiting: oldest === null ? null : now - oldest,
-        limits: queue.limits(now),
+        limits: queue.limits,
+        ...queue.heldBack(now),
         histograms: queue.histograms.merged(minutes, ORIGIN + now),
       }
     })

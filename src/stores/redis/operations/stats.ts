@@ -1,7 +1,7 @@
 /** Counts and histograms per queue, its partitions summed. */
 import { type HistogramSlice, JOB_STATES, type QueueStats } from '../../../store.ts'
 import { merge } from '../../../values/histogram.ts'
-import type { QueueLimits } from '../../../values/limits.ts'
+import type { LimitSettings } from '../../../values/limits.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
@@ -39,7 +39,7 @@ export function statsIn(reply: readonly unknown[], { queue, count: partitions }:
   const [paused, capacity, ...rest] = reply
   const [scheduled = 0, waiting = 0, running = 0, done = 0, dead = 0, cancelled = 0] = rest.slice(0, 6).map(numberIn)
   const histograms: HistogramSlice[] = []
-  for (const minute of rest.slice(8)) {
+  for (const minute of rest.slice(11)) {
     const figures = listBefore(bytesIn(minute)).list.slice(1).map(numberIn)
     for (const [priority = 0, metric, bucket = 0, count = 0] of chunks(figures, 4)) {
       addSlice(histograms, { queue, priority, metric: metric === 0 ? 'wait' : 'run', buckets: { [bucket]: count } })
@@ -52,22 +52,22 @@ export function statsIn(reply: readonly unknown[], { queue, count: partitions }:
     counts: { scheduled, waiting, running, done, dead, cancelled },
     oldestWaiting: timeOrNull(rest[6]),
     limits: limitsIn(bytesIn(rest[7]), partitions),
+    nextStart: timeOrNull(rest[8]),
+    groupsAtLimit: numberIn(rest[9]),
+    groupsHeld: numberIn(rest[10]),
     histograms,
   }
 }
 
-function limitsIn(bytes: Buffer, partitions: number): QueueLimits | null {
+function limitsIn(bytes: Buffer, partitions: number): LimitSettings | null {
   if (bytes.length === 0) return null
-  const [running, rate, grouped, groupRunning, groupRate, next, groupsAtLimit, groupsHeld] = listBefore(bytes).list
+  const [running, rate, grouped, groupRunning, groupRate] = listBefore(bytes).list
   return {
     running: numberOrNull(running),
     rate: rateIn(rate, partitions),
     grouped: grouped === true,
     groupRunning: numberOrNull(groupRunning),
     groupRate: rateIn(groupRate),
-    nextStart: timeOrNull(next),
-    groupsAtLimit: numberIn(groupsAtLimit),
-    groupsHeld: numberIn(groupsHeld),
   }
 }
 
@@ -75,18 +75,18 @@ function addPart(into: QueueStats, part: QueueStats): void {
   for (const state of JOB_STATES) into.counts[state] += part.counts[state]
   if (into.capacity !== null && part.capacity !== null) into.capacity += part.capacity
   if (part.oldestWaiting !== null) into.oldestWaiting = Math.max(into.oldestWaiting ?? 0, part.oldestWaiting)
-  for (const slice of part.histograms) addSlice(into.histograms, slice)
   if (part.limits && into.limits) addLimits(into.limits, part.limits)
-  else into.limits ??= part.limits ?? null
-}
-
-/** The rates are the same in all partitions. */
-function addLimits(into: QueueLimits, part: QueueLimits): void {
-  if (into.running !== null && part.running !== null) into.running += part.running
-  into.grouped ||= part.grouped
+  else into.limits ??= part.limits
   into.nextStart = leastOf(into.nextStart, part.nextStart)
   into.groupsAtLimit += part.groupsAtLimit
   into.groupsHeld += part.groupsHeld
+  for (const slice of part.histograms) addSlice(into.histograms, slice)
+}
+
+/** The rates are the same in all partitions. */
+function addLimits(into: LimitSettings, part: LimitSettings): void {
+  if (into.running !== null && part.running !== null) into.running += part.running
+  into.grouped ||= part.grouped
 }
 
 /** Into the slice of the same priority and metric. */

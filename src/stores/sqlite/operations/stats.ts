@@ -1,5 +1,5 @@
 import type { HistogramSlice, Metric, QueueStats } from '../../../store.ts'
-import type { QueueLimits } from '../../../values/limits.ts'
+import type { HeldBack, LimitSettings } from '../../../values/limits.ts'
 import { integer, integerOrNull, type Row, text } from '../connection/values.ts'
 import { type Context, QueueChanges } from '../queues.ts'
 
@@ -30,19 +30,22 @@ export function stats(context: Context, request: { queue?: string; minutes?: num
           cancelled: integer(row.cancelled),
         },
         oldestWaiting: due === null ? null : now - due,
-        limits: limitsNow(context, name, row),
+        ...limitsNow(context, name, row),
         histograms: slices.filter((slice) => slice.queue === name),
       }
     })
 }
 
-function limitsNow({ statements, now }: Context, queue: string, row: Row): QueueLimits | null {
+function limitsNow({ statements, now }: Context, queue: string, row: Row): HeldBack & { limits: LimitSettings | null } {
   const changes = new QueueChanges(queue, row)
   const { limits } = changes
-  if (limits.running === null && limits.rate === null && !limits.grouped) return null
   const groups = limits.grouped ? statements.get('groups/blocked').get({ queue, now }) : undefined
-  const nextStart = changes.startableIn(now, 1)
-  return { ...limits, nextStart, groupsAtLimit: integer(groups?.at_limit ?? 0), groupsHeld: integer(groups?.held ?? 0) }
+  return {
+    limits: limits.running === null && limits.rate === null && !limits.grouped ? null : limits,
+    nextStart: changes.startableIn(now, 1),
+    groupsAtLimit: integer(groups?.at_limit ?? 0),
+    groupsHeld: integer(groups?.held ?? 0),
+  }
 }
 
 function metricFrom(value: unknown): Metric {
