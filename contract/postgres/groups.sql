@@ -9,8 +9,8 @@ create or replace function millpond.groups_of(p_limits millpond.limits, p_after 
 begin
   return query
   select known.name, case when g.own then json_build_object('running', g.running, 'rate', g.rate, 'weight', g.weight) end,
-    line.waiting, slots.running,
-    case when first.cost is null or slots.running >= most.slots then null
+    waits.waiting, runs.running,
+    case when first.cost is null or runs.running >= most.running then null
       else greatest(0, g.paused_until - p_now, millpond.rate_wait(most.rate, coalesce(g.full_at, 0), first.cost, p_now)) end
   from (
     select name from (
@@ -28,15 +28,15 @@ begin
     select count(*) as waiting from (
       select from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = known.name and not scheduled and line = -1 limit 10000
     ) as job
-  ) as line
+  ) as waits
   cross join lateral (
     select count(*) as running from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1
-  ) as slots
+  ) as runs
   cross join lateral (
-    select case when known.name = '' then g.running else coalesce(g.running, p_limits.group_running) end as slots,
+    select case when known.name = '' then g.running else coalesce(g.running, p_limits.group_running) end as running,
       case when (g.rate).count is not null then g.rate when known.name <> '' then p_limits.group_rate end as rate
   ) as most
-  where line.waiting > 0 or slots.running > 0 or g.own
+  where waits.waiting > 0 or runs.running > 0 or g.own
   order by known.name limit p_limit;
 end $$;
 

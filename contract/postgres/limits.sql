@@ -241,36 +241,36 @@ begin
   v_each := 1 + (2 * p_most - 1) / cardinality(v_tickets);
   loop
     with open as materialized (
-      select given.line, g.*, case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end as paid,
+      select given.rank, g.*, case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end as paid,
         case when g.name = '' then g.running else coalesce(g.running, p_limits.group_running) end - (
-          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = g.name and line = -1) as slots
-      from unnest(v_tickets) with ordinality as given(ctid, line) join millpond.groups as g on g.ctid = given.ctid where g.paused_until <= p_now
+          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = g.name and line = -1) as free
+      from unnest(v_tickets) with ordinality as given(ctid, rank) join millpond.groups as g on g.ctid = given.ctid where g.paused_until <= p_now
     ), looked as (
-      select open.line, open.name, open.weight, open.paid, open.full_at, open.slots, job.*,
+      select open.rank, open.name, open.weight, open.paid, open.full_at, open.free, job.*,
         case when -job.level = open.ticket then open.turn else greatest(open.virtual[1 - job.level], p_limits.virtual[1 - job.level]) end as base
       from open cross join lateral (
         select w.ctid, -w.priority as level, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes
         from millpond.waiting as w
         where w.queue = p_limits.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1
         order by w.priority desc, w.seq
-        limit least(v_each, case when open.slots >= 0 then open.slots + 1 when open.slots < 0 then 1 end)
+        limit least(v_each, case when open.free >= 0 then open.free + 1 when open.free < 0 then 1 end)
       ) as job
-    ), lines as (
+    ), numbered as (
       select looked.*, row_number() over jobs as nth, sum(cost) over jobs - cost as before,
         lead(level) over jobs as next_level, lead(seq) over jobs as next_seq, lead(cost) over jobs as next_cost,
         case when lag(level) over jobs = level then lag(cost) over jobs / weight else base end as part
-      from looked window jobs as (partition by line order by level, seq rows unbounded preceding)
+      from looked window jobs as (partition by rank order by level, seq rows unbounded preceding)
     ), startable as (
-      select lines.*, sum(part) over (partition by line, level order by seq rows unbounded preceding) as at,
+      select numbered.*, sum(part) over (partition by rank, level order by seq rows unbounded preceding) as at,
         bool_and(paid is null or coalesce(millpond.rate_wait(paid,
           case when before = 0 then full_at else greatest(full_at, p_now * 1000) + before * millpond.step_of(paid) end, cost, p_now) <= 0, true))
-          over (partition by line order by level, seq rows unbounded preceding) as startable
-      from lines
+          over (partition by rank order by level, seq rows unbounded preceding) as startable
+      from numbered
     ), chosen as (
-      select * from startable where startable and -level >= p_least and (nth <= slots or slots is null) order by level, at, seq limit p_most
+      select * from startable where startable and -level >= p_least and (nth <= free or free is null) order by level, at, seq limit p_most
     )
-    select array_agg((ctid, name, nth, -level, cost, bytes, at, at + cost / weight, slots - nth, -next_level, next_seq, next_cost)::millpond.candidate),
-      bool_or(nth = v_each and slots is distinct from nth)
+    select array_agg((ctid, name, nth, -level, cost, bytes, at, at + cost / weight, free - nth, -next_level, next_seq, next_cost)::millpond.candidate),
+      bool_or(nth = v_each and free is distinct from nth)
     into v_jobs, v_greedy from chosen;
     exit when v_each > p_most or v_greedy is not true;
     v_each := v_each * 4;

@@ -47,7 +47,7 @@ export async function explain(store: Store, id: string): Promise<Explanation | u
 async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): Promise<WaitReason[]> {
   const { groups, ahead } = withLimits(store, 'explain')
   const group = name ?? ''
-  const [[stats], [line], jobs] = await Promise.all([
+  const [[stats], [own], jobs] = await Promise.all([
     store.stats({ queue, minutes: 0 }),
     groups({ queue, group, limit: 1 }),
     ahead(id),
@@ -61,11 +61,11 @@ async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): P
   } else if (stats?.nextStart) {
     reasons.push({ kind: 'queueRate', until: after(stats.nextStart) })
   }
-  if (line !== undefined && line.waiting > 0 && line.nextStart === null) {
-    const limit = line.limits?.running ?? limits?.groupRunning ?? null
-    reasons.push({ kind: 'groupLimit', group, running: line.running, limit })
-  } else if (line?.nextStart) {
-    reasons.push({ kind: 'groupRate', group, until: after(line.nextStart) })
+  if (own !== undefined && own.waiting > 0 && own.nextStart === null) {
+    const limit = own.limits?.running ?? limits?.groupRunning ?? null
+    reasons.push({ kind: 'groupLimit', group, running: own.running, limit })
+  } else if (own?.nextStart) {
+    reasons.push({ kind: 'groupRate', group, until: after(own.nextStart) })
   }
   if (jobs) reasons.push({ kind: 'behind', jobs, more: jobs >= MAX_COUNTED })
   return reasons

@@ -16,7 +16,7 @@ import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } 
 import { answer } from './answer.ts'
 import { readBody } from './body.ts'
 import { type Bounds, boundBody } from './body-limits.ts'
-import { type GuardAnswer, isResponse } from './guard.ts'
+import { isResponse, type Verdict } from './guard.ts'
 import { boundedWait, traceParent } from './headers.ts'
 import { derivedId, IDEMPOTENCY_RULES, type IdempotencyOptions, keyOf, sameData, scopeOf } from './idempotency.ts'
 import { isFinal, jobView } from './job-view.ts'
@@ -30,7 +30,7 @@ export interface AcceptOptions<Input = unknown> {
    * Whether the request may push. true: yes; a Response is sent as it is; anything else is a 403. Called before the body is read. Unset: every
    * request may. Here and in the other hooks, `request.formData()`, `request.clone()` and the like keep to `maxBody` and `bodyTimeout`.
    */
-  guard?: (request: Request) => MaybePromise<GuardAnswer>
+  guard?: (request: Request) => MaybePromise<Verdict>
   /**
    * Makes the payload; a Response refuses the request. `body()` reads the body within the limits. Unset: the body is the payload. It should
    * return the same payload for the same request; if it does not, set `idempotency.compare` to false.
@@ -111,9 +111,9 @@ export function accept<Input>(
     if (request.method !== 'POST') {
       throw new Refusal(405, 'Jobs are pushed with POST.', { headers: { allow: 'POST' } })
     }
-    const allowed = guard === undefined || (await guard(request))
-    if (isResponse(allowed)) return allowed
-    if (allowed !== true) throw new Refusal(403, 'This is not allowed.')
+    const verdict = guard === undefined || (await guard(request))
+    if (isResponse(verdict)) return verdict
+    if (verdict !== true) throw new Refusal(403, 'This is not allowed.')
     const key = keyOf(request)
     const made = await payload(request)
     if (isResponse(made)) return made

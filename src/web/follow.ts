@@ -11,7 +11,7 @@ import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../
 import { answer } from './answer.ts'
 import { eventStream, LAST_EVENT_ID } from './event-stream.ts'
 import { ExpectedStarts } from './expected-start.ts'
-import { type GuardAnswer, isResponse } from './guard.ts'
+import { isResponse, type Verdict } from './guard.ts'
 import { boundedWait, header, prefersEvents } from './headers.ts'
 import { entityTag, isFinal, jobView } from './job-view.ts'
 import { errorAnswer, type OnError, Refusal, refuseUnknownJob, reporter, retryAfterHeader } from './problem.ts'
@@ -23,7 +23,7 @@ export interface FollowOptions {
    * Whether the request may see this job, or with DELETE cancel it. true: yes; a Response is sent as it is; anything else is a 404, as if there
    * were no such job. Unset: every client that knows the id may. An id has 74 random bits, but an id derived from an `Idempotency-Key` has none.
    */
-  guard?: (request: Request, job: JobInfo) => GuardAnswer | Promise<GuardAnswer>
+  guard?: (request: Request, job: JobInfo) => Verdict | Promise<Verdict>
   /** The job id of a request; the last segment of its path unless set. undefined: 404. */
   id?: (request: Request) => string | undefined
   /** Longest wait of a long poll; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
@@ -93,9 +93,9 @@ export function follow(
     }
     const id = idOf(request)
     const job = (id === undefined ? undefined : await findJob(pond, id)) ?? refuseUnknownJob()
-    const allowed = guard === undefined || (await guard(request, job))
-    if (isResponse(allowed)) return allowed
-    if (allowed !== true) refuseUnknownJob()
+    const verdict = guard === undefined || (await guard(request, job))
+    if (isResponse(verdict)) return verdict
+    if (verdict !== true) refuseUnknownJob()
     if (method === 'DELETE') return cancel(request, job)
     const shown = await show(request, job)
     return method === 'HEAD' ? new Response(null, { status: shown.status, headers: shown.headers }) : shown

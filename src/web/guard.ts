@@ -1,7 +1,7 @@
 /** The guards of `accept` and `follow`: who may do what. */
 
-/** true: yes. A Response: no, and this is the answer. Anything else: no. */
-export type GuardAnswer = boolean | Response
+/** What a guard says. true: yes; a Response: no, and this is the answer. Anything else is a no, too. */
+export type Verdict = boolean | Response
 
 /** Not `instanceof` alone: servers replace the global class, and a Response of `fetch` is not of theirs. */
 export function isResponse(value: unknown): value is Response {

@@ -16,11 +16,11 @@ interface Turn {
 }
 
 /** The unanswered requests of each connection; the first one is being handled. */
-const lines = new WeakMap<Socket, Turn[]>()
+const outstanding = new WeakMap<Socket, Turn[]>()
 
 /** Whether one more request would be too many for the connection. */
 export function isFull(socket: Socket): boolean {
-  return (lines.get(socket)?.length ?? 0) >= MAX_OUTSTANDING
+  return (outstanding.get(socket)?.length ?? 0) >= MAX_OUTSTANDING
 }
 
 /**
@@ -35,21 +35,21 @@ export function inTurn(incoming: IncomingMessage, outgoing: ServerResponse, begi
     return
   }
   if (isOver(socket)) return
-  const line = lines.get(socket) ?? []
-  lines.set(socket, line)
-  if (line[0]?.outgoing === outgoing) begin()
+  const turns = outstanding.get(socket) ?? []
+  outstanding.set(socket, turns)
+  if (turns[0]?.outgoing === outgoing) begin()
   else if (isFull(socket)) socket.destroy()
-  else if (line.push({ outgoing, begin }) === 1) beginFirst(line, socket)
+  else if (turns.push({ outgoing, begin }) === 1) beginFirst(turns, socket)
 }
 
-function beginFirst(line: Turn[], socket: Socket): void {
-  const [turn] = line
+function beginFirst(turns: Turn[], socket: Socket): void {
+  const [turn] = turns
   if (turn === undefined) return
   const over = () => {
-    if (line[0] !== turn) return
-    line.shift()
-    if (isOver(socket)) line.length = 0
-    else beginFirst(line, socket)
+    if (turns[0] !== turn) return
+    turns.shift()
+    if (isOver(socket)) turns.length = 0
+    else beginFirst(turns, socket)
   }
   turn.outgoing.once('finish', over).once('close', over)
   turn.begin()

@@ -60,7 +60,7 @@ const FEWEST_BESIDE_ANOTHER = 64
 export class EndingBatches {
   readonly #store: Store
   readonly #queue: string
-  readonly #answered: (ending: Ending, outcome: Outcome) => void
+  readonly #settled: (ending: Ending, outcome: Outcome) => void
   readonly #trouble: (error: MillpondError) => void
   #waiting: Ending[] = []
   readonly #underWay = new Set<Ending[]>()
@@ -68,16 +68,16 @@ export class EndingBatches {
   #retry: NodeJS.Timeout | undefined
   #flushed: (() => void)[] = []
 
-  /** @param answered called with the store's outcome of each ending @param trouble called when the store failed to take an ending */
+  /** @param settled called with the store's outcome of each ending @param trouble called when the store failed to take an ending */
   constructor(
     store: Store,
     queue: string,
-    answered: (ending: Ending, outcome: Outcome) => void,
+    settled: (ending: Ending, outcome: Outcome) => void,
     trouble: (error: MillpondError) => void,
   ) {
     this.#store = store
     this.#queue = queue
-    this.#answered = answered
+    this.#settled = settled
     this.#trouble = trouble
   }
 
@@ -133,7 +133,7 @@ export class EndingBatches {
       if (endings.length === 0) return
       try {
         const outcomes = await call(endings)
-        for (const [index, ending] of endings.entries()) this.#answered(ending, outcomes[index] ?? 'stale')
+        for (const [index, ending] of endings.entries()) this.#settled(ending, outcomes[index] ?? 'stale')
       } catch (error) {
         errors.push(error)
         untold.push(...endings)

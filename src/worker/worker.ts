@@ -123,8 +123,8 @@ export class Worker implements AsyncDisposable {
       this.#giveBack(late)
     })
     this.#recorder = new HistogramRecorder(settings.queue)
-    const answered = (ending: Ending, outcome: HoldOutcome | FailOutcome) => this.#answered(ending, outcome)
-    this.#endings = new EndingBatches(store, settings.queue, answered, trouble)
+    const settled = (ending: Ending, outcome: HoldOutcome | FailOutcome) => this.#settled(ending, outcome)
+    this.#endings = new EndingBatches(store, settings.queue, settled, trouble)
     this.#leases = new Leases(store, settings.queue, {
       held: () => [...this.#buffer, ...this.#running, ...this.#endings.attempts],
       lost: (attempt, reason) => this.#lost(attempt, reason),
@@ -347,7 +347,7 @@ export class Worker implements AsyncDisposable {
     const now = performance.now()
     for (const ending of endings) {
       this.#finish(ending.attempt, now)
-      if (ending.kind === 'committed') this.#answered(ending, ending.outcome)
+      if (ending.kind === 'committed') this.#settled(ending, ending.outcome)
       else this.#end(ending)
     }
     this.#pump(now)
@@ -375,7 +375,7 @@ export class Worker implements AsyncDisposable {
     this.#plan()
   }
 
-  #answered(ending: Ending | Committed, outcome: HoldOutcome | FailOutcome): void {
+  #settled(ending: Ending | Committed, outcome: HoldOutcome | FailOutcome): void {
     const { attempt } = ending
     const events = this.#events
     const last = ending.kind !== 'release' && attempt.finishedAt >= this.#closedAt

@@ -25,7 +25,7 @@ test('gives the first at any time, and lets go of any', () => {
         const [gone] = jobs.splice(remove % Math.max(1, jobs.length), 1)
         if (gone !== undefined) {
           heap.remove(gone)
-          assert.equal(gone.slot, -1)
+          assert.equal(gone.index, -1)
         }
         assert.equal(heap.size, jobs.length)
         assert.equal(heap.first?.dueAt ?? Number.POSITIVE_INFINITY, Math.min(...jobs.map((job) => job.dueAt)))

@@ -21,7 +21,7 @@ const PRIORITIES = 10
 const KEEP_IDLE = 10_000
 
 class Group implements HeapEntry {
-  slot = -1
+  index = -1
   /** That it is in: of tickets, of those that are held, or of those that are idle. */
   heap: Heap<Group> | null = null
   readonly name: string

@@ -1,12 +1,12 @@
 /**
- * A binary heap whose entries know where they sit (`slot`), so that a cancelled job leaves at once.
+ * A binary heap whose entries know where they sit (`index`), so that a cancelled job leaves at once.
  * Written out because the small heap packages on npm have no removal, which is the point here.
  */
 
 /** What an entry carries of its heap. */
 export interface HeapEntry {
   /** Position in the heap; -1: in none. */
-  slot: number
+  index: number
 }
 
 export class Heap<Entry extends HeapEntry> {
@@ -36,45 +36,45 @@ export class Heap<Entry extends HeapEntry> {
   }
 
   remove(entry: Entry): void {
-    const slot = entry.slot
+    const index = entry.index
     const last = this.#entries.pop()
-    entry.slot = -1
+    entry.index = -1
     if (last === undefined || last === entry) return
-    // The last one takes the free slot and may belong further up or further down.
-    this.#rise(last, slot)
-    this.#sink(last, last.slot)
+    // The last one takes its index and may belong further up or further down.
+    this.#rise(last, index)
+    this.#sink(last, last.index)
   }
 
-  #rise(entry: Entry, slot: number): void {
-    while (slot > 0) {
-      const parentSlot = (slot - 1) >> 1
-      const parent = this.#entries[parentSlot]
+  #rise(entry: Entry, index: number): void {
+    while (index > 0) {
+      const parentIndex = (index - 1) >> 1
+      const parent = this.#entries[parentIndex]
       if (parent === undefined || !this.#before(entry, parent)) break
-      this.#put(parent, slot)
-      slot = parentSlot
+      this.#put(parent, index)
+      index = parentIndex
     }
-    this.#put(entry, slot)
+    this.#put(entry, index)
   }
 
-  #sink(entry: Entry, slot: number): void {
+  #sink(entry: Entry, index: number): void {
     for (;;) {
-      let childSlot = 2 * slot + 1
-      let child = this.#entries[childSlot]
+      let childIndex = 2 * index + 1
+      let child = this.#entries[childIndex]
       if (child === undefined) break
-      const right = this.#entries[childSlot + 1]
+      const right = this.#entries[childIndex + 1]
       if (right !== undefined && this.#before(right, child)) {
         child = right
-        childSlot++
+        childIndex++
       }
       if (!this.#before(child, entry)) break
-      this.#put(child, slot)
-      slot = childSlot
+      this.#put(child, index)
+      index = childIndex
     }
-    this.#put(entry, slot)
+    this.#put(entry, index)
   }
 
-  #put(entry: Entry, slot: number): void {
-    this.#entries[slot] = entry
-    entry.slot = slot
+  #put(entry: Entry, index: number): void {
+    this.#entries[index] = entry
+    entry.index = index
   }
 }

@@ -55,7 +55,7 @@ export class WaitingJobs {
 
   remove(job: Job): void {
     const jobs = this.#of(job)
-    if (job.slot >= 0) jobs.returned.remove(job)
+    if (job.index >= 0) jobs.returned.remove(job)
     else jobs.fresh.remove(job)
     this.size--
   }

@@ -24,7 +24,7 @@ const MAX_QUEUES = 10_000
 /** So many may be taken at once; whoever comes later waits for his turn. */
 class Places {
   #free: number
-  readonly #line: (() => void)[] = []
+  readonly #waiters: (() => void)[] = []
 
   constructor(count: number) {
     this.#free = count
@@ -32,11 +32,11 @@ class Places {
 
   async take(): Promise<void> {
     if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#line.push(resolve))
+    else await new Promise<void>((resolve) => this.#waiters.push(resolve))
   }
 
   give(): void {
-    const next = this.#line.shift()
+    const next = this.#waiters.shift()
     if (next === undefined) this.#free++
     else next()
   }
