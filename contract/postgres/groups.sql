@@ -1,4 +1,4 @@
--- groups: the groups of a grouped queue, as people look at them; and what limits do to a queue, for stats.
+-- groups: the groups of a grouped queue, as people look at them.
 -- In:  queue, limit; after: the last name of the page before, or null; group: only this one, or null.
 -- Out: JSON per group that has waiting or running jobs or limits of its own, by the bytes of their names: group limits waiting running nextStart.
 
@@ -56,63 +56,4 @@ begin
   return query
     select json_build_object('group', name, 'limits', own, 'waiting', waiting, 'running', running, 'nextStart', next_start)
     from groups_of(v_limits, groups.after, groups."group", groups."limit", time_of(groups.now));
-end $$;
-
--- In:  id. Out: how many waiting jobs come before it by priority and place, of its queue, or of its group in a grouped queue; 1,000 at the most.
---      Null: it does not wait.
-create or replace function millpond.ahead(id uuid) returns bigint
-language plpgsql stable security definer
-set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
-as $$
-#variable_conflict use_column
-declare
-  job waiting%rowtype;
-begin
-  select * into job from waiting where waiting.id = ahead.id and not scheduled;
-  if not found then return null; end if;
-  if job.line = -1 then
-    return (select count(*) from (
-      select from waiting where queue = job.queue and coalesce("group", '') = coalesce(job."group", '') and not scheduled and line = -1
-        and (priority > job.priority or priority = job.priority and seq < job.seq)
-      order by priority desc, seq limit 1000) as before);
-  end if;
-  return (select count(*) from (
-    select from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
-      select from waiting
-      where queue = job.queue and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
-        and seq >= lines.places[level.nth] and (priority > job.priority or seq < job.seq) limit 1000
-    ) as ready
-    where lines.queue = job.queue and 10 - level.nth >= job.priority limit 1000) as before);
-end $$;
-
--- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. Groups are counted up
--- to 10,000.
-create or replace function millpond.limits_now(
-  p_queue integer, p_now bigint, out settings json, out next_start bigint, out at_limit bigint, out held bigint
-) language plpgsql stable
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_nestloop = on
-set plan_cache_mode = force_generic_plan set jit = off
-as $$
-declare
-  v_limits  millpond.limits;
-  v_running bigint := 0;
-begin
-  select * into v_limits from millpond.limits where queue = p_queue;
-  at_limit := 0;
-  held := 0;
-  if v_limits.running is not null then
-    select count(*) into v_running from (select from millpond.running where queue = p_queue and line < 0 limit v_limits.running) as slot;
-  end if;
-  if v_limits.grouped then
-    select count(*) filter (where each.next_start is null), count(*) filter (where each.next_start > 0) into at_limit, held
-    from millpond.groups_of(v_limits, null, null, 10000, p_now) as each where each.waiting > 0;
-  end if;
-  if v_running < v_limits.running or v_limits.running is null then
-    next_start := greatest(0, v_limits.paused_until - p_now, millpond.rate_wait(v_limits.rate, v_limits.full_at, 1, p_now));
-  end if;
-  if v_limits.running is not null or (v_limits.rate).count is not null or v_limits.grouped then
-    settings := json_build_object('running', v_limits.running, 'rate', v_limits.rate, 'grouped', v_limits.grouped,
-      'groupRunning', v_limits.group_running, 'groupRate', v_limits.group_rate);
-  end if;
 end $$;

@@ -1,4 +1,4 @@
--- limits: running jobs, rates, groups that take turns. Part of claim, release, configure and sweep; `limit_group` gives a group limits of its own.
+-- limits: running jobs, rates, groups that take turns. Part of claim, release, configure, limit-group and sweep.
 -- Nothing counts slots up or down: a slot is a row of `running`, counted by index.
 --
 --   arrivals ──next claim──┬─► ticket: by priority of the first job, then virtual time, then place of that job
@@ -118,37 +118,6 @@ begin
     select p_queue, array_agg(name) from (
       select name, row_number() over () / 1000 as part from millpond.groups where queue = p_queue and forget_at is null) as each group by part;
   end if;
-end $$;
-
--- limit_group: limits of a group of its own.
--- In:  queue, group (empty: the jobs without one); limits: JSON with running, rate, weight, or null: as all groups of the queue.
-create or replace function millpond.limit_group(queue text, "group" text, limits jsonb) returns void
-language plpgsql security definer
-set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
-as $$
-#variable_conflict use_column
-declare
-  v_own    boolean := limit_group.limits is not null and limit_group.limits <> 'null';
-  v_rate   rate    := rate_from(limit_group.limits -> 'rate');
-  v_queue  integer;
-begin
-  if limit_group."group" is null or octet_length(limit_group."group") > 255 then
-    raise exception 'InvalidName: a group has 1 to 255 bytes' using errcode = '22023';
-  end if;
-  perform read_committed();
-  -- As configure does: until this is over the queue is not removed.
-  perform enter(true);
-  v_queue := queue_of(limit_group.queue);
-  perform from queues where id = v_queue for no key update;
-  perform set_limits(v_queue, '{"grouped": true}');
-  insert into groups as known (queue, name, own, running, rate, weight)
-  values (v_queue, limit_group."group", v_own, (limit_group.limits ->> 'running')::integer, v_rate,
-    coalesce((limit_group.limits ->> 'weight')::double precision, 1))
-  on conflict (queue, name) do update set own = excluded.own, running = excluded.running, rate = excluded.rate, weight = excluded.weight, forget_at = null;
-  insert into arrivals (queue, groups) values (v_queue, array[limit_group."group"]);
-  update limits set version = version + 1 where queue = v_queue;
-  perform ring('work', limit_group.queue);
 end $$;
 
 -- What a group waits for where its first job is this one and it has that many slots: ms until its rate and pause allow the start, 0: for its turn; null: for a

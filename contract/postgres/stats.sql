@@ -18,6 +18,37 @@ begin
     ) as head where lines.queue = p_queue);
 end $$;
 
+-- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. Groups are counted up
+-- to 10,000.
+create or replace function millpond.limits_now(
+  p_queue integer, p_now bigint, out settings json, out next_start bigint, out at_limit bigint, out held bigint
+) language plpgsql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_nestloop = on
+set plan_cache_mode = force_generic_plan set jit = off
+as $$
+declare
+  v_limits  millpond.limits;
+  v_running bigint := 0;
+begin
+  select * into v_limits from millpond.limits where queue = p_queue;
+  at_limit := 0;
+  held := 0;
+  if v_limits.running is not null then
+    select count(*) into v_running from (select from millpond.running where queue = p_queue and line < 0 limit v_limits.running) as slot;
+  end if;
+  if v_limits.grouped then
+    select count(*) filter (where each.next_start is null), count(*) filter (where each.next_start > 0) into at_limit, held
+    from millpond.groups_of(v_limits, null, null, 10000, p_now) as each where each.waiting > 0;
+  end if;
+  if v_running < v_limits.running or v_limits.running is null then
+    next_start := greatest(0, v_limits.paused_until - p_now, millpond.rate_wait(v_limits.rate, v_limits.full_at, 1, p_now));
+  end if;
+  if v_limits.running is not null or (v_limits.rate).count is not null or v_limits.grouped then
+    settings := json_build_object('running', v_limits.running, 'rate', v_limits.rate, 'grouped', v_limits.grouped,
+      'groupRunning', v_limits.group_running, 'groupRate', v_limits.group_rate);
+  end if;
+end $$;
+
 create or replace function millpond.stats(queue text default null, minutes integer default 0, now bigint default null) returns setof json
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_nestloop = off

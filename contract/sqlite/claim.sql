@@ -1,7 +1,7 @@
 -- claim: gives waiting jobs to a worker.
 -- In:  queue, worker, limit, min_priority, now, lease_until, floor: claims that a power cut has undone had no fence above it; see `fences` in millpond_meta.
 -- Out: `look` tells which jobs `claim` takes when it is run next in the same transaction, and `data` their data. changes of `claim`: how many.
--- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused. Of a grouped queue: groups.sql.
+-- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused. Of a grouped queue: limits.sql.
 
 -- @statement look
 -- One row: `jobs`, a JSON list in the order of claiming. Of each job a list: id, fence, attempt, attempts, priority, group, key, timeout,

@@ -11,7 +11,7 @@ select seq, priority, due_at, lease_until, finished_at
 from millpond_jobs where id = :id and queue = :queue and state = :state
 
 -- @statement waiting
--- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Of a grouped queue: groups/waiting.
+-- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Of a grouped queue: limits/waiting.
 select * from (
   select * from millpond_jobs indexed by millpond_waiting
   where queue = :queue and state = 'waiting' and line is null and priority = :priority and seq > :seq
@@ -39,32 +39,3 @@ order by lease_until, seq limit :limit
 select * from millpond_jobs indexed by millpond_finished
 where queue = :queue and state = :state and finished_at is not null and (finished_at, seq) < (:finished_at, :seq)
 order by finished_at desc, seq desc limit :limit
-
--- @statement ahead
--- How many waiting jobs come before the one with this id, of its queue or its line, up to 1,000; no row: it does not wait.
-select count(before.seq) as ahead
-from millpond_jobs as job
-left join millpond_jobs as before on before.seq in (
-  select seq from (
-    select seq from millpond_jobs indexed by millpond_waiting
-    where job.line is null and queue = job.queue and state = 'waiting' and line is null and priority > job.priority limit 1000
-  )
-  union all
-  select seq from (
-    select seq from millpond_jobs indexed by millpond_waiting
-    where job.line is null and queue = job.queue and state = 'waiting' and line is null and priority = job.priority and seq < job.seq limit 1000
-  )
-  union all
-  select seq from (
-    select seq from millpond_jobs indexed by millpond_lines
-    where queue = job.queue and line = job.line and state = 'waiting' and line is not null and priority > job.priority limit 1000
-  )
-  union all
-  select seq from (
-    select seq from millpond_jobs indexed by millpond_lines
-    where queue = job.queue and line = job.line and state = 'waiting' and line is not null and priority = job.priority and seq < job.seq limit 1000
-  )
-  limit 1000
-)
-where job.id = :id and job.state = 'waiting'
-group by job.seq

@@ -45,3 +45,8 @@ from millpond_histograms
 where minute >= :minute and (:queue is null or queue = :queue)
 group by queue, priority, metric, bucket
 order by queue, priority, metric, bucket
+
+-- @statement blocked
+-- Of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause.
+select count(*) filter (where start_at is null) as at_limit, count(*) filter (where start_at > :now) as held
+from (select start_at from millpond_heads where queue = :queue and place is not null limit 10000)

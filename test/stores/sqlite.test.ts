@@ -307,7 +307,7 @@ describe('sqlite: the file', () => {
     const db = connectTo(path)
     const files = readdirSync(CONTRACT).filter((name) => name.endsWith('.sql'))
     db.exec(
-      readFileSync(new URL('groups.sql', CONTRACT), 'utf8').match(
+      readFileSync(new URL('limits.sql', CONTRACT), 'utf8').match(
         /-- @statement picks\n([\s\S]*?)-- @statement/,
       )?.[1] ?? '',
     )

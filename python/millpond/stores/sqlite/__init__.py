@@ -53,7 +53,7 @@ class SqliteStore(Store):
         with coded():
             self._connection = connect(path)
             migrate(self._connection)
-            self._connection.execute(STATEMENTS["groups/picks"])
+            self._connection.execute(STATEMENTS["limits/picks"])
             self._floor = fence_floor(self._connection)
         self._path = realpath(path)
 
@@ -65,7 +65,7 @@ class SqliteStore(Store):
         with self._writing() as tx:
             _configure(tx, queue, {"grouped": True})
             weight, given = limits.weight if limits else 1, to_json(limits)
-            tx.changes("groups/limit", queue=queue, group=group, weight=weight, limits=given)
+            tx.changes("limit-group/limit", queue=queue, group=group, weight=weight, limits=given)
 
     def push(self, jobs: Sequence[NewJob], tx: sqlite3.Connection | None = None) -> Sequence[Pushed]:
         if tx is None:
@@ -121,7 +121,7 @@ class SqliteStore(Store):
 
     def ahead(self, id: str) -> int | None:
         with self._reading() as tx:
-            ahead: int | None = tx.value("list/ahead", id=id)
+            ahead: int | None = tx.value("ahead/ahead", id=id)
             return ahead
 
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
@@ -148,7 +148,7 @@ class SqliteStore(Store):
                 return []
             known, statement = tx.queue(queue), "list/final" if state in FINAL else f"list/{state}"
             if known and known.grouped and state == "waiting":
-                statement = "groups/waiting"
+                statement = "limits/waiting"
             rows = tx.rows(statement, queue=queue, state=state, limit=limit, **dict(place))
             return [_record(row) for row in rows]
 
@@ -252,9 +252,9 @@ def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> None
     grouped_before = known is not None and known.grouped
     limits = settings.keys() & {"grouped", *LIMITS.values()}
     for name in () if grouped_before else ("count", "count_left", "count_removed", "adopt", "line_up"):
-        tx.changes(f"groups/{name}", queue=queue)
+        tx.changes(f"limits/{name}", queue=queue)
     if grouped_before and limits:
-        tx.changes("groups/touch", queue=queue)
+        tx.changes("limits/touch", queue=queue)
 
 
 def _push(tx: Transaction, job: NewJob) -> Pushed:
@@ -283,7 +283,7 @@ def _until(tx: Transaction, time: int | None) -> int | None:
 def _stats(tx: Transaction, row: sqlite3.Row, slices: list[Slice]) -> QueueStats:
     queue = Queue(row["name"], row)
     limits = read(QueueLimits, queue.limits) if any(queue.limits.values()) else None
-    blocked = tx.row("groups/blocked", queue=queue.name) if queue.grouped else None
+    blocked = tx.row("stats/blocked", queue=queue.name) if queue.grouped else None
     at_limit, held = blocked or (0, 0)
     due_at = tx.value("stats/oldest", queue=queue.name) if row["waiting"] > 0 else None
     return QueueStats(

@@ -21,7 +21,7 @@ def look(tx: Transaction, queue: str, lease: int | None, min_priority: int) -> C
         return Claimed(tx.now, tx.lease(queue, lease), None, False, [])
     start_at = known.start_at(1)
     allowed = start_at is not None and start_at <= tx.now
-    if allowed and tx.row("groups/probe" if known.grouped else "claim/probe", queue=queue, min_priority=min_priority):
+    if allowed and tx.row("limits/probe" if known.grouped else "claim/probe", queue=queue, min_priority=min_priority):
         return None
     return _claimed(tx, known, lease, [], None if allowed else 1)
 
@@ -39,15 +39,15 @@ def claim(
     given: dict[str, Any] = {
         "queue": queue, "worker": worker, "limit": most, "lease_until": until, "min_priority": min_priority, "floor": floor
     }  # fmt: skip
-    file = "groups" if known.grouped else "claim"
+    file = "limits" if known.grouped else "claim"
     if known.grouped:
         for name in ("line_up", "place", "pick"):
-            tx.changes(f"groups/{name}", **given)
+            tx.changes(f"limits/{name}", **given)
     if known.slots is not None or known.rate:
         costs = [row["cost"] for row in tx.rows(f"{file}/costs", **given)]
         given["limit"], refused = _spend(tx, known, costs)
         if known.grouped:
-            tx.changes("groups/drop", **given)
+            tx.changes("limits/drop", **given)
         if known.rate:
             tx.changes("claim/spend", full=known.full, **given)
     told, data = json.loads(tx.value(f"{file}/look", **given)), tx.rows(f"{file}/data", **given)
@@ -56,7 +56,7 @@ def claim(
     tx.move(queue, "waiting", "running", len(jobs))
     if known.grouped:
         for name in ("turns", "virtual", "start", "clear"):
-            tx.changes(f"groups/{name}", **given)
+            tx.changes(f"limits/{name}", **given)
     return _claimed(tx, known, lease, jobs, refused, limit)
 
 
@@ -81,8 +81,8 @@ def _claimed(
     if refused is not None:
         times.append(known.start_at(refused))
     elif known.grouped:
-        times.append(tx.value("groups/held", queue=known.name))
-        times.append(tx.now if tx.row("groups/behind", queue=known.name) else None)
+        times.append(tx.value("limits/held", queue=known.name))
+        times.append(tx.now if tx.row("limits/behind", queue=known.name) else None)
     after = min((max(0, time - tx.now) for time in times if time is not None), default=None)
     limited = any(known.limits.get(name) is not None for name in ("running", "rate", "groupRate"))
     return Claimed(tx.now, tx.lease(known.name, lease), after if len(jobs) < limit else None, limited, jobs)

@@ -21,7 +21,7 @@ def sweep(tx: Transaction, limit: int, idle: IdleQueues, writes: bool) -> Swept 
     if writes:
         for row in busy:
             if row["forget"]:
-                forgotten += tx.changes("groups/forget", queue=row["name"], limit=limit - forgotten)
+                forgotten += tx.changes("limits/forget", queue=row["name"], limit=limit - forgotten)
             _sweep_queue(tx, row, limit, swept)
         tx.reread()
         for name in idle.long(tx.now):
@@ -41,7 +41,7 @@ def sweep(tx: Transaction, limit: int, idle: IdleQueues, writes: bool) -> Swept 
 def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) -> None:
     name, queue = row["name"], tx.made_queue(row["name"])
     if row["line_up"]:
-        tx.changes("groups/line_up", queue=name)
+        tx.changes("limits/line_up", queue=name)
     if row["promote"]:
         promoted = tx.changes("sweep/promote", queue=name, limit=limit - swept.promoted)
         tx.move(name, "scheduled", "waiting", promoted)

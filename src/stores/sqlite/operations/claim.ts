@@ -20,7 +20,7 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
     // One more than may run: only if it is there, it is a limit that makes the claim short.
     const limit = running === null ? asked : Math.min(asked, running - queue.running + 1)
     const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + answer.lease, floor }
-    const statement = (name: string) => statements.get(`${grouped ? 'groups' : 'claim'}/${name}`)
+    const statement = (name: string) => statements.get(`${grouped ? 'limits' : 'claim'}/${name}`)
     if (grouped) for (const name of ['picks', 'line_up', 'place', 'pick']) statement(name).run(parameters)
     if (running !== null || rate !== null) {
       const costs = statement('costs').all(parameters)
@@ -57,7 +57,7 @@ export function claimNothing(context: Context, request: ClaimRequest): PackedCla
   const answer = claimed(request, now, queue)
   if (queue === null || queue.settings.paused) return answer
   const wait = queue.startableIn(now, 1)
-  if (wait === 0 && queue.limits.grouped && statements.get('groups/probe').get(parameters) !== undefined) {
+  if (wait === 0 && queue.limits.grouped && statements.get('limits/probe').get(parameters) !== undefined) {
     return undefined
   }
   return { ...answer, retryAfter: retryAfter(context, queue, wait) }
@@ -76,8 +76,8 @@ function retryAfter({ statements, now }: Context, queue: QueueChanges, wait: num
   const times = [statements.get('claim/next_due').get(parameters)?.due_at]
   if (wait !== 0) times.push(wait === null ? null : now + wait)
   else if (queue.limits.grouped) {
-    times.push(statements.get('groups/held').get(parameters)?.held_until)
-    if (statements.get('groups/behind').get(parameters) !== undefined) times.push(now)
+    times.push(statements.get('limits/held').get(parameters)?.held_until)
+    if (statements.get('limits/behind').get(parameters) !== undefined) times.push(now)
   }
   const soonest = Math.min(...times.map((time) => integerOrNull(time) ?? Number.POSITIVE_INFINITY))
   return soonest === Number.POSITIVE_INFINITY ? null : Math.max(0, soonest - now)

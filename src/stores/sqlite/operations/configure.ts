@@ -41,8 +41,8 @@ export function configure({ statements, queues }: Context, settings: QueueSettin
   })
   const { bells, limits } = queues.findOrCreate(queue)
   if (limits.grouped) {
-    if (!before?.grouped) for (const name of GROUPING) statements.get(`groups/${name}`).run({ queue })
-    if (!isDeepStrictEqual(before, limits)) statements.get('groups/touch').run({ queue })
+    if (!before?.grouped) for (const name of GROUPING) statements.get(`limits/${name}`).run({ queue })
+    if (!isDeepStrictEqual(before, limits)) statements.get('limits/touch').run({ queue })
   }
   if (capacity !== undefined) bells.add('room')
   if (paused === false || !isDeepStrictEqual(before, limits)) bells.add('work')
@@ -58,6 +58,6 @@ interface OwnLimits {
 
 export function limitGroup(context: Context, { queue, group, limits }: OwnLimits): void {
   configure(context, { queue, grouped: true })
-  context.statements.get('groups/limit').run({ queue, group, limits: json(limits), weight: limits?.weight ?? 1 })
+  context.statements.get('limit-group/limit').run({ queue, group, limits: json(limits), weight: limits?.weight ?? 1 })
   context.queues.find(queue)?.bells.add('work')
 }

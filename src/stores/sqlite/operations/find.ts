@@ -55,7 +55,7 @@ export function list({ statements }: Context, { queue, state, limit, after }: Li
   const column = isLive ? ORDERED_BY[state] : 'finished_at'
   const row = state === 'waiting' ? statements.get('counts/queue').get({ queue }) : undefined
   const isGrouped = row !== undefined && new QueueChanges(queue, row).limits.grouped
-  const name = isGrouped ? 'groups/waiting' : `list/${isLive ? state : 'final'}`
+  const name = isGrouped ? 'limits/waiting' : `list/${isLive ? state : 'final'}`
   const rows = statements.get(name).all({ ...page, [column]: integer(cursor[column]) })
   return rows.map(recordFrom)
 }
@@ -76,5 +76,5 @@ export function groups({ statements, now }: Context, request: GroupsRequest): Gr
 }
 
 export function ahead({ statements }: Context, id: string): number | null {
-  return integerOrNull(statements.get('list/ahead').get({ id })?.ahead)
+  return integerOrNull(statements.get('ahead/ahead').get({ id })?.ahead)
 }

@@ -39,7 +39,7 @@ export function stats(context: Context, request: { queue?: string; minutes?: num
 function limitsNow({ statements, now }: Context, queue: string, row: Row): HeldBack & { limits: LimitSettings | null } {
   const changes = new QueueChanges(queue, row)
   const { limits } = changes
-  const groups = limits.grouped ? statements.get('groups/blocked').get({ queue, now }) : undefined
+  const groups = limits.grouped ? statements.get('stats/blocked').get({ queue, now }) : undefined
   return {
     limits: limits.running === null && limits.rate === null && !limits.grouped ? null : limits,
     nextStart: changes.startableIn(now, 1),

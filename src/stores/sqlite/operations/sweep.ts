@@ -45,8 +45,8 @@ export function sweep(context: Context, limit: number): Swept {
     if (!hasWork(row)) continue
     const queue = text(row.name)
     const changes = queues.findOrCreate(queue)
-    if (row.line_up === 1) statements.get('groups/line_up').run({ queue })
-    if (row.forget === 1) forgotten += statements.get('groups/forget').run({ queue, now, limit: limit - forgotten })
+    if (row.line_up === 1) statements.get('limits/line_up').run({ queue })
+    if (row.forget === 1) forgotten += statements.get('limits/forget').run({ queue, now, limit: limit - forgotten })
     if (row.promote === 1) {
       const count = statements.get('sweep/promote').run({ queue, now, limit: limit - promoted })
       changes.move('scheduled', 'waiting', count)

@@ -1,0 +1,29 @@
+-- ahead: how many waiting jobs come before one.
+-- In:  id.
+-- Out: those of its queue by priority and place, or of its group in a grouped queue; 1,000 at the most. Null: it does not wait.
+
+create or replace function millpond.ahead(id uuid) returns bigint
+language plpgsql stable security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  job waiting%rowtype;
+begin
+  select * into job from waiting where waiting.id = ahead.id and not scheduled;
+  if not found then return null; end if;
+  if job.line = -1 then
+    return (select count(*) from (
+      select from waiting where queue = job.queue and coalesce("group", '') = coalesce(job."group", '') and not scheduled and line = -1
+        and (priority > job.priority or priority = job.priority and seq < job.seq)
+      order by priority desc, seq limit 1000) as before);
+  end if;
+  return (select count(*) from (
+    select from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
+      select from waiting
+      where queue = job.queue and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
+        and seq >= lines.places[level.nth] and (priority > job.priority or seq < job.seq) limit 1000
+    ) as ready
+    where lines.queue = job.queue and 10 - level.nth >= job.priority limit 1000) as before);
+end $$;

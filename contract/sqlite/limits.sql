@@ -1,0 +1,276 @@
+-- limits: claims of a grouped queue, whose groups take turns. The limits of a queue without groups are in claim.sql and release.sql.
+-- In:  as claim.sql.
+-- Out: `pick` chooses the jobs of a claim, in the connection's own table millpond_picks; `look` and `data` tell of them, `claim` takes them.
+-- Invariant: the order of contract/operations.md, "Limits and turns". Groups that are blocked cost nothing: a claim looks at groups that were
+--            touched or are held no longer, and at no more tickets than it may start jobs.
+-- Virtual times stay inside SQLite: as text they would lose their last bits.
+
+-- @statement picks
+-- Once on each connection that claims. `start` counts them in the order of their starts. `last` and `virtual` are those of the group before the
+-- start; `after`, `running` and `full` what the start makes of its virtual time, its running jobs and its rate.
+create temp table if not exists millpond_picks (
+  start    integer primary key,
+  seq      integer not null,
+  group_id integer not null,
+  line     text    not null,
+  priority integer not null,
+  turn     real    not null,
+  cost     integer not null,
+  last     integer not null,
+  virtual  real    not null,
+  after    real    not null,
+  running  integer not null,
+  most     integer,
+  "full"   integer,
+  step     integer,
+  burst    integer
+) strict
+
+-- @statement count
+-- When a queue becomes grouped: this trigger and the next two, which a file without groups does without.
+-- A slot is a running job. The claim counts those that it takes (`start`). All others are counted by the statement that moves the job, whoever runs it.
+-- A group that has a ticket or is held needs no touch when a job of it ends: what it starts next, and when, stays the same.
+create trigger if not exists millpond_line_joined after update of state, line on millpond_jobs
+when new.line is not null and (new.state = 'waiting' or old.line is null) begin
+  insert into millpond_groups (queue, name, running) values (new.queue, new.line, new.state = 'running')
+  on conflict do update set
+    running = running + (new.state = 'running') - (old.state = 'running' and old.line is not null),
+    touched = 1;
+end
+
+-- @statement count_left
+create trigger if not exists millpond_line_left after update of state on millpond_jobs
+when old.line is not null and old.state in ('waiting', 'running') and new.state not in ('waiting', 'running') begin
+  update millpond_groups set
+    running = running - (old.state = 'running'),
+    touched = touched or old.state = 'waiting' or ticket < 0 and held_until is null
+  where queue = old.queue and name = old.line;
+end
+
+-- @statement count_removed
+create trigger if not exists millpond_line_removed after delete on millpond_jobs
+when old.line is not null and old.state in ('waiting', 'running') begin
+  update millpond_groups set
+    running = running - (old.state = 'running'),
+    touched = touched or old.state = 'waiting' or ticket < 0 and held_until is null
+  where queue = old.queue and name = old.line;
+end
+
+-- @statement line_up
+-- Jobs that waited before their queue was grouped: up to 1,000 of them come into lines. changes: how many.
+update millpond_jobs set line = ifnull("group", '')
+where seq in (
+  select seq from millpond_jobs indexed by millpond_waiting
+  where queue = :queue and state = 'waiting' and line is null
+  order by priority desc, seq
+  limit 1000
+)
+
+-- @statement adopt
+-- Jobs that ran before their queue was grouped.
+update millpond_jobs set line = ifnull("group", '')
+where seq in (select seq from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null)
+
+-- @statement place
+-- Which groups are eligible, of those that were touched or are held no longer. A ticket that is new at its priority begins at the queue's virtual
+-- time: to wait or to idle earns no credit.
+update millpond_groups set
+  touched    = 0,
+  held_until = case when head.start_at > :now then head.start_at end,
+  ticket     = case when head.start_at <= :now then head.priority else -1 end,
+  turn       = case when head.priority = head.ticket then head.turn else max(
+    case when head.priority = head.last then head.virtual
+      else ifnull((select virtual from millpond_turns where queue = :queue and name = head.name and priority = head.priority), 0) end,
+    ifnull((select virtual from millpond_virtual where queue = :queue and priority = head.priority), 0)
+  ) end,
+  place      = ifnull(head.place, 0),
+  cost       = ifnull(head.cost, 1),
+  -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
+  forget_at  = case when head.place is null and head.running = 0 and head.limits is null
+    then max(:now + 10000, (head."full" + 999) / 1000, head.paused_until) end
+from (
+  select id from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
+  union
+  select id from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now
+) as changed cross join millpond_heads as head on head.id = changed.id
+where millpond_groups.id = head.id
+
+-- @statement pick
+-- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is still eligible.
+-- Not if it would come after the last of `limit` tickets (`cut`): that spares most groups the look at their next job.
+insert into millpond_picks (seq, group_id, line, priority, turn, cost, last, virtual, after, running, most, "full", step, burst)
+with recursive cut as (
+  select ticket, turn from millpond_groups indexed by millpond_tickets
+  where queue = :queue and ticket >= :min_priority and ticket >= 0
+  order by ticket desc, turn, place
+  limit 1 offset :limit - 1
+),
+pick (priority, turn, place, group_id, line, cost, last, virtual, weight, running, most, "full", step, burst) as (
+  select * from (
+    select
+      g.ticket, g.turn, g.place, g.id, g.name, g.cost, g.last, g.virtual, g.weight, g.running,
+      ifnull(g.most, case when g.name <> '' then q.group_most end),
+      g."full",
+      case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end,
+      case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end
+    from millpond_queues as q cross join millpond_groups as g indexed by millpond_tickets
+    where q.name = :queue and g.queue = :queue and g.ticket >= :min_priority and g.ticket >= 0
+    order by g.ticket desc, g.turn, g.place
+    limit :limit
+  )
+  union all
+  select
+    next.priority,
+    case when next.priority = pick.priority then pick.turn + pick.cost / pick.weight else max(
+      ifnull((select virtual from millpond_groups where id = pick.group_id and last = next.priority), 0),
+      ifnull((select virtual from millpond_turns where queue = :queue and name = pick.line and priority = next.priority), 0),
+      ifnull((select virtual from millpond_virtual where queue = :queue and priority = next.priority), 0)
+    ) end,
+    next.seq, pick.group_id, pick.line, next.cost, pick.priority, pick.turn + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
+    max(pick."full", :now * 1000) + pick.cost * pick.step, pick.step, pick.burst
+  from pick cross join millpond_jobs as next on next.seq = coalesce(
+    (
+      select seq from millpond_jobs indexed by millpond_lines
+      where queue = :queue and line = pick.line and state = 'waiting' and line is not null and priority = pick.priority and seq > pick.place
+      order by seq
+      limit 1
+    ),
+    (
+      select seq from millpond_jobs indexed by millpond_lines
+      where queue = :queue and line = pick.line and state = 'waiting' and line is not null and priority < pick.priority
+      order by priority desc, seq
+      limit 1
+    )
+  )
+  where (pick.priority is not (select ticket from cut) or pick.turn + pick.cost / pick.weight <= (select turn from cut))
+    and (pick.most is null or pick.running + 1 < pick.most)
+    and next.priority >= :min_priority
+    and (pick.step is null
+      or max(pick."full", :now * 1000) + (pick.cost - max(pick.burst, next.cost) + next.cost) * pick.step <= :now * 1000)
+  order by 1 desc, 2, 3
+  limit :limit
+)
+select
+  place, group_id, line, priority, turn, cost, last, virtual, turn + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
+from pick
+
+-- @statement costs
+-- Of the picks, in the order of their starts.
+select cost from millpond_picks order by start
+
+-- @statement drop
+-- What the queue does not allow: all picks but the first `limit`.
+delete from millpond_picks where start > :limit
+
+-- @statement look
+-- As claim/look.
+select json_group_array(json_array(
+  id, fence, attempt, attempts, priority, "group", key, timeout, trace, pushed_at, due_at, encoding
+)) as jobs
+from (
+  select
+    id, max(fence, :floor) + 1 as fence, attempt + 1 as attempt, attempts, pick.priority, "group", key, timeout, trace, pushed_at, due_at, encoding
+  from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq
+  order by start
+)
+
+-- @statement data
+select data from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq order by start
+
+-- @statement claim
+update millpond_jobs set
+  state = 'running', fence = max(fence, :floor) + 1, attempt = attempt + 1,
+  worker = :worker, started_at = :now, lease_until = :lease_until
+where seq in (select seq from millpond_picks)
+
+-- @statement turns
+-- What the starts take: of groups that started at another priority than before, the virtual time that they had at that one,
+insert into millpond_turns (queue, name, priority, virtual)
+select :queue, line, last, virtual from millpond_picks where last <> priority and last >= 0
+on conflict do update set virtual = excluded.virtual
+
+-- @statement virtual
+-- the virtual times of the queue,
+insert into millpond_virtual (queue, priority, virtual)
+select :queue, priority, max(turn) from millpond_picks where true group by priority
+on conflict do update set virtual = max(virtual, excluded.virtual)
+
+-- @statement start
+-- and the groups, which are placed again at once. (The picks of a group: the bare columns are those of the row with max(start).)
+update millpond_groups set
+  running    = started.running,
+  "full"     = ifnull(started."full", millpond_groups."full"),
+  last       = started.priority,
+  virtual    = started.after,
+  held_until = case when start_at > :now then start_at end,
+  ticket     = case when start_at <= :now then next_priority else -1 end,
+  turn       = case when next_priority = started.priority then started.after else max(
+    ifnull((select virtual from millpond_turns where queue = :queue and name = started.line and priority = next_priority), 0),
+    ifnull((select virtual from millpond_virtual where queue = :queue and priority = next_priority), 0)
+  ) end,
+  place      = ifnull(next_seq, 0),
+  cost       = ifnull(next_cost, 1)
+from (
+  select pick.*, next.seq as next_seq, next.priority as next_priority, next.cost as next_cost,
+    case when next.seq is not null and (most is null or running < most)
+      then ifnull(("full" - (max(burst, next.cost) - next.cost) * step + 999) / 1000, 0)
+    end as start_at
+  from (
+    select group_id, line, max(start), priority, after, running, most, "full", step, burst from millpond_picks group by group_id
+  ) as pick
+  left join millpond_jobs as next on next.seq = (
+    select seq from millpond_jobs
+    where queue = :queue and line = pick.line and state = 'waiting' and line is not null
+    order by priority desc, seq
+    limit 1
+  )
+) as started
+where millpond_groups.id = started.group_id
+
+-- @statement clear
+delete from millpond_picks
+
+-- @statement probe
+-- Whether a claim would find anything, or has to look at groups.
+select 1 as found
+where exists (select 1 from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1)
+   or exists (select 1 from millpond_groups indexed by millpond_tickets where queue = :queue and ticket >= :min_priority and ticket >= 0)
+   or exists (select 1 from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now)
+   or exists (select 1 from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null)
+
+-- @statement behind
+-- Whether there are jobs that do not stand in lines yet.
+select 1 as found from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null limit 1
+
+-- @statement held
+-- When the first group that is held may start a job.
+select min(held_until) as held_until from millpond_groups indexed by millpond_held where queue = :queue and held_until is not null
+
+-- @statement touch
+-- The limits of all groups have changed. Groups that have neither waiting nor running jobs are left alone.
+update millpond_groups set touched = 1 where queue = :queue and (ticket >= 0 or held_until is not null or running > 0)
+
+-- @statement forget
+-- Groups that have been idle for long enough. changes: how many.
+delete from millpond_groups
+where id in (
+  select id from millpond_groups indexed by millpond_idle
+  where queue = :queue and touched = 0 and forget_at <= :now
+  order by forget_at
+  limit :limit
+)
+
+-- @statement waiting
+-- For list, as list/waiting. Lines have no common order, so a page looks at all jobs that wait.
+select * from millpond_jobs
+where seq in (
+  select seq from (
+    select seq, priority from millpond_jobs indexed by millpond_lines where queue = :queue and state = 'waiting' and line is not null
+    union all
+    select seq, priority from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
+  )
+  where priority < :priority or priority = :priority and seq > :seq
+  order by priority desc, seq
+  limit :limit
+)
+order by priority desc, seq
