@@ -77,7 +77,7 @@ describe('limits', { skip }, () => {
       const given = { url: urlOf('postgres'), schema, queue: 'q' }
       const workers = Array.from({ length: 3 }, () => start(t, 'claimer', given))
       const victim = workers[0] as (typeof workers)[number]
-      await victim.hear('did', 40)
+      await victim.hear('did', 5)
       victim.kill('SIGKILL')
       await victim.exited
       await until('all jobs to be done', async () => {
