@@ -2,7 +2,10 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include run.lua
+-- @include grouped.lua
 -- @include limits.lua
+-- @include backlog.lua
+-- @include turns.lua
 -- claim: gives waiting jobs to a worker.
 -- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held unused
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which nobody
@@ -77,12 +80,14 @@ local limits = settings[8] and limits_of(K, grouped)
 if limits and limits.limited and known == 1 then out[5] = 2 end
 local any = redis.call('EXISTS', K.waiting) == 1
 if limit == 0 or not any and not limits then
+  local wait = 0
+  if limits then wait = limits.startable(1) end
   may_write(K)
-  if not any then
-    mark_asleep()
-    redis.call('HDEL', K.claims, worker)
-  end
-  out[3], out[4] = retry_after, limit == 0 and any and 1 or 0
+  -- While the queue's own limits allow no start, a claim would find nothing.
+  if not any or wait ~= 0 then mark_asleep() end
+  if not any then redis.call('HDEL', K.claims, worker) end
+  if any and wait and wait > 0 then retry_after = retry_after < 0 and wait or math.min(retry_after, wait) end
+  out[3], out[4] = retry_after, limit == 0 and any and wait == 0 and 1 or 0
   return out
 end
 
@@ -105,7 +110,7 @@ end
 local FEW, STEP, LARGE = 8, 100, 4194304
 local bytes, largest, most = 0, 0, FEW
 local read, take, held_for
-if limits then read, take, held_for = limits.head(min_priority) else read, take = head_of(K, min_priority) end
+if limits then read, take, held_for = turns_of(K, limits, grouped, min_priority) else read, take = head_of(K, min_priority) end
 local states, leases, given = {}, {}, {}
 local first = cmsgpack.pack({ 'running', floor + 1, 1, 0, NOW, 0, worker })
 local till_text = text(till)

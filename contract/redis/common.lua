@@ -29,8 +29,9 @@
 --              big-endian. So each group has its jobs together, in the order of claiming. A waiting job is here or in its group's hand, and in `pages` as well.
 --   slots      HASH group → how many of its jobs run; below 0: that many, and whoever ends one of them adds the group to `touched`, since jobs wait for it
 --   groups     HASH group → all big-endian: full, pausedUntil (doubles), ticket (one byte: the priority at which it has a ticket, -1: it is held, -2:
---              neither), place of the ticket (six bytes), how many virtual times follow, how many bytes of limits (a byte each); its virtual times for the
---              priorities from 0 on (doubles); MessagePack of its own limits [running, rate, weight]; the hand: jobs that it took from its line, the first ones
+--              neither), place of the ticket (six bytes), 1 if the line may hold further jobs, else 0, how many bytes of limits, how many further
+--              virtual times (a byte each); a priority (a byte) and its virtual time there (double), the further ones likewise, all others are 0;
+--              MessagePack of its own limits [running, rate, weight]; the hand: jobs that it took from its line, the first ones
 --              unless something came into the line since then, each as in `lines` behind the NUL
 --   names      ZSET of the groups in `groups`, all of score 0
 --   touched    SET of groups to which something happened since the last claim, behind `+` (jobs came into the line) or `-` (anything else)
@@ -43,9 +44,10 @@
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; places (`place:4`: how many places of priority 4 were given); `waiting`: how many jobs
---              wait; limits: not there: it has and had none; `queue`: see the hash `limits`; `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, which is to be made sure after the first job or
---              setting (`register`); idle: since when sweeps have found neither a job nor a setting; run: 32 characters that tell which server gave out the last fences,
---              then the floor above which they are
+--              wait; atLimit: how many groups have a number below 0 in `slots`; limits: not there: it has and had none; `queue`: see the hash `limits`;
+--              `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, which is to be made sure after
+--              the first job or setting (`register`); idle: since when sweeps have found neither a job nor a setting; run: 32 characters that tell which server
+--              gave out the last fences, then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one
 --   @ends      ZSET of parts by when a lease may run out, or a finished job or a group may have been kept long enough: that time or an earlier one

@@ -41,7 +41,10 @@ for i = 1, count do
     outcomes[i] = 0
     finished[#finished + 1] = id
     states[#states + 1], states[#states + 2] = id, afters[own]
-    if GROUPED then free_slot(cmsgpack.unpack(string.sub(packed, size + 1))) end
+    if GROUPED then
+      local _, group = cmsgpack.unpack_one(packed, #own)
+      free_slot(group)
+    end
     local result = ARGV[i + 3]
     if result and result ~= '' then results[#results + 1], results[#results + 2] = id, result end
   elseif AGAIN and state and state[2] == fence and state[1] == 'done' then

@@ -1,7 +1,9 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include grouped.lua
 -- @include limits.lua
+-- @include backlog.lua
 -- configure: changes a queue's settings.
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
 -- Head: nothing further.
@@ -9,7 +11,7 @@
 --      groupRate without limit. A rate is [count, per, burst], or that of several partitions (README.md). pause: ms for which the queue starts no job.
 -- Out: [listed]: 0: the partition is not listed. Register the queue once more, and then call `listed`.
 -- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of [base, factor, max, jitter], rates
---      as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a grouped one; those that wait follow (`limits.lua`).
+--      as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a grouped one; those that wait follow (`backlog.lua`).
 
 local K = keys_of('queue jobs states running pages waiting limits lines slots groups names touched @ends')
 local LIMITS = { running = true, rate = true, grouped = true, groupRunning = true, groupRate = true }
@@ -46,7 +48,7 @@ local kept = redis.call('HGET', K.queue, 'limits')
 if kept == 'groups' then redis.call('HSET', K.limits, 'relook', '-')
 elseif grouped then
   local limits = limits_of(K, false)
-  limits.make_grouped()
+  make_grouped(K, limits)
   limits.save()
 end
 if work then ring('work') end

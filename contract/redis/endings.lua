@@ -29,6 +29,7 @@ local function freed_slots(K)
   end
   call('HSET', K.slots, counts)
   call('SADD', K.touched, touched)
+  if #touched > 0 then redis.call('HINCRBY', K.queue, 'atLimit', -#touched) end
 end
 
 -- Jobs of a queue with limits run no more. Rings where others may start instead.

@@ -1,6 +1,7 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include grouped.lua
 -- @include limits.lua
 -- groups: the groups of a grouped queue that have waiting or running jobs or limits of their own.
 -- KEYS: queue jobs running pages waiting limits lines slots groups names
@@ -18,7 +19,7 @@ local limits = limits_of(K, true)
 
 local function describe(name)
   local group = limits.group(name)
-  local waiting = redis.call('ZLEXCOUNT', K.lines, '[' .. name .. '\0', '(' .. name .. '\1') + #(group.known and hand_of(group.known) or {})
+  local waiting = limits.count_waiting(group)
   if waiting == 0 and group.runs == 0 and not group.own then return end
   local n = #out
   out[n + 1], out[n + 2], out[n + 3], out[n + 4] = name, group.own and cmsgpack.pack(group.own) or '', waiting, group.runs

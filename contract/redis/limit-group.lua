@@ -1,7 +1,9 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include grouped.lua
 -- @include limits.lua
+-- @include backlog.lua
 -- limit-group: gives a group limits of its own.
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
 -- Head: group: empty for the jobs without one; limits: [running, rate, weight], the first two false where the queue's hold; nil: none of its own.
@@ -15,8 +17,9 @@ may_write(K)
 redis.call('HSET', K.queue, 'set', 1)
 redis.call('PERSIST', K.queue)
 note_end(K, NOW)
-local limits = limits_of(K, redis.call('HGET', K.queue, 'limits') == 'groups')
-limits.make_grouped()
+local grouped = redis.call('HGET', K.queue, 'limits') == 'groups'
+local limits = limits_of(K, grouped)
+if not grouped then make_grouped(K, limits) end
 local group = limits.group(name)
 limits.limit_with(group, own)
 limits.save()

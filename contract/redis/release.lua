@@ -2,6 +2,7 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
+-- @include grouped.lua
 -- @include limits.lua
 -- release: claims are given back unstarted.
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched

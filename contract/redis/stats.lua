@@ -1,19 +1,21 @@
 -- @include common.lua
 -- @include jobs.lua
 -- @include waiting.lua
+-- @include grouped.lua
 -- @include limits.lua
 -- stats: what people look at.
--- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names
+-- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held
 -- Head: minutes.
 -- In:  nothing.
 -- Out: [paused, capacity or -1, scheduled, waiting, running, done, dead, cancelled, ms since the oldest waiting job was due or -1,
 --      limits, nextStart (-1: as many run as may), groupsAtLimit, groupsHeld, minute…]. limits: nothing, or MessagePack of [running, rate, grouped,
 --      groupRunning, groupRate], what is not set false. Each minute as `record` keeps it, of the last `minutes`.
--- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Groups are counted up to 10,000.
+-- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those of the last claim;
+--      of the groups to which something happened since then, 1,000 are looked at.
 
-local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names')
+local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held')
 local minutes = HEAD[6]
-local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits')
+local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'atLimit')
 local oldest = math.huge
 
 for priority = 9, 0, -1 do
@@ -35,21 +37,52 @@ for priority = 9, 0, -1 do
   end
 end
 
+-- @return how many groups wait for a slot of their own; how many are held
+local function groups_now(limits)
+  local MOST_GROUPS = 1000
+  local at_limit, held = tonumber(settings[5]) or 0, redis.call('ZCOUNT', K.held, '(' .. text(NOW), '+inf')
+  local seen = {}
+
+  -- Counts a group as it is now, not as the last claim left it.
+  local function count_anew(name)
+    if seen[name] then return end
+    seen[name] = true
+    local group = limits.group(name)
+    if group.marked then at_limit = at_limit - 1
+    elseif group.ticket == limits.HELD and tonumber(redis.call('ZSCORE', K.held, name)) > NOW then held = held - 1 end
+    -- Without a rate it waits for nothing if any job might start.
+    local first = (group.limits.rate or limits.wait_of(group) ~= 0) and limits.first(group)
+    local wait = limits.group_startable(group, first)
+    if first and not wait then at_limit = at_limit + 1 elseif wait and wait > 0 then held = held + 1 end
+  end
+
+  local touched, known = redis.call('SRANDMEMBER', K.touched, MOST_GROUPS), {}
+  for i = 1, #touched do touched[i] = string.sub(touched[i], 2) end
+  local records = hmget(K.groups, touched)
+  -- Where a group is not known yet, none of its jobs has started.
+  for i = 1, #touched do
+    if records[i] then known[#known + 1] = touched[i] end
+  end
+  limits.load_all(known, {})
+  for i = 1, #known do count_anew(known[i]) end
+  -- The settings of all groups have changed, and claims have looked at those before this one.
+  local from = limits.hash.relook
+  local name = from and limits.next_name(from ~= '-' and string.sub(from, 2) or nil)
+  for _ = 1, MOST_GROUPS do
+    if not name then break end
+    count_anew(name)
+    name = limits.next_name(name)
+  end
+  return at_limit, held
+end
+
 -- @return the limits, nextStart, groupsAtLimit, groupsHeld
 local function limits_now()
   if not settings[4] then return '', 0, 0, 0 end
   local grouped, at_limit, held = settings[4] == 'groups', 0, 0
   local limits = limits_of(K, grouped)
   local list = limits.settings
-  local name = grouped and limits.next_name(nil)
-  for _ = 1, 10000 do
-    if not name then break end
-    local group = limits.group(name)
-    local first = limits.first(group)
-    local wait = limits.group_startable(group, first)
-    if not wait then at_limit = at_limit + (first and 1 or 0) elseif wait > 0 then held = held + 1 end
-    name = limits.next_name(name)
-  end
+  if grouped then at_limit, held = groups_now(limits) end
   local packed = (list[1] or list[2] or grouped) and cmsgpack.pack(list) or ''
   return packed, limits.startable(1) or -1, at_limit, held
 end

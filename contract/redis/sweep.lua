@@ -3,7 +3,9 @@
 -- @include waiting.lua
 -- @include endings.lua
 -- @include idle.lua
+-- @include grouped.lua
 -- @include limits.lua
+-- @include backlog.lua
 -- sweep: what time alone brings about, in one partition.
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups names touched unused @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
@@ -103,7 +105,7 @@ finished_bell(K, finished)
 local backlog = false
 if GROUPED then
   local limits = limits_of(K, true)
-  backlog = limits.move_backlog()
+  backlog = move_backlog(K, limits)
   out[3] = limits.forget_groups(forget_most)
 end
 

@@ -25,13 +25,13 @@ end
 -- A job in its line, behind the group and a NUL: 9 minus the priority, the place, the id, the cost.
 local IN_LINE, LINE_ENTRY = '>BI6c16I4', 27
 local function line_entry(group, priority, place, id, cost)
-  return (group or '') .. '\0' .. struct.pack(IN_LINE, 9 - priority, place, id, cost or 1)
+  return struct.pack('>c0BBI6c16I4', group or '', 0, 9 - priority, place, id, cost or 1)
 end
 
 -- @return the entries of a group's hand: what is behind the rest of its record (`groups`)
 local function hand_of(record)
-  local entries, _, _, _, _, count, bytes, from = {}, struct.unpack('>ddbI6BB', record)
-  for at = from + 8 * count + bytes, #record, LINE_ENTRY do entries[#entries + 1] = string.sub(record, at, at + LINE_ENTRY - 1) end
+  local entries, _, _, _, _, _, bytes, further, _, _, from = {}, struct.unpack('>ddbI6BBBBd', record)
+  for at = from + 9 * further + bytes, #record, LINE_ENTRY do entries[#entries + 1] = string.sub(record, at, at + LINE_ENTRY - 1) end
   return entries
 end
 
@@ -98,27 +98,27 @@ local function remove_page(K, name)
   redis.call('ZREM', K.waiting, name)
 end
 
--- Jobs wait no more: lists of 9 minus the priority, place, id. Each page is cut once: what is adjacent in it goes as one piece.
+-- Jobs wait no more: of each, 9 minus the priority, place, id. Each page is cut once: what is adjacent in it goes as one piece.
 local function leave_pages(K, jobs)
   if #jobs == 0 then return end
   local names, own_jobs, by_number = {}, {}, {}
-  for i = 1, #jobs do
-    local job = jobs[i]
-    local number = job[1] * SPAN + math.floor(job[2] / PAGE)
+  for i = 1, #jobs, 3 do
+    local place = jobs[i + 1]
+    local at = place % PAGE
+    local number = jobs[i] * SPAN + (place - at) / PAGE
     local own = by_number[number]
     if not own then
       own = {}
       by_number[number] = own
-      names[#names + 1], own_jobs[#own_jobs + 1] = page_at(9 - job[1], job[2]), own
+      names[#names + 1], own_jobs[#own_jobs + 1] = page_at(9 - jobs[i], place), own
     end
-    own[#own + 1] = job
+    own[#own + 1] = string.char(at) .. jobs[i + 2]
   end
   local pages, kept, emptied = hmget(K.pages, names), {}, {}
   for i = 1, #names do
     local page, starts, from, pieces = pages[i], {}, 1, {}
     for j = 1, #own_jobs[i] do
-      local job = own_jobs[i][j]
-      local entry = string.char(job[2] % PAGE) .. job[3]
+      local entry = own_jobs[i][j]
       local at = string.find(page, entry, 1, true)
       while at % ENTRY ~= 1 do at = string.find(page, entry, at + 1, true) end
       starts[j] = at
@@ -135,12 +135,12 @@ local function leave_pages(K, jobs)
   call('HDEL', K.pages, emptied)
   call('ZREM', K.waiting, emptied)
   call('HSET', K.pages, kept)
-  redis.call('HINCRBY', K.queue, 'waiting', -#jobs)
+  redis.call('HINCRBY', K.queue, 'waiting', -#jobs / 3)
 end
 
 -- One job waits no more.
 local function leave(K, priority, place, id, group, cost)
-  leave_pages(K, { { 9 - priority, place, id } })
+  leave_pages(K, { 9 - priority, place, id })
   if GROUPED then
     local name, entry = group or '', line_entry(group, priority, place, id, cost)
     if redis.call('ZREM', K.lines, entry) == 0 then

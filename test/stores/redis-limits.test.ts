@@ -202,6 +202,67 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
     }
   })
 
+  test('ten thousand groups at their limit, or idle, cost stats no command each', async () => {
+    const server = await startRedis()
+    const store = await open(server.url, {})
+    try {
+      const limitsNow = async () => (await store.stats({ queue: 'q' }))[0]
+      await store.configure({ queue: 'q', groupRunning: 1 })
+      const costs: number[] = []
+      for (const groups of [10, 10_000]) {
+        await pushAll(store, grouped(groups, 2))
+        while ((await claim(store)).jobs.length > 0);
+        await store.push([newJob({ group: `new${groups}` })])
+        const before = await commandsOf(server)
+        assert.equal((await limitsNow())?.groupsAtLimit, groups)
+        costs.push((await commandsOf(server)) - before)
+        await claim(store)
+      }
+      const [few = 0, many = 0] = costs
+      assert.ok(many <= few + 15, `${many} commands beside 10,000 groups, ${few} beside 10`)
+      await store.configure({ queue: 'q', groupRunning: 2 })
+      for (let more = true; more; ) {
+        const { jobs, retryAfter } = await claim(store)
+        more = jobs.length > 0 || retryAfter === 0
+      }
+      // Of the first ten groups two jobs wait. What follows no claim has seen.
+      assert.equal((await limitsNow())?.groupsAtLimit, 10)
+      await store.push([newJob({ group: 'g50' })])
+      assert.equal((await limitsNow())?.groupsAtLimit, 11)
+      await store.limitGroup?.('q', 'g50', { running: 4, rate: null, weight: 1 })
+      assert.equal((await limitsNow())?.groupsAtLimit, 10)
+    } finally {
+      await store.close()
+      await server.stop()
+    }
+  })
+
+  test('a claim asks each partition of a paused queue once', async () => {
+    const server = await startRedis()
+    const store = await open(server.url, { partitions: 4 })
+    const claims = async () => {
+      const stats = await server.command('info', 'commandstats')
+      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1])
+    }
+    try {
+      await store.push(newJobs(40))
+      const { jobs } = await claim(store, { limit: 8 })
+      const [job, other] = jobs
+      assert.ok(job !== undefined && other !== undefined)
+      await store.release('q', [other])
+      await store.release('q', [{ ...job, pause: 60_000 }])
+      await claim(store)
+      const before = await claims()
+      const paused = await claim(store)
+      assert.equal(paused.jobs.length, 0)
+      assert.ok((paused.retryAfter ?? 0) > 50_000, `${paused.retryAfter}`)
+      assert.equal((await claims()) - before, 4)
+    } finally {
+      await store.close()
+      await server.stop()
+    }
+  })
+
   test('a backlog of thousands is moved into lines, in turns all along, and none of it is lost', () =>
     withStore(async (store) => {
       const jobs = grouped(5, 700)
