@@ -19,10 +19,10 @@ begin
 end $$;
 
 -- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. Groups are counted up
--- to 10,000.
+-- to 10,000. All null for no queue, in which case nothing is looked up.
 create or replace function millpond.limits_now(
   p_queue integer, p_now bigint, out settings json, out next_start bigint, out at_limit bigint, out held bigint
-) language plpgsql stable
+) language plpgsql stable strict
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_nestloop = on
 set plan_cache_mode = force_generic_plan set jit = off
 as $$
@@ -98,6 +98,6 @@ begin
       'groupsAtLimit', coalesce(limited.at_limit, 0), 'groupsHeld', coalesce(limited.held, 0),
       'histograms', coalesce(histograms, '[]'))
     from queues as q left join counted on counted.queue = q.id left join measured on measured.queue = q.id
-      left join lateral limits_now(q.id, v_now) as limited on q.limits is not null
+      cross join lateral limits_now(case when q.limits is not null then q.id end, v_now) as limited
     where q.id between v_least and v_most;
 end $$;
