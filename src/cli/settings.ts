@@ -37,7 +37,7 @@ export const SERVE_HELP = `millpond serve --store URL [options]: the queue for e
   --max-waiting N           requests of a kind that wait at once; 1000 unless given
   --max-waiting-per-client N
                             those of one address; half of --max-waiting unless given. Behind a proxy, give all
-  --max-queues N            with so many in the store, clients can make no further one; 10000 unless given
+  --max-queues N            most queues that clients may make; 10000 unless given
   --max-connections N       1024 unless given
   --stop-timeout TIME       how long what is under way may take after SIGTERM or SIGINT; 30s unless given
   --log-requests            a line for every answer

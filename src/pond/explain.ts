@@ -24,7 +24,7 @@ export interface Explanation {
   id: string
   queue: string
   state: JobState
-  /** All that holds it back now; empty if nothing does, or if it does not wait. */
+  /** All that holds it back now, with the queue's rate looked at for a job of cost 1; empty if nothing does, or if it does not wait. */
   reasons: WaitReason[]
   /** The same in words. */
   text: string
@@ -85,16 +85,19 @@ function wordsOf(reason: WaitReason): string {
     case 'paused':
       return 'its queue is paused'
     case 'queueLimit':
-      return `its queue runs ${reason.running} jobs, and its limit is ${reason.limit}`
+      return `its queue runs ${jobsOf(reason.running)}, and its limit is ${reason.limit}`
     case 'queueRate':
       return `the rate or a pause of its queue allows the next start at ${reason.until.toISOString()}`
     case 'groupLimit':
-      return `${named(reason.group)} runs ${reason.running} jobs, and its limit is ${reason.limit}`
+      if (reason.group === '')
+        return `${reason.running} of the jobs without a group run, and their limit is ${reason.limit}`
+      return `its group ${reason.group} runs ${jobsOf(reason.running)}, and its limit is ${reason.limit}`
     case 'groupRate':
-      return `the rate or a pause of ${named(reason.group)} allows the next start at ${reason.until.toISOString()}`
+      return `the rate or a pause of ${reason.group === '' ? 'the jobs without a group' : `its group ${reason.group}`} allows the next start at ${reason.until.toISOString()}`
     case 'behind':
-      return `${reason.jobs}${reason.more ? ' or more' : ''} jobs come before it`
+      if (reason.more) return `${reason.jobs} or more jobs come before it`
+      return `${jobsOf(reason.jobs)} ${reason.jobs === 1 ? 'comes' : 'come'} before it`
   }
 }
 
-const named = (group: string) => (group === '' ? 'the group of jobs without one' : `its group ${group}`)
+const jobsOf = (count: number) => (count === 1 ? '1 job' : `${count} jobs`)

@@ -98,9 +98,12 @@ export function withLimits(store: Store, what: string) {
 
 /** A push that would never find its rate unused enough. @throws InvalidOption */
 export function checkCost(cost: number, { rate: own, groupRate }: Omit<QueueSettings, 'queue'>): void {
-  for (const each of [own, groupRate]) {
+  for (const [name, each] of [
+    ['limits.rate', own],
+    ['limits.group.rate', groupRate],
+  ] as const) {
     if (each && cost > burstOf(each)) {
-      const message = `cost ${cost} is more than the burst of the queue's rate, ${burstOf(each)}; give the rate a larger burst`
+      const message = `cost ${cost} is more than the burst of ${name}, ${burstOf(each)}; give the rate a larger burst`
       throw new MillpondError('InvalidOption', message)
     }
   }

@@ -170,7 +170,7 @@ onEachStore('limits', {
       { kind: 'groupLimit', group: 'x', running: 1, limit: 1 },
       { kind: 'behind', jobs: 1, more: false },
     ])
-    assert.match(told?.text ?? '', /waits: its group x runs 1 jobs, and its limit is 1; 1 jobs come before it\.$/)
+    assert.match(told?.text ?? '', /waits: its group x runs 1 job, and its limit is 1; 1 job comes before it\.$/)
     assert.match((await pond.explain(a.id))?.text ?? '', /runs on worker/)
     const e = await queue.push('e', { group: 'y' })
     await inState(pond, e.id, 'running')

@@ -1,6 +1,6 @@
 /** Which addresses, options and servers the Redis store takes, and what it asks of them. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { Bell } from '../../src/store.ts'
@@ -117,12 +117,27 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
     }
   })
 
+  const docs = readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8')
+  const rule = /^ACL SETUSER queue (.*)$/m.exec(docs)?.[1] ?? ''
+
+  test('the user of docs/redis.md may run every command of the scripts', () => {
+    const folder = new URL('../../contract/redis/', import.meta.url)
+    const scripts = readdirSync(folder).filter((name) => name.endsWith('.lua'))
+    const named = scripts.flatMap((name) => [
+      ...readFileSync(new URL(name, folder), 'utf8').matchAll(/\bcall\('([A-Z]+)'/g),
+    ])
+    const commands = new Set(named.map(([, command = '']) => command.toLowerCase()))
+    assert.ok(commands.size > 30)
+    const allowed = new Set(rule.split(' '))
+    assert.deepEqual(
+      [...commands].filter((command) => !allowed.has(`+${command}`)),
+      [],
+    )
+  })
+
   test('the user of docs/redis.md can do everything, and nothing elsewhere', async (t) => {
     const redis = await started(t, () => startRedis())
     if (redis === undefined) return
-    const docs = readFileSync(new URL('../../docs/redis.md', import.meta.url), 'utf8')
-    const rule = /^ACL SETUSER queue (.*)$/m.exec(docs)?.[1]
-    assert.ok(rule)
     assert.equal(await redis.command('acl', 'setuser', 'queue', ...rule.split(' ')), 'OK')
     const store = await open(redis.url.replace('//', '//queue:secret@'), {})
     try {
