@@ -12,6 +12,7 @@ export function claim(state: MemoryState, request: ClaimRequest): Claimed {
   const claimed: Claimed = { now: ORIGIN + now, lease, jobs: [], retryAfter: null, limited: false }
   if (queue === undefined || queue.settings.paused) return claimed
   const { running, rate, groupRate } = queue.settings
+  const isBounded = running !== null || rate !== null
   claimed.limited = running !== null || rate !== null || groupRate !== null
   const { waiting } = queue
   let wait = queue.startableIn(now, 1)
@@ -19,8 +20,10 @@ export function claim(state: MemoryState, request: ClaimRequest): Claimed {
   while (wait === 0 && claimed.jobs.length < limit) {
     const job = waiting.firstFrom(minPriority)
     if (job === null) break
-    wait = queue.startableIn(now, job.cost)
-    if (wait !== 0) break
+    if (isBounded) {
+      wait = queue.startableIn(now, job.cost)
+      if (wait !== 0) break
+    }
     queue.run(job, worker, now, now + lease)
     claimed.jobs.push(new Claim(job))
   }
