@@ -40,10 +40,11 @@ begin
   -- New statements see every push that had ended when the bound was taken.
   for v_line in select line, places from millpond.lines where queue = p_queue and line <> v_open and line >= 0 order by line loop
     v_line.places := array(
+      -- By the column: the name alone would be that of the expression, and every job of the line would be sorted.
       select greatest(mark.seq, coalesce((
         select case when v_line.line = 0 then least(v_bound, seq) else seq end from millpond.waiting
         where queue = p_queue and line = v_line.line and not scheduled and priority = (10 - mark.nth)::smallint and seq >= mark.seq
-        order by seq limit 1
+        order by waiting.seq limit 1
       ), case when v_line.line = 0 then v_bound else 9223372036854775807 end))
       from unnest(v_line.places) with ordinality as mark(seq, nth) order by mark.nth);
     if v_line.line > 0 and 9223372036854775807 = all (v_line.places) then

@@ -63,6 +63,29 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
     }
   })
 
+  test('claims from a long line read what they give, also when its marks move', async () => {
+    const JOBS = 50_000
+    const entriesRead = async () => {
+      const [row] = await server(
+        `select idx_tup_read as entries from pg_stat_user_indexes where schemaname = $1 and indexrelname = 'waiting_ready'`,
+        [schema],
+      )
+      return Number(row?.entries)
+    }
+    await withOpen(async (store) => {
+      for (let n = 0; n < JOBS; n += 5000) await store.push(Array.from({ length: 5000 }, () => job({ queue: 'long' })))
+    })
+    const before = await entriesRead()
+    await withOpen(async (store) => {
+      // The marks move at every 4,096th job.
+      for (let n = 0; n < 10_000; n += 500) {
+        await store.claim({ queue: 'long', worker: 'w', limit: 500, lease: null, minPriority: 0 })
+      }
+    })
+    const read = (await entriesRead()) - before
+    assert.ok(read >= 10_000 && read < JOBS, `${read} entries`)
+  })
+
   test('watch reads those that are named', async () => {
     await withOpen(async () => {})
     const named = await server(`select ${schema}.watch('{q1,q7,"not there"}') ->> 'queue' as queue order by 1`)
