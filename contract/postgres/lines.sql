@@ -21,7 +21,6 @@ language plpgsql as $$
 declare
   v_open  integer;
   v_bound bigint;
-  v_last  boolean;
   v_line  record;
 begin
   perform from millpond.lines where queue = p_queue and line = 0 for update skip locked;

@@ -1,7 +1,7 @@
 /** Groups that come once: a store forgets them, whatever else waits in their queue. */
 
 import assert from 'node:assert/strict'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
 import { claim, conformance, first, newJob } from './suite.ts'
 
 const GROUPS = 5_000
@@ -44,14 +44,20 @@ async function remembered(store: Store): Promise<number> {
   return GROUPS - groups.indexOf('rest')
 }
 
+/** All groups come and go beside a backlog of another one. @returns the claim behind which that waits */
+async function comeOnce(store: Store): Promise<ClaimedJob> {
+  await store.configure({ queue: 'q', grouped: true, keepDone: 0 })
+  await store.limitGroup?.('q', 'rest', { running: 1, rate: null, weight: 1 })
+  await store.push([newJob({ group: 'rest' }), newJob({ group: 'rest' })])
+  const hold = first((await claim(store)).jobs)
+  await pushAll(store, inGroups())
+  assert.equal((await drain(store)).length, GROUPS)
+  return hold
+}
+
 conformance('groups that come once', {
   'are forgotten while another group has a backlog': async (store, clock) => {
-    await store.configure({ queue: 'q', grouped: true, keepDone: 0 })
-    await store.limitGroup?.('q', 'rest', { running: 1, rate: null, weight: 1 })
-    await store.push([newJob({ group: 'rest' }), newJob({ group: 'rest' })])
-    const hold = first((await claim(store)).jobs)
-    await pushAll(store, inGroups())
-    assert.equal((await drain(store)).length, GROUPS)
+    const hold = await comeOnce(store)
     clock.now += 10_000
     assert.ok(
       (await sweepAll(store)) > GROUPS / 1_000,
@@ -62,12 +68,7 @@ conformance('groups that come once', {
   },
 
   'are kept for a while after their last start': async (store, clock) => {
-    await store.configure({ queue: 'q', grouped: true, keepDone: 0 })
-    await store.limitGroup?.('q', 'rest', { running: 1, rate: null, weight: 1 })
-    await store.push([newJob({ group: 'rest' }), newJob({ group: 'rest' })])
-    const hold = first((await claim(store)).jobs)
-    await pushAll(store, inGroups())
-    assert.equal((await drain(store)).length, GROUPS)
+    const hold = await comeOnce(store)
     clock.now += 9_999
     await sweepAll(store)
     await store.complete('q', [{ ...hold, result: null }])
