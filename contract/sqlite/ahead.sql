@@ -18,13 +18,9 @@ left join millpond_jobs as before on before.seq in (
   )
   union all
   select seq from (
-    select seq from millpond_jobs indexed by millpond_lines
-    where queue = job.queue and line = job.line and state = 'waiting' and line is not null and priority > job.priority limit 1000
-  )
-  union all
-  select seq from (
-    select seq from millpond_jobs indexed by millpond_lines
-    where queue = job.queue and line = job.line and state = 'waiting' and line is not null and priority = job.priority and seq < job.seq limit 1000
+    select seq from millpond_lines
+    where group_id = job.line and (rank, seq) < (-job.priority, job.seq)
+    limit 1000
   )
   limit 1000
 )

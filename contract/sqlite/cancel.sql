@@ -8,7 +8,7 @@
 select queue, state from millpond_jobs where id = :id
 
 -- @statement cancel
-update millpond_jobs set state = 'cancelled', finished_at = :now where id = :id
+update millpond_jobs set state = 'cancelled', line = null, finished_at = :now where id = :id
 
 -- @statement remove
 delete from millpond_jobs where id = :id

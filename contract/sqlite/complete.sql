@@ -6,7 +6,7 @@
 
 -- @statement keep
 update millpond_jobs set
-  state = 'done', finished_at = :now, result_encoding = :encoding,
+  state = 'done', line = null, finished_at = :now, result_encoding = :encoding,
   result = case when :encoding is not null then coalesce(:result, x'') end
 where id = :id and fence = :fence and state = 'running' and queue = :queue
 
@@ -19,7 +19,7 @@ where id = :id and fence = :fence and state = 'running' and queue = :queue
 -- Out: changes = how many were ok. If fewer than there are: undo, and complete each by itself to learn which are stale.
 -- Run inside a savepoint. An object, as SQLite hands out its names and numbers as they are, where it would read each pair of a list
 -- anew. The cross join makes SQLite look each id up, instead of trying each running job against the list.
-update millpond_jobs set state = 'done', finished_at = :now, result_encoding = null, result = null
+update millpond_jobs set state = 'done', line = null, finished_at = :now, result_encoding = null, result = null
 where seq in (
   select job.seq from json_each(:held) as held cross join millpond_jobs as job
   where job.id = held.key and job.fence = held.value and job.state = 'running' and job.queue = :queue

@@ -7,6 +7,7 @@
 -- @statement fail
 update millpond_jobs set
   state       = case when :delay is null or attempt >= attempts then 'dead' when :delay <= 0 then 'waiting' else 'scheduled' end,
+  line        = case when :delay <= 0 and attempt < attempts then line end,
   due_at      = case when :delay is null or attempt >= attempts then due_at else :now + :delay end,
   finished_at = case when :delay is null or attempt >= attempts then :now end,
   error       = :error

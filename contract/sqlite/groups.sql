@@ -7,9 +7,7 @@
 select name, limits, running, start_at,
   (
     select count(*) from (
-      select 1 from millpond_jobs indexed by millpond_lines
-      where queue = :queue and line = head.name and state = 'waiting' and line is not null
-      limit 10000
+      select 1 from millpond_lines where group_id = head.id limit 10000
     )
   ) as waiting
 from millpond_heads as head

@@ -12,7 +12,6 @@ create temp table if not exists millpond_picks (
   start    integer primary key,
   seq      integer not null,
   group_id integer not null,
-  line     text    not null,
   priority integer not null,
   turn     real    not null,
   cost     integer not null,
@@ -27,15 +26,22 @@ create temp table if not exists millpond_picks (
 ) strict
 
 -- @statement count
--- When a queue becomes grouped: this trigger and the next two, which a file without groups does without.
+-- When a queue becomes grouped: this trigger and the next three, which a file without groups does without.
 -- A slot is a running job. The claim counts those that it takes (`start`). All others are counted by the statement that moves the job, whoever runs it.
 -- A group that has a ticket or is held needs no touch when a job of it ends: what it starts next, and when, stays the same.
 create trigger if not exists millpond_line_joined after update of state, line on millpond_jobs
 when new.line is not null and (new.state = 'waiting' or old.line is null) begin
-  insert into millpond_groups (queue, name, running) values (new.queue, new.line, new.state = 'running')
-  on conflict do update set
+  update millpond_groups set
     running = running + (new.state = 'running') - (old.state = 'running' and old.line is not null),
-    touched = 1;
+    touched = 1
+  where id = new.line;
+  insert or ignore into millpond_places (group_id, rank, seq) select new.line, -new.priority, new.seq where new.state = 'waiting';
+end
+
+-- @statement count_pushed
+create trigger if not exists millpond_line_pushed after insert on millpond_jobs
+when new.line is not null and new.state = 'waiting' begin
+  insert or ignore into millpond_places (group_id, rank, seq) values (new.line, -new.priority, new.seq);
 end
 
 -- @statement count_left
@@ -44,7 +50,8 @@ when old.line is not null and old.state in ('waiting', 'running') and new.state 
   update millpond_groups set
     running = running - (old.state = 'running'),
     touched = touched or old.state = 'waiting' or ticket < 0 and held_until is null
-  where queue = old.queue and name = old.line;
+  where id = old.line;
+  delete from millpond_places where old.state = 'waiting' and group_id = old.line and rank = -old.priority and seq = old.seq;
 end
 
 -- @statement count_removed
@@ -53,12 +60,24 @@ when old.line is not null and old.state in ('waiting', 'running') begin
   update millpond_groups set
     running = running - (old.state = 'running'),
     touched = touched or old.state = 'waiting' or ticket < 0 and held_until is null
-  where queue = old.queue and name = old.line;
+  where id = old.line;
+  delete from millpond_places where old.state = 'waiting' and group_id = old.line and rank = -old.priority and seq = old.seq;
 end
 
+-- @statement line_up_groups
+-- Waiting jobs that are in no line yet, as they waited before their queue was grouped, or wait again: the groups of up to 1,000 of them,
+insert into millpond_groups (queue, name)
+select :queue, ifnull("group", '') from (
+  select "group" from millpond_jobs indexed by millpond_waiting
+  where queue = :queue and state = 'waiting' and line is null
+  order by priority desc, seq
+  limit 1000
+) where true
+on conflict do nothing
+
 -- @statement line_up
--- Jobs that waited before their queue was grouped: up to 1,000 of them come into lines. changes: how many.
-update millpond_jobs set line = ifnull("group", '')
+-- and the jobs themselves. changes: how many.
+update millpond_jobs set line = (select id from millpond_groups where queue = :queue and name = ifnull("group", ''))
 where seq in (
   select seq from millpond_jobs indexed by millpond_waiting
   where queue = :queue and state = 'waiting' and line is null
@@ -66,9 +85,14 @@ where seq in (
   limit 1000
 )
 
+-- @statement adopt_groups
+-- The same of jobs that ran before their queue was grouped.
+insert into millpond_groups (queue, name)
+select :queue, ifnull("group", '') from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null
+on conflict do nothing
+
 -- @statement adopt
--- Jobs that ran before their queue was grouped.
-update millpond_jobs set line = ifnull("group", '')
+update millpond_jobs set line = (select id from millpond_groups where queue = :queue and name = ifnull("group", ''))
 where seq in (select seq from millpond_jobs indexed by millpond_running where queue = :queue and state = 'running' and line is null)
 
 -- @statement place
@@ -80,7 +104,7 @@ update millpond_groups set
   ticket     = case when head.start_at <= :now then head.priority else -1 end,
   turn       = case when head.priority = head.ticket then head.turn else max(
     case when head.priority = head.last then head.virtual
-      else ifnull((select virtual from millpond_turns where queue = :queue and name = head.name and priority = head.priority), 0) end,
+      else ifnull((select virtual from millpond_turns where group_id = head.id and priority = head.priority), 0) end,
     ifnull((select virtual from millpond_virtual where queue = :queue and priority = head.priority), 0)
   ) end,
   place      = ifnull(head.place, 0),
@@ -98,17 +122,17 @@ where millpond_groups.id = head.id
 -- @statement pick
 -- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is still eligible.
 -- Not if it would come after the last of `limit` tickets (`cut`): that spares most groups the look at their next job.
-insert into millpond_picks (seq, group_id, line, priority, turn, cost, last, virtual, after, running, most, "full", step, burst)
+insert into millpond_picks (seq, group_id, priority, turn, cost, last, virtual, after, running, most, "full", step, burst)
 with recursive cut as (
   select ticket, turn from millpond_groups indexed by millpond_tickets
   where queue = :queue and ticket >= :min_priority and ticket >= 0
   order by ticket desc, turn, place
   limit 1 offset :limit - 1
 ),
-pick (priority, turn, place, group_id, line, cost, last, virtual, weight, running, most, "full", step, burst) as (
+pick (priority, turn, place, group_id, cost, last, virtual, weight, running, most, "full", step, burst) as (
   select * from (
     select
-      g.ticket, g.turn, g.place, g.id, g.name, g.cost, g.last, g.virtual, g.weight, g.running,
+      g.ticket, g.turn, g.place, g.id, g.cost, g.last, g.virtual, g.weight, g.running,
       ifnull(g.most, case when g.name <> '' then q.group_most end),
       g."full",
       case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end,
@@ -123,24 +147,16 @@ pick (priority, turn, place, group_id, line, cost, last, virtual, weight, runnin
     next.priority,
     case when next.priority = pick.priority then pick.turn + pick.cost / pick.weight else max(
       ifnull((select virtual from millpond_groups where id = pick.group_id and last = next.priority), 0),
-      ifnull((select virtual from millpond_turns where queue = :queue and name = pick.line and priority = next.priority), 0),
+      ifnull((select virtual from millpond_turns where group_id = pick.group_id and priority = next.priority), 0),
       ifnull((select virtual from millpond_virtual where queue = :queue and priority = next.priority), 0)
     ) end,
-    next.seq, pick.group_id, pick.line, next.cost, pick.priority, pick.turn + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
+    next.seq, pick.group_id, next.cost, pick.priority, pick.turn + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
     max(pick."full", :now * 1000) + pick.cost * pick.step, pick.step, pick.burst
-  from pick cross join millpond_jobs as next on next.seq = coalesce(
-    (
-      select seq from millpond_jobs indexed by millpond_lines
-      where queue = :queue and line = pick.line and state = 'waiting' and line is not null and priority = pick.priority and seq > pick.place
-      order by seq
-      limit 1
-    ),
-    (
-      select seq from millpond_jobs indexed by millpond_lines
-      where queue = :queue and line = pick.line and state = 'waiting' and line is not null and priority < pick.priority
-      order by priority desc, seq
-      limit 1
-    )
+  from pick cross join millpond_jobs as next on next.seq = (
+    select seq from millpond_lines
+    where group_id = pick.group_id and (rank, seq) > (-pick.priority, pick.place)
+    order by rank, seq
+    limit 1
   )
   where (pick.priority is not (select ticket from cut) or pick.turn + pick.cost / pick.weight <= (select turn from cut))
     and (pick.most is null or pick.running + 1 < pick.most)
@@ -151,7 +167,7 @@ pick (priority, turn, place, group_id, line, cost, last, virtual, weight, runnin
   limit :limit
 )
 select
-  place, group_id, line, priority, turn, cost, last, virtual, turn + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
+  place, group_id, priority, turn, cost, last, virtual, turn + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
 from pick
 
 -- @statement costs
@@ -185,8 +201,8 @@ where seq in (select seq from millpond_picks)
 
 -- @statement turns
 -- What the starts take: of groups that started at another priority than before, the virtual time that they had at that one,
-insert into millpond_turns (queue, name, priority, virtual)
-select :queue, line, last, virtual from millpond_picks where last <> priority and last >= 0
+insert into millpond_turns (group_id, priority, virtual)
+select group_id, last, virtual from millpond_picks where last <> priority and last >= 0
 on conflict do update set virtual = excluded.virtual
 
 -- @statement virtual
@@ -205,23 +221,25 @@ update millpond_groups set
   held_until = case when start_at > :now then start_at end,
   ticket     = case when start_at <= :now then next_priority else -1 end,
   turn       = case when next_priority = started.priority then started.after else max(
-    ifnull((select virtual from millpond_turns where queue = :queue and name = started.line and priority = next_priority), 0),
+    ifnull((select virtual from millpond_turns where group_id = started.group_id and priority = next_priority), 0),
     ifnull((select virtual from millpond_virtual where queue = :queue and priority = next_priority), 0)
   ) end,
   place      = ifnull(next_seq, 0),
-  cost       = ifnull(next_cost, 1)
+  cost       = ifnull(next_cost, 1),
+  -- At 8, a trigger trims the line.
+  started    = case when millpond_groups.started < 8 then millpond_groups.started else 0 end + started.running - millpond_groups.running
 from (
   select pick.*, next.seq as next_seq, next.priority as next_priority, next.cost as next_cost,
     case when next.seq is not null and (most is null or running < most)
       then ifnull(("full" - (max(burst, next.cost) - next.cost) * step + 999) / 1000, 0)
     end as start_at
   from (
-    select group_id, line, max(start), priority, after, running, most, "full", step, burst from millpond_picks group by group_id
+    select group_id, max(start), seq, priority, after, running, most, "full", step, burst from millpond_picks group by group_id
   ) as pick
   left join millpond_jobs as next on next.seq = (
-    select seq from millpond_jobs
-    where queue = :queue and line = pick.line and state = 'waiting' and line is not null
-    order by priority desc, seq
+    select seq from millpond_lines
+    where group_id = pick.group_id and (rank, seq) > (-pick.priority, pick.seq)
+    order by rank, seq
     limit 1
   )
 ) as started
@@ -265,7 +283,9 @@ where id in (
 select * from millpond_jobs
 where seq in (
   select seq from (
-    select seq, priority from millpond_jobs indexed by millpond_lines where queue = :queue and state = 'waiting' and line is not null
+    select line.seq, line.priority
+    from millpond_groups as g cross join millpond_lines as line on line.group_id = g.id
+    where g.queue = :queue
     union all
     select seq, priority from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
   )

@@ -1,5 +1,5 @@
 -- push: stores jobs.
--- In:  one job; line: in a grouped queue its group, '' for none, else null; state is waiting if due_at <= now, else scheduled; due_at is never before now.
+-- In:  one job; line: of a waiting job in a grouped queue what `touch` and `line` give for its group, else null; state is waiting if due_at <= now, else scheduled; due_at is never before now.
 -- Out: changes = 1: pushed. changes = 0: the id is known, or a live job has the key; `existing` names that job.
 -- Invariant: `seq` is one more than the greatest there is, so places follow the order of pushes.
 -- Some drivers bind bytes of length 0 as null, hence the coalesce.
@@ -25,8 +25,12 @@ select
 from json_each(:bodies)
 
 -- @statement touch
--- Waiting jobs came into the line. A group that has a ticket at this priority or a higher one goes on with the job that it would have started next.
-insert into millpond_groups (queue, name) values (:queue, :line) on conflict do update set touched = 1 where ticket < :priority
+-- Run before jobs come into a line, so that the group is there. If the insert then stores nothing, a touch does no harm.
+-- A group that has a ticket at this priority or a higher one goes on with the job that it would have started next.
+insert into millpond_groups (queue, name) values (:queue, ifnull(:group, '')) on conflict do update set touched = 1 where ticket < :priority
+
+-- @statement line
+select id from millpond_groups where queue = :queue and name = ifnull(:group, '')
 
 -- @statement existing
 select id from millpond_jobs where id = :id

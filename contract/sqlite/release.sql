@@ -16,11 +16,11 @@ where name = :queue and rate is not null
 -- @statement give_back_group
 update millpond_groups set "full" = "full" - given.back
 from (
-  select head.name as line, min(job.cost * step, max(0, started_at * 1000 + job.cost * step - :now * 1000)) as back
-  from millpond_jobs as job cross join millpond_heads as head on head.queue = :queue and head.name = job.line
+  select head.id as line, min(job.cost * step, max(0, started_at * 1000 + job.cost * step - :now * 1000)) as back
+  from millpond_jobs as job cross join millpond_heads as head on head.id = job.line
   where job.id = :id and fence = :fence and state = 'running' and job.queue = :queue and step is not null
 ) as given
-where queue = :queue and name = given.line
+where id = given.line
 
 -- @statement pause
 -- A longer pause stays.
@@ -32,7 +32,7 @@ where name = :queue and exists (
 
 -- @statement pause_group
 update millpond_groups set paused_until = max(paused_until, :now + :pause)
-where queue = :queue and name = (
+where id = (
   select line from millpond_jobs
   where id = :id and fence = :fence and state = 'running' and queue = :queue and "group" is not null
 )

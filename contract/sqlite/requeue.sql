@@ -1,6 +1,7 @@
 -- requeue: dead or cancelled jobs get another life.
 -- In:  ids, one at a time; or queue and limit: its dead ones, longest dead first.
 -- Out: of `requeue`, changes = 1: it waits again. changes = 0: a live job has its key; it stays as it is.
+-- Run limits/line_up after it in a grouped queue.
 -- Invariant: place, fence and last error are kept; the attempts begin anew.
 
 -- @statement look
@@ -20,6 +21,5 @@ limit :limit
 
 -- @statement requeue
 update or ignore millpond_jobs set
-  line = (select ifnull("group", '') from millpond_queues where name = queue and grouped = 1),
   state = 'waiting', attempt = 0, due_at = :now, finished_at = null, started_at = null, worker = null
 where id = :id and state in ('dead', 'cancelled')

@@ -18,7 +18,7 @@ order by name
 -- @statement oldest
 -- The earliest time due among the first 64 by place of each priority. Jobs come due nearly in the order of their places, so
 -- this is exact for short queues and close for long ones; an index of its own would tax every claim.
--- Of a grouped queue, among the first 64 of each line of its first 1,000 groups with jobs.
+-- Of a grouped queue, among the first 8 of each line of its first 1,000 groups with jobs.
 select min(due_at) as due_at from (
   select (
     select min(due_at) from (
@@ -31,12 +31,9 @@ select min(due_at) as due_at from (
   union all
   select (
     select min(due_at) from (
-      select due_at from millpond_jobs indexed by millpond_lines
-      where queue = :queue and line = head.name and state = 'waiting' and line is not null
-      order by priority desc, seq
-      limit 64
+      select due_at from millpond_lines where group_id = line.id order by rank, seq limit 8
     )
-  ) from (select name from millpond_heads where queue = :queue and place is not null limit 1000) as head
+  ) from (select id from millpond_groups where queue = :queue and (place > 0 or touched = 1) limit 1000) as line
 )
 
 -- @statement histograms
@@ -47,6 +44,15 @@ group by queue, priority, metric, bucket
 order by queue, priority, metric, bucket
 
 -- @statement blocked
--- Of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause.
-select count(*) filter (where start_at is null) as at_limit, count(*) filter (where start_at > :now) as held
-from (select start_at from millpond_heads where queue = :queue and place is not null limit 10000)
+-- Of the groups with waiting jobs, how many wait for a slot, and how many for their rate or a pause. Up to 10,000 groups are looked at; what the
+-- last claim has noted of a group holds until it is touched.
+select ifnull(sum(at_limit), 0) as at_limit, ifnull(sum(held), 0) as held
+from (
+  select touched = 0 and place > 0 and ticket < 0 and held_until is null as at_limit, touched = 0 and ifnull(held_until > :now, 0) as held
+  from (select * from millpond_groups where queue = :queue limit 10000)
+  union all
+  select start_at is null, ifnull(start_at > :now, 0)
+  from (select id from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1 limit 10000) as g
+  cross join millpond_heads as head on head.id = g.id
+  where head.place is not null
+)

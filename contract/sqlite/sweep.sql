@@ -34,9 +34,8 @@ select *,
 from queue
 
 -- @statement promote
-update millpond_jobs set
-  state = 'waiting',
-  line  = case when (select grouped from millpond_queues where name = :queue) = 1 then ifnull("group", '') end
+-- Run limits/line_up after it in a grouped queue.
+update millpond_jobs set state = 'waiting'
 where seq in (
   select seq from millpond_jobs indexed by millpond_scheduled
   where queue = :queue and state = 'scheduled' and due_at <= :now
@@ -47,6 +46,7 @@ where seq in (
 -- @statement lost
 update millpond_jobs set
   state       = case when attempt >= attempts then 'dead' else 'waiting' end,
+  line        = case when attempt < attempts then line end,
   due_at      = case when attempt >= attempts then due_at else :now end,
   finished_at = case when attempt >= attempts then :now end,
   error       = case when attempt < attempts then error else json_object(

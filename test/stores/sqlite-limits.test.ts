@@ -58,9 +58,9 @@ test('sqlite limits: sweeps forget idle groups, a thousand at a time', async () 
   const path = newPath()
   const store = await openAt(path, { clock: () => clock.now })
   const db = connectTo(path)
-  const names = (table = 'millpond_groups') =>
+  const names = () =>
     db
-      .prepare(`select distinct name from ${table} order by name`)
+      .prepare('select name from millpond_groups order by name')
       .all()
       .map(({ name }) => name)
   const run = async (jobs: NewJob[]) => {
@@ -90,7 +90,9 @@ test('sqlite limits: sweeps forget idle groups, a thousand at a time', async () 
     before = now
   }
   assert.deepEqual(names(), ['own'])
-  assert.deepEqual(names('millpond_turns'), [])
+  for (const table of ['millpond_turns', 'millpond_places']) {
+    assert.deepEqual(db.prepare(`select * from ${table}`).all(), [], `nothing is left in ${table}`)
+  }
   await store.configure({ queue: 'emails', groupRate: { count: 1, per: 60_000, burst: null } })
   await run([job({ group: 'rated' })])
   clock.now += 59_999
@@ -99,6 +101,38 @@ test('sqlite limits: sweeps forget idle groups, a thousand at a time', async () 
   clock.now += 1
   await store.sweep(1000)
   assert.deepEqual(names(), ['own'])
+  db.close()
+})
+
+test('sqlite limits: the places that started jobs leave behind are trimmed, and count for nobody', async () => {
+  const path = newPath()
+  const store = await openAt(path)
+  const db = connectTo(path)
+  const places = () => Number(db.prepare('select count(*) as n from millpond_places').get()?.n)
+  await store.configure({ queue: 'emails', groupRunning: 2, keepDone: 0 })
+  await store.push(jobsOf(1, 100))
+  const endAll = async (limit: number) => {
+    const { jobs } = await take(store, limit)
+    const ended = await store.complete(
+      'emails',
+      jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+    )
+    assert.ok(ended.every((outcome) => outcome === 'ok'))
+    return jobs
+  }
+  const seen = new Set<string>()
+  for (let left = 100; left > 0; left -= 2) {
+    for (const { id } of await endAll(2)) seen.add(id)
+    assert.ok(places() - (left - 2) <= 9, `${places()} places for ${left - 2} jobs`)
+  }
+  assert.equal(seen.size, 100)
+  // The table is empty, so these get the seqs of earlier jobs, whose places may still be there.
+  await store.push([job({ group: 'g1' }), job({ group: 'g0' }), job({ group: 'g0', priority: 7 })])
+  const claims = [await endAll(10), await endAll(10)]
+  assert.deepEqual(
+    claims.map((jobs) => jobs.map(({ group, priority }) => `${group} ${priority}`)),
+    [['g0 7', 'g1 4', 'g0 4'], []],
+  )
   db.close()
 })
 

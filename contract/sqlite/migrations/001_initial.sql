@@ -62,7 +62,7 @@ create table millpond_jobs (
   key               text,
   "group"           text,
   cost              integer not null default 1,
-  line              text,                               -- in a grouped queue, the group, '' for none; null: it is not in a line yet
+  line              integer,                            -- in a grouped queue, while it waits or runs, the id of its group; null: it is not in a line yet
   trace             text,
   encoding          text    not null,                   -- json (text), msgpack or bytes (blobs)
   data              any     not null,
@@ -75,8 +75,6 @@ create table millpond_jobs (
 
 -- Each index holds only the jobs in its own state, so what it serves costs the same whatever else is stored.
 create index millpond_waiting   on millpond_jobs (queue, priority desc)      where state = 'waiting' and line is null;
--- The waiting jobs of a grouped queue.
-create index millpond_lines     on millpond_jobs (queue, line, priority desc) where state = 'waiting' and line is not null;
 create index millpond_scheduled on millpond_jobs (queue, due_at)             where state = 'scheduled';
 create index millpond_running   on millpond_jobs (queue, lease_until)        where state = 'running';
 -- Serves both the lists that people read and the removal of what was kept long enough.
@@ -122,6 +120,7 @@ create table millpond_groups (
   most         integer,                                 -- `running` of those
   rate_step    integer,                                 -- what a start costs by `rate` of those, and its burst
   rate_burst   integer,
+  started      integer not null default 0,              -- jobs since its places in line were trimmed last
   unique (queue, name)
 ) strict;
 
@@ -133,15 +132,36 @@ create index millpond_idle    on millpond_groups (queue, forget_at)             
 
 -- The virtual time of a group at the other priorities at which it has started jobs. A row for the `last` one is out of date.
 create table millpond_turns (
-  queue    text    not null,
-  name     text    not null,
+  group_id integer not null,
   priority integer not null,
   virtual  real    not null,
-  primary key (queue, name, priority)
+  primary key (group_id, priority)
 ) strict, without rowid;
 
+-- The places of waiting jobs in the lines of their groups. A job that starts leaves its place behind, and its group trims them a few at a time:
+-- the next jobs of many groups lie in as many pages. So a place counts only while its job waits.
+create table millpond_places (
+  group_id integer not null,
+  rank     integer not null,                            -- minus the job's priority
+  seq      integer not null,
+  primary key (group_id, rank, seq)
+) strict, without rowid;
+
+-- The waiting jobs of each group, in line. (A place that was left behind may have the seq of a later job of another group or priority.)
+create view millpond_lines as
+select place.group_id, place.rank, place.seq, job.priority, job.cost, job.due_at
+from millpond_places as place cross join millpond_jobs as job on job.seq = place.seq
+  and job.state = 'waiting' and job.line = place.group_id and job.priority = -place.rank;
+
+-- Every eighth start or so: all places before the group's first waiting job.
+create trigger millpond_group_started after update of started on millpond_groups when new.started >= 8 begin
+  delete from millpond_places
+  where group_id = new.id and (new.place = 0 or (rank, seq) < (select -priority, seq from millpond_jobs where seq = new.place));
+end;
+
 create trigger millpond_group_removed after delete on millpond_groups begin
-  delete from millpond_turns where queue = old.queue and name = old.name;
+  delete from millpond_turns where group_id = old.id;
+  delete from millpond_places where group_id = old.id;
 end;
 
 -- The virtual time of a grouped queue at each priority.
@@ -166,9 +186,6 @@ from (
     first.seq as place, first.priority, first.cost
   from millpond_groups as g cross join millpond_queues as q on q.name = g.queue
   left join millpond_jobs as first on first.seq = (
-    select seq from millpond_jobs
-    where queue = g.queue and line = g.name and state = 'waiting' and line is not null
-    order by priority desc, seq
-    limit 1
+    select seq from millpond_lines where group_id = g.id order by rank, seq limit 1
   )
 );

@@ -166,6 +166,12 @@ export class Queues {
     return this.findOrCreate(name)
   }
 
+  /** Waiting jobs of a grouped queue that are in no line yet come into their groups' lines, up to 1,000 of them. */
+  lineUp(queue: string): void {
+    if (!this.findOrCreate(queue).limits.grouped) return
+    for (const name of ['line_up_groups', 'line_up']) this.#statements.get(`limits/${name}`).run({ queue })
+  }
+
   /** Before the commit, and before a statement that reads or changes the queues' rows. They are read anew when next asked for. */
   write(): void {
     for (const queue of this.#known.values()) {

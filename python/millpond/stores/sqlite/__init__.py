@@ -251,8 +251,10 @@ def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> None
         return
     grouped_before = known is not None and known.grouped
     limits = settings.keys() & {"grouped", *LIMITS.values()}
-    for name in () if grouped_before else ("count", "count_left", "count_removed", "adopt", "line_up"):
-        tx.changes(f"limits/{name}", queue=queue)
+    if not grouped_before:
+        for name in ("count", "count_pushed", "count_left", "count_removed", "adopt_groups", "adopt"):
+            tx.changes(f"limits/{name}", queue=queue)
+        tx.line_up(queue)
     if grouped_before and limits:
         tx.changes("limits/touch", queue=queue)
 
@@ -263,12 +265,13 @@ def _push(tx: Transaction, job: NewJob) -> Pushed:
     state: State = "waiting" if due_at <= tx.now else "scheduled"
     given = vars(job) | {
         "due_at": due_at, "state": state, "encoding": job.data.encoding, "data": job.data.body,
-        "line": (job.group or "") if queue.grouped else None,
+        "line": None,
         **{name: getattr(job, name) or queue.row[name] for name in ("attempts", "timeout")},
     }  # fmt: skip
+    if queue.room > 0 and queue.grouped and state == "waiting":
+        tx.changes("push/touch", **given)
+        given["line"] = tx.value("push/line", **given)
     if queue.room > 0 and tx.changes("push/insert", **given):
-        if queue.grouped and state == "waiting":
-            tx.changes("push/touch", **given)
         tx.move(job.queue, None, state)
         return Pushed("pushed", job.id)
     # A repeated push is not refused.

@@ -41,7 +41,8 @@ def claim(
     }  # fmt: skip
     file = "limits" if known.grouped else "claim"
     if known.grouped:
-        for name in ("line_up", "place", "pick"):
+        tx.line_up(queue)
+        for name in ("place", "pick"):
             tx.changes(f"limits/{name}", **given)
     if known.slots is not None or known.rate:
         costs = [row["cost"] for row in tx.rows(f"{file}/costs", **given)]

@@ -77,4 +77,5 @@ def requeue(tx: Transaction, rows: list[sqlite3.Row]) -> int:
     back = [row for row in rows if tx.changes("requeue/requeue", id=row["id"])]
     for row in back:
         tx.move(row["queue"], row["state"], "waiting")
+        tx.line_up(row["queue"])
     return len(back)

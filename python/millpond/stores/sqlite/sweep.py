@@ -40,12 +40,12 @@ def sweep(tx: Transaction, limit: int, idle: IdleQueues, writes: bool) -> Swept 
 
 def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) -> None:
     name, queue = row["name"], tx.made_queue(row["name"])
-    if row["line_up"]:
-        tx.changes("limits/line_up", queue=name)
     if row["promote"]:
         promoted = tx.changes("sweep/promote", queue=name, limit=limit - swept.promoted)
         tx.move(name, "scheduled", "waiting", promoted)
         swept.promoted += promoted
+    if row["line_up"] or row["promote"]:
+        tx.line_up(name)
     for lost in tx.rows("sweep/lost", queue=name, limit=limit - len(swept.lost)) if row["lost"] else []:
         swept.lost.append(Lost(lost["id"], name, lost["attempt"], lost["state"]))
         if lost["state"] == "waiting":

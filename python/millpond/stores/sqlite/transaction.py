@@ -70,6 +70,12 @@ class Transaction:
             self._queues[name] = Queue(name, row)
         return self._queues.get(name)
 
+    def line_up(self, queue: str) -> None:
+        """Waiting jobs of a grouped queue that are in no line yet come into their groups' lines, up to 1,000 of them."""
+        if self.made_queue(queue).grouped:
+            for name in ("line_up_groups", "line_up"):
+                self.changes(f"limits/{name}", queue=queue)
+
     def made_queue(self, name: str) -> Queue:
         if self.queue(name) is None:
             self.changes("counts/create", queue=name)

@@ -21,7 +21,10 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
     const limit = running === null ? asked : Math.min(asked, running - queue.running + 1)
     const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + answer.lease, floor }
     const statement = (name: string) => statements.get(`${grouped ? 'limits' : 'claim'}/${name}`)
-    if (grouped) for (const name of ['picks', 'line_up', 'place', 'pick']) statement(name).run(parameters)
+    if (grouped) {
+      context.queues.lineUp(queue.name)
+      for (const name of ['picks', 'place', 'pick']) statement(name).run(parameters)
+    }
     if (running !== null || rate !== null) {
       const costs = statement('costs').all(parameters)
       for (const { cost } of costs) {

@@ -41,14 +41,17 @@ export function configure({ statements, queues }: Context, settings: QueueSettin
   })
   const { bells, limits } = queues.findOrCreate(queue)
   if (limits.grouped) {
-    if (!before?.grouped) for (const name of GROUPING) statements.get(`limits/${name}`).run({ queue })
+    if (!before?.grouped) {
+      for (const name of GROUPING) statements.get(`limits/${name}`).run({ queue })
+      queues.lineUp(queue)
+    }
     if (!isDeepStrictEqual(before, limits)) statements.get('limits/touch').run({ queue })
   }
   if (capacity !== undefined) bells.add('room')
   if (paused === false || !isDeepStrictEqual(before, limits)) bells.add('work')
 }
 
-const GROUPING = ['count', 'count_left', 'count_removed', 'adopt', 'line_up']
+const GROUPING = ['count', 'count_pushed', 'count_left', 'count_removed', 'adopt_groups', 'adopt']
 
 interface OwnLimits {
   queue: string

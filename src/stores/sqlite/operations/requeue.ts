@@ -13,6 +13,7 @@ export function requeue({ statements, queues, now }: Context, request: Request):
     // 0: a live job has its key, perhaps one that was brought back just before.
     if (statements.get('requeue/requeue').run({ id: text(id), now }) === 0) continue
     queues.findOrCreate(text(queue)).move(stateFrom(state), 'waiting')
+    queues.lineUp(text(queue))
     count++
   }
   return count

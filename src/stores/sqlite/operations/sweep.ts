@@ -45,13 +45,13 @@ export function sweep(context: Context, limit: number): Swept {
     if (!hasWork(row)) continue
     const queue = text(row.name)
     const changes = queues.findOrCreate(queue)
-    if (row.line_up === 1) statements.get('limits/line_up').run({ queue })
     if (row.forget === 1) forgotten += statements.get('limits/forget').run({ queue, now, limit: limit - forgotten })
     if (row.promote === 1) {
       const count = statements.get('sweep/promote').run({ queue, now, limit: limit - promoted })
       changes.move('scheduled', 'waiting', count)
       promoted += count
     }
+    if (row.line_up === 1 || row.promote === 1) queues.lineUp(queue)
     if (row.lost === 1) lost.push(...takeBack(context, changes, limit - lost.length))
     for (const state of FINAL_STATES.filter((one) => row[one] === 1)) {
       const until = now - integer(state === 'done' ? row.keep_done : row.keep_dead)
