@@ -10,7 +10,7 @@
 --      Fewer than asked for also where the data of what was found comes to 16 MiB: ask for the rest.
 -- Invariant: fence and attempt grow by one, after a crash the fence by more; a job is in one claim at a time; none from a paused queue.
 --      Needs no fsync: what is undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
---      A claim never waits for another one: each skips what the other has locked. With limits there are exceptions: see limits.sql.
+--      A claim never waits for another one: each skips what the other has locked. With limits there are exceptions: see turns.sql.
 
 -- The server has crashed since the last claim: claims that were undone have had fences up to some way above the last ones known. A
 -- hundred thousand is more than one job can be claimed in the seconds for which a commit may stay undone.

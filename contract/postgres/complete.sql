@@ -57,7 +57,7 @@ begin
     if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
     insert into moves (queue, slot, was, becomes, count)
     values (v_queue, v_slot, 'running', case when v_keep > 0 then 'done' else 'gone' end, v_count);
-    if v_freed is not null then insert into arrivals (queue, groups, ended) values (v_queue, v_freed, true); end if;
+    if v_freed is not null then insert into arrivals (queue, groups, priority) values (v_queue, v_freed, -1); end if;
     perform ring('finished', complete.queue);
     if v_limits is not null then perform ring_freed(v_queue, complete.queue); end if;
   end if;

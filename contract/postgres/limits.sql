@@ -1,16 +1,6 @@
--- limits: running jobs, rates, groups that take turns. Part of claim, release, configure, limit-group and sweep.
+-- limits: running jobs and rates, of queues and groups. Part of claim, release, configure, limit-group and sweep.
 -- Nothing counts slots up or down: a slot is a row of `running`, counted by index.
---
---   arrivals ──next claim──┬─► ticket: by priority of the first job, then virtual time, then place of that job
---      ▲                   ├─► held_until: its rate or pause allows a start later
---      │                   ├─► forget_at: no job waits or runs, and it has no limits of its own: the sweep may forget it then
---      │                   └─► none of these: as many jobs run as may
---      └── a job of the group begins or ceases to wait or to run; its limits change
---
--- Invariant: a claim locks the rows of the groups that it looks at, and looks at their jobs in statements that begin after it has them: so the running jobs
---      that it counts are all. It waits for the rows of groups that arrived, in the order of their names, and passes over tickets that another claim
---      has: then it answers that there may be more. Only claims of a queue with a limit of running jobs or a rate follow each other: they hold its row of
---      `limits`, from before they lock a group. No other claim waits for that row.
+-- Which jobs of a grouped queue are next is in turns.sql.
 
 -- Microseconds that a start of cost 1 takes.
 create or replace function millpond.step_of(p_rate millpond.rate) returns bigint
@@ -120,137 +110,10 @@ begin
   end if;
 end $$;
 
--- What a group waits for where its first job is this one and it has that many slots: ms until its rate and pause allow the start, 0: for its turn; null: for a
--- slot, or for a job.
-create or replace function millpond.wait_of(p_slots bigint, p_paused_until bigint, p_rate millpond.rate, p_full bigint, p_cost integer, p_now bigint) returns bigint
-language sql immutable as $$
-  select case when p_cost is not null and (p_slots > 0 or p_slots is null) then
-    greatest(0, p_paused_until - p_now, millpond.rate_wait(p_rate, p_full, p_cost, p_now)) end
-$$;
-
--- Takes the arrivals, and the groups whose time has come: what do they wait for now? A ticket that is new at its priority begins at the priority's
--- virtual time, if its own is lower: to wait or to idle earns no credit. Returns the limits as they are now: arrivals may tell of new ones.
-create or replace function millpond.place_arrivals(inout p_limits millpond.limits, p_now bigint)
-language plpgsql as $$
-declare
-  v_most  constant integer := 10000;
-  v_names text[];
-  v_ended boolean[];
-  v_ctids tid[];
-  v_found integer;
-begin
-  with next as (
-    select ctid, sum(cardinality(groups)) over (rows between unbounded preceding and 1 preceding) as before
-    from (select ctid, groups from millpond.arrivals where queue = p_limits.queue limit 1000 for update skip locked) as free
-  ), gone as (
-    delete from millpond.arrivals where ctid = any (array(select ctid from next where before is null or before < v_most)) returning groups, ended
-  )
-  select array_agg(name order by name), array_agg(ended order by name) into v_names, v_ended from (
-    select name, bool_and(ended) as ended from (
-      select unnest(groups) as name, ended from gone
-      union all (select name, false from millpond.groups where queue = p_limits.queue and held_until <= p_now limit v_most)
-    ) as each group by name
-  ) as arrived;
-  if v_names is null then return; end if;
-  -- In the order of their names, for two claims not to wait for each other. A sweep may have forgotten one meanwhile.
-  while v_found is distinct from cardinality(v_names) loop
-    insert into millpond.groups (queue, name)
-    select p_limits.queue, arrived.name from unnest(v_names) as arrived(name)
-    where (select true from millpond.groups where queue = p_limits.queue and groups.name = arrived.name) is null on conflict do nothing;
-    select count(*), array_agg(known.ctid) filter (where known.ticket is null or not arrived.ended) into v_found, v_ctids
-    from unnest(v_names, v_ended) as arrived(name, ended) cross join lateral (
-      select ctid, ticket from millpond.groups where queue = p_limits.queue and groups.name = arrived.name for update) as known;
-  end loop;
-  -- Statements of their own: they see all that was done under these locks before, and all that the arrivals tell of.
-  select * into p_limits from millpond.limits where queue = p_limits.queue;
-  update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, head = seen.head, held_until = seen.held_until, forget_at = seen.forget_at
-  from (
-    select known.ctid, p_now + nullif(free.wait, 0) as held_until,
-      case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as head,
-      case when free.wait = 0 then case when known.ticket = first.priority then known.turn
-        else greatest(known.virtual[first.priority + 1], p_limits.virtual[first.priority + 1]) end end as turn,
-      -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
-      case when first.seq is null and not known.own and not exists (
-          select from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1)
-        then greatest(p_now + 10000, (known.full_at + 999) / 1000, known.paused_until) end as forget_at
-    from millpond.groups as known
-    left join lateral (
-      select priority, seq, cost from millpond.waiting
-      where queue = p_limits.queue and coalesce("group", '') = known.name and not scheduled and line = -1
-      order by priority desc, seq limit 1
-    ) as first on true
-    cross join lateral (
-      select case when known.name = '' then known.running else coalesce(known.running, p_limits.group_running) end - (
-          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1) as slots,
-        case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate
-      offset 0
-    ) as most
-    cross join lateral (
-      select millpond.wait_of(most.slots, known.paused_until, most.rate, known.full_at, first.cost, p_now) as wait offset 0
-    ) as free
-    where known.ctid = any (v_ctids)
-  ) as seen
-  where g.ctid = seen.ctid
-    and (g.ticket, g.turn, g.head, g.held_until, g.forget_at) is distinct from (seen.ticket, seen.turn, seen.head, seen.held_until, seen.forget_at);
-end $$;
-
--- The first jobs by turns, `p_most` at the most, of groups that no other claim has. A group's jobs are looked at a few at a time: more where it might
--- give more.
-create or replace function millpond.by_turns(p_limits millpond.limits, p_most integer, p_least integer, p_now bigint) returns millpond.candidate[]
-language plpgsql as $$
-declare
-  v_tickets tid[] := array(
-    select ctid from millpond.groups where queue = p_limits.queue and ticket is not null and ticket >= p_least
-    order by ticket desc, turn, head limit p_most for update skip locked);
-  v_each    integer;
-  v_greedy  boolean;
-  v_jobs    millpond.candidate[];
-begin
-  if v_tickets = '{}' then return '{}'; end if;
-  v_each := 1 + (2 * p_most - 1) / cardinality(v_tickets);
-  loop
-    with open as materialized (
-      select given.rank, g.*, case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end as paid,
-        case when g.name = '' then g.running else coalesce(g.running, p_limits.group_running) end - (
-          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = g.name and line = -1) as free
-      from unnest(v_tickets) with ordinality as given(ctid, rank) join millpond.groups as g on g.ctid = given.ctid where g.paused_until <= p_now
-    ), looked as (
-      select open.rank, open.name, open.weight, open.paid, open.full_at, open.free, job.*,
-        case when -job.level = open.ticket then open.turn else greatest(open.virtual[1 - job.level], p_limits.virtual[1 - job.level]) end as base
-      from open cross join lateral (
-        select w.ctid, -w.priority as level, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes
-        from millpond.waiting as w
-        where w.queue = p_limits.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1
-        order by w.priority desc, w.seq
-        limit least(v_each, case when open.free >= 0 then open.free + 1 when open.free < 0 then 1 end)
-      ) as job
-    ), numbered as (
-      select looked.*, row_number() over jobs as nth, sum(cost) over jobs - cost as before,
-        lead(level) over jobs as next_level, lead(seq) over jobs as next_seq, lead(cost) over jobs as next_cost,
-        case when lag(level) over jobs = level then lag(cost) over jobs / weight else base end as part
-      from looked window jobs as (partition by rank order by level, seq rows unbounded preceding)
-    ), startable as (
-      select numbered.*, sum(part) over (partition by rank, level order by seq rows unbounded preceding) as at,
-        bool_and(paid is null or coalesce(millpond.rate_wait(paid,
-          case when before = 0 then full_at else greatest(full_at, p_now * 1000) + before * millpond.step_of(paid) end, cost, p_now) <= 0, true))
-          over (partition by rank order by level, seq rows unbounded preceding) as startable
-      from numbered
-    ), chosen as (
-      select * from startable where startable and -level >= p_least and (nth <= free or free is null) order by level, at, seq limit p_most
-    )
-    select array_agg((ctid, name, nth, -level, cost, bytes, at, at + cost / weight, free - nth, -next_level, next_seq, next_cost)::millpond.candidate),
-      bool_or(nth = v_each and free is distinct from nth)
-    into v_jobs, v_greedy from chosen;
-    exit when v_each > p_most or v_greedy is not true;
-    v_each := v_each * 4;
-  end loop;
-  return coalesce(v_jobs, '{}');
-end $$;
-
 -- The first jobs in the plain order.
 create or replace function millpond.by_place(p_queue integer, p_most integer, p_least integer) returns millpond.candidate[]
 language sql as $$
-  select coalesce(array_agg((head.ctid, null, null, head.priority, head.cost, head.bytes, null, null, null, null, null, null)::millpond.candidate), '{}') from (
+  select coalesce(array_agg((head.ctid, null, null, head.priority, head.cost, head.bytes, null, null, null, null, null, null, null, null)::millpond.candidate), '{}') from (
     select ready.* from generate_series(1, 10 - p_least) as level(nth) cross join lateral (
       select w.* from millpond.lines as line cross join lateral (
         select ctid, priority, seq, cost, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from millpond.waiting
@@ -361,49 +224,12 @@ begin
   if count = p_limit then wait := null;
   elsif v_rest or not v_stopped and v_limits.grouped and (
     exists (select from millpond.arrivals where queue = p_queue)
-    or exists (select from millpond.groups where queue = p_queue and ticket is not null and ticket >= p_least)) then wait := 0;
+    or exists (select from generate_series(p_least, 9) as level(nth) cross join lateral (
+      select from millpond.tickets where queue = p_queue and priority = level.nth::smallint and turn >= v_limits.marks[level.nth + 1] limit 1
+    ) as ticket)) then wait := 0;
   elsif not v_stopped and v_limits.grouped then
     select held_until - p_now into wait from millpond.groups where queue = p_queue and held_until is not null order by held_until limit 1;
   end if;
-end $$;
-
--- Jobs have been started: their groups' times go on, and what they wait for now is known.
-create or replace function millpond.start_groups(p_limits millpond.limits, p_jobs millpond.candidate[], p_now bigint) returns void
-language plpgsql as $$
-declare
-  v_virtual double precision[] := p_limits.virtual;
-  v_level   record;
-begin
-  for v_level in
-    select priority, max(turn) as turn from unnest(p_jobs) as job group by priority order by priority desc
-  loop
-    v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.turn);
-    update millpond.groups as g set virtual[v_level.priority + 1] = job.after, full_at = job.full_at, held_until = p_now + nullif(job.wait, 0),
-      ticket = case when job.wait = 0 then job.next_priority end, head = case when job.wait = 0 then job.next_seq end,
-      turn = case when job.wait = 0 then case when job.next_priority = v_level.priority then job.after
-        else greatest(g.virtual[job.next_priority + 1], p_limits.virtual[job.next_priority + 1]) end end
-    from (
-      select known.ctid, last.after, last.next_priority, last.next_seq, paid.full_at, millpond.wait_of(last.free, known.paused_until, most.rate, paid.full_at, last.next_cost, p_now) as wait
-      from (
-        select distinct on (name) *, sum(cost) over (partition by name)::bigint as costs from unnest(p_jobs) as job
-        where priority = v_level.priority order by name, nth desc
-      ) as last
-      cross join lateral (select ctid, * from millpond.groups where queue = p_limits.queue and groups.name = last.name offset 0) as known
-      cross join lateral (
-        select case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate offset 0
-      ) as most
-      cross join lateral (
-        select coalesce(greatest(known.full_at, p_now * 1000) + last.costs * millpond.step_of(most.rate), known.full_at) as full_at offset 0
-      ) as paid
-    ) as job
-    where g.ctid = job.ctid;
-  end loop;
-  -- Nobody waits here with groups locked: whoever has this row may want one of them. The next claim raises it, if not this one.
-  if v_virtual = p_limits.virtual then return; end if;
-  update millpond.limits
-  set virtual = array(select greatest(old, new) from unnest(virtual, v_virtual) with ordinality as level(old, new, nth) order by nth)
-  where ctid = any (array(
-    select ctid from millpond.limits where queue = p_limits.queue for update skip locked));
 end $$;
 
 -- For release: claims are given back, each with its pause, or else its start.

@@ -2,7 +2,7 @@
 -- Line 0 holds jobs as they were pushed, whose places rise; they may be committed in another order. Jobs that came back (retries, releases,
 -- lost leases, promotions, requeues) keep their places, so they go into a line of their own. One line at a time takes them. Once many of its
 -- jobs were claimed it is closed, and the next one opened: from then on jobs only leave it, so its marks can be moved up.
--- The jobs of a grouped queue are all in line -1, in which limits.sql finds them; its marks stay where they are.
+-- The jobs of a grouped queue are all in line -1, in which turns.sql finds them; its marks stay where they are.
 -- Invariant: no job of a line waits before its marks, nor will one that is on its way.
 
 -- The line for a job that comes back. It stays open until the transaction ends.

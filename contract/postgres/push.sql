@@ -110,6 +110,7 @@ declare
   v_timeout  bigint;
   v_limits   text;
   v_line     integer := 0;
+  v_place    bigint;
   v_asleep   boolean;
   v_doubt    boolean;
   v_new      uuid[]  := push_list.ids;
@@ -136,7 +137,10 @@ begin
       from unnest(push_list.ids, push_list.data) with ordinality as job(id, data, at)
     ), push_list.own, push_list.now, push_list.again, push_list.listener);
   end if;
-  if v_limits = 'groups' and not v_later then v_line := -1; end if;
+  if v_limits = 'groups' and not v_later then
+    v_line := -1;
+    select last_value into v_place from place;
+  end if;
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if push_list.fresh then
     -- Inserting without `on conflict` costs a third less.
@@ -169,7 +173,9 @@ begin
       v_count := cardinality(v_new);
     end if;
   end if;
-  if v_line = -1 and v_count > 0 then insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]); end if;
+  if v_line = -1 and v_count > 0 then
+    insert into arrivals (queue, groups, priority, place) values (v_queue, array[coalesce(push_list."group", '')], push_list.priority, v_place);
+  end if;
   if v_asleep and v_count > 0 and not v_later then perform ring('work', push_list.queue, push_list.own); end if;
   if v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
@@ -203,6 +209,8 @@ declare
   v_count    integer;
   v_queues   integer[] := '{}';
   v_groups   text[] := '{}';
+  v_highest  smallint := 0;
+  v_place    bigint;
   job        record;
 begin
   perform enter(push_jobs.own);
@@ -217,6 +225,7 @@ begin
       v_name := job.queue;
       v_id := queue_of(v_name);
       select * into v_queue from queues where id = v_id;
+      if v_queue.limits = 'groups' and v_place is null then select last_value into v_place from place; end if;
       v_room := null;
       if v_queue.capacity is not null then
         if not v_sees then
@@ -275,12 +284,14 @@ begin
     if v_queue.limits = 'groups' and not v_later then
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
+      v_highest := greatest(v_highest, job.priority);
     end if;
     insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 1);
     if not v_later and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then
-    insert into arrivals (queue, groups) select arrived.id, array_agg(distinct arrived.name) from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
+    insert into arrivals (queue, groups, priority, place)
+    select arrived.id, array_agg(distinct arrived.name), v_highest, v_place from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
   end if;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.

@@ -18,8 +18,41 @@ begin
     ) as head where lines.queue = p_queue);
 end $$;
 
--- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. Groups are counted up
--- to 10,000. All null for no queue, in which case nothing is looked up.
+-- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a ticket, and those of
+-- up to 1,000 arrivals that have none or may lose it.
+create or replace function millpond.stopped_groups(p_limits millpond.limits, p_now bigint, out at_limit bigint, out held bigint)
+language plpgsql stable as $$
+begin
+  select count(*) filter (where free.wait is null), count(*) filter (where free.wait > 0) into at_limit, held
+  from (
+    (select name from millpond.groups where queue = p_limits.queue and ticket is null and forget_at is null limit 10000)
+    union
+    select arrived.name from (
+      select unnest(groups) as name, priority, place from millpond.arrivals where queue = p_limits.queue limit 1000
+    ) as arrived
+    where not exists (
+      select from millpond.groups as known where queue = p_limits.queue and known.name = arrived.name
+        and (known.ticket > arrived.priority or known.ticket = arrived.priority and known.head <= arrived.place)
+      offset 0)
+  ) as each
+  left join lateral (select * from millpond.groups where queue = p_limits.queue and groups.name = each.name offset 0) as known on true
+  cross join lateral (
+    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = each.name and not scheduled and line = -1
+    order by priority desc, seq limit 1
+  ) as first
+  cross join lateral (
+    select case when each.name = '' then known.running else coalesce(known.running, p_limits.group_running) end - (
+        select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = each.name and line = -1) as slots,
+      case when (known.rate).count is not null then known.rate when each.name <> '' then p_limits.group_rate end as rate
+    offset 0
+  ) as most
+  cross join lateral (
+    select millpond.wait_of(most.slots, coalesce(known.paused_until, 0), most.rate, coalesce(known.full_at, 0), first.cost, p_now) as wait offset 0
+  ) as free;
+end $$;
+
+-- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All null for no queue, in
+-- which case nothing is looked up.
 create or replace function millpond.limits_now(
   p_queue integer, p_now bigint, out settings json, out next_start bigint, out at_limit bigint, out held bigint
 ) language plpgsql stable strict
@@ -37,8 +70,7 @@ begin
     select count(*) into v_running from (select from millpond.running where queue = p_queue and line < 0 limit v_limits.running) as slot;
   end if;
   if v_limits.grouped then
-    select count(*) filter (where each.next_start is null), count(*) filter (where each.next_start > 0) into at_limit, held
-    from millpond.groups_of(v_limits, null, null, 10000, p_now) as each where each.waiting > 0;
+    select stopped.at_limit, stopped.held into at_limit, held from millpond.stopped_groups(v_limits, p_now) as stopped;
   end if;
   if v_running < v_limits.running or v_limits.running is null then
     next_start := greatest(0, v_limits.paused_until - p_now, millpond.rate_wait(v_limits.rate, v_limits.full_at, 1, p_now));

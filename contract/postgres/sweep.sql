@@ -322,6 +322,7 @@ begin
     delete from lines where queue = v_queue;
     delete from limits where queue = v_queue;
     delete from groups where queue = v_queue;
+    delete from tickets where queue = v_queue;
     delete from arrivals where queue = v_queue;
     delete from moves where queue = v_queue;
     delete from totals where queue = v_queue;

@@ -108,6 +108,7 @@ const TABLES = [
     'repeats',
     'limits',
     'groups',
+    'tickets',
     'arrivals',
     'histograms',
   ],

@@ -190,6 +190,33 @@ describe('limits', { skip }, () => {
     })
   })
 
+  test('what happens to a group while a claim has it is not passed over', async () => {
+    await withStore(async (store, schema) => {
+      await store.configure({ queue: 'q', groupRunning: 2 })
+      await pushAll(store, 1, () => 'g')
+      // The group has a ticket from here on, for the job just pushed.
+      assert.equal(
+        (await store.claim({ queue: 'q', worker: 'w', limit: 1, minPriority: 9, lease: 60_000 })).jobs.length,
+        0,
+      )
+      const client = new pg.Client({ connectionString: urlOf('postgres') })
+      await client.connect()
+      try {
+        await client.query('begin')
+        const { rows } = await client.query(`select jobs from ${schema}.claim('q', 'w', 1)`)
+        assert.match(rows[0].jobs, /"g"/)
+        // The claim has seen no further job, and takes the ticket away. Others see that ticket still.
+        await pushAll(store, 1, () => 'g')
+        const beside = await claimOf(store, 10)
+        assert.deepEqual([beside.jobs.length, beside.retryAfter], [0, 0])
+        await client.query('commit')
+      } finally {
+        await client.end()
+      }
+      assert.equal((await claimOf(store, 10)).jobs.length, 1)
+    })
+  })
+
   test('a backlog from before is moved into lines by claims', async () => {
     await withStore(async (store) => {
       await pushAll(store, 3500, (n) => `g${n % 7}`)

@@ -51,10 +51,11 @@ create type millpond.rate as (count integer, per bigint, burst integer);
 create type millpond.started as ("group" text, started_at bigint, cost integer, pause bigint);
 
 -- A job that a claim of a queue with limits may start. `turn` is its group's virtual time before the start, `after` the one after it.
--- `nth` in its group; `free`: slots left after it; `next_…`: the group's job after it.
+-- `nth` in its group; `free`: slots left after it; `next_…`: the group's job after it; `ticket` and `known`: the rows of its group in
+-- `tickets` and `groups`.
 create type millpond.candidate as (
   ctid tid, name text, nth integer, priority smallint, cost integer, bytes bigint, turn double precision, after double precision,
-  free bigint, next_priority smallint, next_seq bigint, next_cost integer
+  free bigint, next_priority smallint, next_seq bigint, next_cost integer, ticket tid, known tid
 );
 
 -- Limits of a queue, and where it stands. Who changes it holds the row's lock; so does a claim, if the queue has a limit of running jobs or a rate.
@@ -69,6 +70,7 @@ create table millpond.limits (
   full_at       bigint  not null default 0,            -- µs: when all that was started is paid for
   paused_until  bigint  not null default 0,
   virtual       double precision[] not null default '{0,0,0,0,0,0,0,0,0,0}', -- of the priorities 0 to 9
+  marks         double precision[] not null default '{0,0,0,0,0,0,0,0,0,0}', -- no ticket of the priority has a lower virtual time, nor will one: see turns.sql
   adopt_until   timestamptz                            -- until then claims look for jobs that run since before
 ) with (fillfactor = 50);
 
@@ -83,22 +85,35 @@ create table millpond.groups (
   full_at      bigint  not null default 0,
   paused_until bigint  not null default 0,
   virtual      double precision[],                     -- by priority + 1; null: 0
-  ticket       smallint,                               -- the priority of its first job, if that may start; turn and head are its virtual time and place
+  ticket       smallint,                               -- the priority of its first job, if that may start; turn and head are its virtual time and place; see `tickets`
   turn         double precision,
   head         bigint,
   held_until   bigint,                                 -- when a rate or pause lets the first job start; null: not what it waits for
   forget_at    bigint,                                 -- a claim has found it idle: when a sweep may forget it; null: it has jobs, or limits of its own
   primary key (queue, name)
-) with (fillfactor = 70);
-create index groups_tickets on millpond.groups (queue, ticket desc, turn, head) where ticket is not null;
+) with (fillfactor = 50);
 create index groups_held    on millpond.groups (queue, held_until)              where held_until is not null;
 create index groups_idle    on millpond.groups (forget_at)                      where forget_at is not null;
 
+-- The tickets of `groups`, in their order. Written under the lock of the group's row, together with it. A table of its own, so that a start changes no
+-- index of `groups`: that row is written in place, and is found without stepping over its former versions.
+create table millpond.tickets (
+  turn     double precision not null,
+  head     bigint   not null,
+  queue    integer  not null,
+  priority smallint not null,
+  name     text collate "C" not null
+);
+create index tickets_order on millpond.tickets (queue, priority desc, turn, head);
+
 -- Groups of which a job began or ceased to wait or run, or whose limits changed, in the same transaction: the next claim looks at them.
+-- It need not look at one whose ticket has a higher priority, or the same and a head up to this place: what happened changes nothing there. Pushes tell
+-- their highest priority and what came before them, completions -1: a free slot changes no ticket.
 create table millpond.arrivals (
-  queue  integer not null,
-  groups text[]  collate "C" not null,
-  ended  boolean not null default false                -- jobs were completed, nothing else: one that has a ticket keeps it as it is
+  queue    integer  not null,
+  groups   text[]   collate "C" not null,
+  priority smallint not null default 10,
+  place    bigint   not null default 9223372036854775807
 );
 create index arrivals_queue on millpond.arrivals (queue);
 
@@ -265,5 +280,6 @@ alter table millpond.moves set (autovacuum_vacuum_scale_factor = 0, autovacuum_v
   autovacuum_vacuum_cost_delay = 0);
 alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.limits set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
