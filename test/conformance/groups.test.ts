@@ -74,4 +74,17 @@ conformance('groups that come once', {
     await store.complete('q', [{ ...hold, result: null }])
     assert.equal(await remembered(store), GROUPS)
   },
+  'are forgotten where their next job is cancelled before a claim comes to it': async (store, clock) => {
+    const hold = await comeOnce(store)
+    const jobs = inGroups()
+    await pushAll(store, jobs)
+    await store.cancel(jobs.map(({ id }) => id))
+    clock.now += 10_000
+    await sweepAll(store)
+    while ((await claim(store)).retryAfter === 0);
+    clock.now += 10_000
+    await sweepAll(store)
+    await store.complete('q', [{ ...hold, result: null }])
+    assert.equal(await remembered(store), 0)
+  },
 })

@@ -104,3 +104,13 @@ test('jobs keep their places through many cancels and returns', async () => {
     jobs.slice(10_000).map(({ id }) => id),
   )
 })
+
+test('stats count 10,000 groups with waiting jobs, and look at no others', async () => {
+  const store = await open('memory:', {})
+  await store.configure({ queue: 'q', capacity: null, groupRunning: 1 })
+  const inGroups = () => Array.from({ length: 10_001 }, (_, at) => newJob({ group: `g${at}` }))
+  await store.push(inGroups())
+  await store.push(inGroups())
+  assert.equal((await claim(store, { limit: 20_002 })).jobs.length, 10_001)
+  assert.equal((await store.stats({ queue: 'q' }))[0]?.groupsAtLimit, 10_000)
+})

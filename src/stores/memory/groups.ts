@@ -9,7 +9,13 @@
  *
  * So only claims decide who is eligible, and a group costs a claim nothing while nothing happens to it. `contract/operations.md` has the order.
  */
-import { DEFAULT_GROUP_LIMITS, type GroupLimits, type GroupRecord, type Rate } from '../../values/limits.ts'
+import {
+  DEFAULT_GROUP_LIMITS,
+  type GroupLimits,
+  type GroupRecord,
+  type HeldBack,
+  type Rate,
+} from '../../values/limits.ts'
 import { fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
 import { Heap, type HeapEntry } from './heap.ts'
 import type { Job } from './job.ts'
@@ -19,6 +25,9 @@ const PRIORITIES = 10
 
 /** Ms for which a group is kept that has no jobs. */
 const KEEP_IDLE = 10_000
+
+/** Most groups with waiting jobs that `stats` looks at. */
+const MAX_COUNTED = 10_000
 
 class Group implements HeapEntry {
   index = -1
@@ -168,17 +177,41 @@ export class Groups {
     }
   }
 
+  /** Of the first groups with waiting jobs. */
   oldestDue(): number | null {
     let oldest: number | null = null
-    for (const { waiting } of this.#groups.values()) {
+    for (const { waiting } of this.#waiting()) {
       const due = waiting.oldestDue()
       if (due !== null) oldest = Math.min(oldest ?? due, due)
     }
     return oldest
   }
 
-  records(now: number): GroupRecord[] {
-    const shown = [...this.#groups.values()].filter(
+  /** Of the first groups with waiting jobs: how many wait for a slot of their own, and how many for their rate or a pause. */
+  heldBack(now: number): Pick<HeldBack, 'groupsAtLimit' | 'groupsHeld'> {
+    let groupsAtLimit = 0
+    let groupsHeld = 0
+    for (const group of this.#waiting()) {
+      const wait = this.#startable(group, now)
+      if (wait === null) groupsAtLimit++
+      else if (wait > 0) groupsHeld++
+    }
+    return { groupsAtLimit, groupsHeld }
+  }
+
+  *#waiting(): Generator<Group> {
+    let left = MAX_COUNTED
+    for (const group of this.#groups.values()) {
+      if (group.waiting.size === 0) continue
+      yield group
+      if (--left === 0) return
+    }
+  }
+
+  /** In no order. @param only the group of this name */
+  records(now: number, only?: string): GroupRecord[] {
+    const groups = only === undefined ? [...this.#groups.values()] : [this.#groups.get(only) ?? []].flat()
+    const shown = groups.filter(
       ({ waiting, running, limits }) => waiting.size > 0 || running > 0 || limits !== DEFAULT_GROUP_LIMITS,
     )
     return shown.map((group) => ({

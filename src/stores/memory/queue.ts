@@ -137,12 +137,8 @@ export class MemoryQueue {
   }
 
   heldBack(now: number): HeldBack {
-    const groups = this.waiting instanceof Groups ? this.waiting.records(now).filter(({ waiting }) => waiting > 0) : []
-    return {
-      nextStart: this.startableIn(now, 1),
-      groupsAtLimit: groups.filter(({ nextStart }) => nextStart === null).length,
-      groupsHeld: groups.filter(({ nextStart }) => nextStart !== null && nextStart > 0).length,
-    }
+    const groups = this.waiting instanceof Groups ? this.waiting.heldBack(now) : { groupsAtLimit: 0, groupsHeld: 0 }
+    return { nextStart: this.startableIn(now, 1), ...groups }
   }
 
   /** There is no job, and every setting is the default. */

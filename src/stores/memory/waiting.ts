@@ -13,6 +13,9 @@ export const byPlace = (a: Job, b: Job): boolean => a.place < b.place
 export const byClaim = (a: Job, b: Job): boolean =>
   a.priority > b.priority || (a.priority === b.priority && byPlace(a, b))
 
+/** Most jobs that came back of which `oldestDue` looks at the time. A heap has its first entries among these. */
+const MAX_RETURNED_SEEN = 64
+
 class OnePriority {
   readonly fresh = new LinkedList<Job>()
   readonly returned = new Heap<Job>(byPlace)
@@ -74,12 +77,12 @@ export class WaitingJobs {
     return null
   }
 
-  /** Earliest `dueAt`. Among fresh jobs that is the first of each list; of those that came back, all are looked at. */
+  /** Earliest `dueAt` of the first job of each list, and of those that came back of some of the earliest by place. */
   oldestDue(): number | null {
     let oldest = Number.POSITIVE_INFINITY
     for (const { fresh, returned } of this.#priorities) {
       if (fresh.first !== null) oldest = Math.min(oldest, fresh.first.dueAt)
-      for (const job of returned.all) oldest = Math.min(oldest, job.dueAt)
+      for (const job of returned.all.slice(0, MAX_RETURNED_SEEN)) oldest = Math.min(oldest, job.dueAt)
     }
     return oldest === Number.POSITIVE_INFINITY ? null : oldest
   }

@@ -48,9 +48,9 @@ function* backwards(from: Job | null): Generator<Job> {
 export function groups(state: MemoryState, request: GroupsRequest): GroupRecord[] {
   const waiting = state.queues.get(request.queue)?.waiting
   if (!(waiting instanceof Groups)) return []
-  const { after, group: only } = request
-  const wanted = (group: string) => (after === undefined || byBytes(after, group) < 0) && (only ?? group) === group
-  const records = waiting.records(state.now()).filter(({ group }) => wanted(group))
+  const { after } = request
+  const wanted = (group: string) => after === undefined || byBytes(after, group) < 0
+  const records = waiting.records(state.now(), request.group).filter(({ group }) => wanted(group))
   return records.sort((a, b) => byBytes(a.group, b.group)).slice(0, request.limit)
 }
 
