@@ -37,7 +37,9 @@ describe('behind a lock', { skip }, () => {
       skip: missingReason(name),
     }, async () => {
       const schema = newSchema()
-      const store = await open(urlOf(name), { schema, timeout: 1000 })
+      // Laid down by one with time enough for it.
+      await (await open(urlOf('postgres'), { schema })).close()
+      const store = await open(urlOf(name), { schema, timeout: 2000 })
       try {
         await store.push([job({ attempts: 1 }), job({ attempts: 1 })])
         const [held] = await claimAll(store, 1)

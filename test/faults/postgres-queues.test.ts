@@ -82,8 +82,13 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
         await store.claim({ queue: 'long', worker: 'w', limit: 500, lease: null, minPriority: 0 })
       }
     })
-    const read = (await entriesRead()) - before
-    assert.ok(read >= 10_000 && read < JOBS, `${read} entries`)
+    let read = 0
+    // Before version 15, counts arrive a moment after their connection has ended.
+    await until('the claims are counted', async () => {
+      read = (await entriesRead()) - before
+      return read >= 10_000
+    })
+    assert.ok(read < JOBS, `${read} entries`)
   })
 
   test('watch reads those that are named', async () => {

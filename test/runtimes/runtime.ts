@@ -26,7 +26,14 @@ const COMMANDS: Readonly<Record<RuntimeName, (file: string, report: string) => s
     ...['test', '--allow-all', '--no-check', '--preload', 'test/runtimes/deno-setup.ts'],
     ...[`--junit-path=${report}`, file],
   ],
-  bun: (file, report) => ['test', '--reporter=junit', `--reporter-outfile=${report}`, `./${file}`],
+  // Bun gives a test five seconds unless told otherwise: too few for some on a slow machine.
+  bun: (file, report) => [
+    'test',
+    `--timeout=${PATIENCE}`,
+    '--reporter=junit',
+    `--reporter-outfile=${report}`,
+    `./${file}`,
+  ],
 }
 
 /** A file that hangs is ended after so many milliseconds. */
