@@ -104,8 +104,12 @@ begin
       and (g.ticket, g.turn, g.head, g.held_until, g.forget_at) is distinct from (seen.ticket, seen.turn, seen.head, seen.held_until, seen.forget_at)
     returning g.name, g.ticket, g.turn, g.head, seen.old_ticket, seen.old_turn, seen.old_head
   ), gone as (
-    delete from millpond.tickets as t using placed
-    where t.queue = p_limits.queue and t.priority = placed.old_ticket and t.turn = placed.old_turn and t.head = placed.old_head
+    -- Each is looked up (offset 0): a plan from when there were few tickets would compare all of them with each.
+    delete from millpond.tickets where ctid = any (array(
+      select t.at from placed cross join lateral (
+        select ctid as at from millpond.tickets
+        where queue = p_limits.queue and priority = placed.old_ticket and turn = placed.old_turn and head = placed.old_head offset 0
+      ) as t where placed.old_ticket is not null))
   )
   insert into millpond.tickets (queue, priority, turn, head, name)
   select p_limits.queue, ticket, turn, head, name from placed where ticket is not null;
@@ -226,8 +230,12 @@ begin
     -- Priorities of their jobs before the last one.
     for v_level in select priority from unnest(p_jobs) as job group by priority loop
       update millpond.groups as g set virtual[v_level.priority + 1] = job.after
-      from (select distinct on (name) name, after from unnest(p_jobs) as job where priority = v_level.priority order by name, nth desc) as job
-      where g.queue = p_limits.queue and g.name = job.name;
+      from (
+        select known.at, each.after
+        from (select distinct on (name) name, after from unnest(p_jobs) as job where priority = v_level.priority order by name, nth desc) as each
+        cross join lateral (select ctid as at from millpond.groups where queue = p_limits.queue and groups.name = each.name offset 0) as known
+      ) as job
+      where g.ctid = job.at;
     end loop;
   end if;
   if v_virtual = p_limits.virtual then return; end if;

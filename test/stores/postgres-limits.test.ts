@@ -240,6 +240,33 @@ describe('limits', { skip }, () => {
     })
   })
 
+  test('to place arrivals reads no other group’s ticket', { timeout: 120_000 }, async () => {
+    await withStore(async (owner, schema) => {
+      await owner.configure({ queue: 'q', groupRunning: 1 })
+      const [few, most, calls] = [10, 10_000, 3]
+      // One connection for all, whose plans are made while there are few groups.
+      const store = await open(urlOf('postgres'), { schema })
+      await pushAll(owner, few, (n) => `few${n}`)
+      for (let n = 0; n < few; n++) assert.equal((await claimOf(store, 1)).jobs.length, 1)
+      await pushAll(owner, calls * most, (n) => `g${n}`)
+      for (let n = 0; n < calls; n++) assert.equal((await claimOf(store, 1)).jobs.length, 1)
+      // Closing it makes the server's processes report what they have counted.
+      await store.close()
+      const stats = async (columns: string, view: string) => {
+        const [row] = await server(
+          `select ${columns} as sum from ${view} where schemaname = $1 and relname = 'tickets'`,
+          [schema],
+        )
+        return Number(row?.sum)
+      }
+      await until('the tickets are reported', async () => {
+        return (await stats('n_tup_ins', 'pg_stat_user_tables')) === few + calls * most
+      })
+      const read = await stats('sum(idx_tup_read)', 'pg_stat_user_indexes')
+      assert.ok(read < 1000, `${read} tickets were read to place ${calls} times ${most}`)
+    })
+  })
+
   test('idle groups are forgotten by way of their index, however many others there are', {
     timeout: 120_000,
   }, async () => {
