@@ -136,6 +136,27 @@ test('sqlite limits: the places that started jobs leave behind are trimmed, and 
   db.close()
 })
 
+test('sqlite limits: no trigger reads a whole line, but that of a group which goes', async () => {
+  const path = newPath()
+  await (await openAt(path)).configure({ queue: 'emails', groupRunning: 1 })
+  const db = connectTo(path)
+  const whole: string[] = []
+  const triggers = db.prepare(`select name, sql from sqlite_master where type = 'trigger'`).all()
+  for (const { name, sql } of triggers) {
+    const body = String(sql).match(/\bbegin\b(.*)\bend$/s)?.[1] ?? ''
+    for (const statement of body.split(/;\s*$/m).filter((text) => text.trim() !== '')) {
+      const plan = db.prepare(`explain query plan ${statement.replaceAll(/\b(?:new|old)\.\w+/g, '?')}`).all()
+      for (const { detail } of plan) {
+        assert.doesNotMatch(String(detail), /^SCAN (?!CONSTANT ROW)/, `${name}: ${detail}`)
+        if (String(detail).endsWith('millpond_places USING PRIMARY KEY (group_id=?)')) whole.push(String(name))
+      }
+    }
+  }
+  db.close()
+  assert.ok(triggers.length >= 6, `${triggers.length} triggers`)
+  assert.deepEqual(whole, ['millpond_group_removed'])
+})
+
 test('sqlite limits: the rate of a queue holds over two clients', async () => {
   const clock = { now: 1_800_000_000_000 }
   const path = newPath()

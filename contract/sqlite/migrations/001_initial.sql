@@ -156,7 +156,8 @@ from millpond_places as place cross join millpond_jobs as job on job.seq = place
 -- Every eighth start or so: all places before the group's first waiting job.
 create trigger millpond_group_started after update of started on millpond_groups when new.started >= 8 begin
   delete from millpond_places
-  where group_id = new.id and (new.place = 0 or (rank, seq) < (select -priority, seq from millpond_jobs where seq = new.place));
+  where group_id = new.id
+    and (rank, seq) < (case when new.place = 0 then 1 else (select -priority from millpond_jobs where seq = new.place) end, new.place);
 end;
 
 create trigger millpond_group_removed after delete on millpond_groups begin
