@@ -55,7 +55,7 @@ begin
       and (known.xmax = known.xmin or age(known.xmax) > age(v_oldest))
     offset 0);
   if v_names is null then return; end if;
-  -- In the order of their names, for two claims not to wait for each other.
+  -- In the order of their names: of two claims that make the same groups one waits for the other, never both.
   insert into millpond.groups (queue, name)
   select p_limits.queue, arrived.name from unnest(v_names) as arrived(name)
   where not exists (select from millpond.groups where queue = p_limits.queue and groups.name = arrived.name offset 0) order by arrived.name
