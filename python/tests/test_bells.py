@@ -72,3 +72,12 @@ def test_room_rings(place: Place, store: Store) -> None:
 
     heard(store, act, Bell("room", "q"))
     other.close()
+
+
+def test_what_was_missed_before_listening_rings(place: Place, store: Store) -> None:
+    other = place.open()
+    id = store.push([job()])[0].id
+    assert [each.id for each in store.claim("q", "w", 1).jobs] == [id]
+    other.cancel([id])
+    heard(store, lambda: None, Bell("cancelled", "q"))
+    other.close()

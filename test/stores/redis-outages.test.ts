@@ -145,4 +145,22 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     await until('the connections are back', () => proxy.connections >= 2)
     await rung()
   })
+
+  test('whoever listens, or listens again, looks for what went unheard before', async (t) => {
+    const redis = await started(t, () => startRedis())
+    if (redis === undefined) return
+    const proxy = await startProxy(redis.port)
+    t.after(() => proxy.stop())
+    const store = await open(`redis://127.0.0.1:${proxy.port}`, {})
+    t.after(() => store.close())
+    let cancels = 0
+    await claim(store)
+    store.listen((bell) => {
+      if (bell.kind === 'cancelled' && bell.queue === 'q') cancels++
+    })
+    await until('it listens', () => cancels > 0)
+    cancels = 0
+    proxy.cut()
+    await until('it listens again', () => cancels > 0)
+  })
 })

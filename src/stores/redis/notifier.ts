@@ -15,6 +15,8 @@ import { unrefSubscriber } from '../redis-client/unref.ts'
 import { idTexts, listBefore } from './wire.ts'
 
 const KINDS = ['work', 'room', 'finished', 'cancelled'] as const
+/** Names of queues that are kept: a client may claim from any number of names. */
+const MAX_QUEUES = 10_000
 
 export class Notifier {
   /** Rung in this process, at once. */
@@ -27,6 +29,8 @@ export class Notifier {
   /** A connection that subscribes can do nothing else; a cluster has one for that itself. */
   #subscriber: Redis | undefined
   #subscribed = false
+  /** Queues that somebody here claims from. */
+  readonly #queues = new Set<string>()
   #closed = false
   #watch: NodeJS.Timeout | undefined
 
@@ -42,17 +46,36 @@ export class Notifier {
     return this.local.listen(listener)
   }
 
+  /** Somebody here claims from this queue, and may hold jobs of it. */
+  concern(queue: string): void {
+    if (this.#queues.size >= MAX_QUEUES) this.#queues.clear()
+    this.#queues.add(queue)
+  }
+
   /** The connection stays for the next listener: it costs nothing while no bell rings. */
   #subscribe(): void {
     if (this.#subscribed || this.#closed) return
     this.#subscribed = true
     const listening = this.#listening()
     listening.on('messageBuffer', this.#heard)
-    listening.subscribe(this.channel).then(this.#unref, () => {
-      this.#subscribed = false
-      listening.off('messageBuffer', this.#heard)
-      setTimeout(() => this.#subscribe(), 100).unref()
-    })
+    listening.subscribe(this.channel).then(
+      () => {
+        this.#up()
+        // Connected again, ioredis has sent SUBSCRIBE before it says so: when this is answered, bells come.
+        this.#subscriber?.on('ready', () => this.#subscriber?.ping().then(this.#up, () => undefined))
+      },
+      () => {
+        this.#subscribed = false
+        listening.off('messageBuffer', this.#heard)
+        setTimeout(() => this.#subscribe(), 100).unref()
+      },
+    )
+  }
+
+  /** What was rung until now went unheard: a job that is held may have been cancelled, which no look would find before its lease is renewed. */
+  readonly #up = (): void => {
+    this.#unref()
+    for (const queue of this.#queues) for (const kind of KINDS) this.local.ring(kind, queue)
   }
 
   /** Bells keep no process alive. */
@@ -74,7 +97,6 @@ export class Notifier {
           connectionName: 'millpond-bells',
         }),
       )
-      // What is missed until it is back is found by looking once a second.
       this.#watch = setInterval(() => this.#check(), this.#timeout).unref()
     }
     return this.#subscriber

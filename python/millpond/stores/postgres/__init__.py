@@ -218,8 +218,7 @@ class PostgresStore(Store):
         return self._name if self._listens else None
 
     def _ask(self, kind: BellKind, queue: str) -> None:
-        if self._ring:
-            self._asked.add((kind, queue))
+        self._asked.add((kind, queue))
 
     @property
     def _now(self) -> int | None:

@@ -1,6 +1,7 @@
 """The Redis store, on a single server. Each operation is one call of a script per partition of a queue.
 
-Bells: a subscription for those of other processes; the store rings its own.
+Bells: a subscription for those of other processes; the store rings its own. After each new one, `work` and `cancelled`
+ring for all queues that this process claimed from.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class RedisStore(Store):
         self._claims = Claims(self._registry)
         self._made: dict[str, dict[str, Any]] = {}
         """Settings that this client has made, in case the server loses them."""
+        self._claimed_from: set[str] = set()
         self._check_server()
 
     def _check_server(self) -> None:
@@ -137,6 +139,7 @@ class RedisStore(Store):
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
     ) -> Claimed:
+        self._claimed_from.add(queue)
         found, known = self._claims.claim(queue, worker, limit, lease, min_priority)
         if not known:
             self._registry.known.pop(queue, None)
@@ -343,7 +346,11 @@ class RedisStore(Store):
                 subscription.subscribe(self._connection.channel)
                 while not over.is_set():
                     message = subscription.get_message(timeout=BELLS_WAIT)
-                    if message and message["type"] == "message":
+                    if message and message["type"] == "subscribe":
+                        # Also after a lost connection. What was rung until now went unheard.
+                        queues = tuple(self._claimed_from)
+                        yield from [Bell(kind, queue) for queue in queues for kind in ("work", "cancelled")]
+                    elif message and message["type"] == "message":
                         yield from self._heard(message["data"])
         except RedisError as error:
             raise MillpondError("StoreUnavailable", str(error)) from error
