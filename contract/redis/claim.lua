@@ -11,10 +11,11 @@
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which nobody
 --       waits for the answer (nil: not known), min_priority (nil: 0).
 -- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
--- Out: [now, lease, retryAfter, more, known, job…]: retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into
+-- Out: [now, lease, retryAfter, more, known], and of jobs [fence, ids, others, record…]: retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into
 --      one answer (with limit 0: if a claim might find anything), 2 if it came too late, so that nothing was done. known: 0 if the queue is not listed, 2 if it has a
 --      `running`, `rate` or `groupRate` and is not paused, else 1.
---      Five items per job: id, fence, attempt, due (0: when pushed), record.
+--      ids: one after the other. fence: of all that are at their first attempt and due when pushed; of each other job, `others` has four numbers, as
+--      MessagePack of one list, or nothing: its place among the ids, from 1, fence, attempt, due (0: when pushed).
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
 --      time; a claim that comes later than `latest` gives nothing, since nobody would run it.
 
@@ -28,12 +29,20 @@ if latest and NOW > latest then return { NOW, lease, -1, 2, known } end
 
 local till = math.min(NOW + lease, SPAN - 1)
 local out = { NOW, lease, -1, 0, known }
-local got = 0
+local got, given, others = 0, {}, {}
 
-local function give(id, fence, attempt, due, record)
-  local at = 5 + got * 5
-  out[at + 1], out[at + 2], out[at + 3], out[at + 4], out[at + 5] = id, fence, attempt, due, record
+local function give(id, record, fence, attempt, due)
   got = got + 1
+  given[got], out[8 + got] = id, record
+  if fence then
+    local at = #others
+    others[at + 1], others[at + 2], others[at + 3], others[at + 4] = got, fence, attempt, due
+  end
+end
+
+local function told(fence)
+  if got > 0 then out[6], out[7], out[8] = fence, table.concat(given), #others > 0 and cmsgpack.pack(others) or '' end
+  return out
 end
 
 local function give_again()
@@ -47,7 +56,7 @@ local function give_again()
   for i = 1, #ids do
     local state = states[i] and cmsgpack.unpack(states[i])
     if state and state[1] == 'running' and state[7] == worker then
-      give(ids[i], state[2], state[3], state[4], records[i])
+      give(ids[i], records[i], state[2], state[3], state[4])
       leases[#leases + 1] = text(till)
       leases[#leases + 1] = ids[i]
     end
@@ -58,7 +67,7 @@ local function give_again()
 end
 if AGAIN then
   give_again()
-  if got > 0 then return out end
+  if got > 0 then return told(0) end
 end
 
 local scheduled = redis.call('ZRANGE', K.scheduled, 0, 0, 'WITHSCORES')[2]
@@ -111,7 +120,7 @@ local FEW, STEP, LARGE = 8, 100, 4194304
 local bytes, largest, most = 0, 0, FEW
 local read, take, held_for
 if limits then read, take, held_for = turns_of(K, limits, grouped, min_priority) else read, take = head_of(K, min_priority) end
-local states, leases, given = {}, {}, {}
+local states, leases = {}, {}
 local first = cmsgpack.pack({ 'running', floor + 1, 1, 0, NOW, 0, worker })
 local till_text = text(till)
 
@@ -126,14 +135,13 @@ while got < limit and bytes < LARGE do
       local state = cmsgpack.unpack(before[i])
       local fence, attempt = math.max(state[2], floor) + 1, state[3] + 1
       running = cmsgpack.pack({ 'running', fence, attempt, state[4], NOW, 0, worker })
-      give(id, fence, attempt, state[4], record)
+      give(id, record, fence, attempt, state[4])
     else
-      give(id, floor + 1, 1, 0, record)
+      give(id, record)
     end
     if groups then running = running .. cmsgpack.pack(groups[i]) end
     states[got * 2 - 1], states[got * 2] = id, running
     leases[got * 2 - 1], leases[got * 2] = till_text, id
-    given[got] = id
     bytes = bytes + #record
     largest = math.max(largest, #record)
   end
@@ -158,4 +166,4 @@ if got < limit then
   end
 end
 if settings[5] then roomy(K) end
-return out
+return told(floor + 1)

@@ -44,15 +44,16 @@ local found = hmget(K.jobs, ids)
 local room = math.huge
 if settings[2] then room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) end
 
-local function record_of(place, value, data)
-  local list = { place, NOW, value[1], value[4] or attempts_of_queue }
+-- What follows the place in the records of all jobs with these values, and the byte before it: how many entries the list has.
+local function shared_of(value)
+  local list = { NOW, value[1], value[4] or attempts_of_queue }
   local timeout = value[5] or timeout_of_queue
-  if value[9] then list[9] = value[9] end
-  if value[8] or list[9] then list[8] = value[8] or false end
-  if value[7] or list[8] ~= nil then list[7] = value[7] or false end
-  if timeout or list[7] ~= nil then list[6] = timeout or false end
-  if value[6] or list[6] ~= nil then list[5] = value[6] or false end
-  return cmsgpack.pack(list) .. data
+  if value[9] then list[8] = value[9] end
+  if value[8] or list[8] then list[7] = value[8] or false end
+  if value[7] or list[7] ~= nil then list[6] = value[7] or false end
+  if timeout or list[6] ~= nil then list[5] = timeout or false end
+  if value[6] or list[5] ~= nil then list[4] = value[6] or false end
+  return string.char(0x90 + #list + 1), cmsgpack.pack(unpack(list))
 end
 
 local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { settings[1] and 1 or 0 }
@@ -78,8 +79,9 @@ for i = 1, count do
     taken[id] = true
     local place = places[priority]
     places[priority] = place + 1
+    if not value.shared then value.size, value.shared = shared_of(value) end
     records[#records + 1] = id
-    records[#records + 1] = record_of(place, value, ARGV[i + 3])
+    records[#records + 1] = value.size .. cmsgpack.pack(place) .. value.shared .. ARGV[i + 3]
     if key then
       by_key[key] = id
       keys[#keys + 1] = key

@@ -21,7 +21,7 @@ export function listBefore(bytes: Buffer): { list: readonly unknown[]; end: numb
   return { list, end }
 }
 
-const ID_BYTES = 16
+export const ID_BYTES = 16
 
 /** Ids are 16 bytes in Redis, UUIDs in lower-case text everywhere else. */
 export function idBytes(id: string): Buffer {

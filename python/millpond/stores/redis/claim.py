@@ -9,7 +9,7 @@ from millpond.jobs import Claimed, ClaimedJob
 from millpond.stores.redis.connection import CALL_TIMEOUT
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part
-from millpond.stores.redis.wire import claimed
+from millpond.stores.redis.wire import claimed, to_bytes
 
 TOO_LATE: Final = 2
 
@@ -39,8 +39,9 @@ class Claims:
             while True:
                 answer = self._call(part, worker, most - got, *asked)
                 heads.append(answer[:5])
-                jobs.extend(claimed(answer[at : at + 5]) for at in range(5, len(answer), 5))
-                got += len(answer) // 5 - 1
+                found = claimed(answer)
+                jobs.extend(found)
+                got += len(found)
                 more = answer[3]
                 if more != 1 or most == 0:
                     break
@@ -73,7 +74,7 @@ class Claims:
         if call is None:
             return
         answer = self._connection.on_part("claim", part, [0, None, worker, call, None], again=True)
-        held = [item for at in range(5, len(answer), 5) for item in answer[at : at + 2]]
+        held = [item for job in claimed(answer) for item in (to_bytes(job.id), job.fence)]
         if held:
             self._connection.on_part("release", part, [None], held)
         self._rejected.pop((part, worker), None)

@@ -76,11 +76,21 @@ def facts(record: bytes) -> dict[str, Any]:
     return told | dict(zip(_FACTS[:4], fields)) | {"cost": told["cost"] or 1, "data": data}
 
 
-def claimed(answer: Sequence[Any]) -> ClaimedJob:
-    id, fence, attempt, due, record = answer
-    told = facts(record)
-    del told["place"], told["cost"]
-    return ClaimedJob(**told, id=to_id(id), fence=fence, attempt=attempt, due_at=due or told["pushed_at"])
+def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
+    """The jobs in the answer of `claim`."""
+    if len(answer) < 8:
+        return []
+    fence, ids, others, *records = answer[5:]
+    numbers = msgpack.unpackb(others) if others else []
+    told = {numbers[at]: numbers[at + 1 : at + 4] for at in range(0, len(numbers), 4)}
+    jobs = []
+    for place, record in enumerate(records, 1):
+        own, attempt, due = told.get(place, (fence, 1, 0))
+        fields = facts(record)
+        del fields["place"], fields["cost"]
+        due_at = due or fields["pushed_at"]
+        jobs.append(ClaimedJob(**fields, id=to_id(ids[place * 16 - 16 : place * 16]), fence=own, attempt=attempt, due_at=due_at))
+    return jobs
 
 
 def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:

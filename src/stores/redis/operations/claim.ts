@@ -11,7 +11,18 @@ import { callScript } from '../connection/script-call.ts'
 import type { Context, DoubtfulClaim } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { Failures } from '../per-partition.ts'
-import { bytesIn, idBytes, idText, leastOf, numberIn, recordIn, timeOrNull } from '../wire.ts'
+import {
+  bytesIn,
+  ID_BYTES,
+  idBytes,
+  idText,
+  leastOf,
+  listBefore,
+  numberIn,
+  recordIn,
+  timeOrNull,
+  unexpected,
+} from '../wire.ts'
 import { restoreSettings } from './configure.ts'
 
 interface ClaimReply extends Claimed {
@@ -104,24 +115,15 @@ async function claimOnce(
   return reply
 }
 
-const HEAD = 5
-const PER_JOB = 5
-
 /** As `claim.lua` answers. */
 function claimReply(reply: readonly unknown[]): ClaimReply {
-  const [now, lease, retryAfter, more, known] = reply
-  const jobs: ClaimedJob[] = []
-  for (let at = HEAD; at < reply.length; at += PER_JOB) {
-    const due = numberIn(reply[at + 3])
-    const { place: _, cost: __, ...kept } = recordIn(bytesIn(reply[at + 4]))
-    jobs.push({
-      id: idText(bytesIn(reply[at])),
-      fence: numberIn(reply[at + 1]),
-      attempt: numberIn(reply[at + 2]),
-      dueAt: due === 0 ? kept.pushedAt : due,
-      ...kept,
-    })
-  }
+  const [now, lease, retryAfter, more, known, fence, ids, others, ...records] = reply
+  const jobs = records.map((bytes, at): ClaimedJob => {
+    const { place: _, cost: __, ...kept } = recordIn(bytesIn(bytes))
+    const id = idText(bytesIn(ids), at * ID_BYTES)
+    return { id, fence: numberIn(fence), attempt: 1, dueAt: kept.pushedAt, ...kept }
+  })
+  if (jobs.length > 0) tellOthers(jobs, bytesIn(others))
   return {
     now: numberIn(now),
     lease: numberIn(lease),
@@ -130,6 +132,19 @@ function claimReply(reply: readonly unknown[]): ClaimReply {
     known: known !== 0,
     limited: known === 2,
     jobs,
+  }
+}
+
+/** Jobs that were claimed before, or were due at a time of their own. */
+function tellOthers(jobs: ClaimedJob[], others: Buffer): void {
+  const numbers = others.length === 0 ? [] : listBefore(others).list.map(numberIn)
+  for (let at = 0; at < numbers.length; at += 4) {
+    const [place = 0, fence = 0, attempt = 0, due = 0] = numbers.slice(at, at + 4)
+    const job = jobs[place - 1]
+    if (job === undefined) throw unexpected(place, 'the place of a job')
+    job.fence = fence
+    job.attempt = attempt
+    if (due !== 0) job.dueAt = due
   }
 }
 
