@@ -27,14 +27,18 @@ try {
   for (const name of chosen.only) {
     const part = await partOf(name)
     const own: Row[] = []
-    for (const [store, place] of places) {
-      if (!part.stores.includes(store)) continue
-      const measured = await part.measure(store, () => place.fresh(), chosen)
-      own.push(...measured.map(({ cells, bars }) => ({ part: name, cells: [store, ...cells], bars })))
+    try {
+      for (const [store, place] of places) {
+        if (!part.stores.includes(store)) continue
+        const measured = await part.measure(store, () => place.fresh(), chosen)
+        own.push(...measured.map(({ cells, bars }) => ({ part: name, cells: [store, ...cells], bars })))
+      }
+    } finally {
+      // Where one store fails, the others' figures are told all the same.
+      const lines = own.map(({ cells, bars }) => [...cells, verdicts(bars)])
+      console.log(`\n### ${part.title}\n\n${markdown(['', ...part.head, 'bars'], lines)}`)
     }
     rows.push(...own)
-    const lines = own.map(({ cells, bars }) => [...cells, verdicts(bars)])
-    console.log(`\n### ${part.title}\n\n${markdown(['', ...part.head, 'bars'], lines)}`)
   }
 } finally {
   await Promise.all([...places.values()].map((place) => place.stop()))
