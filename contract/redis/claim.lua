@@ -11,11 +11,12 @@
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which nobody
 --       waits for the answer (nil: not known), min_priority (nil: 0).
 -- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
--- Out: [now, lease, retryAfter, more, known], and of jobs [fence, ids, others, record…]: retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into
---      one answer (with limit 0: if a claim might find anything), 2 if it came too late, so that nothing was done. known: 0 if the queue is not listed, 2 if it has a
---      `running`, `rate` or `groupRate` and is not paused, else 1.
---      ids: one after the other. fence: of all that are at their first attempt and due when pushed; of each other job, `others` has four numbers, as
---      MessagePack of one list, or nothing: its place among the ids, from 1, fence, attempt, due (0: when pushed).
+-- Out: [now, lease, retryAfter, more, known], and where it gives jobs [fence, ids, others, record…] behind that.
+--      retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into one answer (with limit 0: if a claim might
+--      find anything), 2 if it came too late, so that nothing was done. known: 0 if the queue is not listed, 2 if it has a `running`, `rate` or
+--      `groupRate` and is not paused, else 1.
+--      ids: one after the other. fence: of all jobs that are at their first attempt and due when pushed. others: nothing, or MessagePack of a list with
+--      four numbers for each other job: its place among the ids, from 1, fence, attempt, due (0: when pushed).
 -- Invariant: the fence grows by one at every claim, and by more at the first one on another run of the server; a job is in one claim at a
 --      time; a claim that comes later than `latest` gives nothing, since nobody would run it.
 

@@ -61,7 +61,8 @@ export class Notifier {
     listening.subscribe(this.channel).then(
       () => {
         this.#up()
-        // Connected again, ioredis has sent SUBSCRIBE before it says so: when this is answered, bells come.
+        // Connected again, ioredis has sent SUBSCRIBE before it says so: when this is answered, bells come. A cluster's client does not say so:
+        // what it misses is found by looks and extensions.
         this.#subscriber?.on('ready', () => this.#subscriber?.ping().then(this.#up, () => undefined))
       },
       () => {
