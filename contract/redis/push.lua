@@ -7,8 +7,8 @@
 --       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace, cost], each nil where absent; cost: nil: 1. which: of each job, which of
 --       them are its own, from 1; nil: those of all are the first.
 -- In:  the ids, one after the other; then the encoded data of each job.
--- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job. If the same call may have taken effect before, a job that is
---      there under its own id was pushed. listed: 0 where the partition is not listed: register the queue
+-- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job; none at all if every job was pushed. If the same call may have
+--      taken effect before, a job that is there under its own id was pushed. listed: 0 where the partition is not listed: register the queue
 --      once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered then, and nothing was
 --      stored: the queue may have been removed. Register it, and push again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
@@ -56,9 +56,10 @@ local function shared_of(value)
   return string.char(0x90 + #list + 1), cmsgpack.pack(unpack(list))
 end
 
-local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { settings[1] and 1 or 0 }
+local listed = settings[1] and 1 or 0
+local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
 local taken, by_key = {}, {}
-local full = false
+local full, all_pushed = false, true
 
 for i = 1, count do
   local id, value = ids[i], values[i]
@@ -70,9 +71,10 @@ for i = 1, count do
     taken[id] = true
   elseif existing then
     outcomes[i + 1] = existing
+    all_pushed = false
   elseif room <= 0 then
     outcomes[i + 1] = 1
-    full = true
+    full, all_pushed = true, false
   else
     outcomes[i + 1] = 0
     room = room - 1
@@ -112,4 +114,4 @@ if entering_count > 0 then
   wake(K)
 end
 if full then redis.call('HSET', K.queue, 'room', NOW) end
-return outcomes
+return all_pushed and { listed } or outcomes

@@ -62,7 +62,7 @@ class Pusher:
             return chunk
         if not answer[0]:
             self._registry.confirm(part)
-        for at, job, outcome in zip(chunk, jobs, answer[1:], strict=True):
+        for at, job, outcome in zip(chunk, jobs, answer[1:] or [0] * len(jobs), strict=True):
             existing = isinstance(outcome, bytes)
             status: Any = "existing" if existing else "full" if outcome else "pushed"
             self._pushed[at] = Pushed(status, to_id(outcome) if existing else job.id)

@@ -102,7 +102,7 @@ async function pushTo(
   if (listed === undefined) return null
   if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) notifier.local.ring('work', queue)
   if (listed !== 1) await confirmListed(context, partition)
-  const outcomes = jobs.map(({ id }, at) => outcomeOf(answers[at], id))
+  const outcomes = jobs.map(({ id }, at) => outcomeOf(answers.length === 0 ? PUSHED : answers[at], id))
   for (const { id } of outcomes) locations.remember(id, partition)
   return outcomes
 }
@@ -124,7 +124,9 @@ function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: 
   return { values, which: values.length === 1 ? null : which }
 }
 
+const PUSHED = 0
+
 function outcomeOf(answer: unknown, id: string): PushOutcome {
   if (Buffer.isBuffer(answer)) return { status: 'existing', id: idText(answer) }
-  return { status: answer === 0 ? 'pushed' : 'full', id }
+  return { status: answer === PUSHED ? 'pushed' : 'full', id }
 }
