@@ -58,7 +58,7 @@ end
 
 local listed = settings[1] and 1 or 0
 local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
-local taken, by_key = {}, {}
+local taken, by_key, stored = {}, {}, 0
 local full, all_pushed = false, true
 
 for i = 1, count do
@@ -82,8 +82,9 @@ for i = 1, count do
     local place = places[priority]
     places[priority] = place + 1
     if not value.shared then value.size, value.shared = shared_of(value) end
-    records[#records + 1] = id
-    records[#records + 1] = value.size .. cmsgpack.pack(place) .. value.shared .. ARGV[i + 3]
+    stored = stored + 1
+    records[stored * 2 - 1] = id
+    records[stored * 2] = value.size .. cmsgpack.pack(place) .. value.shared .. ARGV[i + 3]
     if key then
       by_key[key] = id
       keys[#keys + 1] = key

@@ -52,7 +52,7 @@ local function enter(priority, place, id, group, cost)
     local name, score = page_at(priority, place)
     last_page = entering[name]
     if not last_page then
-      last_page = { score = score, last = -1 }
+      last_page = { score = score, last = -1, count = 0 }
       entering[name] = last_page
     end
     last_priority, last_number = priority, number
@@ -60,7 +60,8 @@ local function enter(priority, place, id, group, cost)
   local at = place % PAGE
   if at < last_page.last then last_page.unsorted = true end
   last_page.last = at
-  last_page[#last_page + 1] = string.char(at) .. id
+  last_page.count = last_page.count + 1
+  last_page[last_page.count] = string.char(at) .. id
   entering_count = entering_count + 1
 end
 
