@@ -184,6 +184,7 @@ declare
   v_now      bigint;
   v_swept    swept%rowtype;
   v_whole    boolean;
+  v_done     boolean;
   v_ctids    tid[];
   v_lost     json[] := '{}';
   v_work     text[] := '{}';
@@ -255,9 +256,11 @@ begin
   end loop;
   select due_at into v_next from waiting where scheduled and due_at >= v_swept.due order by due_at limit 1;
   -- While an old transaction keeps vacuum away, what is over piles up before what matters.
-  if (v_swept.leases > 0 or clock_timestamp() - v_began > interval '50 ms')
-    and v_promoted < sweep."limit" and cardinality(v_lost) < sweep."limit" and v_groups < sweep."limit" then
-    update swept set leases = v_now - 5000, due = v_now - 60000, idle = v_now - 60000, whole_at = case when v_whole then v_now else whole_at end
+  if v_swept.leases > 0 or clock_timestamp() - v_began > interval '50 ms' then
+    v_done := cardinality(v_lost) < sweep."limit" and v_groups < sweep."limit";
+    update swept set due = least(v_next, v_now - 1000),
+      leases = case when v_done then v_now - 5000 else leases end, idle = case when v_done then v_now - 60000 else idle end,
+      whole_at = case when v_done and v_whole then v_now else whole_at end
     where ctid = any (array(select ctid from swept for update skip locked));
   end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
