@@ -14,7 +14,8 @@ begin
   return (select case when limits = 'groups' then -1 else line end from millpond.queues where id = p_queue);
 end $$;
 
--- Moves the marks of a queue's lines up to the first job that waits. Called after some thousand jobs left. `p_close`: many of them came from the line
+-- Moves the marks of a queue's lines up to the first job that waits. Called after some thousand jobs left: by the hash of the place in lines of what
+-- came back, since that may be every tenth job. `p_close`: many of them came from the line
 -- that takes what comes back. In line 0 the marks do not pass places that an unfinished push may hold (`enter` in push.sql).
 create or replace function millpond.advance(p_queue integer, p_close boolean) returns void
 language plpgsql as $$

@@ -53,6 +53,26 @@ describe('what is due', { skip }, () => {
   })
 })
 
+describe('the mark from which sweeps look for what is due', { skip }, () => {
+  test('moves up while more is due than one sweep takes, and then to a second ago', async () => {
+    const clock = { now: 1_700_000_000_000 }
+    await withStore(
+      async (store, schema) => {
+        for (let n = 1; n <= 30; n++) await store.push([job({ delay: n })])
+        const first = clock.now
+        clock.now += 10_000
+        await server(`update ${schema}.swept set leases = 1, due = 0, whole_at = $1`, [clock.now])
+        const mark = async () => Number((await server(`select due from ${schema}.swept`))[0]?.due)
+        assert.equal((await store.sweep(10)).promoted, 10)
+        assert.equal(await mark(), first + 11)
+        assert.equal((await store.sweep(100)).promoted, 20)
+        assert.equal(await mark(), clock.now - 1000)
+      },
+      { clock: () => clock.now },
+    )
+  })
+})
+
 describe('a sweep', { skip }, () => {
   test('does not wait for whoever reads the jobs', async () => {
     const clock = { now: Date.UTC(2026, 0, 1) }
