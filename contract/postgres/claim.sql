@@ -134,7 +134,7 @@ begin
             to_json(coalesce(data, encode(data_bytes, 'base64'))) ||
             case when key is null and "group" is null and timeout is null and trace is null and encoding = 'json' then ']'
             else ',' || json_build_array(key, "group", timeout, trace, encoding) || ']' end, ',') || ']',
-        count(*), array_agg(line) filter (where case when line = 0 then seq & 4095 else hashint8(seq) & 1023 end = 0)
+        count(*), array_agg(line) filter (where is_milestone(line, seq))
       into jobs, v_count, v_passed from sorted;
       insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'waiting', 'running', v_count);
       if bounded then perform ring('room', claim.queue); end if;

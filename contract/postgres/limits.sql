@@ -206,7 +206,7 @@ begin
         '["' || id || '",' || greatest(fence, p_fences) + 1 || ',' || attempt + 1 || ',' || attempts || ',' || priority || ',' || pushed_at || ',' || due_at || ',' ||
           to_json(coalesce(data, encode(data_bytes, 'base64'))) || ',' || json_build_array(key, "group", timeout, trace, encoding) || ']',
         ',' order by nth) || ']',
-      count(*), array_agg(nth), array_agg(line) filter (where line >= 0 and case when line = 0 then seq & 4095 else hashint8(seq) & 1023 end = 0)
+      count(*), array_agg(nth), array_agg(line) filter (where line >= 0 and millpond.is_milestone(line, seq))
     into jobs, count, v_nths, v_passed from taken;
     insert into millpond.moves (queue, slot, was, becomes, count) values (p_queue, -1, 'waiting', 'running', count);
     if v_passed is not null then

@@ -14,8 +14,14 @@ begin
   return (select case when limits = 'groups' then -1 else line end from millpond.queues where id = p_queue);
 end $$;
 
--- Moves the marks of a queue's lines up to the first job that waits. Called after some thousand jobs left: by the hash of the place in lines of what
--- came back, since that may be every tenth job. `p_close`: many of them came from the line
+-- Whether the marks are to be moved up after this job left its line: after each few thousand. Of those that came back by a hash, since
+-- they may be every tenth job, whose places would hardly ever be round.
+create or replace function millpond.is_milestone(p_line integer, p_seq bigint) returns boolean
+language sql immutable as $$
+  select case when p_line = 0 then p_seq & 4095 else hashint8(p_seq) & 1023 end = 0
+$$;
+
+-- Moves the marks of a queue's lines up to the first job that waits. Called after some thousand jobs left. `p_close`: many of them came from the line
 -- that takes what comes back. In line 0 the marks do not pass places that an unfinished push may hold (`enter` in push.sql).
 create or replace function millpond.advance(p_queue integer, p_close boolean) returns void
 language plpgsql as $$
