@@ -63,6 +63,11 @@ export class EndingBatches {
   readonly #settled: (ending: Ending, outcome: Outcome) => void
   readonly #trouble: (error: MillpondError) => void
   #waiting: Ending[] = []
+  /**
+   * The one that was added last, with its attempt. V8 drops the code compiled for a class when a full collection finds no instance, and such a
+   * collection may come while the queue is empty. This one keeps the code for the next surge.
+   */
+  latest: Ending | undefined
   readonly #underWay = new Set<Ending[]>()
   #retryIn = FIRST_RETRY
   #retry: NodeJS.Timeout | undefined
@@ -84,6 +89,7 @@ export class EndingBatches {
   /** Takes note; `flush` sends. */
   add(ending: Ending): void {
     this.#waiting.push(ending)
+    this.latest = ending
   }
 
   /** Whose endings are not known to the store yet. */

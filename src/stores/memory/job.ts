@@ -8,6 +8,7 @@
 
 import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
 import type { Linked, LinkedList } from '../../values/linked-list.ts'
+import type { IdRange, Indexed } from './id-index.ts'
 
 /**
  * Times inside the memory store are milliseconds since this moment. V8 keeps such small integers in the job itself, where
@@ -15,12 +16,14 @@ import type { Linked, LinkedList } from '../../values/linked-list.ts'
  */
 export const ORIGIN = Date.now()
 
-export class Job implements Linked<Job> {
+export class Job implements Linked<Job>, Indexed<Job> {
   prev: Job | null = null
   next: Job | null = null
   list: LinkedList<Job> | null = null
   /** Position in a heap; -1: in none. */
   index = -1
+  /** Where the store finds it by its id; null: it was never stored. */
+  range: IdRange<Job> | null = null
 
   readonly id: string
   readonly queue: string

@@ -13,6 +13,7 @@ import { fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
 import { Groups } from './groups.ts'
 import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
+import type { IdIndex } from './id-index.ts'
 import type { Job } from './job.ts'
 import { byPlace, WaitingJobs } from './waiting.ts'
 
@@ -64,9 +65,9 @@ export class MemoryQueue {
   #full = Number.NEGATIVE_INFINITY
   #pausedUntil = Number.NEGATIVE_INFINITY
   /** The store's jobs, from which one is taken once it is kept no longer. */
-  readonly #jobs: Map<string, Job>
+  readonly #jobs: IdIndex<Job>
 
-  constructor(name: string, jobs: Map<string, Job>) {
+  constructor(name: string, jobs: IdIndex<Job>) {
     this.name = name
     this.#jobs = jobs
   }
@@ -207,7 +208,7 @@ export class MemoryQueue {
     job.state = state
     job.finishedAt = now
     if (this.#keep(state) === 0) {
-      this.#jobs.delete(job.id)
+      this.#jobs.remove(job)
       return
     }
     const list = this.finished[state]
@@ -255,6 +256,6 @@ export class MemoryQueue {
 
   #forget(job: Job): void {
     this.#leave(job)
-    this.#jobs.delete(job.id)
+    this.#jobs.remove(job)
   }
 }

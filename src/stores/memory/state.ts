@@ -4,12 +4,13 @@ import type { Hold } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { Bells } from '../bells.ts'
 import { IdleQueues } from '../idle.ts'
+import { IdIndex } from './id-index.ts'
 import { Claim, type Job, ORIGIN } from './job.ts'
 import { MemoryQueue } from './queue.ts'
 import { Turn } from './turn.ts'
 
 export class MemoryState {
-  readonly jobs = new Map<string, Job>()
+  readonly jobs = new IdIndex<Job>()
   readonly queues = new Map<string, MemoryQueue>()
   readonly idle = new IdleQueues()
   readonly bells = new Bells()

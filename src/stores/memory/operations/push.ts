@@ -21,7 +21,7 @@ function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: numbe
   if (queue.isFull) return { status: 'full', id: job.id }
   const dueAt = Math.max(now, job.runAt === null ? now + job.delay : job.runAt - ORIGIN)
   const stored = new Job(job, queue.settings, state.places++, now, dueAt)
-  state.jobs.set(stored.id, stored)
+  state.jobs.add(stored)
   queue.add(stored)
   if (stored.state === 'waiting') state.bells.ring('work', queue.name)
   return { status: 'pushed', id: job.id }
