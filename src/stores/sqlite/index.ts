@@ -16,7 +16,7 @@ import type { OpenStore } from '../../store.ts'
 import { ThreadClient } from './connection/client.ts'
 import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
-import { claimedJobs, copyOf, holdOf, packJobs, pushOutcomes } from './wire.ts'
+import { claimedJobs, copiesOf, copyOf, holdOf, packJobs, pushOutcomes } from './wire.ts'
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
@@ -38,7 +38,7 @@ export const open: OpenStore = async (url, options) => {
       const { jobs, data, ...claimed } = await client.call('claim', request)
       return { ...claimed, jobs: claimedJobs({ jobs, data }) }
     },
-    complete: (queue, completions) => client.complete(queue, completions),
+    complete: (queue, completions) => client.call('complete', { queue, completions: copiesOf(completions) }),
     fail: (queue, failures) =>
       client.call('fail', {
         queue,

@@ -11,7 +11,7 @@ import { checkStatement } from '../statement.ts'
 import { pushWithCaller } from './connection/caller-transaction.ts'
 import type { ThreadClient } from './connection/client.ts'
 import type { Row, Value } from './connection/values.ts'
-import { packJobs, pushOutcomes } from './wire.ts'
+import { copiesOf, packJobs, pushOutcomes } from './wire.ts'
 
 function checkParams(params: readonly unknown[]): Value[] {
   return params.map((value, index) => {
@@ -48,7 +48,7 @@ class HandlerTransaction implements StoreTransaction {
     if (completions.length > 1 && this.#state === 'unused') await this.query('select 1')
     const number = this.#state === 'unused' ? undefined : this.#number
     this.#numberFor('ended')
-    return this.#client.complete(queue, completions, number)
+    return this.#client.call('complete', { queue, completions: copiesOf(completions) }, number)
   }
 
   async rollback(): Promise<void> {

@@ -58,33 +58,15 @@ export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
   })
 }
 
-/** Outcomes other than `pushed`, by index: there are seldom any. */
-export type NotPushed = { at: number; outcome: PushOutcome }[]
-
-export function pushOutcomes(jobs: readonly NewJob[], others: NotPushed): PushOutcome[] {
-  const outcomes: PushOutcome[] = jobs.map(({ id }) => ({ status: 'pushed', id }))
-  for (const { at, outcome } of others) outcomes[at] = outcome
-  return outcomes
-}
-
-/** Completions without results, as JSON: an object with each id's fence. One statement completes them all. */
-export interface CompletionList {
-  count: number
-  held: string
-}
-
-export function packCompletions(completions: readonly Completion[]): CompletionList | Completion[] {
-  if (completions.length === 1 || completions.some(({ result }) => result !== null))
-    return completions.map(copyOfCompletion)
-  // Written by hand: an object would lose an id that is there twice.
-  const held = completions.map(({ id, fence }) => `${JSON.stringify(id)}:${fence}`).join(',')
-  return { count: completions.length, held: `{${held}}` }
-}
+/** @param outcomes null: all were pushed */
+export const pushOutcomes = (jobs: readonly NewJob[], outcomes: PushOutcome[] | null): PushOutcome[] =>
+  outcomes ?? jobs.map(({ id }) => ({ status: 'pushed', id }))
 
 /** Without the claim, which has the whole job. */
 export const holdOf = ({ id, fence }: Hold): Hold => ({ id, fence })
 
-const copyOfCompletion = (one: Completion): Completion => ({ ...holdOf(one), result: copyOf(one.result) })
+export const copiesOf = (completions: readonly Completion[]): Completion[] =>
+  completions.map((one) => ({ ...holdOf(one), result: copyOf(one.result) }))
 
 /** Cloning a view would carry its whole buffer along, and the caller may change its bytes after the call. */
 export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {

@@ -3,13 +3,13 @@
  * caller's data, or not at all. This runs on the caller's thread, as the connection can be used nowhere else.
  */
 import { realpathSync } from 'node:fs'
-import type { NewJob } from '../../../store.ts'
+import type { NewJob, PushOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { IdleQueues } from '../../idle.ts'
 import { toMillpondError } from '../errors.ts'
 import { pushWithin } from '../operations/push.ts'
 import { Queues } from '../queues.ts'
-import type { JobList, NotPushed } from '../wire.ts'
+import type { JobList } from '../wire.ts'
 import { type Connection, Statements } from './statements.ts'
 
 const prepared = new WeakMap<Connection, Statements>()
@@ -32,7 +32,7 @@ function hasTransaction(tx: object): boolean {
 function fileOf(connection: Connection): string {
   const list = connection.prepare(`select file from pragma_database_list where name = 'main'`)
   list.setReturnArrays?.(false)
-  const row = list.get()
+  const row = list.get({})
   return typeof row === 'object' && row !== null && 'file' in row && typeof row.file === 'string' ? row.file : ''
 }
 
@@ -45,7 +45,7 @@ function sameFile(one: string, other: string): boolean {
 }
 
 /** Listeners learn of the jobs once the caller commits: the thread sees the file change. */
-export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob[], now: number): NotPushed {
+export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob[], now: number): PushOutcome[] | null {
   if (!isConnection(tx))
     mismatch('tx is neither a connection of node:sqlite or better-sqlite3 nor the ctx.tx of a handler')
   try {

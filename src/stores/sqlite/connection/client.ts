@@ -1,11 +1,10 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
-import type { Bell, Completion, HoldOutcome } from '../../../store.ts'
+import type { Bell } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
-import { packCompletions } from '../wire.ts'
-import type { Call, Inputs, Outputs, RequestOf, ThreadMessage } from './requests.ts'
+import type { Answers, Call, Inputs, Outputs, RequestOf } from './requests.ts'
 import { THREAD } from './thread-code.ts'
 
 interface Pending {
@@ -22,7 +21,7 @@ const FLAGS = process.allowedNodeEnvironmentFlags.has(QUIET) ? [`${QUIET}=Experi
 
 export class ThreadClient {
   readonly path: string
-  readonly #worker: Worker
+  readonly #worker = new Worker(THREAD, { execArgv: FLAGS, name: 'millpond-sqlite' })
   readonly #clock: (() => number) | undefined
   readonly #pending = new Map<number, Pending>()
   readonly #listeners = new Set<(bell: Bell) => void>()
@@ -31,32 +30,20 @@ export class ThreadClient {
   #closed: Promise<void> | null = null
   #failure: MillpondError | null = null
 
-  private constructor(worker: Worker, path: string, clock: (() => number) | undefined) {
-    this.#worker = worker
+  private constructor(path: string, clock: (() => number) | undefined) {
     this.path = path
     this.#clock = clock
-    worker.on('message', (message: ThreadMessage) => this.#receive(message))
-    worker.on('error', (error) => this.#die(error))
-    worker.on('exit', (code) => this.#die(new Error(`it exited with code ${code}`)))
+    this.#worker.on('message', (message: Answers) => this.#receive(message))
+    this.#worker.on('error', (error) => this.#die(error))
+    this.#worker.on('exit', (code) => this.#die(new Error(`it exited with code ${code}`)))
     // An open store alone keeps no process alive; calls that wait for an answer do.
-    worker.unref()
+    this.#worker.unref()
   }
 
   static async open(settings: Settings, clock: (() => number) | undefined): Promise<ThreadClient> {
-    const worker = new Worker(THREAD, { workerData: settings, execArgv: FLAGS, name: 'millpond-sqlite' })
-    await new Promise<void>((resolve, reject) => {
-      const fail = (cause: unknown): void =>
-        reject(new MillpondError('StoreFailed', `the thread for ${settings.path} could not start`, { cause }))
-      worker.once('error', fail)
-      worker.once('exit', fail)
-      worker.once('message', (message: ThreadMessage) => {
-        worker.off('error', fail)
-        worker.off('exit', fail)
-        if (message.kind === 'failed') reject(fromWire(message.error))
-        else resolve()
-      })
-    })
-    return new ThreadClient(worker, settings.path, clock)
+    const client = new ThreadClient(settings.path, clock)
+    await client.call('open', settings)
+    return client
   }
 
   now(): number {
@@ -98,29 +85,13 @@ export class ThreadClient {
     }
   }
 
-  #receive(message: ThreadMessage): void {
-    if (message.kind !== 'answers') return
-    for (const answer of message.answers) {
+  #receive({ answers, bells }: Answers): void {
+    for (const answer of answers) {
       const pending = this.#take(answer.seq)
       if ('error' in answer) pending?.reject(fromWire(answer.error))
       else pending?.resolve(answer.output)
     }
-    for (const bell of message.bells) this.#ring(bell)
-  }
-
-  /** @param transaction completes them in this transaction and commits it */
-  async complete(queue: string, completions: readonly Completion[], transaction?: number): Promise<HoldOutcome[]> {
-    const packed = packCompletions(completions)
-    const stale = new Set(await this.call('complete', { queue, completions: packed }, transaction))
-    // The thread names no jobs of a list, as they are all known here.
-    if (!Array.isArray(packed) && stale.size === 0 && this.#listeners.size > 0) {
-      this.#ring({ kind: 'finished', queue, ids: completions.map(({ id }) => id) })
-    }
-    return completions.map((_, index): HoldOutcome => (stale.has(index) ? 'stale' : 'ok'))
-  }
-
-  #ring(bell: Bell): void {
-    for (const listener of this.#listeners) listener(bell)
+    for (const bell of bells) for (const listener of this.#listeners) listener(bell)
   }
 
   #take(seq: number): Pending | undefined {

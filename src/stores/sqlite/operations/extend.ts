@@ -11,16 +11,11 @@ export function extend(
   { statements, queues, now }: Context,
   { queue, lease: asked, extensions }: Extensions,
 ): ExtendOutcome[] {
-  const lease = asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE
+  const lease_until = now + (asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE)
   return extensions.map(({ id, fence, progress }) => {
     const hold = { queue, id, fence }
-    const changed = statements.get('extend/extend').run({
-      ...hold,
-      lease_until: now + lease,
-      encoding: progress?.encoding ?? null,
-      progress: progress?.body ?? null,
-    })
-    if (changed === 1) return 'ok'
-    return statements.get('extend/cancelled').get(hold) === undefined ? 'stale' : 'cancelled'
+    const news = { encoding: progress?.encoding ?? null, progress: progress?.body ?? null }
+    if (statements.run('extend/extend', { ...hold, lease_until, ...news }) === 1) return 'ok'
+    return statements.get('extend/cancelled', hold) === undefined ? 'stale' : 'cancelled'
   })
 }
