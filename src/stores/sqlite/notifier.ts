@@ -34,7 +34,7 @@ export class Notifier {
 
   constructor(connection: Connection, statements: Statements, ring: (bells: Bell[]) => void) {
     const version = connection.prepare('pragma data_version')
-    this.#version = () => Object.values(version.get({}) ?? {})[0]
+    this.#version = () => Object.values(version.get() ?? {})[0]
     this.#statements = statements
     this.#ring = ring
     statements.run('bells/seen')

@@ -32,7 +32,7 @@ function hasTransaction(tx: object): boolean {
 function fileOf(connection: Connection): string {
   const list = connection.prepare(`select file from pragma_database_list where name = 'main'`)
   list.setReturnArrays?.(false)
-  const row = list.get({})
+  const row = list.get()
   return typeof row === 'object' && row !== null && 'file' in row && typeof row.file === 'string' ? row.file : ''
 }
 
