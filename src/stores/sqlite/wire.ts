@@ -2,7 +2,7 @@
  * The forms in which jobs, completions and claims cross between the threads. Cloning is most of what a call costs the event
  * loop, so large batches cross as text.
  */
-import type { ClaimedJob, Completion, Encoded, Encoding, Hold, NewJob, PushOutcome } from '../../store.ts'
+import type { ClaimedJob, Encoded, Encoding, Hold, NewJob, PushOutcome } from '../../store.ts'
 import { integer, integerOrNull, text, textOrNull } from './connection/values.ts'
 
 /** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
@@ -21,7 +21,9 @@ const ID_LENGTH = 36
 
 export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   const [job] = jobs
-  if (job === undefined || jobs.length === 1 || !jobs.every((other) => isAlike(other, job))) return jobs.map(copyOfJob)
+  if (job === undefined || jobs.length === 1 || !jobs.every((other) => isAlike(other, job))) {
+    return jobs.map((each) => ({ ...each, data: copyOf(each.data) }))
+  }
   return {
     count: jobs.length,
     job: { ...job, data: { encoding: 'json', body: '' } },
@@ -30,24 +32,13 @@ export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   }
 }
 
-function isAlike(job: NewJob, first: NewJob): boolean {
-  return (
-    job.id.length === ID_LENGTH &&
-    job.data.encoding === 'json' &&
-    job.key === null &&
-    job.queue === first.queue &&
-    job.priority === first.priority &&
-    job.delay === first.delay &&
-    job.runAt === first.runAt &&
-    job.attempts === first.attempts &&
-    job.timeout === first.timeout &&
-    job.group === first.group &&
-    job.cost === first.cost &&
-    job.trace === first.trace
-  )
-}
+const COMMON = ['queue', 'priority', 'delay', 'runAt', 'attempts', 'timeout', 'group', 'cost', 'trace'] as const
 
-export const copyOfJob = (job: NewJob): NewJob => ({ ...job, data: copyOf(job.data) })
+const isAlike = (job: NewJob, first: NewJob): boolean =>
+  job.id.length === ID_LENGTH &&
+  job.data.encoding === 'json' &&
+  job.key === null &&
+  COMMON.every((name) => job[name] === first[name])
 
 export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
   const list: unknown = JSON.parse(bodies)
@@ -62,11 +53,9 @@ export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
 export const pushOutcomes = (jobs: readonly NewJob[], outcomes: PushOutcome[] | null): PushOutcome[] =>
   outcomes ?? jobs.map(({ id }) => ({ status: 'pushed', id }))
 
-/** Without the claim, which has the whole job. */
-export const holdOf = ({ id, fence }: Hold): Hold => ({ id, fence })
-
-export const copiesOf = (completions: readonly Completion[]): Completion[] =>
-  completions.map((one) => ({ ...holdOf(one), result: copyOf(one.result) }))
+/** Claims have the whole job. */
+export const withoutClaims = <H extends Hold>(holds: readonly H[]): Omit<H, 'claim'>[] =>
+  holds.map(({ claim: _, ...rest }) => rest)
 
 /** Cloning a view would carry its whole buffer along, and the caller may change its bytes after the call. */
 export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {

@@ -4,8 +4,8 @@
  */
 import { realpathSync } from 'node:fs'
 import type { NewJob, PushOutcome } from '../../../store.ts'
-import { MillpondError } from '../../../values/errors.ts'
 import { IdleQueues } from '../../idle.ts'
+import { mismatch } from '../../transactions.ts'
 import { toMillpondError } from '../errors.ts'
 import { pushWithin } from '../operations/push.ts'
 import { Queues } from '../queues.ts'
@@ -13,10 +13,6 @@ import type { JobList } from '../wire.ts'
 import { type Connection, Statements } from './statements.ts'
 
 const prepared = new WeakMap<Connection, Statements>()
-
-function mismatch(message: string): never {
-  throw new MillpondError('TransactionMismatch', message)
-}
 
 function isConnection(tx: unknown): tx is Connection {
   return typeof tx === 'object' && tx !== null && 'prepare' in tx && typeof tx.prepare === 'function'
@@ -47,15 +43,15 @@ function sameFile(one: string, other: string): boolean {
 /** Listeners learn of the jobs once the caller commits: the thread sees the file change. */
 export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob[], now: number): PushOutcome[] | null {
   if (!isConnection(tx))
-    mismatch('tx is neither a connection of node:sqlite or better-sqlite3 nor the ctx.tx of a handler')
+    throw mismatch('tx is neither a connection of node:sqlite or better-sqlite3 nor the ctx.tx of a handler')
   try {
     const file = fileOf(tx)
     if (!sameFile(file, path)) {
-      mismatch(
+      throw mismatch(
         `tx is on ${file === '' ? 'a database in memory' : file}, the pond on ${path}: open a connection to the same file`,
       )
     }
-    if (!hasTransaction(tx)) mismatch('no transaction is open on tx: begin one, push, then commit')
+    if (!hasTransaction(tx)) throw mismatch('no transaction is open on tx: begin one, push, then commit')
     const statements = prepared.get(tx) ?? new Statements(tx)
     prepared.set(tx, statements)
     return pushWithin({ statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor: 0, now }, jobs)

@@ -1,9 +1,10 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
-import type { Bell } from '../../../store.ts'
+import type { Bell, Completion, HoldOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
+import { copyOf } from '../wire.ts'
 import type { Answers, Call, Inputs, Outputs, RequestOf } from './requests.ts'
 import { THREAD } from './thread-code.ts'
 
@@ -65,6 +66,12 @@ export class ThreadClient {
       this.#pending.set(++this.#seq, { resolve, reject })
       this.#post<C>({ seq: this.#seq, op, input, now: this.#clock?.() ?? null, transaction })
     })
+  }
+
+  /** @param transaction completes them in this transaction and commits it */
+  complete(queue: string, given: readonly Completion[], transaction?: number): Promise<HoldOutcome[]> {
+    const completions = given.map(({ id, fence, result }) => ({ id, fence, result: copyOf(result) }))
+    return this.call('complete', { queue, completions }, transaction)
   }
 
   /** Calls of the same tick go in one message, and so into one commit. */

@@ -24,19 +24,9 @@ import { Statements } from './statements.ts'
 import type { Row, Value } from './values.ts'
 import { whileBusy } from './while-busy.ts'
 
-/** A commit holds up every request that comes after it. */
-const MAX_JOBS_PER_COMMIT = 5_000
-
 type OperationRequest = RequestOf<Operation>
 
 const isOperation = (request: Request): request is OperationRequest => Object.hasOwn(OPERATIONS, request.op)
-
-/** About how many jobs a request touches. */
-function jobsIn({ op, input }: OperationRequest): number {
-  if (op === 'push') return 'count' in input ? input.count : input.length
-  if (op === 'complete') return input.completions.length
-  return op === 'claim' ? input.limit : 1
-}
 
 const HANDLERS: { [O in Operation]: (context: Context, input: Inputs[O]) => unknown } = OPERATIONS
 
@@ -102,15 +92,8 @@ export class GroupCommit {
   }
 
   #takeGroup(): OperationRequest[] {
-    const group: OperationRequest[] = []
-    let jobs = 0
-    for (const request of this.#waiting) {
-      if (request.transaction !== undefined || !isOperation(request) || jobs >= MAX_JOBS_PER_COMMIT) break
-      group.push(request)
-      jobs += jobsIn(request)
-    }
-    this.#waiting.splice(0, group.length)
-    return group
+    const end = this.#waiting.findIndex(({ transaction }) => transaction !== undefined)
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end).filter(isOperation)
   }
 
   /** @param locking whether to take the lock for writing at once; otherwise SQLite takes it at the first write, if it can */
