@@ -59,17 +59,13 @@ update millpond_queues set "full" = max("full", :now * 1000) + rate_step * (sele
 where name = :queue and rate is not null and exists (select 1 from millpond_picks)
 
 -- @statement look
--- One row: `jobs`, a JSON list in the order of claiming. Of each job a list: id, fence, attempt, attempts, priority, group, key, timeout,
--- trace, pushed_at, due_at, encoding. Fence and attempt are those of the claim.
-select json_group_array(json_array(
-  id, fence, attempt, attempts, priority, "group", key, timeout, trace, pushed_at, due_at, encoding
+-- One row: `jobs`, a JSON list in the order of claiming, with the names and shapes of contract/operations.md; of `data` only the encoding.
+-- Fence and attempt are those of the claim.
+select json_group_array(json_object(
+  'id', id, 'fence', max(fence, :floor) + 1, 'attempt', attempt + 1, 'attempts', attempts, 'priority', pick.priority, 'group', "group", 'key', key,
+  'timeout', timeout, 'trace', trace, 'pushedAt', pushed_at, 'dueAt', due_at, 'data', json_object('encoding', encoding)
 )) as jobs
-from (
-  select
-    id, max(fence, :floor) + 1 as fence, attempt + 1 as attempt, attempts, pick.priority, "group", key, timeout, trace, pushed_at, due_at, encoding
-  from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq
-  order by start
-)
+from (select * from millpond_picks order by start) as pick cross join millpond_jobs as job on job.seq = pick.seq
 
 -- @statement data
 -- In the same order. By themselves, as large texts are slow in a JSON list, and bytes cannot be in one.

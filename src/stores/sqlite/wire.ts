@@ -3,7 +3,7 @@
  * loop, so large batches cross as text.
  */
 import type { ClaimedJob, Encoded, Encoding, Hold, NewJob, PushOutcome } from '../../store.ts'
-import { integer, integerOrNull, text, textOrNull } from './connection/values.ts'
+import { text } from './connection/values.ts'
 
 /** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
 export interface JobList {
@@ -64,8 +64,10 @@ export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {
 }
 
 export function encodedFrom(encoding: unknown, body: unknown): Encoded {
-  return { encoding: encodingFrom(encoding), body: body instanceof Uint8Array ? body : text(body) }
+  return { encoding: encodingFrom(encoding), body: bodyFrom(body) }
 }
+
+const bodyFrom = (body: unknown) => (body instanceof Uint8Array ? body : text(body))
 
 function encodingFrom(value: unknown): Encoding {
   if (value === 'json' || value === 'msgpack' || value === 'bytes') return value
@@ -74,27 +76,14 @@ function encodingFrom(value: unknown): Encoding {
 
 /** Jobs of a claim, as `claim.sql` tells of them. */
 export interface PackedClaims {
-  /** JSON: per job a list of its columns. */
+  /** JSON: the jobs, whose data lacks the body. */
   jobs: string
-  /** Of each of them. */
+  /** The body of each of them. */
   data: unknown[]
 }
 
 export function claimedJobs({ jobs, data }: PackedClaims): ClaimedJob[] {
-  const list: unknown = JSON.parse(jobs)
-  if (!Array.isArray(list)) throw new TypeError('millpond: claimed jobs are not a list')
-  return list.map((job: unknown[], at) => ({
-    id: text(job[0]),
-    fence: integer(job[1]),
-    attempt: integer(job[2]),
-    attempts: integer(job[3]),
-    priority: integer(job[4]),
-    group: textOrNull(job[5]),
-    key: textOrNull(job[6]),
-    timeout: integerOrNull(job[7]),
-    trace: textOrNull(job[8]),
-    pushedAt: integer(job[9]),
-    dueAt: integer(job[10]),
-    data: encodedFrom(job[11], data[at]),
-  }))
+  const list: ClaimedJob[] = JSON.parse(jobs)
+  for (const [at, job] of list.entries()) job.data.body = bodyFrom(data[at])
+  return list
 }

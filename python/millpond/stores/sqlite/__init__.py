@@ -68,8 +68,7 @@ class SqliteStore(Store):
                 return [_push(own, job) for job in jobs]
         with coded():
             within = Transaction(tx, self._clock())
-            files = within.cursor.execute("select file from pragma_database_list where name = 'main'").fetchall()
-            if not tx.in_transaction or realpath(files[0]["file"]) != self._path:
+            if not tx.in_transaction or realpath(within.value("savepoint/file")) != self._path:
                 raise MillpondError("TransactionMismatch", "tx is no connection to the store's file in a transaction")
             within.changes("savepoint/begin")
             try:
@@ -110,16 +109,16 @@ class SqliteStore(Store):
 
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
         with self._reading() as tx:
-            minute = tx.now // 60_000 - minutes + 1
-            slices = [_slice(row) for row in tx.rows("stats/histograms", queue=queue, minute=minute)] if minutes > 0 else []
-            return [_stats(tx, row, slices) for row in tx.rows("stats/queues", queue=queue)]
+            told = tx.rows("stats/histograms", queue=queue, minutes=minutes) if minutes > 0 else []
+            slices = [_slice(json.loads(row["slice"])) for row in told]
+            return [_stats(json.loads(row["stats"]), slices) for row in tx.rows("stats/queues", queue=queue)]
 
     def record(self, slices: Sequence[Slice]) -> None:
         with self._writing() as tx:
             for each in slices:
                 given = {"queue": each.queue, "priority": each.priority, "metric": each.metric}
                 for bucket, count in each.buckets.items():
-                    tx.changes("record/record", minute=tx.now // 60_000, bucket=bucket, count=count, **given)
+                    tx.changes("record/record", bucket=bucket, count=count, **given)
 
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
         with self._reading() as tx:
@@ -135,13 +134,7 @@ class SqliteStore(Store):
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         with self._reading() as tx:
             rows = tx.rows("groups/list", queue=queue, limit=limit, after=after, group=group)
-            return [
-                Group(
-                    group=row["name"], limits=row["limits"] and read(GroupLimits, json.loads(row["limits"])),
-                    waiting=row["waiting"], running=row["running"], next_start=_until(tx, row["start_at"]),
-                )
-                for row in rows
-            ]  # fmt: skip
+            return [_group(json.loads(row["record"])) for row in rows]
 
     def requeue_ids(self, ids: Sequence[str]) -> int:
         with self._writing() as tx:
@@ -254,25 +247,17 @@ def _push(tx: Transaction, job: NewJob) -> Pushed:
     return Pushed("existing", existing) if existing else Pushed("full", job.id)
 
 
-def _until(tx: Transaction, time: int | None) -> int | None:
-    return None if time is None else max(0, time - tx.now)
+def _stats(told: dict[str, Any], slices: list[Slice]) -> QueueStats:
+    limits = told["limits"] and read(QueueLimits, told["limits"])
+    return read(QueueStats, told | {"limits": limits}, histograms=[each for each in slices if each.queue == told["queue"]])
 
 
-def _stats(tx: Transaction, row: sqlite3.Row, slices: list[Slice]) -> QueueStats:
-    queue: str = row["name"]
-    at_limit, held = (row["grouped"] and tx.row("stats/blocked", queue=queue)) or (0, 0)
-    return QueueStats(
-        queue=queue, capacity=row["capacity"], paused=row["paused"] == 1, counts=json.loads(row["counts"]),
-        limits=row["limits"] and read(QueueLimits, json.loads(row["limits"])),
-        oldest_waiting=None if row["oldest"] is None else max(0, tx.now - row["oldest"]),
-        next_start=_until(tx, row["start_at"]), groups_at_limit=at_limit, groups_held=held,
-        histograms=[each for each in slices if each.queue == queue],
-    )  # fmt: skip
+def _slice(told: dict[str, Any]) -> Slice:
+    return read(Slice, told, buckets={int(bucket): count for bucket, count in told["buckets"].items()})
 
 
-def _slice(row: sqlite3.Row) -> Slice:
-    buckets = {int(bucket): count for bucket, count in json.loads(row["buckets"]).items()}
-    return Slice(row["queue"], row["priority"], row["metric"], buckets)
+def _group(told: dict[str, Any]) -> Group:
+    return read(Group, told | {"limits": told["limits"] and read(GroupLimits, told["limits"])})
 
 
 def _record(row: sqlite3.Row) -> Record:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any
 
 from millpond.encoding import Body
 from millpond.jobs import Claimed, ClaimedJob
 from millpond.stores.sqlite.transaction import Queue, Transaction
-
-_FIELDS: Final = (
-    "id", "fence", "attempt", "attempts", "priority", "group", "key", "timeout", "trace", "pushed_at", "due_at",
-)  # fmt: skip
+from millpond.stores.wire import read
 
 
 def claim(
@@ -32,7 +29,7 @@ def claim(
             start_at = refused["start_at"]
             tx.changes("claim/drop", start=refused["start"])
         told, data = json.loads(tx.value("claim/look", **given)), tx.rows("claim/data")
-        jobs = [_job(fields, row["data"]) for fields, row in zip(told, data, strict=True)]
+        jobs = [_job(job, row["data"]) for job, row in zip(told, data, strict=True)]
         if jobs:
             _take(tx, known, given)
         tx.changes("claim/clear")
@@ -68,5 +65,5 @@ def _retry_after(tx: Transaction, known: Queue, start_at: int | None) -> int | N
     return min((max(0, time - tx.now) for time in times if time is not None), default=None)
 
 
-def _job(fields: list[Any], data: str | bytes) -> ClaimedJob:
-    return ClaimedJob(**dict(zip(_FIELDS, fields)), data=Body(fields[-1], data))
+def _job(told: dict[str, Any], data: str | bytes) -> ClaimedJob:
+    return read(ClaimedJob, told | {"data": Body(told["data"]["encoding"], data)})

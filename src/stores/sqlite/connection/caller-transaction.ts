@@ -11,6 +11,7 @@ import { pushWithin } from '../operations/push.ts'
 import { Queues } from '../queues.ts'
 import type { JobList } from '../wire.ts'
 import { type Connection, Statements } from './statements.ts'
+import { text } from './values.ts'
 
 const prepared = new WeakMap<Connection, Statements>()
 
@@ -22,14 +23,6 @@ function isConnection(tx: unknown): tx is Connection {
 function hasTransaction(tx: object): boolean {
   if ('isTransaction' in tx) return tx.isTransaction === true
   return 'inTransaction' in tx && tx.inTransaction === true
-}
-
-/** Where the connection's main database is. */
-function fileOf(connection: Connection): string {
-  const list = connection.prepare(`select file from pragma_database_list where name = 'main'`)
-  list.setReturnArrays?.(false)
-  const row = list.get()
-  return typeof row === 'object' && row !== null && 'file' in row && typeof row.file === 'string' ? row.file : ''
 }
 
 function sameFile(one: string, other: string): boolean {
@@ -45,15 +38,15 @@ export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob
   if (!isConnection(tx))
     throw mismatch('tx is neither a connection of node:sqlite or better-sqlite3 nor the ctx.tx of a handler')
   try {
-    const file = fileOf(tx)
+    const statements = prepared.get(tx) ?? new Statements(tx)
+    prepared.set(tx, statements)
+    const file = text(statements.get('savepoint/file')?.file)
     if (!sameFile(file, path)) {
       throw mismatch(
         `tx is on ${file === '' ? 'a database in memory' : file}, the pond on ${path}: open a connection to the same file`,
       )
     }
     if (!hasTransaction(tx)) throw mismatch('no transaction is open on tx: begin one, push, then commit')
-    const statements = prepared.get(tx) ?? new Statements(tx)
-    prepared.set(tx, statements)
     return pushWithin({ statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor: 0, now }, jobs)
   } catch (error) {
     throw toMillpondError(error, path)

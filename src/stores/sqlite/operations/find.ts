@@ -51,17 +51,7 @@ export function list({ statements, queues }: Context, request: ListRequest): Job
 
 export function groups({ statements, now }: Context, request: GroupsRequest): GroupRecord[] {
   const { queue, limit, after = null, group = null } = request
-  const rows = statements.all('groups/list', { queue, limit, after, group })
-  return rows.map((row): GroupRecord => {
-    const start = integerOrNull(row.start_at)
-    return {
-      group: text(row.name),
-      limits: row.limits === null ? null : JSON.parse(text(row.limits)),
-      waiting: integer(row.waiting),
-      running: integer(row.running),
-      nextStart: start === null ? null : Math.max(0, start - now),
-    }
-  })
+  return statements.all('groups/list', { queue, limit, after, group, now }).map((row) => JSON.parse(text(row.record)))
 }
 
 export function ahead({ statements }: Context, id: string): number | null {
