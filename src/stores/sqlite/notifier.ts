@@ -4,7 +4,7 @@
  * not tell of, the queues are compared with what they were.
  */
 import type { Bell } from '../../store.ts'
-import type { Connection, Statements } from './connection/statements.ts'
+import { type Connection, Statements } from './connection/statements.ts'
 import { flag, integer, type Row, text } from './connection/values.ts'
 import type { Queue } from './queues.ts'
 
@@ -32,12 +32,12 @@ export class Notifier {
   #lastVersion: unknown
   #timer: NodeJS.Timeout | null = null
 
-  constructor(connection: Connection, statements: Statements, ring: (bells: Bell[]) => void) {
+  constructor(connection: Connection, ring: (bells: Bell[]) => void) {
     const version = connection.prepare('pragma data_version')
     this.#version = () => Object.values(version.get() ?? {})[0]
-    this.#statements = statements
+    this.#statements = new Statements(connection)
+    this.#statements.run('bells/seen')
     this.#ring = ring
-    statements.run('bells/seen')
   }
 
   listen(wanted: boolean): void {
@@ -50,25 +50,29 @@ export class Notifier {
   }
 
   /** After a commit of ours. @returns the bells that it rings */
-  committed(queues: readonly Queue[]): Bell[] {
-    return this.#timer === null ? [] : this.#look(queues)
+  committed(ours: readonly Queue[]): Bell[] {
+    if (this.#timer === null) return []
+    const queues = JSON.stringify(ours.map(({ name }) => name))
+    return orNone(() => this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours)))
   }
 
   #poll(): void {
-    try {
+    const bells = orNone(() => {
       const version = this.#version()
-      if (version === this.#lastVersion) return
-      const bells = this.#look(null)
+      if (version === this.#lastVersion) return []
+      const rows = this.#statements.all('bells/look', { queues: null })
       this.#lastVersion = version
-      if (bells.length > 0) this.#ring(bells)
-    } catch {
-      // A locked or failing file. A bell may be missed; the next operation brings the error to someone who can act on it.
-    }
+      return rows.flatMap((row) => bellsOf(row, []))
+    })
+    if (bells.length > 0) this.#ring(bells)
   }
+}
 
-  /** @param ours null: all queues are looked at */
-  #look(ours: readonly Queue[] | null): Bell[] {
-    const queues = ours === null ? null : JSON.stringify(ours.map(({ name }) => name))
-    return this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours ?? []))
+/** None where the file is locked or fails. The next look tells of what this one missed; the next operation has the error for someone who can act on it. */
+function orNone(look: () => Bell[]): Bell[] {
+  try {
+    return look()
+  } catch {
+    return []
   }
 }

@@ -60,10 +60,6 @@ export class GroupCommit {
     this.#reports = reports
   }
 
-  get statements(): Statements {
-    return this.#context.statements
-  }
-
   add(request: Request): void {
     this.#waiting.push(request)
   }
@@ -117,7 +113,7 @@ export class GroupCommit {
       else answers.push(...group.map(({ seq }) => this.#rejected(seq, error)))
       return
     }
-    const needsDisk = locking ? group.filter(({ op }) => !REPEATABLE.has(op)) : []
+    const needsDisk = locking && this.#sync !== null ? group.filter(({ op }) => !REPEATABLE.has(op)) : []
     this.#answerSynced(done, new Set(needsDisk.map(({ seq }) => seq)), answers)
   }
 
@@ -126,13 +122,9 @@ export class GroupCommit {
    * just pushed while its pusher still waits for the disk.
    */
   #answerSynced(done: readonly Answer[], needsDisk: ReadonlySet<number>, answers: Answer[]): void {
-    if (this.#sync === null || needsDisk.size === 0) {
-      answers.push(...done)
-      return
-    }
-    if (needsDisk.size < done.length) {
-      this.#reports.answer([...answers.splice(0), ...done.filter(({ seq }) => !needsDisk.has(seq))])
-    }
+    answers.push(...done.filter(({ seq }) => !needsDisk.has(seq)))
+    if (needsDisk.size === 0) return
+    if (needsDisk.size < done.length) this.#reports.answer(answers.splice(0))
     const lasting = done.filter(({ seq }) => needsDisk.has(seq))
     try {
       this.#syncNow()
@@ -173,6 +165,7 @@ export class GroupCommit {
   }
 
   #undo(): void {
+    this.#leave()
     this.#context.queues.discard()
     try {
       // Some errors, such as a full disk, make SQLite roll back by itself.
@@ -202,7 +195,6 @@ export class GroupCommit {
     const why = this.#broken.get(number)
     if (request.op === 'complete' || request.op === 'rollback') this.#broken.delete(number)
     if (request.op === 'rollback') {
-      this.#leave()
       this.#undo()
       return null
     }
@@ -241,7 +233,6 @@ export class GroupCommit {
 
   #breakOff(why: string): void {
     if (this.#open !== null) this.#broken.set(this.#open.number, why)
-    this.#leave()
     this.#undo()
   }
 }

@@ -28,17 +28,13 @@ const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|:([a-z_]+)/g
 const isRow = (row: unknown): row is Row => typeof row === 'object' && row !== null
 
 /** By their names, such as `push/insert`: file and statement. */
-const SOURCES: ReadonlyMap<string, string> = new Map(
-  [...SQL_FILES].flatMap(([file, texts]) =>
-    texts
-      .split(/^-- @statement /m)
-      .slice(1)
-      .map((part): [string, string] => {
-        const end = part.indexOf('\n')
-        return [`${file.replace('.sql', '')}/${part.slice(0, end)}`, part.slice(end)]
-      }),
-  ),
-)
+const SOURCES = new Map<string, string>()
+for (const [file, texts] of SQL_FILES) {
+  const [, ...parts] = texts.split(/^-- @statement (\w+)$/m)
+  for (let at = 0; at < parts.length; at += 2) {
+    SOURCES.set(`${file.replace('.sql', '')}/${parts[at]}`, parts[at + 1] ?? '')
+  }
+}
 
 /**
  * Runs statements by their names, such as `push/insert`: file and statement. Each is prepared when it is first run: a process that only

@@ -20,14 +20,12 @@ function openFile(settings: Settings, answer: (answers: Answer[], bells: Bell[])
   const db = connect(settings)
   const floor = fenceFloor(db, settings.busyTimeout)
   const log = settings.sync === 'full' ? openLog(settings.path) : null
-  let bells: Bell[] = []
+  const bells: Bell[] = []
   const commits = new GroupCommit(db, floor, settings, log === null ? null : () => fdatasyncSync(log), {
     answer: (answers) => answer(answers, bells.splice(0)),
-    committed: (queues) => {
-      bells = [...bells, ...notifier.committed(queues)]
-    },
+    committed: (queues) => bells.push(...notifier.committed(queues)),
   })
-  const notifier = new Notifier(db, commits.statements, (rung) => answer([], rung))
+  const notifier = new Notifier(db, (rung) => answer([], rung))
   return {
     commits,
     notifier,
@@ -45,22 +43,21 @@ function serve(port: MessagePort): void {
   const next = (): Request[] | undefined => (CAN_BE_ASKED ? receiveMessageOnPort(port)?.message : undefined)
   let file: ReturnType<typeof openFile> | undefined
 
-  function open({ seq, input }: Extract<Request, { op: 'open' }>): boolean {
-    try {
-      file = openFile(input, answer)
-      answer([{ seq, output: null }], [])
-    } catch (error) {
-      answer([{ seq, error: toWire(error, input.path) }], [])
-    }
-    return file !== undefined
-  }
-
   /** True: no more will come. */
   function take(request: Request): boolean {
-    if (request.op === 'open') return !open(request)
+    const { seq } = request
+    if (request.op === 'open') {
+      try {
+        file = openFile(request.input, answer)
+        answer([{ seq, output: null }], [])
+      } catch (error) {
+        answer([{ seq, error: toWire(error, request.input.path) }], [])
+      }
+      return file === undefined
+    }
     if (request.op === 'close') {
       file?.close()
-      answer([{ seq: request.seq, output: null }], [])
+      answer([{ seq, output: null }], [])
       return true
     }
     if (request.op === 'listen') file?.notifier.listen(request.input)

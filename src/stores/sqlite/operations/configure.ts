@@ -20,13 +20,10 @@ export function configure({ statements, queues }: Context, settings: QueueSettin
 
 const GROUPING = ['count', 'count_pushed', 'count_left', 'count_removed', 'adopt_groups', 'adopt']
 
-interface OwnLimits {
-  queue: string
-  group: string
-  limits: GroupLimits | null
-}
-
-export function limitGroup(context: Context, { queue, group, limits }: OwnLimits): void {
+export function limitGroup(
+  context: Context,
+  { queue, group, limits }: { queue: string; group: string; limits: GroupLimits | null },
+): void {
   configure(context, { queue, grouped: true })
   context.statements.run('limit-group/limit', { queue, group, limits: limits && JSON.stringify(limits) })
 }

@@ -1,15 +1,9 @@
 import type { ExtendOutcome, Extension } from '../../../store.ts'
 import { type Context, DEFAULT_LEASE } from '../queues.ts'
 
-interface Extensions {
-  queue: string
-  lease: number | null
-  extensions: readonly Extension[]
-}
-
 export function extend(
   { statements, queues, now }: Context,
-  { queue, lease: asked, extensions }: Extensions,
+  { queue, lease: asked, extensions }: { queue: string; lease: number | null; extensions: readonly Extension[] },
 ): ExtendOutcome[] {
   const lease_until = now + (asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE)
   return extensions.map(({ id, fence, progress }) => {

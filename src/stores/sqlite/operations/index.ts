@@ -24,7 +24,13 @@ export type Operations = typeof OPERATIONS
  * these take no lock before they write, and wait for nobody.
  */
 export const MAY_ONLY_READ: ReadonlySet<string> = new Set([
-  ...['ahead', 'find', 'groups', 'list', 'stats', 'claim', 'sweep'],
+  'ahead',
+  'claim',
+  'find',
+  'groups',
+  'list',
+  'stats',
+  'sweep',
 ])
 
 /**
