@@ -1,59 +1,94 @@
 -- claim: gives waiting jobs to a worker.
--- In:  queue, worker, limit, min_priority, now, lease_until, floor: claims that a power cut has undone had no fence above it; see `fences` in millpond_meta.
--- Out: `look` tells which jobs `claim` takes when it is run next in the same transaction, and `data` their data. changes of `claim`: how many.
--- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused. Of a grouped queue: limits.sql.
+-- In:  queue, worker, limit, min_priority, now, lease_until, floor: claims that a power cut has undone had no fence above it; see fences.sql.
+-- Out: `pick` chooses the jobs, in the connection's own table millpond_picks; `look` and `data` tell of them, `claim` takes them.
+-- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused.
+--            A claim that picks nothing writes nothing but the picks.
 
--- @statement look
--- One row: `jobs`, a JSON list in the order of claiming. Of each job a list: id, fence, attempt, attempts, priority, group, key, timeout,
--- trace, pushed_at, due_at, encoding. Fence and attempt are those of the claim.
-select json_group_array(json_array(
-  id, fence, attempt, attempts, priority, "group", key, timeout, trace, pushed_at, due_at, encoding
-)) as jobs
-from (
-  select
-    id, max(fence, :floor) + 1 as fence, attempt + 1 as attempt, attempts, priority, "group", key, timeout, trace, pushed_at, due_at, encoding
-  from millpond_jobs indexed by millpond_waiting
-  where queue = :queue and state = 'waiting' and line is null and priority >= :min_priority
-  order by priority desc, seq
-  limit :limit
-)
+-- @statement picks
+-- Once on each connection that claims. `start` counts them in the order of their starts. The columns after `cost` are those of a grouped queue:
+-- `last` and `virtual` are those of the group before the start; `after`, `running` and `full` what the start makes of its virtual time, its running
+-- jobs and its rate.
+create temp table if not exists millpond_picks (
+  start    integer primary key,
+  seq      integer not null,
+  priority integer not null,
+  cost     integer not null,
+  group_id integer,
+  turn     real,
+  last     integer,
+  virtual  real,
+  after    real,
+  running  integer,
+  most     integer,
+  "full"   integer,
+  step     integer,
+  burst    integer
+) strict
 
--- @statement data
--- In the same order. By themselves, as large texts are slow in a JSON list, and bytes cannot be in one.
-select data from millpond_jobs indexed by millpond_waiting
+-- @statement pick
+-- Of a grouped queue: limits/pick.
+insert into millpond_picks (seq, priority, cost)
+select seq, priority, cost from millpond_jobs indexed by millpond_waiting
 where queue = :queue and state = 'waiting' and line is null and priority >= :min_priority
 order by priority desc, seq
 limit :limit
+
+-- @statement refused
+-- The first pick that the limits of the queue as a whole do not allow, and from when they do; start_at is null: when a job has ended. start is null: all may start.
+-- (The bare column is that of the row with min(start).)
+select min(start) as start, start_at
+from (
+  select start, case when most is null or running + start <= most then max(paused_until, ifnull((
+      iif(start = 1, "full", max("full", cast(:now as integer) * 1000) + before * rate_step) - (max(rate_burst, cost) - cost) * rate_step + 999
+    ) / 1000, 0)) end as start_at
+  from (
+    select start, cost, sum(cost) over (order by start) - cost as before from millpond_picks
+  ) cross join (
+    select most, running, paused_until, "full", rate_step, rate_burst from millpond_queues where name = :queue
+  )
+)
+where start_at is null or start_at > :now
+
+-- @statement drop
+-- That pick, `start`, and those after it.
+delete from millpond_picks where start >= :start
+
+-- @statement spend
+-- What the starts take of the queue's rate.
+update millpond_queues set "full" = max("full", :now * 1000) + rate_step * (select sum(cost) from millpond_picks)
+where name = :queue and rate is not null and exists (select 1 from millpond_picks)
+
+-- @statement look
+-- One row: `jobs`, a JSON list in the order of claiming, with the names and shapes of contract/operations.md; of `data` only the encoding.
+-- Fence and attempt are those of the claim.
+select json_group_array(json_object(
+  'id', id, 'fence', max(fence, :floor) + 1, 'attempt', attempt + 1, 'attempts', attempts, 'priority', pick.priority, 'group', "group", 'key', key,
+  'timeout', timeout, 'trace', trace, 'pushedAt', pushed_at, 'dueAt', due_at, 'data', json_object('encoding', encoding)
+)) as jobs
+from (select * from millpond_picks order by start) as pick cross join millpond_jobs as job on job.seq = pick.seq
+
+-- @statement data
+-- In the same order. By themselves, as large texts are slow in a JSON list, and bytes cannot be in one.
+select data from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq order by start
 
 -- @statement claim
 update millpond_jobs set
   state = 'running', fence = max(fence, :floor) + 1, attempt = attempt + 1,
   worker = :worker, started_at = :now, lease_until = :lease_until
-where seq in (
-  select seq from millpond_jobs indexed by millpond_waiting
-  where queue = :queue and state = 'waiting' and line is null and priority >= :min_priority
-  order by priority desc, seq
-  limit :limit
-)
+where seq in (select seq from millpond_picks)
 
--- @statement costs
--- Of the jobs that `look` would tell of, in the same order.
-select cost from millpond_jobs indexed by millpond_waiting
-where queue = :queue and state = 'waiting' and line is null and priority >= :min_priority
-order by priority desc, seq
-limit :limit
+-- @statement clear
+delete from millpond_picks
 
--- @statement spend
--- The queue's rate after the claim's starts.
-update millpond_queues set "full" = :full where name = :queue
-
--- @statement next_due
--- When the queue's next scheduled job is due, for `retryAfter`.
-select min(due_at) as due_at from millpond_jobs indexed by millpond_scheduled where queue = :queue and state = 'scheduled'
-
--- @statement probe
--- Whether a claim in a queue that is not grouped would find anything: an idle worker's empty claim must not take the write lock.
-select 1 as found from millpond_queues
-where name = :queue and paused = 0 and grouped = 0 and (most is null or running < most) and exists (
-  select 1 from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null and priority >= :min_priority
+-- @statement retry
+-- When another claim may find more: when the next scheduled job is due; and with grouped = 1, when the first group that is held may start a job,
+-- or now, if there are jobs that do not stand in lines yet. null: no such time is known.
+select min(at) as at from (
+  select min(due_at) as at from millpond_jobs indexed by millpond_scheduled where queue = :queue and state = 'scheduled'
+  union all
+  select min(held_until) from millpond_groups indexed by millpond_held where :grouped = 1 and queue = :queue and held_until is not null
+  union all
+  select :now where :grouped = 1 and exists (
+    select 1 from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
+  )
 )

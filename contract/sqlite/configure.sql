@@ -1,41 +1,52 @@
 -- configure: creates a queue or changes its settings.
--- In:  queue; capacity and timeout (applied if set_capacity, set_timeout is 1; null: no limit); likewise most, rate, group_most and group_rate,
---      the rates as JSON; grouped: 1, or 0, which changes nothing; all others null: unchanged.
+-- In:  queue; settings: those that are given, as JSON with the names and shapes of contract/operations.md.
 -- Out: nothing.
 -- Invariant: what is not given stays. Not run where nothing is given: a queue's name alone makes none.
+-- (`->>` gives NULL for what is null as for what is not there; json_type tells them apart.)
 
 -- @statement configure
 insert into millpond_queues (
   name, capacity, keep_done, keep_dead, paused, attempts, timeout, lease,
   backoff_base, backoff_factor, backoff_max, backoff_jitter,
   most, grouped, group_most, rate, rate_step, rate_burst, group_rate, group_step, group_burst
-) values (
-  :queue, :capacity, coalesce(:keep_done, 3600000), coalesce(:keep_dead, 604800000), coalesce(:paused, 0),
-  coalesce(:attempts, 10), :timeout, coalesce(:lease, 30000),
-  coalesce(:backoff_base, 1000), coalesce(:backoff_factor, 2.0), coalesce(:backoff_max, 3600000), coalesce(:backoff_jitter, 0.5),
-  :most, :grouped, :group_most,
-  :rate, ((:rate ->> 'per') * 1000 + (:rate ->> 'count') - 1) / (:rate ->> 'count'), ifnull(:rate ->> 'burst', max(1, (:rate ->> 'count') * 100 / (:rate ->> 'per'))),
-  :group_rate, ((:group_rate ->> 'per') * 1000 + (:group_rate ->> 'count') - 1) / (:group_rate ->> 'count'), ifnull(:group_rate ->> 'burst', max(1, (:group_rate ->> 'count') * 100 / (:group_rate ->> 'per')))
 )
+select
+  :queue, :settings ->> 'capacity', ifnull(:settings ->> 'keepDone', 3600000), ifnull(:settings ->> 'keepDead', 604800000),
+  ifnull(:settings ->> 'paused', 0), ifnull(:settings ->> 'attempts', 10), :settings ->> 'timeout', ifnull(:settings ->> 'lease', 30000),
+  ifnull(:settings ->> '$.backoff.base', 1000), ifnull(:settings ->> '$.backoff.factor', 2),
+  ifnull(:settings ->> '$.backoff.max', 3600000), ifnull(:settings ->> '$.backoff.jitter', 0.5),
+  :settings ->> 'running', coalesce(:settings ->> 'groupRunning', :settings ->> 'groupRate', :settings ->> 'grouped') is not null, :settings ->> 'groupRunning',
+  :settings ->> 'rate', rate_step, ifnull(:settings ->> '$.rate.burst', max(1, rate_count * 100 / rate_per)),
+  :settings ->> 'groupRate', group_step, ifnull(:settings ->> '$.groupRate.burst', max(1, group_count * 100 / group_per))
+from (
+  select *, (rate_per * 1000 + rate_count - 1) / rate_count as rate_step, (group_per * 1000 + group_count - 1) / group_count as group_step
+  from (
+    select
+      :settings ->> '$.rate.count' as rate_count, :settings ->> '$.rate.per' as rate_per,
+      :settings ->> '$.groupRate.count' as group_count, :settings ->> '$.groupRate.per' as group_per
+  )
+)
+where true
 on conflict (name) do update set
-  capacity       = case when :set_capacity = 1 then :capacity else capacity end,
-  keep_done      = coalesce(:keep_done, keep_done),
-  keep_dead      = coalesce(:keep_dead, keep_dead),
-  paused         = coalesce(:paused, paused),
-  attempts       = coalesce(:attempts, attempts),
-  timeout        = case when :set_timeout = 1 then :timeout else timeout end,
-  lease          = coalesce(:lease, lease),
-  backoff_base   = coalesce(:backoff_base, backoff_base),
-  backoff_factor = coalesce(:backoff_factor, backoff_factor),
-  backoff_max    = coalesce(:backoff_max, backoff_max),
-  backoff_jitter = coalesce(:backoff_jitter, backoff_jitter),
-  most           = case when :set_most = 1 then :most else most end,
-  rate           = case when :set_rate = 1 then :rate else rate end,
-  rate_step      = case when :set_rate = 1 then excluded.rate_step else rate_step end,
-  rate_burst     = case when :set_rate = 1 then excluded.rate_burst else rate_burst end,
-  grouped        = max(grouped, :grouped),
-  group_most     = case when :set_group_most = 1 then :group_most else group_most end,
-  group_rate     = case when :set_group_rate = 1 then :group_rate else group_rate end,
-  group_step     = case when :set_group_rate = 1 then excluded.group_step else group_step end,
-  group_burst    = case when :set_group_rate = 1 then excluded.group_burst else group_burst end,
-  limits_total   = limits_total + (:set_most + :set_rate + :set_group_most + :set_group_rate + :grouped > 0)
+  capacity       = iif(json_type(:settings, '$.capacity') is null, capacity, excluded.capacity),
+  keep_done      = ifnull(:settings ->> 'keepDone', keep_done),
+  keep_dead      = ifnull(:settings ->> 'keepDead', keep_dead),
+  paused         = ifnull(:settings ->> 'paused', paused),
+  attempts       = ifnull(:settings ->> 'attempts', attempts),
+  timeout        = iif(json_type(:settings, '$.timeout') is null, timeout, excluded.timeout),
+  lease          = ifnull(:settings ->> 'lease', lease),
+  backoff_base   = ifnull(:settings ->> '$.backoff.base', backoff_base),
+  backoff_factor = ifnull(:settings ->> '$.backoff.factor', backoff_factor),
+  backoff_max    = ifnull(:settings ->> '$.backoff.max', backoff_max),
+  backoff_jitter = ifnull(:settings ->> '$.backoff.jitter', backoff_jitter),
+  most           = iif(json_type(:settings, '$.running') is null, most, excluded.most),
+  rate           = iif(json_type(:settings, '$.rate') is null, rate, excluded.rate),
+  rate_step      = iif(json_type(:settings, '$.rate') is null, rate_step, excluded.rate_step),
+  rate_burst     = iif(json_type(:settings, '$.rate') is null, rate_burst, excluded.rate_burst),
+  grouped        = max(grouped, excluded.grouped),
+  group_most     = iif(json_type(:settings, '$.groupRunning') is null, group_most, excluded.group_most),
+  group_rate     = iif(json_type(:settings, '$.groupRate') is null, group_rate, excluded.group_rate),
+  group_step     = iif(json_type(:settings, '$.groupRate') is null, group_step, excluded.group_step),
+  group_burst    = iif(json_type(:settings, '$.groupRate') is null, group_burst, excluded.group_burst),
+  limits_total   = limits_total + (excluded.grouped = 1
+    or coalesce(json_type(:settings, '$.running'), json_type(:settings, '$.rate'), json_type(:settings, '$.groupRunning'), json_type(:settings, '$.groupRate')) is not null)

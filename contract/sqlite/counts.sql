@@ -4,15 +4,15 @@
 -- Invariant: run once per queue and transaction, before its commit, so that counts and jobs never disagree.
 
 -- @statement queue
--- scheduled and waiting: the jobs that the capacity bounds. limits: JSON, with how many jobs run; null: there are none, and no pause was set.
-select capacity, keep_done, keep_dead, paused, attempts, timeout, lease, scheduled, waiting,
-  case when most is not null or rate is not null or grouped = 1 or paused_until > 0 then json_object(
-    'running', running, 'full', "full", 'pausedUntil', paused_until, 'limits', json_object(
-      'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')),
-      'groupRunning', group_most, 'groupRate', json(group_rate)
-    )
-  ) end as limits
-from millpond_queues where name = :queue
+-- room: how many more scheduled and waiting jobs the capacity allows; null: any number. slots: how many more jobs may run; null: any number.
+-- bounded: 1 if slots or a rate bound the starts of the queue as a whole. limited: 1 if a limit or rate of any kind does. limits and start_at:
+-- see millpond_limits.
+select keep_done, keep_dead, paused, attempts, timeout, lease, grouped, limits, start_at,
+  capacity - scheduled - waiting as room,
+  max(0, most - running) as slots,
+  coalesce(most, rate) is not null as bounded,
+  coalesce(most, rate, group_rate) is not null as limited
+from millpond_limits where name = :queue
 
 -- @statement create
 insert into millpond_queues (name) values (:queue) on conflict do nothing
@@ -29,9 +29,3 @@ update millpond_queues set
   finished_total  = finished_total  + :finished_total,
   cancelled_total = cancelled_total + :cancelled_total
 where name = :queue
-
--- @statement watch
--- What another process compares with what it saw last, once `pragma data_version` says that something changed.
-select name, capacity, paused, scheduled, waiting, ready_total, finished_total, cancelled_total,
-  running, limits_total, most is not null or grouped = 1 as has_limits
-from millpond_queues

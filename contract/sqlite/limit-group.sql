@@ -1,11 +1,11 @@
 -- limit-group: limits of a group of its own. The queue is a grouped one by then.
--- In:  queue, group; limits as JSON, and its weight; null and 1: none.
+-- In:  queue, group; limits as JSON with the names and shapes of contract/operations.md; null: none.
 -- Out: nothing.
 -- Invariant: the next claim looks at the group.
 
 -- @statement limit
 insert into millpond_groups (queue, name, weight, limits, most, rate_step, rate_burst) values (
-  :queue, :group, :weight, :limits, :limits ->> 'running',
+  :queue, :group, ifnull(:limits ->> 'weight', 1), :limits, :limits ->> 'running',
   ((:limits ->> '$.rate.per') * 1000 + (:limits ->> '$.rate.count') - 1) / (:limits ->> '$.rate.count'),
   ifnull(:limits ->> '$.rate.burst', max(1, (:limits ->> '$.rate.count') * 100 / (:limits ->> '$.rate.per')))
 )

@@ -1,29 +1,9 @@
--- limits: claims of a grouped queue, whose groups take turns. The limits of a queue without groups are in claim.sql and release.sql.
+-- limits: claims of a grouped queue, whose groups take turns. The limits of a queue as a whole are in claim.sql and release.sql.
 -- In:  as claim.sql.
--- Out: `pick` chooses the jobs of a claim, in the connection's own table millpond_picks; `look` and `data` tell of them, `claim` takes them.
+-- Out: `pick` chooses the jobs of a claim, in the connection's own table millpond_picks; see claim.sql.
 -- Invariant: the order of contract/operations.md, "Limits and turns". Groups that are blocked cost nothing: a claim looks at groups that were
 --            touched or are held no longer, and at no more tickets than it may start jobs.
 -- Virtual times stay inside SQLite: as text they would lose their last bits.
-
--- @statement picks
--- Once on each connection that claims. `start` counts them in the order of their starts. `last` and `virtual` are those of the group before the
--- start; `after`, `running` and `full` what the start makes of its virtual time, its running jobs and its rate.
-create temp table if not exists millpond_picks (
-  start    integer primary key,
-  seq      integer not null,
-  group_id integer not null,
-  priority integer not null,
-  turn     real    not null,
-  cost     integer not null,
-  last     integer not null,
-  virtual  real    not null,
-  after    real    not null,
-  running  integer not null,
-  most     integer,
-  "full"   integer,
-  step     integer,
-  burst    integer
-) strict
 
 -- @statement count
 -- When a queue becomes grouped: this trigger and the next three, which a file without groups does without.
@@ -170,35 +150,6 @@ select
   place, group_id, priority, turn, cost, last, virtual, turn + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
 from pick
 
--- @statement costs
--- Of the picks, in the order of their starts.
-select cost from millpond_picks order by start
-
--- @statement drop
--- What the queue does not allow: all picks but the first `limit`.
-delete from millpond_picks where start > :limit
-
--- @statement look
--- As claim/look.
-select json_group_array(json_array(
-  id, fence, attempt, attempts, priority, "group", key, timeout, trace, pushed_at, due_at, encoding
-)) as jobs
-from (
-  select
-    id, max(fence, :floor) + 1 as fence, attempt + 1 as attempt, attempts, pick.priority, "group", key, timeout, trace, pushed_at, due_at, encoding
-  from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq
-  order by start
-)
-
--- @statement data
-select data from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq order by start
-
--- @statement claim
-update millpond_jobs set
-  state = 'running', fence = max(fence, :floor) + 1, attempt = attempt + 1,
-  worker = :worker, started_at = :now, lease_until = :lease_until
-where seq in (select seq from millpond_picks)
-
 -- @statement turns
 -- What the starts take: of groups that started at another priority than before, the virtual time that they had at that one,
 insert into millpond_turns (group_id, priority, virtual)
@@ -245,9 +196,6 @@ from (
 ) as started
 where millpond_groups.id = started.group_id
 
--- @statement clear
-delete from millpond_picks
-
 -- @statement probe
 -- Whether a claim would find anything, or has to look at groups.
 select 1 as found
@@ -255,14 +203,6 @@ where exists (select 1 from millpond_groups indexed by millpond_touched where qu
    or exists (select 1 from millpond_groups indexed by millpond_tickets where queue = :queue and ticket >= :min_priority and ticket >= 0)
    or exists (select 1 from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now)
    or exists (select 1 from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null)
-
--- @statement behind
--- Whether there are jobs that do not stand in lines yet.
-select 1 as found from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null limit 1
-
--- @statement held
--- When the first group that is held may start a job.
-select min(held_until) as held_until from millpond_groups indexed by millpond_held where queue = :queue and held_until is not null
 
 -- @statement touch
 -- The limits of all groups have changed. Groups that have neither waiting nor running jobs are left alone.

@@ -1,14 +1,16 @@
 -- list: one queue's jobs in one state, a page at a time.
 -- In:  queue, limit; final ones also state; where the page follows another, the last job of that as `cursor` gives it.
---      First pages pass values before all others.
 -- Out: every column of the rows: waiting ones in the order of claiming, scheduled ones soonest first, running ones by
 --      lease, final ones newest first.
 -- Invariant: each page costs the same, however deep: every order is that of an index.
 
 -- @statement cursor
--- No row: the job has gone, or moved on to another state, and there is no place to go on from. The page is then empty.
+-- Of the job `after`; null: of a first page, before all others. No row: the job has gone, or moved on to another state, and there is no place to
+-- go on from. The page is then empty.
 select seq, priority, due_at, lease_until, finished_at
-from millpond_jobs where id = :id and queue = :queue and state = :state
+from millpond_jobs where id = :after and queue = :queue and state = :state
+union all
+select -1, 10, -9007199254740991, -9007199254740991, 9007199254740991 where :after is null
 
 -- @statement waiting
 -- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Of a grouped queue: limits/waiting.

@@ -1,12 +1,13 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
--- Out: `look`: per queue what there is to do, so that only queues with something to do are written to (1 or 0 each: waiting jobs to move into lines, groups to forget, due jobs to promote, leases
---      that ended, and done, dead, cancelled jobs that were kept long enough); when its next scheduled job is due; whether it is idle: without a
---      job, and with each setting at its default;
+-- Out: `look`: per queue what there is to do (1 or 0 each), and `busy`: whether there is any of it, so that only those queues are written to;
+--      when its next scheduled job is due; whether it is idle: without a job, and with each setting at its default;
 --      changes of `promote` and `expire`: how many; rows of `lost`.
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
 -- @statement look
+-- line_up: waiting jobs to move into lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs
+-- that were kept long enough.
 -- Materialized, as SQLite would look up each time twice.
 with queue as materialized (
   select name, keep_done, keep_dead,
@@ -23,15 +24,18 @@ with queue as materialized (
     (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'dead'      and finished_at is not null) as dead_at,
     (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'cancelled' and finished_at is not null) as cancelled_at
   from millpond_queues
+),
+work as (
+  select name, idle, due_at, line_up,
+    ifnull(forget_at <= :now, 0) as forget,
+    ifnull(due_at <= :now, 0) as promote,
+    ifnull(lease_until <= :now, 0) as lost,
+    ifnull(done_at + keep_done <= :now, 0) as done,
+    ifnull(dead_at + keep_dead <= :now, 0) as dead,
+    ifnull(cancelled_at + keep_dead <= :now, 0) as cancelled
+  from queue
 )
-select *,
-  ifnull(forget_at <= :now, 0) as forget,
-  ifnull(due_at <= :now, 0) as promote,
-  ifnull(lease_until <= :now, 0) as lost,
-  ifnull(done_at + keep_done <= :now, 0) as done,
-  ifnull(dead_at + keep_dead <= :now, 0) as dead,
-  ifnull(cancelled_at + keep_dead <= :now, 0) as cancelled
-from queue
+select *, max(line_up, forget, promote, lost, done, dead, cancelled) as busy from work
 
 -- @statement promote
 -- Run limits/line_up after it in a grouped queue.
@@ -61,11 +65,13 @@ where seq in (
 returning id, attempt, state
 
 -- @statement expire
--- state: done, dead or cancelled; until: now less the time that the queue keeps them.
+-- state: done, dead or cancelled.
 delete from millpond_jobs
 where seq in (
   select seq from millpond_jobs indexed by millpond_finished
-  where queue = :queue and state = :state and finished_at <= :until
+  where queue = :queue and state = :state and finished_at <= :now - (
+    select iif(:state = 'done', keep_done, keep_dead) from millpond_queues where name = :queue
+  )
   order by finished_at, seq
   limit :limit
 )
@@ -85,8 +91,9 @@ where name = :queue and capacity is null and keep_done = 3600000 and keep_dead =
 -- @statement forget_queue
 delete from millpond_histograms where queue = :queue
 
--- @statement oldest_minute
-select min(minute) as minute from millpond_histograms
+-- @statement old_minutes
+-- Whether there are histograms of minutes that are kept no longer: the last 60 are.
+select 1 as found from millpond_histograms where minute < cast(:now / 60000 as integer) - 59 limit 1
 
 -- @statement forget_minutes
-delete from millpond_histograms where minute < :minute
+delete from millpond_histograms where minute < cast(:now / 60000 as integer) - 59

@@ -42,6 +42,17 @@ create table millpond_queues (
   limits_total    integer not null default 0            -- how often limits were set
 ) strict, without rowid;
 
+-- What follows from a queue's row. limits: as JSON; null: none. start_at: when its limits and a pause allow a start of cost 1; null: when a job has ended.
+create view millpond_limits as
+select *,
+  case when coalesce(most, rate) is not null or grouped = 1 then json_object(
+    'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')), 'groupRunning', group_most, 'groupRate', json(group_rate)
+  ) end as limits,
+  case when most is null or running < most then
+    max(paused_until, ifnull(("full" - (max(rate_burst, 1) - 1) * rate_step + 999) / 1000, 0))
+  end as start_at
+from millpond_queues;
+
 -- A row per job; its state changes in place. `seq` is its place: it never changes, and later pushes have greater ones.
 create table millpond_jobs (
   seq               integer primary key,

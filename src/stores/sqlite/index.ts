@@ -16,7 +16,7 @@ import type { OpenStore } from '../../store.ts'
 import { ThreadClient } from './connection/client.ts'
 import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
-import { claimedJobs, copyOf, holdOf, packJobs, pushOutcomes } from './wire.ts'
+import { claimedJobs, copyOf, packJobs, pushOutcomes, withoutClaims } from './wire.ts'
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
@@ -39,22 +39,12 @@ export const open: OpenStore = async (url, options) => {
       return { ...claimed, jobs: claimedJobs({ jobs, data }) }
     },
     complete: (queue, completions) => client.complete(queue, completions),
-    fail: (queue, failures) =>
-      client.call('fail', {
-        queue,
-        failures: failures.map((one) => ({ ...holdOf(one), error: one.error, delay: one.delay })),
-      }),
-    release: (queue, releases) =>
-      client.call('release', {
-        queue,
-        releases: releases.map((one) => ({ ...holdOf(one), pause: one.pause ?? 0 })),
-      }),
-    extend: (queue, lease, extensions) =>
-      client.call('extend', {
-        queue,
-        lease,
-        extensions: extensions.map((one) => ({ ...holdOf(one), progress: copyOf(one.progress) })),
-      }),
+    fail: (queue, failures) => client.call('fail', { queue, failures: withoutClaims(failures) }),
+    release: (queue, releases) => client.call('release', { queue, releases: withoutClaims(releases) }),
+    extend: (queue, lease, given) => {
+      const extensions = given.map(({ id, fence, progress }) => ({ id, fence, progress: copyOf(progress) }))
+      return client.call('extend', { queue, lease, extensions })
+    },
     cancel: (ids) => client.call('cancel', ids),
     sweep: (limit) => client.call('sweep', limit),
     find: (ids) => client.call('find', ids),

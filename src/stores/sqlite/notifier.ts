@@ -1,55 +1,27 @@
 /**
- * Bells, for those who listen on this connection. Our own commits ring for what they changed. SQLite tells nobody of the
- * commits of other connections, but `pragma data_version` changes with each and costs microseconds, so it is read every few
- * milliseconds; only when it changed are the queues' rows read and compared with what they were.
+ * Bells, for those who listen on this connection. SQLite tells nobody of the commits of other connections, but `pragma data_version` changes
+ * with each and costs microseconds, so it is read every few milliseconds. Only when it has changed, and after commits of our own, which it does
+ * not tell of, the queues are compared with what they were.
  */
 import type { Bell } from '../../store.ts'
-import type { Connection, Statements } from './connection/statements.ts'
-import { integer, integerOrNull, type Row, text } from './connection/values.ts'
-import type { QueueChanges } from './queues.ts'
+import { type Connection, Statements } from './connection/statements.ts'
+import { flag, integer, type Row, text } from './connection/values.ts'
+import type { Queue } from './queues.ts'
 
 const POLL_INTERVAL = 10
 
-/** Of a queue that was not there before. Null of `capacity` is no limit. */
-const NOTHING: Row = {
-  capacity: null,
-  paused: 0,
-  scheduled: 0,
-  waiting: 0,
-  running: 0,
-  limits_total: 0,
-  ready_total: 0,
-  finished_total: 0,
-  cancelled_total: 0,
-}
-
-const held = (row: Row): number => integer(row.scheduled) + integer(row.waiting)
-
-/** What another connection did to a queue between two looks. */
-function bellsBetween(queue: string, before: Row, after: Row): Bell[] {
+/** @param ours what we have committed since the last look */
+function bellsOf(row: Row, ours: readonly Queue[]): Bell[] {
+  const queue = text(row.name)
   const bells: Bell[] = []
-  const hasChanged = (column: string): boolean => before[column] !== after[column]
-  const isResumed = hasChanged('paused') && after.paused === 0
-  // A start may have taken the place of the job that ended.
-  const isFreed =
-    after.has_limits === 1 && (hasChanged('finished_total') || integer(after.running) < integer(before.running))
-  const mayStart = hasChanged('ready_total') || hasChanged('limits_total') || isResumed || isFreed
-  if (integer(after.waiting) > 0 && mayStart) bells.push({ kind: 'work', queue })
-  if (hasChanged('finished_total')) bells.push({ kind: 'finished', queue })
-  if (hasChanged('cancelled_total')) bells.push({ kind: 'cancelled', queue })
-  const capacity = integerOrNull(after.capacity)
-  const isLimited = before.capacity !== null || capacity !== null
-  // A job that was pushed and claimed between two looks leaves no trace but in `ready_total`.
-  const hasMoved = hasChanged('capacity') || hasChanged('ready_total') || held(before) !== held(after)
-  // Also where the queue was not full before: pushes of this process may have met the limit since the last look.
-  if (isLimited && hasMoved && (capacity === null || held(after) < capacity)) bells.push({ kind: 'room', queue })
-  return bells
-}
-
-function bellsOf({ name: queue, bells: kinds, finished, cancelled }: QueueChanges): Bell[] {
-  const bells: Bell[] = [...kinds].map((kind) => ({ kind, queue }))
-  if (finished.length > 0) bells.push({ kind: 'finished', queue, ids: finished })
-  if (cancelled.length > 0) bells.push({ kind: 'cancelled', queue, ids: cancelled })
+  for (const kind of ['work', 'room'] as const) if (flag(row[kind])) bells.push({ kind, queue })
+  for (const kind of ['finished', 'cancelled'] as const) {
+    const count = integer(row[kind])
+    if (count === 0) continue
+    const ids = ours.flatMap((each) => (each.name === queue ? each[kind] : []))
+    // Where others have ended jobs as well, theirs are not known.
+    bells.push(ids.length === count ? { kind, queue, ids } : { kind, queue })
+  }
   return bells
 }
 
@@ -57,15 +29,14 @@ export class Notifier {
   readonly #statements: Statements
   readonly #version: () => unknown
   readonly #ring: (bells: Bell[]) => void
-  /** The queues' rows. Our own commits do not change `data_version`, and are added here. */
-  #seen = new Map<string, Row>()
   #lastVersion: unknown
   #timer: NodeJS.Timeout | null = null
 
-  constructor(connection: Connection, statements: Statements, ring: (bells: Bell[]) => void) {
+  constructor(connection: Connection, ring: (bells: Bell[]) => void) {
     const version = connection.prepare('pragma data_version')
     this.#version = () => Object.values(version.get() ?? {})[0]
-    this.#statements = statements
+    this.#statements = new Statements(connection)
+    this.#statements.run('bells/seen')
     this.#ring = ring
   }
 
@@ -79,32 +50,29 @@ export class Notifier {
   }
 
   /** After a commit of ours. @returns the bells that it rings */
-  committed(queues: readonly QueueChanges[]): Bell[] {
+  committed(ours: readonly Queue[]): Bell[] {
     if (this.#timer === null) return []
-    for (const { name, counts } of queues) {
-      const seen = { ...(this.#seen.get(name) ?? NOTHING) }
-      for (const [column, by] of Object.entries(counts)) if (column in seen) seen[column] = integer(seen[column]) + by
-      this.#seen.set(name, seen)
-    }
-    return queues.flatMap(bellsOf)
+    const queues = JSON.stringify(ours.map(({ name }) => name))
+    return orNone(() => this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours)))
   }
 
   #poll(): void {
-    try {
+    const bells = orNone(() => {
       const version = this.#version()
-      if (version === this.#lastVersion) return
-      const bells = this.#look()
+      if (version === this.#lastVersion) return []
+      const rows = this.#statements.all('bells/look', { queues: null })
       this.#lastVersion = version
-      if (bells.length > 0) this.#ring(bells)
-    } catch {
-      // A locked or failing file. A bell may be missed; the next operation brings the error to someone who can act on it.
-    }
+      return rows.flatMap((row) => bellsOf(row, []))
+    })
+    if (bells.length > 0) this.#ring(bells)
   }
+}
 
-  #look(): Bell[] {
-    const before = this.#seen
-    const rows = this.#statements.get('counts/watch').all()
-    this.#seen = new Map(rows.map((row) => [text(row.name), row]))
-    return [...this.#seen].flatMap(([name, after]) => bellsBetween(name, before.get(name) ?? NOTHING, after))
+/** None where the file is locked or fails. The next look tells of what this one missed; the next operation has the error for someone who can act on it. */
+function orNone(look: () => Bell[]): Bell[] {
+  try {
+    return look()
+  } catch {
+    return []
   }
 }

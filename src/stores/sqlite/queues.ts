@@ -3,11 +3,9 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
-import type { LimitSettings } from '../../values/limits.ts'
-import { fullAfter, startableAt } from '../../values/rate.ts'
 import type { IdleQueues } from '../idle.ts'
 import type { Statements } from './connection/statements.ts'
-import { integer, integerOrNull, type Row, text } from './connection/values.ts'
+import { flag, integer, integerOrNull, type Row, textOrNull } from './connection/values.ts'
 
 /** What an operation works on: one connection, in one transaction. */
 export interface Context {
@@ -23,163 +21,111 @@ export interface Context {
 /** Of a queue that does not exist. */
 export const DEFAULT_LEASE = 30_000
 
-const isHeld = (state: JobState | null): boolean => state === 'scheduled' || state === 'waiting'
-
+/** As `counts/queue` tells of it. */
 const settingsFrom = (row: Row) => ({
-  capacity: integerOrNull(row.capacity),
   keepDone: integer(row.keep_done),
   keepDead: integer(row.keep_dead),
-  paused: integer(row.paused) !== 0,
+  isPaused: flag(row.paused),
   attempts: integer(row.attempts),
   timeout: integerOrNull(row.timeout),
   lease: integer(row.lease),
+  isGrouped: flag(row.grouped),
+  isBounded: flag(row.bounded),
+  isLimited: flag(row.limited),
+  slots: integerOrNull(row.slots),
+  startAt: integerOrNull(row.start_at),
+  limits: textOrNull(row.limits),
 })
 
-interface Limits {
-  limits: LimitSettings
-  /** How many jobs run, if there are limits. */
-  running: number
-  /** Of the rate, in microseconds. */
-  full: number
-  pausedUntil: number
-}
-
-const NO_LIMITS: Readonly<Limits> = {
-  limits: { running: null, rate: null, grouped: false, groupRunning: null, groupRate: null },
-  ...{ running: 0, full: 0, pausedUntil: 0 },
-}
-
-const limitsFrom = (value: unknown): Readonly<Limits> => (value === null ? NO_LIMITS : JSON.parse(text(value)))
-
-export class QueueChanges {
+export class Queue {
   readonly name: string
   readonly settings: ReturnType<typeof settingsFrom>
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
-  readonly limits: Limits['limits']
-  readonly #pausedUntil: number
-  /** How many jobs run, counting those of this transaction; only of a queue with limits. */
-  running: number
-  /** Of the queue's rate, in microseconds. */
-  full: number
-  /** To be rung after the commit, beside those for `finished` and `cancelled`. */
-  readonly bells = new Set<'work' | 'room'>()
   /** By how much the columns of these names change. */
   readonly counts = {
     ...{ scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 },
     ...{ ready_total: 0, finished_total: 0, cancelled_total: 0 },
   }
-  /** The ids of jobs that reached a final state, and of those that were cancelled while running, where they are known. */
+  /** The ids of jobs that reached a final state, and of those that were cancelled while running. */
   readonly finished: string[] = []
   readonly cancelled: string[] = []
+  /** Whether its row, or any of its jobs, was changed. */
+  isChanged = false
 
   constructor(name: string, row: Row) {
     this.name = name
     this.settings = settingsFrom(row)
-    const { capacity } = this.settings
-    this.room = capacity === null ? Number.POSITIVE_INFINITY : capacity - integer(row.scheduled) - integer(row.waiting)
-    const { limits, running, full, pausedUntil } = limitsFrom(row.limits)
-    this.limits = limits
-    this.running = running
-    this.full = full
-    this.#pausedUntil = pausedUntil
+    this.room = integerOrNull(row.room) ?? Number.POSITIVE_INFINITY
   }
 
   keeps(state: FinalState): boolean {
     return (state === 'done' ? this.settings.keepDone : this.settings.keepDead) > 0
   }
 
-  /** The end of a running job may let another one start. */
-  get hasLimits(): boolean {
-    return this.limits.running !== null || this.limits.grouped
-  }
-
-  /** Milliseconds until the queue's limits and pause allow a start of this cost; null: as many jobs run as may. */
-  startableIn(now: number, cost: number): number | null {
-    const { running, rate } = this.limits
-    if (running !== null && this.running >= running) return null
-    const rated = rate === null ? now : Math.ceil(startableAt(rate, this.full, cost) / 1000)
-    return Math.max(0, this.#pausedUntil - now, rated - now)
-  }
-
-  /** A waiting job starts to run. */
-  start(now: number, cost: number): void {
-    const { rate } = this.limits
-    if (rate !== null) this.full = fullAfter(rate, this.full, now * 1000, cost)
-    this.move('waiting', 'running')
-  }
-
   /** `count` jobs went from one state to another; null: from, or to, not being there. */
   move(from: JobState | null, to: JobState | null, count = 1): void {
     if (count === 0) return
-    if (from !== null) this.#change(from, -count)
-    if (to !== null) this.#change(to, count)
-    // Another job may have taken the place that one left, but a push between the two met a full queue.
-    if (this.settings.capacity !== null && isHeld(from) && !isHeld(to)) this.bells.add('room')
-    if (from === 'running' && this.hasLimits) this.bells.add('work')
-    if (to !== 'waiting') return
-    this.counts.ready_total += count
-    this.bells.add('work')
+    this.isChanged = true
+    this.#add(from, -count)
+    this.#add(to, count)
+    if (to === 'waiting') this.counts.ready_total += count
   }
 
-  #change(state: JobState, by: number): void {
-    this.counts[state] += by
-    if (isHeld(state)) this.room -= by
-    if (state === 'running') this.running += by
+  #add(state: JobState | null, count: number): void {
+    if (state === null) return
+    this.counts[state] += count
+    if (state === 'scheduled' || state === 'waiting') this.room -= count
   }
 
-  /** Jobs reached a final state; where it is not kept, they are gone at once. */
-  finish(from: JobState, to: FinalState, ids: readonly string[], count = ids.length): void {
-    this.move(from, this.keeps(to) ? to : null, count)
-    this.counts.finished_total += count
-    this.finished.push(...ids)
+  /** A job reached a final state; where it is not kept, it is gone at once. */
+  finish(from: JobState, to: FinalState, id: string): void {
+    this.move(from, this.keeps(to) ? to : null)
+    this.counts.finished_total++
+    this.finished.push(id)
     if (to !== 'cancelled' || from !== 'running') return
-    this.counts.cancelled_total += count
-    this.cancelled.push(...ids)
+    this.counts.cancelled_total++
+    this.cancelled.push(id)
   }
 }
 
 export class Queues {
   readonly #statements: Statements
-  readonly #known = new Map<string, QueueChanges | null>()
-  #written: QueueChanges[] = []
+  readonly #known = new Map<string, Queue>()
+  #written: Queue[] = []
 
   constructor(statements: Statements) {
     this.#statements = statements
   }
 
-  find(name: string): QueueChanges | null {
-    let queue = this.#known.get(name)
-    if (queue === undefined) {
-      const row = this.#statements.get('counts/queue').get({ queue: name })
-      queue = row === undefined ? null : new QueueChanges(name, row)
-      this.#known.set(name, queue)
-    }
+  find(name: string): Queue | undefined {
+    const known = this.#known.get(name)
+    if (known !== undefined) return known
+    const row = this.#statements.get('counts/queue', { queue: name })
+    if (row === undefined) return undefined
+    const queue = new Queue(name, row)
+    this.#known.set(name, queue)
     return queue
   }
 
-  findOrCreate(name: string): QueueChanges {
+  findOrCreate(name: string): Queue {
     const found = this.find(name)
-    if (found !== null) return found
-    this.#statements.get('counts/create').run({ queue: name })
-    this.#known.delete(name)
+    if (found !== undefined) return found
+    this.#statements.run('counts/create', { queue: name })
     return this.findOrCreate(name)
   }
 
   /** Waiting jobs of a grouped queue that are in no line yet come into their groups' lines, up to 1,000 of them. */
   lineUp(queue: string): void {
-    if (!this.findOrCreate(queue).limits.grouped) return
-    for (const name of ['line_up_groups', 'line_up']) this.#statements.get(`limits/${name}`).run({ queue })
+    if (!this.findOrCreate(queue).settings.isGrouped) return
+    for (const name of ['line_up_groups', 'line_up']) this.#statements.run(`limits/${name}`, { queue })
   }
 
   /** Before the commit, and before a statement that reads or changes the queues' rows. They are read anew when next asked for. */
   write(): void {
     for (const queue of this.#known.values()) {
-      if (queue === null) continue
-      const { name, counts } = queue
-      if (Object.values(counts).some((by) => by !== 0)) {
-        this.#statements.get('counts/add').run({ queue: name, ...counts })
-      }
+      if (!queue.isChanged) continue
+      this.#statements.run('counts/add', { queue: queue.name, ...queue.counts })
       this.#written.push(queue)
     }
     this.forget()
@@ -197,7 +143,7 @@ export class Queues {
   }
 
   /** After the commit: what it wrote. */
-  take(): QueueChanges[] {
+  take(): Queue[] {
     return this.#written.splice(0)
   }
 }

@@ -2,8 +2,8 @@
  * The forms in which jobs, completions and claims cross between the threads. Cloning is most of what a call costs the event
  * loop, so large batches cross as text.
  */
-import type { ClaimedJob, Completion, Encoded, Encoding, Hold, NewJob, PushOutcome } from '../../store.ts'
-import { integer, integerOrNull, text, textOrNull } from './connection/values.ts'
+import type { ClaimedJob, Encoded, Encoding, Hold, NewJob, PushOutcome } from '../../store.ts'
+import { text } from './connection/values.ts'
 
 /** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
 export interface JobList {
@@ -21,7 +21,9 @@ const ID_LENGTH = 36
 
 export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   const [job] = jobs
-  if (job === undefined || jobs.length === 1 || !jobs.every((other) => isAlike(other, job))) return jobs.map(copyOfJob)
+  if (job === undefined || jobs.length === 1 || !jobs.every((other) => isAlike(other, job))) {
+    return jobs.map((each) => ({ ...each, data: copyOf(each.data) }))
+  }
   return {
     count: jobs.length,
     job: { ...job, data: { encoding: 'json', body: '' } },
@@ -30,24 +32,13 @@ export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   }
 }
 
-function isAlike(job: NewJob, first: NewJob): boolean {
-  return (
-    job.id.length === ID_LENGTH &&
-    job.data.encoding === 'json' &&
-    job.key === null &&
-    job.queue === first.queue &&
-    job.priority === first.priority &&
-    job.delay === first.delay &&
-    job.runAt === first.runAt &&
-    job.attempts === first.attempts &&
-    job.timeout === first.timeout &&
-    job.group === first.group &&
-    job.cost === first.cost &&
-    job.trace === first.trace
-  )
-}
+const COMMON = ['queue', 'priority', 'delay', 'runAt', 'attempts', 'timeout', 'group', 'cost', 'trace'] as const
 
-export const copyOfJob = (job: NewJob): NewJob => ({ ...job, data: copyOf(job.data) })
+const isAlike = (job: NewJob, first: NewJob): boolean =>
+  job.id.length === ID_LENGTH &&
+  job.data.encoding === 'json' &&
+  job.key === null &&
+  COMMON.every((name) => job[name] === first[name])
 
 export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
   const list: unknown = JSON.parse(bodies)
@@ -58,33 +49,13 @@ export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
   })
 }
 
-/** Outcomes other than `pushed`, by index: there are seldom any. */
-export type NotPushed = { at: number; outcome: PushOutcome }[]
+/** @param outcomes null: all were pushed */
+export const pushOutcomes = (jobs: readonly NewJob[], outcomes: PushOutcome[] | null): PushOutcome[] =>
+  outcomes ?? jobs.map(({ id }) => ({ status: 'pushed', id }))
 
-export function pushOutcomes(jobs: readonly NewJob[], others: NotPushed): PushOutcome[] {
-  const outcomes: PushOutcome[] = jobs.map(({ id }) => ({ status: 'pushed', id }))
-  for (const { at, outcome } of others) outcomes[at] = outcome
-  return outcomes
-}
-
-/** Completions without results, as JSON: an object with each id's fence. One statement completes them all. */
-export interface CompletionList {
-  count: number
-  held: string
-}
-
-export function packCompletions(completions: readonly Completion[]): CompletionList | Completion[] {
-  if (completions.length === 1 || completions.some(({ result }) => result !== null))
-    return completions.map(copyOfCompletion)
-  // Written by hand: an object would lose an id that is there twice.
-  const held = completions.map(({ id, fence }) => `${JSON.stringify(id)}:${fence}`).join(',')
-  return { count: completions.length, held: `{${held}}` }
-}
-
-/** Without the claim, which has the whole job. */
-export const holdOf = ({ id, fence }: Hold): Hold => ({ id, fence })
-
-const copyOfCompletion = (one: Completion): Completion => ({ ...holdOf(one), result: copyOf(one.result) })
+/** Claims have the whole job. */
+export const withoutClaims = <H extends Hold>(holds: readonly H[]): Omit<H, 'claim'>[] =>
+  holds.map(({ claim: _, ...rest }) => rest)
 
 /** Cloning a view would carry its whole buffer along, and the caller may change its bytes after the call. */
 export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {
@@ -93,8 +64,10 @@ export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {
 }
 
 export function encodedFrom(encoding: unknown, body: unknown): Encoded {
-  return { encoding: encodingFrom(encoding), body: body instanceof Uint8Array ? body : text(body) }
+  return { encoding: encodingFrom(encoding), body: bodyFrom(body) }
 }
+
+const bodyFrom = (body: unknown) => (body instanceof Uint8Array ? body : text(body))
 
 function encodingFrom(value: unknown): Encoding {
   if (value === 'json' || value === 'msgpack' || value === 'bytes') return value
@@ -103,27 +76,14 @@ function encodingFrom(value: unknown): Encoding {
 
 /** Jobs of a claim, as `claim.sql` tells of them. */
 export interface PackedClaims {
-  /** JSON: per job a list of its columns. */
+  /** JSON: the jobs, whose data lacks the body. */
   jobs: string
-  /** Of each of them. */
+  /** The body of each of them. */
   data: unknown[]
 }
 
 export function claimedJobs({ jobs, data }: PackedClaims): ClaimedJob[] {
-  const list: unknown = JSON.parse(jobs)
-  if (!Array.isArray(list)) throw new TypeError('millpond: claimed jobs are not a list')
-  return list.map((job: unknown[], at) => ({
-    id: text(job[0]),
-    fence: integer(job[1]),
-    attempt: integer(job[2]),
-    attempts: integer(job[3]),
-    priority: integer(job[4]),
-    group: textOrNull(job[5]),
-    key: textOrNull(job[6]),
-    timeout: integerOrNull(job[7]),
-    trace: textOrNull(job[8]),
-    pushedAt: integer(job[9]),
-    dueAt: integer(job[10]),
-    data: encodedFrom(job[11], data[at]),
-  }))
+  const list: ClaimedJob[] = JSON.parse(jobs)
+  for (const [at, job] of list.entries()) job.data.body = bodyFrom(data[at])
+  return list
 }

@@ -10,33 +10,29 @@ import json
 import sqlite3
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from os.path import realpath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from millpond.encoding import SAFE
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    FINAL, STATES, Bell, Claimed, Completion, JobError, NewJob, Outcome, Pushed, Record, State, Swept,
+    FINAL, Bell, Claimed, Completion, JobError, NewJob, Outcome, Pushed, Record, State, Swept,
 )
 from millpond.queues import Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.idle import IdleQueues
 from millpond.stores.sqlite import endings
-from millpond.stores.sqlite.claim import claim, look
-from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, fence_floor, migrate, patient, writing
+from millpond.stores.sqlite.claim import claim
+from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, fence_floor, migrate, patient, transaction
 from millpond.stores.sqlite.sweep import sweep
-from millpond.stores.sqlite.transaction import Queue, Transaction, body
+from millpond.stores.sqlite.transaction import Transaction, body
 from millpond.stores.wire import read, to_json
 
-LOOK_EVERY: Final = 0.010
-FIRST_PAGE: Final = {"seq": -SAFE, "due_at": -SAFE, "lease_until": -SAFE, "priority": SAFE, "finished_at": SAFE}
-SETTINGS: Final = ("capacity", "keep_done", "keep_dead", "paused", "attempts", "timeout", "lease", "grouped")
-LIMITS: Final = {"most": "running", "rate": "rate", "group_most": "group_running", "group_rate": "group_rate"}
-"""Parameters of configure/configure, and the settings that they are."""
+T = TypeVar("T")
 
+LOOK_EVERY: Final = 0.010
+BELLS: Final = ("work", "room", "finished", "cancelled")
 BODIES: Final = {"data": "encoding", "progress": "progress_encoding", "result": "result_encoding"}
 
 
@@ -53,7 +49,7 @@ class SqliteStore(Store):
         with coded():
             self._connection = connect(path)
             migrate(self._connection)
-            self._connection.execute(STATEMENTS["limits/picks"])
+            self._connection.execute(STATEMENTS["claim/picks"])
             self._floor = fence_floor(self._connection)
         self._path = realpath(path)
 
@@ -64,8 +60,7 @@ class SqliteStore(Store):
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         with self._writing() as tx:
             _configure(tx, queue, {"grouped": True})
-            weight, given = limits.weight if limits else 1, to_json(limits)
-            tx.changes("limit-group/limit", queue=queue, group=group, weight=weight, limits=given)
+            tx.changes("limit-group/limit", queue=queue, group=group, limits=to_json(limits))
 
     def push(self, jobs: Sequence[NewJob], tx: sqlite3.Connection | None = None) -> Sequence[Pushed]:
         if tx is None:
@@ -73,8 +68,7 @@ class SqliteStore(Store):
                 return [_push(own, job) for job in jobs]
         with coded():
             within = Transaction(tx, self._clock())
-            files = within.cursor.execute("select file from pragma_database_list where name = 'main'").fetchall()
-            if not tx.in_transaction or realpath(files[0]["file"]) != self._path:
+            if not tx.in_transaction or realpath(within.value("savepoint/file")) != self._path:
                 raise MillpondError("TransactionMismatch", "tx is no connection to the store's file in a transaction")
             within.changes("savepoint/begin")
             try:
@@ -91,12 +85,7 @@ class SqliteStore(Store):
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
     ) -> Claimed:
-        with self._reading() as tx:
-            nothing = look(tx, queue, lease, min_priority)
-        if nothing:
-            return nothing
-        with self._writing() as tx:
-            return claim(tx, queue, worker, limit, lease, min_priority, self._floor)
+        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, self._floor))
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         with self._writing() as tx:
@@ -107,13 +96,7 @@ class SqliteStore(Store):
             return [endings.cancel(tx, id) for id in ids]
 
     def sweep(self, limit: int) -> Swept:
-        with self._reading() as tx:
-            swept = sweep(tx, limit, self._idle, writes=False)
-        if swept is None:
-            with self._writing() as tx:
-                swept = sweep(tx, limit, self._idle, writes=True)
-        assert swept
-        return swept
+        return self._lazily(lambda tx: sweep(tx, limit, self._idle))
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
         with self._reading() as tx:
@@ -126,25 +109,21 @@ class SqliteStore(Store):
 
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
         with self._reading() as tx:
-            slices: dict[str, dict[tuple[Any, ...], Slice]] = defaultdict(dict)
-            if minutes > 0:
-                for row in tx.rows("stats/histograms", queue=queue, minute=tx.now // 60_000 - minutes + 1):
-                    key = (row["queue"], row["priority"], row["metric"])
-                    slices[key[0]].setdefault(key, Slice(*key, {})).buckets[row["bucket"]] = row["count"]
-            rows = tx.rows("stats/queues", queue=queue)
-            return [_stats(tx, row, list(slices[row["name"]].values())) for row in rows]
+            told = tx.rows("stats/histograms", queue=queue, minutes=minutes) if minutes > 0 else []
+            slices = [_slice(json.loads(row["slice"])) for row in told]
+            return [_stats(json.loads(row["stats"]), slices) for row in tx.rows("stats/queues", queue=queue)]
 
     def record(self, slices: Sequence[Slice]) -> None:
         with self._writing() as tx:
             for each in slices:
                 given = {"queue": each.queue, "priority": each.priority, "metric": each.metric}
                 for bucket, count in each.buckets.items():
-                    tx.changes("record/record", minute=tx.now // 60_000, bucket=bucket, count=count, **given)
+                    tx.changes("record/record", bucket=bucket, count=count, **given)
 
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
         with self._reading() as tx:
-            place: Any = FIRST_PAGE
-            if after and (place := tx.row("list/cursor", id=after, queue=queue, state=state)) is None:
+            place = tx.row("list/cursor", after=after, queue=queue, state=state)
+            if place is None:
                 return []
             known, statement = tx.queue(queue), "list/final" if state in FINAL else f"list/{state}"
             if known and known.grouped and state == "waiting":
@@ -155,13 +134,7 @@ class SqliteStore(Store):
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         with self._reading() as tx:
             rows = tx.rows("groups/list", queue=queue, limit=limit, after=after, group=group)
-            return [
-                Group(
-                    group=row["name"], limits=row["limits"] and read(GroupLimits, json.loads(row["limits"])),
-                    waiting=row["waiting"], running=row["running"], next_start=_until(tx, row["start_at"]),
-                )
-                for row in rows
-            ]  # fmt: skip
+            return [_group(json.loads(row["record"])) for row in rows]
 
     def requeue_ids(self, ids: Sequence[str]) -> int:
         with self._writing() as tx:
@@ -176,17 +149,16 @@ class SqliteStore(Store):
             return SqliteTransaction(connect(self._path), self._clock)
 
     def _bells(self, over: threading.Event) -> Iterator[Bell]:
-        seen: dict[str, sqlite3.Row] = {}
         version, connection = None, connect(self._path)
         try:
+            connection.execute(STATEMENTS["bells/seen"])
             while not over.wait(LOOK_EVERY):
                 try:
                     at = connection.execute("pragma data_version").fetchone()[0]
                     if at != version:
-                        rows = Transaction(connection, 0).rows("counts/watch")
-                        for row in rows:
-                            yield from [Bell(kind, row["name"]) for kind in _differences(seen.get(row["name"]), row)]
-                        version, seen = at, {row["name"]: row for row in rows}
+                        for row in Transaction(connection, 0).rows("bells/look", queues=None):
+                            yield from [Bell(kind, row["name"]) for kind in BELLS if row[kind]]
+                        version = at
                 except sqlite3.OperationalError:
                     continue  # locked for a moment: look again
         finally:
@@ -198,24 +170,28 @@ class SqliteStore(Store):
             self._connection.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[Transaction]:
+    def _writing(self, begin: str = "begin immediate") -> Iterator[Transaction]:
         with self._lock, coded():
             self._check_open()
-            with writing(self._connection):
+            with transaction(self._connection, begin):
                 tx = Transaction(self._connection, self._clock())
                 yield tx
                 tx.write_counts()
 
-    @contextmanager
-    def _reading(self) -> Iterator[Transaction]:
+    def _reading(self) -> AbstractContextManager[Transaction]:
         """One view of the data for all that is read."""
-        with self._lock, coded():
-            self._check_open()
-            patient(lambda: self._connection.execute("begin"))
-            try:
-                yield Transaction(self._connection, self._clock())
-            finally:
-                self._connection.execute("commit")
+        return self._writing("begin")
+
+    def _lazily(self, work: Callable[[Transaction], T]) -> T:
+        """Takes the lock at the first write. If it cannot be had then, the work begins anew with the lock."""
+        try:
+            with self._reading() as tx:
+                return work(tx)
+        except MillpondError as error:
+            if error.code != "StoreBusy":
+                raise
+        with self._writing() as tx:
+            return work(tx)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -239,23 +215,15 @@ class SqliteTransaction(HandlerTransaction):
 
 
 def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> None:
-    known, backoff = tx.queue(queue), settings.get("backoff")
-    rates = {name: to_json(settings[name]) for name in ("rate", "group_rate") if settings.get(name)}
-    given = {name: settings.get(name) for name in SETTINGS} | {name: settings.get(of) for name, of in LIMITS.items()}
-    given |= rates | {f"set_{name}": int(LIMITS.get(name, name) in settings) for name in ("capacity", "timeout", *LIMITS)}
-    given |= {f"backoff_{name}": getattr(backoff, name, None) for name in ("base", "factor", "max", "jitter")}
-    given["grouped"] = int(any(settings.get(name) for name in ("grouped", "group_running", "group_rate")))
-    tx.changes("configure/configure", queue=queue, **given)
+    before = tx.queue(queue)
+    tx.changes("configure/configure", queue=queue, settings=to_json(settings))
     tx.reread()
-    if not tx.made_queue(queue).grouped:
-        return
-    grouped_before = known is not None and known.grouped
-    limits = settings.keys() & {"grouped", *LIMITS.values()}
-    if not grouped_before:
+    known = tx.made_queue(queue)
+    if known.grouped and not (before and before.grouped):
         for name in ("count", "count_pushed", "count_left", "count_removed", "adopt_groups", "adopt"):
             tx.changes(f"limits/{name}", queue=queue)
         tx.line_up(queue)
-    if grouped_before and limits:
+    if known.grouped and (before is None or known.row["limits"] != before.row["limits"]):
         tx.changes("limits/touch", queue=queue)
 
 
@@ -279,41 +247,19 @@ def _push(tx: Transaction, job: NewJob) -> Pushed:
     return Pushed("existing", existing) if existing else Pushed("full", job.id)
 
 
-def _until(tx: Transaction, time: int | None) -> int | None:
-    return None if time is None else max(0, time - tx.now)
+def _stats(told: dict[str, Any], slices: list[Slice]) -> QueueStats:
+    limits = told["limits"] and read(QueueLimits, told["limits"])
+    return read(QueueStats, told | {"limits": limits}, histograms=[each for each in slices if each.queue == told["queue"]])
 
 
-def _stats(tx: Transaction, row: sqlite3.Row, slices: list[Slice]) -> QueueStats:
-    queue = Queue(row["name"], row)
-    limits = read(QueueLimits, queue.limits) if any(queue.limits.values()) else None
-    blocked = tx.row("stats/blocked", queue=queue.name) if queue.grouped else None
-    at_limit, held = blocked or (0, 0)
-    due_at = tx.value("stats/oldest", queue=queue.name) if row["waiting"] > 0 else None
-    return QueueStats(
-        queue=queue.name, capacity=row["capacity"], paused=row["paused"] == 1, limits=limits, histograms=slices,
-        counts={state: row[state] for state in STATES}, oldest_waiting=None if due_at is None else max(0, tx.now - due_at),
-        next_start=_until(tx, queue.start_at(1)), groups_at_limit=at_limit, groups_held=held,
-    )  # fmt: skip
+def _slice(told: dict[str, Any]) -> Slice:
+    return read(Slice, told, buckets={int(bucket): count for bucket, count in told["buckets"].items()})
+
+
+def _group(told: dict[str, Any]) -> Group:
+    return read(Group, told | {"limits": told["limits"] and read(GroupLimits, told["limits"])})
 
 
 def _record(row: sqlite3.Row) -> Record:
     bodies = {name: body(row, encoding, name) for name, encoding in BODIES.items()}
     return read(Record, dict(row), **bodies, error=None if row["error"] is None else JobError.from_json(row["error"]))
-
-
-def _differences(was: Mapping[str, Any] | sqlite3.Row | None, now: sqlite3.Row) -> Iterator[Any]:
-    before: dict[str, Any] = dict(was) if was else dict.fromkeys(now.keys(), 0) | {"capacity": None}
-    changed = {name for name in now.keys() if now[name] != before[name]}
-    freed = now["has_limits"] and ("finished_total" in changed or now["running"] < before["running"])
-    resumed = before["paused"] and not now["paused"]
-    if now["waiting"] and (changed & {"ready_total", "limits_total"} or resumed or freed):
-        yield "work"
-    if "finished_total" in changed:
-        yield "finished"
-    if "cancelled_total" in changed:
-        yield "cancelled"
-    capacity, held = now["capacity"], now["waiting"] + now["scheduled"]
-    moved = changed & {"capacity", "ready_total"} or held != before["waiting"] + before["scheduled"]
-    bounded = capacity is not None or before["capacity"] is not None
-    if bounded and moved and (capacity is None or held < capacity):
-        yield "room"

@@ -18,7 +18,6 @@ from millpond.errors import MillpondError
 T = TypeVar("T")
 
 BUSY_TIMEOUT = 5.0
-FENCES_PER_START: Final = 100_000
 STATEMENTS: Final = statements("sqlite")
 PRAGMAS: Final = (
     "busy_timeout = 0", "synchronous = full", "cache_size = -16384", "temp_store = memory",
@@ -39,10 +38,14 @@ def patient(action: Callable[[], T]) -> T:
         try:
             return action()
         except sqlite3.OperationalError as error:
-            if (error.sqlite_errorcode or 0) & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+            if not is_busy(error) or time.monotonic() > end:
                 raise
         time.sleep(wait * random.uniform(0.5, 1.5))
         wait = min(wait * 1.2, 0.001)
+
+
+def is_busy(error: sqlite3.OperationalError) -> bool:
+    return (error.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 @contextmanager
@@ -89,9 +92,9 @@ def _create_private(path: str) -> None:
 
 
 @contextmanager
-def writing(connection: sqlite3.Connection) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection, begin: str = "begin immediate") -> Iterator[None]:
     """A transaction that is committed, or rolled back if anything fails."""
-    patient(lambda: connection.execute("begin immediate"))
+    patient(lambda: connection.execute(begin))
     try:
         yield
         connection.execute("commit")
@@ -105,7 +108,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     todo = migrations("sqlite")
     if _version(connection, len(todo)) == len(todo):
         return
-    with writing(connection):
+    with transaction(connection):
         version = _version(connection, len(todo))
         connection.execute(
             "create table if not exists millpond_meta (key text primary key, value any) strict, without rowid"
@@ -118,13 +121,16 @@ def migrate(connection: sqlite3.Connection) -> None:
                 if sqlite3.complete_statement(statement):
                     connection.execute(statement)
                     statement = ""
-        _put_meta(connection, "version", len(todo))
+        sql = "insert into millpond_meta (key, value) values (?, ?) on conflict do update set value = excluded.value"
+        connection.execute(sql, ("version", len(todo)))
 
 
 def _version(connection: sqlite3.Connection, known: int) -> int:
     def read() -> int:
         there = connection.execute("select 1 from sqlite_master where name = 'millpond_meta'").fetchone()
-        return int(_meta(connection, "version") or 0) if there else 0
+        sql = "select value from millpond_meta where key = 'version'"
+        row = connection.execute(sql).fetchone() if there else None
+        return int(row[0]) if row else 0
 
     version = patient(read)
     if version > known:
@@ -132,26 +138,18 @@ def _version(connection: sqlite3.Connection, known: int) -> int:
     return version
 
 
-def _meta(connection: sqlite3.Connection, key: str) -> Any:
-    row = connection.execute("select value from millpond_meta where key = ?", (key,)).fetchone()
-    return None if row is None else row[0]
-
-
-def _put_meta(connection: sqlite3.Connection, key: str, value: str | int) -> None:
-    sql = "insert into millpond_meta (key, value) values (?, ?) on conflict do update set value = excluded.value"
-    connection.execute(sql, (key, value))
-
-
 def fence_floor(connection: sqlite3.Connection) -> int:
     """Fences are given out above it: a power cut may have undone claims, since they do not wait for the disk."""
-    boot = _start_of_machine()
-    if patient(lambda: _meta(connection, "boot")) != boot:
-        with writing(connection):
-            before = _meta(connection, "boot")
-            if before not in (None, boot):
-                _put_meta(connection, "fences", int(_meta(connection, "fences") or 0) + FENCES_PER_START)
-            _put_meta(connection, "boot", boot)
-    return int(patient(lambda: _meta(connection, "fences")) or 0)
+    boot = {"boot": _start_of_machine()}
+
+    def read() -> Any:
+        return patient(lambda: connection.execute(STATEMENTS["fences/floor"], boot).fetchone())
+
+    if not read()[0]:
+        with transaction(connection):
+            connection.execute(STATEMENTS["fences/raise"], boot)
+            connection.execute(STATEMENTS["fences/boot"], boot)
+    return int(read()[1])
 
 
 def _start_of_machine() -> str:

@@ -53,7 +53,7 @@ def _fail(tx: Transaction, item: Failure, given: dict[str, Any]) -> str:
 
 def _release(tx: Transaction, item: Release, given: dict[str, Any]) -> str:
     queue = tx.made_queue(given["queue"])
-    if item.pause or queue.rate or queue.grouped:
+    if item.pause or queue.row["bounded"] or queue.grouped:
         tx.reread()
         for name in ("pause", "pause_group") if item.pause else ("give_back", "give_back_group"):
             tx.changes(f"release/{name}", **given, pause=item.pause)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any, Final
 
 from millpond.encoding import Body
 from millpond.jobs import STATES, State
-from millpond.rate import Rate
 from millpond.stores.sqlite.connection import STATEMENTS
 
 COUNTS: Final = (*STATES, "ready_total", "finished_total", "cancelled_total")
@@ -19,25 +16,13 @@ NO_QUEUE_LEASE: Final = 30_000
 
 
 class Queue:
-    """A queue's row: settings, room for scheduled and waiting jobs, limits."""
+    """What counts/queue tells: settings, room for scheduled and waiting jobs, limits."""
 
     def __init__(self, name: str, row: sqlite3.Row) -> None:
         self.name, self.row = name, row
-        self.room: float = float("inf") if row["capacity"] is None else row["capacity"] - row["scheduled"] - row["waiting"]
+        self.room: float = float("inf") if row["room"] is None else row["room"]
         self.keep = {"done": row["keep_done"], "dead": row["keep_dead"], "cancelled": row["keep_dead"]}
-        told = json.loads(row["limits"] or "{}")
-        self.limits: Mapping[str, Any] = told.get("limits", {})
-        self.grouped: bool = self.limits.get("grouped", False)
-        self.rate = Rate(**self.limits["rate"]) if self.limits.get("rate") else None
-        most: int | None = self.limits.get("running")
-        self.slots = None if most is None else max(0, most - told["running"])
-        self.full: int = told.get("full", 0)
-        self.paused_until: int = told.get("pausedUntil", 0)
-
-    def start_at(self, cost: int) -> int | None:
-        """When its rate and pause allow a start, in ms; None: as many jobs run as may."""
-        allowed = -(-self.rate.allowed_from(self.full, cost) // 1000) if self.rate else 0
-        return None if self.slots == 0 else max(self.paused_until, allowed)
+        self.grouped: bool = row["grouped"] == 1
 
 
 class Transaction:

@@ -3,20 +3,17 @@
  * caller's data, or not at all. This runs on the caller's thread, as the connection can be used nowhere else.
  */
 import { realpathSync } from 'node:fs'
-import type { NewJob } from '../../../store.ts'
-import { MillpondError } from '../../../values/errors.ts'
+import type { NewJob, PushOutcome } from '../../../store.ts'
 import { IdleQueues } from '../../idle.ts'
+import { mismatch } from '../../transactions.ts'
 import { toMillpondError } from '../errors.ts'
 import { pushWithin } from '../operations/push.ts'
 import { Queues } from '../queues.ts'
-import type { JobList, NotPushed } from '../wire.ts'
+import type { JobList } from '../wire.ts'
 import { type Connection, Statements } from './statements.ts'
+import { text } from './values.ts'
 
 const prepared = new WeakMap<Connection, Statements>()
-
-function mismatch(message: string): never {
-  throw new MillpondError('TransactionMismatch', message)
-}
 
 function isConnection(tx: unknown): tx is Connection {
   return typeof tx === 'object' && tx !== null && 'prepare' in tx && typeof tx.prepare === 'function'
@@ -28,14 +25,6 @@ function hasTransaction(tx: object): boolean {
   return 'inTransaction' in tx && tx.inTransaction === true
 }
 
-/** Where the connection's main database is. */
-function fileOf(connection: Connection): string {
-  const list = connection.prepare(`select file from pragma_database_list where name = 'main'`)
-  list.setReturnArrays?.(false)
-  const row = list.get()
-  return typeof row === 'object' && row !== null && 'file' in row && typeof row.file === 'string' ? row.file : ''
-}
-
 function sameFile(one: string, other: string): boolean {
   try {
     return realpathSync(one) === realpathSync(other)
@@ -45,19 +34,19 @@ function sameFile(one: string, other: string): boolean {
 }
 
 /** Listeners learn of the jobs once the caller commits: the thread sees the file change. */
-export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob[], now: number): NotPushed {
+export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob[], now: number): PushOutcome[] | null {
   if (!isConnection(tx))
-    mismatch('tx is neither a connection of node:sqlite or better-sqlite3 nor the ctx.tx of a handler')
+    throw mismatch('tx is neither a connection of node:sqlite or better-sqlite3 nor the ctx.tx of a handler')
   try {
-    const file = fileOf(tx)
+    const statements = prepared.get(tx) ?? new Statements(tx)
+    prepared.set(tx, statements)
+    const file = text(statements.get('savepoint/file')?.file)
     if (!sameFile(file, path)) {
-      mismatch(
+      throw mismatch(
         `tx is on ${file === '' ? 'a database in memory' : file}, the pond on ${path}: open a connection to the same file`,
       )
     }
-    if (!hasTransaction(tx)) mismatch('no transaction is open on tx: begin one, push, then commit')
-    const statements = prepared.get(tx) ?? new Statements(tx)
-    prepared.set(tx, statements)
+    if (!hasTransaction(tx)) throw mismatch('no transaction is open on tx: begin one, push, then commit')
     return pushWithin({ statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor: 0, now }, jobs)
   } catch (error) {
     throw toMillpondError(error, path)

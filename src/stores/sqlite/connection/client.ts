@@ -4,8 +4,8 @@ import type { Bell, Completion, HoldOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
-import { packCompletions } from '../wire.ts'
-import type { Call, Inputs, Outputs, RequestOf, ThreadMessage } from './requests.ts'
+import { copyOf } from '../wire.ts'
+import type { Answers, Call, Inputs, Outputs, RequestOf } from './requests.ts'
 import { THREAD } from './thread-code.ts'
 
 interface Pending {
@@ -22,7 +22,7 @@ const FLAGS = process.allowedNodeEnvironmentFlags.has(QUIET) ? [`${QUIET}=Experi
 
 export class ThreadClient {
   readonly path: string
-  readonly #worker: Worker
+  readonly #worker = new Worker(THREAD, { execArgv: FLAGS, name: 'millpond-sqlite' })
   readonly #clock: (() => number) | undefined
   readonly #pending = new Map<number, Pending>()
   readonly #listeners = new Set<(bell: Bell) => void>()
@@ -31,32 +31,20 @@ export class ThreadClient {
   #closed: Promise<void> | null = null
   #failure: MillpondError | null = null
 
-  private constructor(worker: Worker, path: string, clock: (() => number) | undefined) {
-    this.#worker = worker
+  private constructor(path: string, clock: (() => number) | undefined) {
     this.path = path
     this.#clock = clock
-    worker.on('message', (message: ThreadMessage) => this.#receive(message))
-    worker.on('error', (error) => this.#die(error))
-    worker.on('exit', (code) => this.#die(new Error(`it exited with code ${code}`)))
+    this.#worker.on('message', (message: Answers) => this.#receive(message))
+    this.#worker.on('error', (error) => this.#die(error))
+    this.#worker.on('exit', (code) => this.#die(new Error(`it exited with code ${code}`)))
     // An open store alone keeps no process alive; calls that wait for an answer do.
-    worker.unref()
+    this.#worker.unref()
   }
 
   static async open(settings: Settings, clock: (() => number) | undefined): Promise<ThreadClient> {
-    const worker = new Worker(THREAD, { workerData: settings, execArgv: FLAGS, name: 'millpond-sqlite' })
-    await new Promise<void>((resolve, reject) => {
-      const fail = (cause: unknown): void =>
-        reject(new MillpondError('StoreFailed', `the thread for ${settings.path} could not start`, { cause }))
-      worker.once('error', fail)
-      worker.once('exit', fail)
-      worker.once('message', (message: ThreadMessage) => {
-        worker.off('error', fail)
-        worker.off('exit', fail)
-        if (message.kind === 'failed') reject(fromWire(message.error))
-        else resolve()
-      })
-    })
-    return new ThreadClient(worker, settings.path, clock)
+    const client = new ThreadClient(settings.path, clock)
+    await client.call('open', settings)
+    return client
   }
 
   now(): number {
@@ -80,6 +68,12 @@ export class ThreadClient {
     })
   }
 
+  /** @param transaction completes them in this transaction and commits it */
+  complete(queue: string, given: readonly Completion[], transaction?: number): Promise<HoldOutcome[]> {
+    const completions = given.map(({ id, fence, result }) => ({ id, fence, result: copyOf(result) }))
+    return this.call('complete', { queue, completions }, transaction)
+  }
+
   /** Calls of the same tick go in one message, and so into one commit. */
   #post<C extends Call>(request: RequestOf<C>): void {
     if (this.#outgoing.length === 0) queueMicrotask(() => this.#flush())
@@ -98,29 +92,13 @@ export class ThreadClient {
     }
   }
 
-  #receive(message: ThreadMessage): void {
-    if (message.kind !== 'answers') return
-    for (const answer of message.answers) {
+  #receive({ answers, bells }: Answers): void {
+    for (const answer of answers) {
       const pending = this.#take(answer.seq)
       if ('error' in answer) pending?.reject(fromWire(answer.error))
       else pending?.resolve(answer.output)
     }
-    for (const bell of message.bells) this.#ring(bell)
-  }
-
-  /** @param transaction completes them in this transaction and commits it */
-  async complete(queue: string, completions: readonly Completion[], transaction?: number): Promise<HoldOutcome[]> {
-    const packed = packCompletions(completions)
-    const stale = new Set(await this.call('complete', { queue, completions: packed }, transaction))
-    // The thread names no jobs of a list, as they are all known here.
-    if (!Array.isArray(packed) && stale.size === 0 && this.#listeners.size > 0) {
-      this.#ring({ kind: 'finished', queue, ids: completions.map(({ id }) => id) })
-    }
-    return completions.map((_, index): HoldOutcome => (stale.has(index) ? 'stale' : 'ok'))
-  }
-
-  #ring(bell: Bell): void {
-    for (const listener of this.#listeners) listener(bell)
+    for (const bell of bells) for (const listener of this.#listeners) listener(bell)
   }
 
   #take(seq: number): Pending | undefined {

@@ -6,11 +6,10 @@
 import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 import type { DatabaseSync } from 'node:sqlite'
-import { integerOrNull } from './values.ts'
+import { Statements } from './statements.ts'
+import { integer } from './values.ts'
 import { inTransaction, whileBusy } from './while-busy.ts'
 
-/** Jobs that can be claimed in the moments that a power cut undoes are fewer. */
-const FLOOR_STEP = 100_000
 /** Milliseconds. A computed time of the start moves with every correction of the clock. To raise the floor for that does no harm. */
 const START_PRECISION = 600_000
 
@@ -25,20 +24,17 @@ function bootId(): string {
 
 /** The greatest fence that may have been given out before this start of the machine and be forgotten. */
 export function fenceFloor(db: DatabaseSync, busyTimeout: number): number {
+  const statements = new Statements(db)
   const boot = bootId()
-  const read = (key: string) => db.prepare('select value from millpond_meta where key = ?').get(key)?.value
-  const floor = () => integerOrNull(read('fences')) ?? 0
-  if (whileBusy(busyTimeout, () => read('boot')) === boot) return floor()
-  // The floor is on the disk before any fence above it is given out.
-  db.exec('pragma synchronous = full')
-  inTransaction(db, busyTimeout, () => {
-    const before = read('boot') ?? boot
-    const write = db.prepare(
-      `insert into millpond_meta (key, value) values (?, ?) on conflict do update set value = excluded.value`,
-    )
-    if (before !== boot) write.run('fences', floor() + FLOOR_STEP)
-    write.run('boot', boot)
-  })
-  db.exec('pragma synchronous = normal')
-  return floor()
+  const read = () => whileBusy(busyTimeout, () => statements.get('fences/floor', { boot }))
+  if (read()?.current !== 1) {
+    // The floor is on the disk before any fence above it is given out.
+    db.exec('pragma synchronous = full')
+    inTransaction(db, busyTimeout, () => {
+      statements.run('fences/raise', { boot })
+      statements.run('fences/boot', { boot })
+    })
+    db.exec('pragma synchronous = normal')
+  }
+  return integer(read()?.fences)
 }

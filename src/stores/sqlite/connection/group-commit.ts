@@ -1,7 +1,7 @@
 /**
  * Runs requests on the connection, in the order in which they came.
  *
- *   no transaction open ── operations ──► all that are there in one commit (or by reading alone) ──► answered together
+ *   no transaction open ── operations ──► all that are there in one commit ──► answered together
  *           │  ▲
  *     query,│  │ complete, rollback, open for too long, given up by SQLite
  *      push ▼  │
@@ -14,38 +14,27 @@ import type { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../../values/errors.ts'
 import { safeText } from '../../../values/safe-error.ts'
 import { IdleQueues } from '../../idle.ts'
-import { toWire } from '../errors.ts'
-import { OPERATIONS, READING, REPEATABLE } from '../operations/index.ts'
+import { isResult, toWire } from '../errors.ts'
+import { MAY_ONLY_READ, OPERATIONS, REPEATABLE } from '../operations/index.ts'
 import { pushWithin } from '../operations/push.ts'
-import { type Context, type QueueChanges, Queues } from '../queues.ts'
+import { type Context, type Queue, Queues } from '../queues.ts'
 import type { Settings } from '../settings.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
 import type { Row, Value } from './values.ts'
 import { whileBusy } from './while-busy.ts'
 
-/** A commit holds up every request that comes after it. */
-const MAX_JOBS_PER_COMMIT = 5_000
-
 type OperationRequest = RequestOf<Operation>
 
 const isOperation = (request: Request): request is OperationRequest => Object.hasOwn(OPERATIONS, request.op)
 
-/** About how many jobs a request touches. */
-function jobsIn({ op, input }: OperationRequest): number {
-  if (op === 'push') return 'count' in input ? input.count : input.length
-  if (op === 'complete') return 'count' in input.completions ? input.completions.count : input.completions.length
-  return op === 'claim' ? input.limit : 1
-}
-
 const HANDLERS: { [O in Operation]: (context: Context, input: Inputs[O]) => unknown } = OPERATIONS
-const READERS: { [O in Operation]?: (context: Context, input: Inputs[O]) => unknown } = READING
 
 export interface Reports {
   /** Called with answers that can be sent to the main thread. */
   answer(answers: Answer[]): void
-  /** A commit was made. */
-  committed(queues: QueueChanges[]): void
+  /** A commit was made that changed queues. */
+  committed(queues: Queue[]): void
 }
 
 export class GroupCommit {
@@ -54,8 +43,6 @@ export class GroupCommit {
   readonly #sync: (() => void) | null
   readonly #reports: Reports
   readonly #context: Omit<Context, 'now'>
-  readonly #begin
-  readonly #commit
   readonly #waiting: Request[] = []
   /** A handler's transaction. It holds up every writer, extensions of leases among them, so its time is bounded as a whole. */
   #open: { number: number; timer: NodeJS.Timeout } | null = null
@@ -65,17 +52,12 @@ export class GroupCommit {
   /** @param sync brings all commits to the disk; null: nobody waits for it */
   constructor(db: DatabaseSync, fenceFloor: number, settings: Settings, sync: (() => void) | null, reports: Reports) {
     const statements = new Statements(db)
+    statements.run('claim/picks')
     this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor }
     this.#db = db
     this.#settings = settings
     this.#sync = sync
     this.#reports = reports
-    this.#begin = db.prepare('begin immediate')
-    this.#commit = db.prepare('commit')
-  }
-
-  get statements(): Statements {
-    return this.#context.statements
   }
 
   add(request: Request): void {
@@ -89,8 +71,11 @@ export class GroupCommit {
       const at = number === undefined ? 0 : this.#waiting.findIndex(({ transaction }) => transaction === number)
       const request = this.#waiting[at]
       if (request === undefined) return
-      if (request.transaction === undefined) this.#runGroup(this.#takeGroup())
-      else {
+      if (request.transaction === undefined) {
+        const answers: Answer[] = []
+        this.#commitAll(this.#takeGroup(), answers)
+        this.#reports.answer(answers)
+      } else {
         this.#waiting.splice(at, 1)
         this.#reports.answer([this.#runOwn(request, request.transaction)])
       }
@@ -103,71 +88,44 @@ export class GroupCommit {
   }
 
   #takeGroup(): OperationRequest[] {
-    const group: OperationRequest[] = []
-    let jobs = 0
-    for (const request of this.#waiting) {
-      if (request.transaction !== undefined || !isOperation(request) || jobs >= MAX_JOBS_PER_COMMIT) break
-      group.push(request)
-      jobs += jobsIn(request)
-    }
-    this.#waiting.splice(0, group.length)
-    return group
+    const end = this.#waiting.findIndex(({ transaction }) => transaction !== undefined)
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end).filter(isOperation)
   }
 
-  #runGroup(group: OperationRequest[]): void {
-    const answers: Answer[] = []
-    const isReading = group.every(({ op }) => READERS[op] !== undefined)
-    const writing = isReading ? group.filter((request) => !this.#read(request, answers)) : group
-    if (writing.length > 0) this.#commitAll(writing, answers)
-    this.#reports.answer(answers)
-  }
-
-  /** False if the request has to write. */
-  #read<O extends Operation>(request: RequestOf<O>, answers: Answer[]): boolean {
-    const { seq } = request
-    try {
-      const context = this.#contextOf(request)
-      const output = whileBusy(this.#settings.busyTimeout, () => READERS[request.op]?.(context, request.input))
-      if (output === undefined) return false
-      answers.push({ seq, output })
-    } catch (error) {
-      answers.push(this.#rejected(seq, error))
-    }
-    return true
-  }
-
-  #commitAll(group: readonly OperationRequest[], answers: Answer[]): void {
+  /** @param locking whether to take the lock for writing at once; otherwise SQLite takes it at the first write, if it can */
+  #commitAll(
+    group: readonly OperationRequest[],
+    answers: Answer[],
+    locking = !group.every(({ op }) => MAY_ONLY_READ.has(op)),
+  ): void {
     let done: Answer[]
-    let executing = false
+    let isRunning = false
     try {
-      this.#beginNow()
-      executing = true
+      this.#begin(locking)
+      isRunning = true
       done = group.map((request) => ({ seq: request.seq, output: this.#execute(request) }))
-      executing = false
-      this.#commitNow()
+      isRunning = false
+      this.#commit()
     } catch (error) {
       this.#undo()
-      if (executing && group.length > 1) for (const request of group) this.#commitAll([request], answers)
+      if (!locking && isResult(error, 'BUSY', 5)) this.#commitAll(group, answers, true)
+      else if (isRunning && group.length > 1) for (const request of group) this.#commitAll([request], answers)
       else answers.push(...group.map(({ seq }) => this.#rejected(seq, error)))
       return
     }
-    this.#answerSynced(group, done, answers)
+    const needsDisk = locking && this.#sync !== null ? group.filter(({ op }) => !REPEATABLE.has(op)) : []
+    this.#answerSynced(done, new Set(needsDisk.map(({ seq }) => seq)), answers)
   }
 
   /**
    * What a power cut may undo is answered at once, the rest when it is on the disk: so an idle worker begins with a job that was
    * just pushed while its pusher still waits for the disk.
    */
-  #answerSynced(group: readonly OperationRequest[], done: readonly Answer[], answers: Answer[]): void {
-    const isLasting = (_: Answer, at: number): boolean => !REPEATABLE.has(group[at]?.op ?? '')
-    const lasting = done.filter(isLasting)
-    if (this.#sync === null || lasting.length === 0) {
-      answers.push(...done)
-      return
-    }
-    if (lasting.length < done.length) {
-      this.#reports.answer([...answers.splice(0), ...done.filter((answer, at) => !isLasting(answer, at))])
-    }
+  #answerSynced(done: readonly Answer[], needsDisk: ReadonlySet<number>, answers: Answer[]): void {
+    answers.push(...done.filter(({ seq }) => !needsDisk.has(seq)))
+    if (needsDisk.size === 0) return
+    if (needsDisk.size < done.length) this.#reports.answer(answers.splice(0))
+    const lasting = done.filter(({ seq }) => needsDisk.has(seq))
     try {
       this.#syncNow()
       answers.push(...lasting)
@@ -184,15 +142,16 @@ export class GroupCommit {
     return HANDLERS[request.op](this.#contextOf(request), request.input)
   }
 
-  #beginNow(): void {
+  #begin(locking: boolean): void {
     this.#context.queues.discard()
-    whileBusy(this.#settings.busyTimeout, () => this.#begin.run())
+    whileBusy(this.#settings.busyTimeout, () => this.#db.exec(locking ? 'begin immediate' : 'begin'))
   }
 
-  #commitNow(): void {
+  #commit(): void {
     this.#context.queues.write()
-    this.#commit.run()
-    this.#reports.committed(this.#context.queues.take())
+    this.#db.exec('commit')
+    const changed = this.#context.queues.take()
+    if (changed.length > 0) this.#reports.committed(changed)
   }
 
   #syncNow(): void {
@@ -206,6 +165,7 @@ export class GroupCommit {
   }
 
   #undo(): void {
+    this.#leave()
     this.#context.queues.discard()
     try {
       // Some errors, such as a full disk, make SQLite roll back by itself.
@@ -235,7 +195,6 @@ export class GroupCommit {
     const why = this.#broken.get(number)
     if (request.op === 'complete' || request.op === 'rollback') this.#broken.delete(number)
     if (request.op === 'rollback') {
-      if (this.#open !== null) this.#leave()
       this.#undo()
       return null
     }
@@ -246,18 +205,18 @@ export class GroupCommit {
     if (request.op === 'push') return pushWithin(this.#contextOf(request), request.input)
     this.#leave()
     if (request.op !== 'complete') throw new Error(`millpond: ${request.op} in a handler's transaction`)
-    const stale = OPERATIONS.complete(this.#contextOf(request), request.input)
-    if (stale.length > 0) this.#undo()
+    const outcomes = OPERATIONS.complete(this.#contextOf(request), request.input)
+    if (outcomes.includes('stale')) this.#undo()
     else {
-      this.#commitNow()
+      this.#commit()
       this.#syncNow()
     }
-    return stale
+    return outcomes
   }
 
   #enter(number: number): void {
     this.#broken.set(number, 'it could not begin')
-    this.#beginNow()
+    this.#begin(true)
     this.#broken.delete(number)
     const { transactionTimeout } = this.#settings
     const timer = setTimeout(() => {
@@ -274,7 +233,6 @@ export class GroupCommit {
 
   #breakOff(why: string): void {
     if (this.#open !== null) this.#broken.set(this.#open.number, why)
-    this.#leave()
     this.#undo()
   }
 }

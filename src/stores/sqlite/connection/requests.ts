@@ -6,10 +6,13 @@ import type { Bell } from '../../../store.ts'
 import type { WireError } from '../errors.ts'
 import type { Operations } from '../operations/index.ts'
 import type { Context } from '../queues.ts'
+import type { Settings } from '../settings.ts'
 import type { Row, Value } from './values.ts'
 
 /** What the thread does beside the operations. */
 interface Controls {
+  /** The first request. */
+  open(context: Context, input: Settings): null
   /** Both of the handler's transaction that the request names. */
   query(context: Context, input: { text: string; params: Value[] }): Row[]
   rollback(context: Context, input: null): null
@@ -39,8 +42,7 @@ export type Request = RequestOf<Call>
 
 export type Answer = { seq: number; output: unknown } | { seq: number; error: WireError }
 
-/** The first message is `opened` or `failed`. */
-export type ThreadMessage =
-  | { kind: 'opened' }
-  | { kind: 'failed'; error: WireError }
-  | { kind: 'answers'; answers: Answer[]; bells: Bell[] }
+export interface Answers {
+  answers: Answer[]
+  bells: Bell[]
+}

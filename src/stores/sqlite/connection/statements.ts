@@ -1,9 +1,8 @@
 /**
  * Reads the statements of `contract/sqlite/` and prepares them on a connection.
  *
- * The files use named parameters, so that every language reads the same ones. Node binds names slowly (a lookup per name
- * and run), so each name becomes a plain `?` here and the values are put in order from a list of names made once. A name
- * used twice is bound twice: `?1` would do for node:sqlite, but better-sqlite3 takes numbered ones for named ones.
+ * Node binds values by name slowly, half as fast as by place. So each `:name` becomes a `?`, with a list of the names in the order of their
+ * places. A name used twice is bound twice: `?1` would do for node:sqlite, but better-sqlite3 takes numbered ones for named ones.
  */
 import { SQL_FILES } from '../sql-files.ts'
 import type { Row, Value } from './values.ts'
@@ -20,6 +19,7 @@ interface PreparedStatement {
   setReadBigInts?(enabled: boolean): void
 }
 
+/** By name. A statement may take fewer. */
 type Parameters = Readonly<Record<string, Value>>
 
 /** Skips over strings, quoted names and comments; finds `:name` elsewhere. */
@@ -27,99 +27,72 @@ const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|:([a-z_]+)/g
 
 const isRow = (row: unknown): row is Row => typeof row === 'object' && row !== null
 
-export class Statement {
-  readonly #prepared: PreparedStatement
-  /** In the order of the question marks. */
-  readonly #names: string[] = []
-  readonly #values: Value[]
-
-  constructor(connection: Connection, source: string) {
-    const sql = source.replace(TOKEN, (token, name: string | undefined) => {
-      if (name === undefined) return token.startsWith('--') ? '' : token
-      this.#names.push(name)
-      return '?'
-    })
-    this.#values = new Array(this.#names.length).fill(null)
-    this.#prepared = connection.prepare(sql.trim())
-    // A connection of the caller's may have other settings than ours.
-    this.#prepared.setReturnArrays?.(false)
-    this.#prepared.setReadBigInts?.(false)
-  }
-
-  #bind(parameters: Parameters): Value[] {
-    for (let at = 0; at < this.#names.length; at++) {
-      const value = parameters[this.#names[at] ?? '']
-      if (value === undefined) throw new TypeError(`millpond: no value for :${this.#names[at]}`)
-      this.#values[at] = value
-    }
-    return this.#values
-  }
-
-  /** @returns how many rows it changed */
-  run(parameters: Parameters = {}): number {
-    return Number(this.#prepared.run(...this.#bind(parameters)).changes)
-  }
-
-  all(parameters: Parameters = {}): Row[] {
-    return this.#prepared.all(...this.#bind(parameters)).filter(isRow)
-  }
-
-  get(parameters: Parameters = {}): Row | undefined {
-    const row = this.#prepared.get(...this.#bind(parameters))
-    return isRow(row) ? row : undefined
+/** By their names, such as `push/insert`: file and statement. */
+const SOURCES = new Map<string, string>()
+for (const [file, texts] of SQL_FILES) {
+  const [, ...parts] = texts.split(/^-- @statement (\w+)$/m)
+  for (let at = 0; at < parts.length; at += 2) {
+    SOURCES.set(`${file.replace('.sql', '')}/${parts[at]}`, parts[at + 1] ?? '')
   }
 }
 
-/** By their names, such as `push/insert`: file and statement. */
-const SOURCES: ReadonlyMap<string, string> = new Map(
-  [...SQL_FILES].flatMap(([file, texts]) =>
-    texts
-      .split(/^-- @statement /m)
-      .slice(1)
-      .map((part): [string, string] => {
-        const end = part.indexOf('\n')
-        return [`${file.replace('.sql', '')}/${part.slice(0, end)}`, part.slice(end)]
-      }),
-  ),
-)
-
-/** Prepares each statement when it is first asked for: a process that only pushes never compiles the sweep. */
+/**
+ * Runs statements by their names, such as `push/insert`: file and statement. Each is prepared when it is first run: a process that only
+ * pushes never compiles the sweep.
+ */
 export class Statements {
   readonly #connection: Connection
-  readonly #prepared = new Map<string, Statement>()
+  readonly #prepared = new Map<string, { statement: PreparedStatement; names: readonly string[] }>()
 
   constructor(connection: Connection) {
     this.#connection = connection
   }
 
-  /** @param name as in `push/insert`: file and statement */
-  get(name: string): Statement {
-    let statement = this.#prepared.get(name)
-    if (statement === undefined) {
-      const source = SOURCES.get(name)
-      if (source === undefined) throw new Error(`millpond: contract/sqlite/ has no statement ${name}`)
-      statement = new Statement(this.#connection, source)
-      this.#prepared.set(name, statement)
-    }
-    return statement
+  /** @returns how many rows it changed */
+  run(name: string, parameters: Parameters = {}): number {
+    const { statement, names } = this.#prepare(name)
+    return Number(statement.run(...valuesOf(names, parameters)).changes)
   }
 
-  /** Nothing stays of work that answers false or throws. */
-  inSavepoint(work: () => boolean): boolean {
-    this.get('savepoint/begin').run()
-    try {
-      const kept = work()
-      if (!kept) this.get('savepoint/undo').run()
-      this.get('savepoint/end').run()
-      return kept
-    } catch (error) {
-      try {
-        this.get('savepoint/undo').run()
-        this.get('savepoint/end').run()
-      } catch {
-        // Some errors make SQLite roll back everything, savepoints too; the first error is the one to tell.
-      }
-      throw error
-    }
+  all(name: string, parameters: Parameters = {}): Row[] {
+    const { statement, names } = this.#prepare(name)
+    return statement.all(...valuesOf(names, parameters)).filter(isRow)
   }
+
+  get(name: string, parameters: Parameters = {}): Row | undefined {
+    const { statement, names } = this.#prepare(name)
+    const row = statement.get(...valuesOf(names, parameters))
+    return isRow(row) ? row : undefined
+  }
+
+  #prepare(name: string) {
+    let prepared = this.#prepared.get(name)
+    if (prepared === undefined) {
+      const source = SOURCES.get(name)
+      if (source === undefined) throw new Error(`millpond: contract/sqlite/ has no statement ${name}`)
+      const names: string[] = []
+      const sql = source.replace(TOKEN, (token, found: string | undefined) => {
+        if (found === undefined) return token
+        names.push(found)
+        return '?'
+      })
+      const statement = this.#connection.prepare(sql)
+      // A connection of the caller's may have other settings than ours.
+      statement.setReturnArrays?.(false)
+      statement.setReadBigInts?.(false)
+      prepared = { statement, names }
+      this.#prepared.set(name, prepared)
+    }
+    return prepared
+  }
+}
+
+function valuesOf(names: readonly string[], parameters: Parameters): Value[] {
+  const values: Value[] = []
+  for (const name of names) {
+    const value = parameters[name]
+    if (value === undefined) throw new TypeError(`millpond: no value for :${name}`)
+    values.push(value)
+  }
+  return values
 }

@@ -3,7 +3,7 @@
  * service. It takes all messages that are there, has them run in as few commits as possible, and posts the answers.
  */
 import { closeSync, fdatasyncSync } from 'node:fs'
-import { MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Bell } from '../../../store.ts'
 import { toWire } from '../errors.ts'
 import { Notifier } from '../notifier.ts'
@@ -11,66 +11,68 @@ import type { Settings } from '../settings.ts'
 import { fenceFloor } from './fence-floor.ts'
 import { connect, openLog } from './file.ts'
 import { GroupCommit } from './group-commit.ts'
-import type { Answer, Request, ThreadMessage } from './requests.ts'
+import type { Answer, Answers, Request } from './requests.ts'
 
 /** Deno's port has no `close` and cannot be asked for messages: there each message is a commit of its own. */
 const CAN_BE_ASKED: boolean = parentPort instanceof MessagePort
 
-function openFile(settings: Settings) {
+function openFile(settings: Settings, answer: (answers: Answer[], bells: Bell[]) => void) {
   const db = connect(settings)
   const floor = fenceFloor(db, settings.busyTimeout)
-  return { db, floor, log: settings.sync === 'full' ? openLog(settings.path) : null }
-}
-
-function serve(port: MessagePort, settings: Settings): void {
-  const post = (message: ThreadMessage): void => port.postMessage(message)
-  const next = (): Request[] | undefined => (CAN_BE_ASKED ? receiveMessageOnPort(port)?.message : undefined)
-  // Once nothing keeps it alive any more, the thread ends.
-  const leave = (): void => (CAN_BE_ASKED ? port.close() : port.unref())
-  let file: ReturnType<typeof openFile>
-  try {
-    file = openFile(settings)
-  } catch (error) {
-    post({ kind: 'failed', error: toWire(error, settings.path) })
-    leave()
-    return
-  }
-  const { db, floor, log } = file
-  let bells: Bell[] = []
-  const answer = (answers: Answer[]): void => {
-    post({ kind: 'answers', answers, bells })
-    bells = []
-  }
+  const log = settings.sync === 'full' ? openLog(settings.path) : null
+  const bells: Bell[] = []
   const commits = new GroupCommit(db, floor, settings, log === null ? null : () => fdatasyncSync(log), {
-    answer,
+    answer: (answers) => answer(answers, bells.splice(0)),
     committed: (queues) => bells.push(...notifier.committed(queues)),
   })
-  const notifier = new Notifier(db, commits.statements, (rung) => {
-    bells.push(...rung)
-    answer([])
-  })
+  const notifier = new Notifier(db, (rung) => answer([], rung))
+  return {
+    commits,
+    notifier,
+    close() {
+      commits.finish()
+      notifier.listen(false)
+      db.close()
+      if (log !== null) closeSync(log)
+    },
+  }
+}
 
-  function close(seq: number): void {
-    commits.finish()
-    notifier.listen(false)
-    db.close()
-    if (log !== null) closeSync(log)
-    answer([{ seq, output: null }])
-    leave()
+function serve(port: MessagePort): void {
+  const answer = (answers: Answer[], bells: Bell[]): void => port.postMessage({ answers, bells } satisfies Answers)
+  const next = (): Request[] | undefined => (CAN_BE_ASKED ? receiveMessageOnPort(port)?.message : undefined)
+  let file: ReturnType<typeof openFile> | undefined
+
+  /** True: no more will come. */
+  function take(request: Request): boolean {
+    const { seq } = request
+    if (request.op === 'open') {
+      try {
+        file = openFile(request.input, answer)
+        answer([{ seq, output: null }], [])
+      } catch (error) {
+        answer([{ seq, error: toWire(error, request.input.path) }], [])
+      }
+      return file === undefined
+    }
+    if (request.op === 'close') {
+      file?.close()
+      answer([{ seq, output: null }], [])
+      return true
+    }
+    if (request.op === 'listen') file?.notifier.listen(request.input)
+    else file?.commits.add(request)
+    return false
   }
 
   port.on('message', (first: Request[]) => {
     // What came while the last commit was made goes into the next one together.
     for (let requests: Request[] | undefined = first; requests; requests = next()) {
-      for (const request of requests) {
-        if (request.op === 'close') return close(request.seq)
-        if (request.op === 'listen') notifier.listen(request.input)
-        else commits.add(request)
-      }
+      // Once nothing keeps it alive any more, the thread ends.
+      if (requests.some(take)) return CAN_BE_ASKED ? port.close() : port.unref()
     }
-    commits.run()
+    file?.commits.run()
   })
-  post({ kind: 'opened' })
 }
 
-if (parentPort !== null) serve(parentPort, workerData)
+if (parentPort !== null) serve(parentPort)

@@ -2,7 +2,7 @@
 import { JOB_STATES, type JobState } from '../../../store.ts'
 
 export type Value = null | number | bigint | string | Uint8Array
-export type Row = Record<string, unknown>
+export type Row = Readonly<Record<string, Value>>
 
 function unexpected(value: unknown, wanted: string): never {
   throw new TypeError(`millpond: a column held ${value === null ? 'null' : typeof value} where ${wanted} was expected`)
@@ -18,14 +18,16 @@ export function integer(value: unknown): number {
   return typeof value === 'bigint' ? Number(value) : unexpected(value, 'a number')
 }
 
-export function textOrNull(value: unknown): string | null {
-  return value === null ? null : text(value)
-}
+export const flag = (value: unknown): boolean => integer(value) === 1
 
 /** Undefined, as of a row that is not there, counts as null. */
-export function integerOrNull(value: unknown): number | null {
-  return value === null || value === undefined ? null : integer(value)
-}
+const orNull =
+  <T>(read: (value: unknown) => T) =>
+  (value: unknown): T | null =>
+    value === null || value === undefined ? null : read(value)
+
+export const textOrNull = orNull(text)
+export const integerOrNull = orNull(integer)
 
 export function stateFrom(value: unknown): JobState {
   return JOB_STATES.find((known) => known === value) ?? unexpected(value, 'a state of a job')

@@ -1,87 +1,65 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
-import { integer, integerOrNull, text } from '../connection/values.ts'
-import { type Context, DEFAULT_LEASE, QueueChanges } from '../queues.ts'
+import { integerOrNull, text } from '../connection/values.ts'
+import { type Context, DEFAULT_LEASE, type Queue } from '../queues.ts'
 import type { PackedClaims } from '../wire.ts'
 
 type PackedClaim = Omit<Claimed, 'jobs'> & PackedClaims
 
-const NOTHING: PackedClaims = { jobs: '[]', data: [] }
-
 export function claim(context: Context, request: ClaimRequest): PackedClaim {
+  const { queues, now } = context
+  // Limits are compared with the counts in its row.
+  if (queues.find(request.queue)?.settings.isBounded) queues.write()
+  const queue = queues.find(request.queue)
+  const lease = request.lease ?? queue?.settings.lease ?? DEFAULT_LEASE
+  const nothing: PackedClaim = { now, lease, jobs: '[]', data: [], retryAfter: null, limited: false }
+  if (queue === undefined || queue.settings.isPaused) return nothing
+  const { startAt, jobs, data } = take(context, request, queue, lease)
+  const retryAfter = data.length < request.limit ? retryIn(context, queue, startAt) : null
+  return { ...nothing, jobs, data, retryAfter, limited: queue.settings.isLimited }
+}
+
+/** `startAt`: from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time that is past: it refused none. */
+function take(context: Context, request: ClaimRequest, queue: Queue, lease: number) {
   const { statements, fenceFloor: floor, now } = context
-  const queue = context.queues.find(request.queue)
-  const answer = claimed(request, now, queue)
-  if (queue === null || queue.settings.paused) return answer
-  const { running, rate, grouped } = queue.limits
-  let wait = queue.startableIn(now, 1)
-  let count = 0
-  if (wait === 0) {
-    const { worker, limit: asked, minPriority: min_priority = 0 } = request
-    // One more than may run: only if it is there, it is a limit that makes the claim short.
-    const limit = running === null ? asked : Math.min(asked, running - queue.running + 1)
-    const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + answer.lease, floor }
-    const statement = (name: string) => statements.get(`${grouped ? 'limits' : 'claim'}/${name}`)
-    if (grouped) {
-      context.queues.lineUp(queue.name)
-      for (const name of ['picks', 'place', 'pick']) statement(name).run(parameters)
+  const { worker, limit: asked, minPriority: min_priority = 0 } = request
+  const { isGrouped, isBounded, slots, startAt } = queue.settings
+  // One more than may run: only if it is there, it is a limit that makes the claim short.
+  const limit = slots === null ? asked : Math.min(asked, slots + 1)
+  const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + lease, floor }
+  const taken: PackedClaims & { startAt: number | null } = { startAt, jobs: '[]', data: [] }
+  if (startAt === null || startAt > now || !pick(context, queue, parameters)) return taken
+  if (isBounded) {
+    const { start = null, start_at = null } = statements.get('claim/refused', parameters) ?? {}
+    if (start !== null) {
+      taken.startAt = integerOrNull(start_at)
+      statements.run('claim/drop', { start })
     }
-    if (running !== null || rate !== null) {
-      const costs = statement('costs').all(parameters)
-      for (const { cost } of costs) {
-        wait = queue.startableIn(now, integer(cost))
-        if (wait !== 0) break
-        queue.start(now, integer(cost))
-        count++
-      }
-      parameters.limit = count
-      if (grouped) statement('drop').run(parameters)
-      if (rate !== null) statements.get('claim/spend').run({ queue: queue.name, full: queue.full })
-    }
-    answer.jobs = text(statement('look').get(parameters)?.jobs)
-    answer.data = statement('data')
-      .all(parameters)
-      .map((row) => row.data)
-    const changes = statement('claim').run(parameters)
-    queue.move('waiting', 'running', changes - count)
-    count = changes
-    if (grouped) for (const name of ['turns', 'virtual', 'start', 'clear']) statement(name).run(parameters)
   }
-  if (count < request.limit) answer.retryAfter = retryAfter(context, queue, wait)
-  return answer
+  taken.jobs = text(statements.get('claim/look', parameters)?.jobs)
+  taken.data = statements.all('claim/data').map((row) => row.data)
+  // A claim that takes nothing needs no lock.
+  if (taken.data.length > 0) {
+    if (isBounded) statements.run('claim/spend', parameters)
+    queue.move('waiting', 'running', statements.run('claim/claim', parameters))
+    if (isGrouped) for (const name of ['turns', 'virtual', 'start']) statements.run(`limits/${name}`, parameters)
+  }
+  statements.run('claim/clear')
+  return taken
 }
 
-/** The answer to a claim that finds nothing; undefined: it might find something. Only reads. */
-export function claimNothing(context: Context, request: ClaimRequest): PackedClaim | undefined {
-  const { statements, now } = context
-  const parameters = { queue: request.queue, min_priority: request.minPriority ?? 0, now }
-  if (statements.get('claim/probe').get(parameters) !== undefined) return undefined
-  const row = statements.get('counts/queue').get(parameters)
-  const queue = row === undefined ? null : new QueueChanges(request.queue, row)
-  const answer = claimed(request, now, queue)
-  if (queue === null || queue.settings.paused) return answer
-  const wait = queue.startableIn(now, 1)
-  if (wait === 0 && queue.limits.grouped && statements.get('limits/probe').get(parameters) !== undefined) {
-    return undefined
-  }
-  return { ...answer, retryAfter: retryAfter(context, queue, wait) }
+/** False if there is surely nothing to pick. */
+function pick({ statements, queues }: Context, queue: Queue, parameters: { queue: string; now: number }): boolean {
+  if (!queue.settings.isGrouped) return statements.run('claim/pick', parameters) > 0
+  if (statements.get('limits/probe', parameters) === undefined) return false
+  queues.lineUp(queue.name)
+  statements.run('limits/place', parameters)
+  return statements.run('limits/pick', parameters) > 0
 }
 
-function claimed({ lease }: ClaimRequest, now: number, queue: QueueChanges | null): PackedClaim {
-  const settings = queue?.settings
-  const limits = settings?.paused ? undefined : queue?.limits
-  const limited = limits !== undefined && (limits.running ?? limits.rate ?? limits.groupRate) !== null
-  return { now, lease: lease ?? settings?.lease ?? DEFAULT_LEASE, ...NOTHING, retryAfter: null, limited }
-}
-
-/** @param wait until the queue allows the start that it refused; null: until a job ends; 0: it refused none */
-function retryAfter({ statements, now }: Context, queue: QueueChanges, wait: number | null): number | null {
-  const parameters = { queue: queue.name }
-  const times = [statements.get('claim/next_due').get(parameters)?.due_at]
-  if (wait !== 0) times.push(wait === null ? null : now + wait)
-  else if (queue.limits.grouped) {
-    times.push(statements.get('limits/held').get(parameters)?.held_until)
-    if (statements.get('limits/behind').get(parameters) !== undefined) times.push(now)
-  }
-  const soonest = Math.min(...times.map((time) => integerOrNull(time) ?? Number.POSITIVE_INFINITY))
-  return soonest === Number.POSITIVE_INFINITY ? null : Math.max(0, soonest - now)
+function retryIn({ statements, now }: Context, queue: Queue, startAt: number | null): number | null {
+  const isRefused = startAt === null || startAt > now
+  const grouped = Number(queue.settings.isGrouped && !isRefused)
+  const at = integerOrNull(statements.get('claim/retry', { queue: queue.name, now, grouped })?.at)
+  const times = [at, isRefused ? startAt : null].filter((time) => time !== null)
+  return times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
 }

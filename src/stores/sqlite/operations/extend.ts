@@ -1,26 +1,15 @@
 import type { ExtendOutcome, Extension } from '../../../store.ts'
 import { type Context, DEFAULT_LEASE } from '../queues.ts'
 
-interface Extensions {
-  queue: string
-  lease: number | null
-  extensions: readonly Extension[]
-}
-
 export function extend(
   { statements, queues, now }: Context,
-  { queue, lease: asked, extensions }: Extensions,
+  { queue, lease: asked, extensions }: { queue: string; lease: number | null; extensions: readonly Extension[] },
 ): ExtendOutcome[] {
-  const lease = asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE
+  const lease_until = now + (asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE)
   return extensions.map(({ id, fence, progress }) => {
     const hold = { queue, id, fence }
-    const changed = statements.get('extend/extend').run({
-      ...hold,
-      lease_until: now + lease,
-      encoding: progress?.encoding ?? null,
-      progress: progress?.body ?? null,
-    })
-    if (changed === 1) return 'ok'
-    return statements.get('extend/cancelled').get(hold) === undefined ? 'stale' : 'cancelled'
+    const news = { encoding: progress?.encoding ?? null, progress: progress?.body ?? null }
+    if (statements.run('extend/extend', { ...hold, lease_until, ...news }) === 1) return 'ok'
+    return statements.get('extend/cancelled', hold) === undefined ? 'stale' : 'cancelled'
   })
 }

@@ -2,12 +2,12 @@ import type { GroupsRequest, JobRecord, ListRequest } from '../../../store.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { jobErrorFromJson } from '../../job-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
-import { type Context, QueueChanges } from '../queues.ts'
+import type { Context } from '../queues.ts'
 import { encodedFrom } from '../wire.ts'
 
 export function find({ statements }: Context, ids: readonly string[]): (JobRecord | null)[] {
   return ids.map((id) => {
-    const row = statements.get('find/find').get({ id })
+    const row = statements.get('find/find', { id })
     return row === undefined ? null : recordFrom(row)
   })
 }
@@ -39,42 +39,21 @@ function recordFrom(row: Row): JobRecord {
   }
 }
 
-/** Before every job in ascending order; its negative is after every one, for the newest first. */
-const FIRST = -Number.MAX_SAFE_INTEGER
-const FIRST_PAGE = { seq: FIRST, priority: -FIRST, due_at: FIRST, lease_until: FIRST, finished_at: -FIRST }
-
-/** The column that orders each state's list, before `seq`; the other states are ordered by `finished_at`. */
-const ORDERED_BY = { waiting: 'priority', scheduled: 'due_at', running: 'lease_until' } as const
-
-export function list({ statements }: Context, { queue, state, limit, after }: ListRequest): JobRecord[] {
-  const cursor: Row | undefined =
-    after === undefined ? FIRST_PAGE : statements.get('list/cursor').get({ id: after, queue, state })
+export function list({ statements, queues }: Context, request: ListRequest): JobRecord[] {
+  const { queue, state, limit, after = null } = request
+  const cursor = statements.get('list/cursor', { queue, state, after })
   if (cursor === undefined) return []
-  const page = { queue, state, limit, seq: integer(cursor.seq) }
+  const isGrouped = state === 'waiting' && queues.find(queue)?.settings.isGrouped
   const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
-  const column = isLive ? ORDERED_BY[state] : 'finished_at'
-  const row = state === 'waiting' ? statements.get('counts/queue').get({ queue }) : undefined
-  const isGrouped = row !== undefined && new QueueChanges(queue, row).limits.grouped
   const name = isGrouped ? 'limits/waiting' : `list/${isLive ? state : 'final'}`
-  const rows = statements.get(name).all({ ...page, [column]: integer(cursor[column]) })
-  return rows.map(recordFrom)
+  return statements.all(name, { queue, state, limit, ...cursor }).map(recordFrom)
 }
 
 export function groups({ statements, now }: Context, request: GroupsRequest): GroupRecord[] {
   const { queue, limit, after = null, group = null } = request
-  const rows = statements.get('groups/list').all({ queue, limit, after, group })
-  return rows.map((row): GroupRecord => {
-    const start = integerOrNull(row.start_at)
-    return {
-      group: text(row.name),
-      limits: row.limits === null ? null : JSON.parse(text(row.limits)),
-      waiting: integer(row.waiting),
-      running: integer(row.running),
-      nextStart: start === null ? null : Math.max(0, start - now),
-    }
-  })
+  return statements.all('groups/list', { queue, limit, after, group, now }).map((row) => JSON.parse(text(row.record)))
 }
 
 export function ahead({ statements }: Context, id: string): number | null {
-  return integerOrNull(statements.get('ahead/ahead').get({ id })?.ahead)
+  return integerOrNull(statements.get('ahead/ahead', { id })?.ahead)
 }

@@ -3,7 +3,7 @@
  * `queues.write()` must run before its commit.
  */
 import { cancel } from './cancel.ts'
-import { claim, claimNothing } from './claim.ts'
+import { claim } from './claim.ts'
 import { configure, limitGroup } from './configure.ts'
 import { complete, fail, release } from './end.ts'
 import { extend } from './extend.ts'
@@ -11,7 +11,7 @@ import { ahead, find, groups, list } from './find.ts'
 import { push } from './push.ts'
 import { requeue } from './requeue.ts'
 import { record, stats } from './stats.ts'
-import { sweep, sweepNothing } from './sweep.ts'
+import { sweep } from './sweep.ts'
 
 export const OPERATIONS = {
   ...{ ahead, cancel, claim, complete, configure, extend, fail, find, groups, limitGroup, list, push, record, release },
@@ -20,10 +20,18 @@ export const OPERATIONS = {
 export type Operations = typeof OPERATIONS
 
 /**
- * Those that may need no write, and then take no lock and wait for nobody; undefined: it has to write. Idle workers claim
- * and sweep all the time, so these write only where there is something to claim or to sweep.
+ * Those that write nothing, or only where there is something to claim or to sweep. Idle workers claim and sweep all the time: by themselves,
+ * these take no lock before they write, and wait for nobody.
  */
-export const READING = { ahead, find, groups, list, stats, claim: claimNothing, sweep: sweepNothing }
+export const MAY_ONLY_READ: ReadonlySet<string> = new Set([
+  'ahead',
+  'claim',
+  'find',
+  'groups',
+  'list',
+  'stats',
+  'sweep',
+])
 
 /**
  * Those that a power cut may undo: then every worker on the machine is gone, too, and the job is claimed, or swept, anew.

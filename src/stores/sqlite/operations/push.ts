@@ -1,23 +1,22 @@
 import type { NewJob, PushOutcome } from '../../../store.ts'
-import type { Statements } from '../connection/statements.ts'
 import { integer, text, type Value } from '../connection/values.ts'
 import { isResult } from '../errors.ts'
-import type { Context, QueueChanges } from '../queues.ts'
-import { type JobList, jobsIn, type NotPushed } from '../wire.ts'
+import type { Context } from '../queues.ts'
+import { type JobList, jobsIn } from '../wire.ts'
 
-export function push(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
-  if (!('ids' in jobs)) return pushEach(context, jobs)
-  return pushList(context, jobs) ? [] : pushEach(context, jobsIn(jobs))
+/** @returns null: all were pushed */
+export function push(context: Context, jobs: JobList | readonly NewJob[]): PushOutcome[] | null {
+  if (!('ids' in jobs)) return jobs.map((job) => pushOne(context, job))
+  return pushList(context, jobs) ? null : jobsIn(jobs).map((job) => pushOne(context, job))
 }
 
 /** False, and nothing is done, where not all can be stored: which ones can is only seen one by one. */
 function pushList(context: Context, { count, job, ids, bodies }: JobList): boolean {
-  const { statements, queues } = context
-  const queue = queues.findOrCreate(job.queue)
+  const queue = context.queues.findOrCreate(job.queue)
   if (queue.room < count) return false
-  const row = columnsOf(context, job, queue)
+  const row = columnsOf(context, job)
   try {
-    statements.get('push/insert_list').run({ ...row, ids, bodies })
+    context.statements.run('push/insert_list', { ...row, ids, bodies })
   } catch (error) {
     if (isResult(error, 'CONSTRAINT', 19)) return false
     throw error
@@ -26,72 +25,61 @@ function pushList(context: Context, { count, job, ids, bodies }: JobList): boole
   return true
 }
 
-function pushEach(context: Context, jobs: readonly NewJob[]): NotPushed {
+function pushOne(context: Context, job: NewJob): PushOutcome {
   const { statements, queues } = context
-  const insert = statements.get('push/insert')
-  const others: NotPushed = []
-  const existing = ({ id, queue, key }: NewJob): PushOutcome | null => {
-    const row = statements.get('push/existing').get({ id, queue, key })
-    return row === undefined ? null : { status: 'existing', id: text(row.id) }
-  }
-  for (const [at, job] of jobs.entries()) {
-    const { id, key, data } = job
-    const queue = queues.findOrCreate(job.queue)
-    if (queue.room <= 0) {
-      // A repeated push must not be refused for want of room: its job is in already.
-      others.push({ at, outcome: existing(job) ?? { status: 'full', id } })
-      continue
-    }
-    const row = columnsOf(context, job, queue)
-    if (insert.run({ ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
+  const { id, key, data } = job
+  const queue = queues.findOrCreate(job.queue)
+  if (queue.room > 0) {
+    const row = columnsOf(context, job)
+    if (statements.run('push/insert', { ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
       queue.move(null, row.state)
-      continue
+      return { status: 'pushed', id }
     }
-    const outcome = existing(job)
-    if (outcome === null) throw new Error(`millpond: job ${id} was not stored, and nothing stands in its way`)
-    others.push({ at, outcome })
   }
-  return others
+  // A repeated push must not be refused for want of room: its job is in already.
+  const existing = statements.get('push/existing', { id, queue: queue.name, key })
+  return existing === undefined ? { status: 'full', id } : { status: 'existing', id: text(existing.id) }
 }
 
-function columnsOf({ statements, now }: Context, job: NewJob, { settings, limits }: QueueChanges) {
+function columnsOf({ statements, queues, now }: Context, { queue, priority, group, ...job }: NewJob) {
+  const { settings } = queues.findOrCreate(queue)
   const due = Math.max(now, job.runAt ?? now + job.delay)
   const state = due <= now ? ('waiting' as const) : ('scheduled' as const)
+  const place = { queue, priority, group }
+  let line: number | null = null
+  if (settings.isGrouped && state === 'waiting') {
+    // The group is told that it gets a job.
+    statements.run('push/touch', place)
+    line = integer(statements.get('push/line', place)?.id)
+  }
   return {
-    queue: job.queue,
-    priority: job.priority,
-    group: job.group,
-    cost: job.cost ?? 1,
-    line: limits.grouped && state === 'waiting' ? lineOf(statements, job) : null,
-    trace: job.trace,
-    now,
-    state,
+    ...{ ...place, line, state, now },
     due_at: due,
+    cost: job.cost ?? 1,
+    trace: job.trace,
     attempts: job.attempts ?? settings.attempts,
     timeout: job.timeout ?? settings.timeout,
   } satisfies Record<string, Value>
 }
 
-/** The group's number. The group is told that it gets a job. */
-function lineOf(statements: Statements, { queue, group, priority }: NewJob): number {
-  const parameters = { queue, group, priority }
-  statements.get('push/touch').run(parameters)
-  return integer(statements.get('push/line').get(parameters)?.id)
-}
-
 /** Inside a transaction that others write in, too: an error leaves nothing of the push behind, and theirs as it was. */
-export function pushWithin(context: Context, jobs: JobList | readonly NewJob[]): NotPushed {
+export function pushWithin(context: Context, jobs: JobList | readonly NewJob[]): PushOutcome[] | null {
   const { statements, queues } = context
-  let others: NotPushed = []
   queues.write()
+  statements.run('savepoint/begin')
   try {
-    statements.inSavepoint(() => {
-      others = push(context, jobs)
-      queues.write()
-      return true
-    })
-  } finally {
+    const outcomes = push(context, jobs)
+    queues.write()
+    statements.run('savepoint/end')
+    return outcomes
+  } catch (error) {
     queues.forget()
+    try {
+      statements.run('savepoint/undo')
+      statements.run('savepoint/end')
+    } catch {
+      // Some errors make SQLite roll back everything, savepoints too; the first error is the one to tell.
+    }
+    throw error
   }
-  return others
 }

@@ -6,12 +6,12 @@ type Request = { ids: readonly string[] } | { queue: string; limit: number }
 export function requeue({ statements, queues, now }: Context, request: Request): number {
   const rows =
     'ids' in request
-      ? request.ids.flatMap((id) => statements.get('requeue/look').all({ id }))
-      : statements.get('requeue/dead').all(request)
+      ? request.ids.flatMap((id) => statements.all('requeue/look', { id }))
+      : statements.all('requeue/dead', request)
   let count = 0
-  for (const { id, queue, state } of rows) {
+  for (const { id = null, queue, state } of rows) {
     // 0: a live job has its key, perhaps one that was brought back just before.
-    if (statements.get('requeue/requeue').run({ id: text(id), now }) === 0) continue
+    if (statements.run('requeue/requeue', { id, now }) === 0) continue
     queues.findOrCreate(text(queue)).move(stateFrom(state), 'waiting')
     queues.lineUp(text(queue))
     count++
