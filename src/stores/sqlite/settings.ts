@@ -2,8 +2,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import type { StoreOptions } from '../../store.ts'
 import { shown } from '../../values/duration.ts'
-import { MillpondError } from '../../values/errors.ts'
-import { shownName } from '../../values/options.ts'
+import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'
 
 export interface Settings {
   /** Absolute. */
@@ -19,10 +18,6 @@ export interface Settings {
 const KNOWN = ['sync', 'busyTimeout', 'transactionTimeout'] as const
 
 const MAX_MILLISECONDS = 2 ** 31 - 1
-
-function invalid(message: string): never {
-  throw new MillpondError('InvalidOption', message)
-}
 
 /** `sqlite:app.db`, `sqlite:./dir/app.db`, `sqlite:/abs/app.db`, `sqlite:///abs/app.db`. A URL class would make every path absolute. */
 function pathOf(url: string): string {
@@ -46,33 +41,18 @@ function pathOf(url: string): string {
   return isAbsolute(path) ? path : resolve(path)
 }
 
-function milliseconds(name: string, value: unknown, fallback: number, least: number): number {
-  if (value === undefined) return fallback
-  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
-  if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= MAX_MILLISECONDS)
-    return number
-  return invalid(
-    `${name} must be a whole number of milliseconds from ${least} to ${MAX_MILLISECONDS}, not ${shown(value)}`,
-  )
-}
-
 export function settingsOf(url: URL | string, options: StoreOptions): Settings {
   const given = String(url)
   const path = pathOf(given)
   const query = new URLSearchParams(/\?(.*)/s.exec(given)?.[1] ?? '')
-  for (const name of [...query.keys(), ...Object.keys(options).filter((given) => given !== 'clock')]) {
-    if (!KNOWN.some((known) => known === name)) {
-      invalid(`unknown option ${shownName(name)}: the SQLite store takes ${KNOWN.join(', ')}`)
-    }
-  }
-  // What the code says beats what the URL says: the URL is often shared between programs.
-  const option = (name: (typeof KNOWN)[number]): unknown => options[name] ?? query.get(name) ?? undefined
+  checkNames(options, query.keys(), KNOWN, 'the SQLite store')
+  const option = optionIn<(typeof KNOWN)[number]>(options, query)
   const sync = option('sync') ?? 'full'
   if (sync !== 'full' && sync !== 'normal') invalid(`sync must be "full" or "normal", not ${shown(sync)}`)
   return {
     path,
     sync,
-    busyTimeout: milliseconds('busyTimeout', option('busyTimeout'), 5000, 0),
-    transactionTimeout: milliseconds('transactionTimeout', option('transactionTimeout'), 10_000, 1),
+    busyTimeout: wholeNumber('busyTimeout', option('busyTimeout'), [5000, 0, MAX_MILLISECONDS]),
+    transactionTimeout: wholeNumber('transactionTimeout', option('transactionTimeout'), [10_000, 1, MAX_MILLISECONDS]),
   }
 }
