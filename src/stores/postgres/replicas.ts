@@ -18,12 +18,14 @@ import { MillpondError } from '../../values/errors.ts'
 import { checkStatement } from '../statement.ts'
 import { type Database, type Row, readOnly } from './connection/database.ts'
 import { Pg } from './connection/pg.ts'
-import { openLink, openPool, type ReplicaLink } from './connection/replica-link.ts'
+import { openPool } from './connection/pool.ts'
+import { openLink, PATIENCE, type ReplicaLink } from './connection/replica-link.ts'
 import { isAway, isLost, isUndone, statementError, stateOf, toMillpondError } from './errors.ts'
 import type { Settings } from './settings.ts'
+import { plainArray } from './wire.ts'
 
 /** Connections to the primary for reads that cannot go to the replica; the store's own calls must never wait for those. */
-const PRIMARY_CONNECTIONS = 2
+const PRIMARY = { max: 2, patience: PATIENCE }
 
 /** Workers with the same replica share its connections. */
 export function replicasOf(database: Database, settings: Settings): StoreReplicas {
@@ -68,9 +70,7 @@ class PostgresReplica implements StoreReplica {
     this.#schema = settings.schema
     this.#database = async () => {
       if (settings.client !== undefined) return database
-      this.#own ??= openPool(settings, PRIMARY_CONNECTIONS).then(
-        (pool) => new Pg(pool, 0, { timeout: settings.timeout }),
-      )
+      this.#own ??= openPool(settings, PRIMARY).then((pool) => new Pg(pool, 0, settings.timeout))
       return this.#own
     }
     this.primary = this.#reads(true)
@@ -81,26 +81,22 @@ class PostgresReplica implements StoreReplica {
   async shows(claims: readonly ClaimedJob[]): Promise<{ shown: boolean[]; query: ReplicaQuery }> {
     // If a connection is lost while the answer is under way, it holds for nothing.
     const query = this.#query
-    const text = `select pg_is_in_recovery() as standby, array_to_string(array(
-      select j.id || ' ' || j.fence from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[])), ',') as shown`
-    let rows: Row[]
+    const text = `select pg_is_in_recovery() as standby,
+      (select json_object_agg(j.id, j.fence) from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[])) as fences`
+    let row: Row | undefined
     try {
-      rows = await this.#link.ask(text, [`{${claims.map(({ id }) => id).join(',')}}`])
+      ;[row] = await this.#link.ask(text, [plainArray(claims.map(({ id }) => id))])
     } catch (error) {
       // The replica does not even show that the store was installed.
       if (['3F000', '42P01'].includes(stateOf(error))) return { shown: [], query }
       if (isLost(error)) this.#lost()
-      throw explained(error)
+      const { code, message } = toMillpondError(error)
+      throw new MillpondError(code, `the read replica cannot be asked: ${message}`, { cause: error })
     }
-    const [row] = rows
-    if (row?.standby !== true || typeof row.shown !== 'string') {
+    if (row?.standby !== true) {
       throw new MillpondError('StoreUnavailable', 'the server given as replica is not a streaming replica')
     }
-    const fences = new Map<string, number>()
-    for (const each of row.shown.split(',')) {
-      const [id = '', fence] = each.split(' ')
-      fences.set(id, Number(fence))
-    }
+    const fences = new Map(Object.entries((row.fences ?? {}) as Record<string, number>))
     const shown = claims.map(({ id, key, fence }) => {
       const there = fences.get(id)
       return there !== undefined && (key === null || there >= fence)
@@ -157,9 +153,4 @@ class PostgresReplica implements StoreReplica {
       this.#reading.delete(giveUp)
     }
   }
-}
-
-function explained(error: unknown): MillpondError {
-  const { code, message } = toMillpondError(error)
-  return new MillpondError(code, `the read replica cannot be asked: ${message}`, { cause: error })
 }

@@ -2,15 +2,15 @@
  * Transactions of handlers, and pushes inside the caller's own.
  *
  * A handler's transaction lives on the thread's connection, begins with its first query, and shuts out every other writer
- * until it ends. One that is never used costs nothing: its completion goes with the others.
+ * until it ends.
  */
 
-import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../../store.ts'
+import type { StoreTransactions } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
-import { checkStatement } from '../statement.ts'
+import { transactionsBy } from '../transactions.ts'
 import { pushWithCaller } from './connection/caller-transaction.ts'
 import type { ThreadClient } from './connection/client.ts'
-import type { Row, Value } from './connection/values.ts'
+import type { Value } from './connection/values.ts'
 import { packJobs, pushOutcomes } from './wire.ts'
 
 function checkParams(params: readonly unknown[]): Value[] {
@@ -24,65 +24,20 @@ function checkParams(params: readonly unknown[]): Value[] {
   })
 }
 
-class HandlerTransaction implements StoreTransaction {
-  readonly #client: ThreadClient
-  readonly #number: number
-  #state: 'unused' | 'used' | 'ended' = 'unused'
-
-  constructor(client: ThreadClient, number: number) {
-    this.#client = client
-    this.#number = number
-  }
-
-  readonly query = async (text: string, params: readonly unknown[] = []): Promise<Row[]> => {
-    checkStatement('ctx.tx', text, params)
-    return this.#client.call('query', { text, params: checkParams(params) }, this.#numberFor('used'))
-  }
-
-  async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    return pushOutcomes(jobs, await this.#client.call('push', packJobs(jobs), this.#numberFor('used')))
-  }
-
-  async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
-    // Outside a transaction, completions beside a stale one would take effect.
-    if (completions.length > 1 && this.#state === 'unused') await this.query('select 1')
-    const number = this.#state === 'unused' ? undefined : this.#number
-    this.#numberFor('ended')
-    return this.#client.complete(queue, completions, number)
-  }
-
-  async rollback(): Promise<void> {
-    const used = this.#state === 'used'
-    this.#state = 'ended'
-    if (used) await this.#client.call('rollback', null, this.#number)
-  }
-
-  #numberFor(next: 'used' | 'ended'): number {
-    if (next === 'used') this.#client.assertOpen()
-    if (this.#state === 'ended') {
-      const message = "the handler's transaction has ended: wait for its queries before returning"
-      throw new MillpondError('TransactionMismatch', message)
-    }
-    this.#state = next
-    return this.#number
-  }
-}
-
 export function transactionsOf(client: ThreadClient): StoreTransactions {
-  // So that a `query` that is handed back to us is known for what it is.
-  const byQuery = new WeakMap<object, HandlerTransaction>()
   let count = 0
-  return {
+  return transactionsBy({
+    assertOpen: () => client.assertOpen(),
     begin() {
-      const transaction = new HandlerTransaction(client, ++count)
-      byQuery.set(transaction.query, transaction)
-      return transaction
+      const number = ++count
+      return {
+        query: async (text, params) => client.call('query', { text, params: checkParams(params) }, number),
+        push: async (jobs) => pushOutcomes(jobs, await client.call('push', packJobs(jobs), number)),
+        complete: (queue, completions) => client.complete(queue, completions, number),
+        rollback: async () => void (await client.call('rollback', null, number)),
+      }
     },
-    async push(tx, jobs) {
-      client.assertOpen()
-      const own = typeof tx === 'function' ? byQuery.get(tx) : undefined
-      if (own !== undefined) return own.push(jobs)
-      return pushOutcomes(jobs, pushWithCaller(tx, client.path, packJobs(jobs), client.now()))
-    },
-  }
+    complete: (queue, completions) => client.complete(queue, completions),
+    pushWith: async (tx, jobs) => pushOutcomes(jobs, pushWithCaller(tx, client.path, packJobs(jobs), client.now())),
+  })
 }

@@ -21,7 +21,7 @@ from psycopg.pq import TransactionStatus
 from millpond.encoding import Body, Encoding
 from millpond.errors import LostAnswer, MillpondError
 from millpond.jobs import (
-    BELL_KINDS, LIVE, STATES, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome,
+    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome,
     Pushed, Record, State, Swept,
 )
 from millpond.queues import LIMITS, Group, GroupLimits, QueueLimits, QueueStats, Slice
@@ -310,11 +310,6 @@ def _limits(kind: type[Any], told: Mapping[str, Any]) -> Any:
 
 def _stats(told: Mapping[str, Any]) -> QueueStats:
     slices = [
-        Slice(told["queue"], each["priority"], each["metric"], {int(at): count for at, count in each["buckets"].items()})
-        for each in told["histograms"]
+        read(Slice, each, buckets={int(at): count for at, count in each["buckets"].items()}) for each in told["histograms"]
     ]
-    counts: dict[State, int] = {state: told["counts"].get(state, 0) for state in STATES}
-    oldest = None if told["oldestWaiting"] is None else max(0, told["oldestWaiting"])
-    return read(
-        QueueStats, told, counts=counts, oldest_waiting=oldest, limits=_limits(QueueLimits, told), histograms=slices
-    )
+    return read(QueueStats, told, limits=_limits(QueueLimits, told), histograms=slices)

@@ -100,10 +100,10 @@ async function install(database: Database, schema: string): Promise<string> {
     ]
     await session.run(script.join('\n'))
     const installed = await meta()
-    await session.commit()
+    await session.end('commit')
     return installed.install
   } catch (error) {
-    await session.rollback().catch(() => {})
+    await session.end('rollback').catch(() => {})
     throw error
   }
 }

@@ -3,8 +3,8 @@
  * but not because the connection is dead without anybody having said so: every so often the server is asked, over
  * another connection, whether it is still at work on it.
  */
-import { lastRowsOf, type Row, rowsOf, type Session } from './database.ts'
-import type { PgClient } from './pg-client.ts'
+import { type Row, rowsOf, type Session } from './database.ts'
+import { lastRowsOf, type PgClient } from './pg-client.ts'
 
 export interface PgSessionOptions {
   /** As after `begin` in SQL. */
@@ -28,22 +28,22 @@ export async function pgSession(client: PgClient, options: PgSessionOptions): Pr
     gone.reject(error)
   }
   client.on('error', hear)
-  const limit = timeout === undefined ? {} : { query_timeout: timeout }
 
   /** An answer, or the end of the connection. */
-  async function answered(answer: Promise<unknown>): Promise<unknown> {
+  async function answered(ask: () => Promise<unknown>): Promise<unknown> {
+    if (lost !== undefined) throw lost
+    const answer = ask()
     // What comes of it once the connection is given up is nobody's concern.
     answer.catch(() => {})
     try {
       return await Promise.race([answer, gone.promise])
     } catch (error) {
-      if (isTimeout(error)) hear(error)
+      if (error instanceof Error && error.message === 'Query read timeout') hear(error)
       throw error
     }
   }
 
   async function query(text: string, params: readonly unknown[]): Promise<Row[]> {
-    if (lost !== undefined) throw lost
     let silent = 0
     const look = async () => {
       silent = (await alive()) ? 0 : silent + 1
@@ -52,30 +52,28 @@ export async function pgSession(client: PgClient, options: PgSessionOptions): Pr
     }
     const looks = timeout === undefined ? undefined : setInterval(() => void look(), timeout).unref()
     try {
-      return rowsOf(await answered(client.query({ text, values: [...params], queryMode: 'extended' })))
+      return rowsOf(await answered(() => client.query({ text, values: [...params], queryMode: 'extended' })))
     } finally {
       clearInterval(looks)
     }
   }
 
   async function run(text: string): Promise<Row[]> {
-    if (lost !== undefined) throw lost
-    return lastRowsOf(await answered(client.query({ text, ...limit })))
+    return lastRowsOf(await answered(() => client.query({ text, query_timeout: timeout })))
   }
 
   let ended = false
-  async function finish(statement: 'commit' | 'rollback'): Promise<void> {
+  async function end(how: 'commit' | 'rollback'): Promise<void> {
     if (ended) return
     ended = true
+    let failed = true
     try {
-      await run(session === undefined ? statement : `${statement}; ${session}`)
-    } catch (error) {
-      // Whatever state it is in, it must not go back with a transaction open.
-      lost ??= error instanceof Error ? error : new Error(String(error))
-      throw error
+      await run(session === undefined ? how : `${how}; ${session}`)
+      failed = false
     } finally {
       client.removeListener('error', hear)
-      client.release(lost ?? false)
+      // Whatever state it is in, it must not go back with a transaction open.
+      client.release(failed)
     }
   }
 
@@ -87,9 +85,5 @@ export async function pgSession(client: PgClient, options: PgSessionOptions): Pr
     client.release(true)
     throw error
   }
-  return { query, run, commit: () => finish('commit'), rollback: () => finish('rollback') }
-}
-
-function isTimeout(error: unknown): error is Error {
-  return error instanceof Error && error.message === 'Query read timeout'
+  return { query, run, end }
 }

@@ -1,14 +1,19 @@
 /** The store's connections by a `sql` of postgres.js that the caller brings. */
 import type postgres from 'postgres'
-import { type Database, type Row, rowsOf, type Session, scriptOf } from './database.ts'
+import { type Database, type Row, rowsOf, type Session } from './database.ts'
+import { scriptOf } from './script.ts'
 
 export function isPostgresJs(client: unknown): client is postgres.Sql {
   return typeof client === 'function' && 'unsafe' in client && 'begin' in client && 'listen' in client
 }
 
+/** Not the simple protocol, which would let several statements through. */
+const ONE_STATEMENT = { prepare: false, simple: false } as object
+
 export class PostgresJs implements Database {
   readonly #sql: postgres.Sql
   readonly #deadline: number
+  readonly #ended = Promise.withResolvers<void>()
   #listening: { unlisten: () => Promise<void> } | undefined
 
   /** @param deadline ms after which the server gives up a call; 0: none */
@@ -54,12 +59,12 @@ export class PostgresJs implements Database {
 
     /** Our own statement, as `sql.begin` rolls back where any statement has failed, whoever has dealt with that. */
     let ended = false
-    async function finish(statement: 'commit' | 'rollback'): Promise<void> {
+    async function end(how: 'commit' | 'rollback'): Promise<void> {
       if (ended) return
       ended = true
       try {
         // Then it finds a transaction to end.
-        await answered(() => tx.unsafe(`${statement}; begin read only`).simple())
+        await answered(() => tx.unsafe(`${how}; begin read only`).simple())
       } finally {
         // On a lost connection its own last statement would never be answered, and end the process.
         if (lost === undefined) finished.resolve()
@@ -68,38 +73,30 @@ export class PostgresJs implements Database {
     }
 
     return {
-      query: async (text, params) =>
-        // Not the simple protocol: it would let several statements through.
-        rowsOf(
-          await answered(() =>
-            tx.unsafe(
-              text,
-              [...params] as postgres.ParameterOrJSON<never>[],
-              { prepare: false, simple: false } as object,
-            ),
-          ),
-        ),
+      query: async (text, params) => {
+        const given = [...params] as postgres.ParameterOrJSON<never>[]
+        return rowsOf(await answered(() => tx.unsafe(text, given, ONE_STATEMENT)))
+      },
       run: async (script) => lastOf(await answered(() => tx.unsafe(script).simple())),
-      commit: () => finish('commit'),
-      rollback: () => finish('rollback'),
+      end,
     }
   }
 
+  /** postgres.js connects anew by itself. */
   async listen(channel: string, heard: (payload: string) => void, ready: () => void): Promise<void> {
     this.#listening = await this.#sql.listen(channel, heard, ready)
+    await this.#ended.promise
   }
 
   async pooled(): Promise<boolean> {
-    const answer = await this.#sql.unsafe('select pg_backend_pid() as pid', [], {
-      prepare: false,
-      simple: false,
-    } as object)
+    const answer = await this.#sql.unsafe('select pg_backend_pid() as pid', [], ONE_STATEMENT)
     const [row] = rowsOf(answer)
     // A pooler hands out numbers of its own when we connect, and the server those of its processes.
     return answer.state.pid !== row?.pid
   }
 
   async end(): Promise<void> {
+    this.#ended.resolve()
     await this.#listening?.unlisten()
   }
 }

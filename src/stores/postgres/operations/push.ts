@@ -5,7 +5,7 @@
 import { Batcher } from '../../../batch/batcher.ts'
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import type { Context } from '../context.ts'
-import { jobsText, orNull, outcomeFrom, plainArray, textArray, texts } from '../wire.ts'
+import { jobsText, outcomeFrom, plainArray, textArray } from '../wire.ts'
 
 const UNLIMITED = Number.POSITIVE_INFINITY
 
@@ -25,12 +25,11 @@ export function push({ calls, notifier }: Context): (jobs: readonly NewJob[]) =>
   async function pushAll(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
     const { call, values } = callFor(jobs, calls.now(), notifier.listener)
     let isRepeated = false
-    const answer = await calls.repeatable(call, values(false), () => {
+    const answer = await calls.repeatable<string[] | null>(call, values(false), () => {
       isRepeated = true
       return values(true)
     })
-    const outcomes =
-      orNull(answer, texts)?.map(outcomeFrom) ?? jobs.map(({ id }) => ({ status: 'pushed', id }) as const)
+    const outcomes = answer?.map(outcomeFrom) ?? jobs.map(({ id }) => ({ status: 'pushed', id }) as const)
     const queuesWith = { pushed: new Set<string>(), full: new Set<string>() }
     for (const [at, { id, queue }] of jobs.entries()) {
       const outcome = outcomes[at] as PushOutcome
@@ -44,11 +43,9 @@ export function push({ calls, notifier }: Context): (jobs: readonly NewJob[]) =>
   }
 
   return async (jobs) => {
-    calls.assertOpen()
     if (jobs.length === 0) return []
     notifier.stir()
-    // Accepted: a store that closes lets it go first.
-    return calls.track(turn.add(jobs.map(copied), 0))
+    return turn.add(jobs.map(copied), 0)
   }
 }
 
