@@ -3,30 +3,25 @@ import { type ErrorCode, MillpondError } from '../../values/errors.ts'
 import { safeError, safeText } from '../../values/safe-error.ts'
 import { isTlsError } from '../tls.ts'
 
-/** By SQLSTATE, or by its class. */
-const STATES: Readonly<Record<string, ErrorCode>> = {
-  '08': 'StoreUnavailable', // connection exception
-  '28': 'StoreUnavailable', // invalid authorization
-  '3D000': 'StoreUnavailable', // the database does not exist
-  '3F000': 'StoreUnavailable', // the schema does not exist
-  '42501': 'StoreUnavailable', // insufficient privilege
-  '42883': 'StoreUnavailable', // a function does not exist
-  '25006': 'StoreUnavailable', // read-only: a standby
-  '0A000': 'StoreUnavailable', // not possible there: a standby has no unlogged tables
-  '55000': 'StoreUnavailable', // a standby takes no such locks
-  MP001: 'NotSupported', // our functions' own: refused at this isolation level
-  '22023': 'InvalidOption', // an argument that our functions refuse
-  '23514': 'InvalidOption', // a value that our tables refuse
-  '40001': 'StoreBusy', // serialization failure
-  '40P01': 'StoreBusy', // deadlock
-  '55P03': 'StoreBusy', // lock not available
-  '57014': 'StoreBusy', // cancelled, as by statement_timeout
-  '53100': 'StoreFull', // disk full
-  '53': 'StoreUnavailable', // too many connections, out of memory
-  '57P': 'StoreUnavailable', // shutting down, starting up
-  XX001: 'StoreCorrupt', // data corrupted
-  XX002: 'StoreCorrupt', // index corrupted
-}
+/** By SQLSTATE, or by its beginning. The first that fits counts. */
+const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
+  // Our functions' own: refused at this isolation level.
+  ['NotSupported', /^MP001/],
+  // An argument that our functions refuse; a value that our tables refuse.
+  ['InvalidOption', /^(22023|23514)/],
+  // A serialization failure, a deadlock, a lock that was not available; cancelled, as by statement_timeout.
+  ['StoreBusy', /^(40001|40P01|55P03|57014)/],
+  // The disk is full.
+  ['StoreFull', /^53100/],
+  // Data or an index is corrupted.
+  ['StoreCorrupt', /^XX00[12]/],
+  // Connection exception; invalid authorization; out of connections or memory; shutting down, starting up.
+  ['StoreUnavailable', /^(08|28|53|57P)/],
+  // No such database, schema or function; insufficient privilege.
+  ['StoreUnavailable', /^(3D000|3F000|42883|42501)/],
+  // A standby: it is read-only, has no unlogged tables, takes no such locks.
+  ['StoreUnavailable', /^(25006|0A000|55000)/],
+]
 
 /** The clients' own codes: the server could not be reached, so the call did not get there. */
 const UNREACHED = /^(ECONNREFUSED|ENOTFOUND|EAI_|ENOENT|SASL_|CONNECT_TIMEOUT)/
@@ -110,5 +105,5 @@ function codeOf(error: unknown): ErrorCode {
   const state = stateOf(error)
   if (CONNECTION.test(state) || TERMINATED.test(messageOf(error)) || messageOf(error) === CROWDED)
     return 'StoreUnavailable'
-  return STATES[state] ?? STATES[state.slice(0, 3)] ?? STATES[state.slice(0, 2)] ?? 'StoreFailed'
+  return CODES.find(([, states]) => states.test(state))?.[0] ?? 'StoreFailed'
 }

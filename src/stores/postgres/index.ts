@@ -43,10 +43,10 @@ export const open: OpenStore = async (url, options) => {
   const settings = settingsOf(url, options)
   const database = await connect(settings)
   try {
-    const pooled = settings.listen === 'on' ? false : await database.pooled()
-    const install = await migrate(database, settings.schema)
-    const polling = settings.listen === 'off' || pooled ? settings.poll : undefined
-    return storeOf(database, settings, install, polling, options.clock)
+    const { listen, poll, schema } = settings
+    const polls = listen === 'off' || (listen === 'auto' && (await database.pooled()))
+    const install = await migrate(database, schema)
+    return storeOf(database, settings, install, polls ? poll : undefined, options.clock)
   } catch (error) {
     await database.end().catch(() => {})
     throw toMillpondError(error)

@@ -20,10 +20,9 @@ const RING_AGAIN = 20
 /** Ms until it listens anew, twice as many each time. */
 const FIRST_PAUSE = 20
 const LONGEST_PAUSE = 500
-/** Ms without anything new after which looks become rarer, by so much each, down to one in so many intervals. */
+/** Ms without anything new after which looks become rarer: one in so many intervals. */
 const CALM = 2000
-const RARER = 1.25
-const RAREST = 8
+const RARE = 8
 /** Ms until the claim after one that brought some jobs, but fewer than asked for. */
 const AFTER_SHORT = 5
 /** Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when a worker looks by itself. */
@@ -53,8 +52,7 @@ export class Notifier {
   #listeners = 0
   #started = false
   #up = false
-  /** The present poll interval in ms, and the `performance.now()` of the last activity that makes this process poll often. */
-  #every = 0
+  /** The `performance.now()` of the last activity that makes this process poll often. */
   #stirred = performance.now()
   /** Ends the pause before the next look. */
   #wake = () => {}
@@ -98,10 +96,9 @@ export class Notifier {
 
   /** Something is going on here, so it matters what others do: no more rare looks. */
   stir(): void {
+    const wasCalm = this.#isCalm()
     this.#stirred = performance.now()
-    if (this.#polling === undefined || this.#every === this.#polling) return
-    this.#every = this.#polling
-    this.#wake()
+    if (wasCalm) this.#wake()
   }
 
   /** After a claim. @param found how many jobs it got @param asleep what was pushed meanwhile may ring for nobody: look once more */
@@ -176,16 +173,18 @@ export class Notifier {
   }
 
   async #watch(polling: number): Promise<void> {
-    this.#every = polling
     while (!this.#calls.closed) {
       // The store's trouble is told by the calls that somebody waits for.
       if (this.#listeners > 0) await this.#calls.track(this.#look()).catch(ignored)
-      if (performance.now() - this.#stirred > CALM) this.#every = Math.min(this.#every * RARER, polling * RAREST)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
-        setTimeout(resolve, this.#every).unref()
+        setTimeout(resolve, this.#isCalm() ? polling * RARE : polling).unref()
       })
     }
+  }
+
+  #isCalm(): boolean {
+    return performance.now() - this.#stirred > CALM
   }
 
   async #look(): Promise<void> {

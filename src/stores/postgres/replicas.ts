@@ -29,25 +29,14 @@ const PRIMARY = { max: 2, patience: PATIENCE }
 
 /** Workers with the same replica share its connections. */
 export function replicasOf(database: Database, settings: Settings): StoreReplicas {
-  const opened = new Map<unknown, { replica: StoreReplica; users: number }>()
+  const opened = new Map<unknown, PostgresReplica>()
   return {
     open(given) {
       const key = given instanceof URL ? given.href : given
-      const shared = opened.get(key) ?? { replica: new PostgresReplica(key, settings, database), users: 0 }
-      opened.set(key, shared)
-      shared.users++
-      const { replica } = shared
-      return {
-        primary: replica.primary,
-        shows: (claims) => replica.shows(claims),
-        drop: () => replica.drop(),
-        async close() {
-          shared.users--
-          if (shared.users > 0) return
-          opened.delete(key)
-          await replica.close()
-        },
-      }
+      const replica = opened.get(key) ?? new PostgresReplica(key, settings, database, () => opened.delete(key))
+      opened.set(key, replica)
+      replica.users++
+      return replica
     },
   }
 }
@@ -56,26 +45,28 @@ type Reads = ReplicaQuery & { primary: boolean }
 
 class PostgresReplica implements StoreReplica {
   readonly primary: ReplicaQuery
+  /** Workers that have not closed it. */
+  users = 0
   readonly #schema: string
   readonly #link: ReplicaLink
-  /** Where the primary is read: the caller's client, or connections of our own, made for the first read. */
-  readonly #database: () => Promise<Database>
-  #own: Promise<Pg> | undefined
+  /** Where the primary is read: connections of our own, or the caller's client. */
+  readonly #own: Promise<Pg> | undefined
+  readonly #caller: Database
+  readonly #closed: () => void
   /** What handlers get whose job is shown; another one whenever a connection was lost. */
   #query: Reads
   /** Reads under way on the replica: each is told when it is lost. */
   readonly #reading = new Set<() => void>()
 
-  constructor(given: unknown, settings: Settings, database: Database) {
+  constructor(given: unknown, settings: Settings, database: Database, closed: () => void) {
     this.#schema = settings.schema
-    this.#database = async () => {
-      if (settings.client !== undefined) return database
-      this.#own ??= openPool(settings, PRIMARY).then((pool) => new Pg(pool, 0, settings.timeout))
-      return this.#own
-    }
+    this.#caller = database
+    this.#closed = closed
     this.primary = this.#reads(true)
     this.#query = this.#reads(false)
     this.#link = openLink(given, () => this.#lost())
+    if (settings.client === undefined)
+      this.#own = openPool(settings, PRIMARY).then((pool) => new Pg(pool, 0, settings.timeout))
   }
 
   async shows(claims: readonly ClaimedJob[]): Promise<{ shown: boolean[]; query: ReplicaQuery }> {
@@ -110,6 +101,8 @@ class PostgresReplica implements StoreReplica {
   }
 
   async close(): Promise<void> {
+    if (--this.users > 0) return
+    this.#closed()
     await Promise.all([this.#link.end(), this.#own?.then((own) => own.end())])
   }
 
@@ -125,7 +118,7 @@ class PostgresReplica implements StoreReplica {
       checkStatement('ctx.replica', text, params)
       try {
         const rows = query.primary ? undefined : await this.#read(text, params)
-        return rows ?? (await readOnly(await this.#database(), text, params))
+        return rows ?? (await readOnly((await this.#own) ?? this.#caller, text, params))
       } catch (error) {
         throw statementError(error)
       }

@@ -55,9 +55,7 @@ export function transactionsOf(context: Context, most: number, install: string):
       },
       async push(jobs) {
         const session = await opened
-        const query: Query = (text, params) => session.run(inlined(text, params))
-        await makeQueues(jobs)
-        const outcomes = await behindSavepoint(query, () => pushIn(query, jobs))
+        const outcomes = await pushInside((text, params) => session.run(inlined(text, params)), jobs)
         for (const { queue } of jobs) pushed.add(queue)
         return outcomes
       },
@@ -79,16 +77,30 @@ export function transactionsOf(context: Context, most: number, install: string):
     }
   }
 
-  /** A queue comes into being by itself: inside the caller's transaction everybody else's first push to it would wait for its end. */
-  async function makeQueues(jobs: readonly NewJob[]): Promise<void> {
-    for (const queue of new Set(jobs.map((job) => job.queue))) await calls.answer('make_queue($1)', [queue])
-  }
-
-  async function pushIn(query: Query, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    const text = `select ${schema}.push_jobs($1::text::json, false, $2::text::bigint) as answer`
-    const now = calls.now()
-    const [row] = await query(text, [jobsText(jobs), now === null ? null : String(now)])
-    return ((row?.answer ?? []) as string[]).map(outcomeFrom)
+  /** Behind a savepoint, which exists only inside a transaction: if the push fails, the transaction goes on. */
+  async function pushInside(
+    query: Query,
+    jobs: readonly NewJob[],
+    check?: () => Promise<void>,
+  ): Promise<PushOutcome[]> {
+    await query('savepoint millpond_push', []).catch((cause: unknown) => {
+      throw isAway(cause) ? toMillpondError(cause) : not('it is not an open transaction', cause)
+    })
+    try {
+      await check?.()
+      // A queue comes into being by itself: inside this transaction everybody else's first push to it would wait for the end.
+      for (const queue of new Set(jobs.map((job) => job.queue))) await calls.answer('make_queue($1)', [queue])
+      const now = calls.now()
+      const text = `select ${schema}.push_jobs($1::text::json, false, $2::text::bigint) as answer`
+      const [row] = await query(text, [jobsText(jobs), now === null ? null : String(now)])
+      await query('release savepoint millpond_push', [])
+      return ((row?.answer ?? []) as string[]).map(outcomeFrom)
+    } catch (error) {
+      // Where the transaction itself is over there is nothing to go back to.
+      if (stateOf(error) !== '') await query('rollback to savepoint millpond_push', []).catch(() => {})
+      // The client's own error holds the statement's parameters, which are the jobs.
+      throw toMillpondError(error)
+    }
   }
 
   /** Provokes no error inside a transaction: postgres.js would let it fail at its end, whoever has dealt with the error. */
@@ -105,34 +117,13 @@ export function transactionsOf(context: Context, most: number, install: string):
     complete: calls.operation((queue, completions) => complete(context, queue, completions)),
     async pushWith(tx, jobs) {
       const query = queryOf(tx)
-      return behindSavepoint(query, async () => {
-        await check(query)
-        await makeQueues(jobs)
-        return pushIn(query, jobs)
-      })
+      return pushInside(query, jobs, () => check(query))
     },
   })
 }
 
 const not = (why: string, cause?: unknown) =>
   mismatch(`tx takes an open transaction on the pond's own database; ${why}`, cause)
-
-/** The transaction goes on where the work fails. @throws TransactionMismatch: a savepoint exists only inside a transaction */
-async function behindSavepoint<T>(query: Query, work: () => Promise<T>): Promise<T> {
-  await query('savepoint millpond_push', []).catch((cause: unknown) => {
-    throw isAway(cause) ? toMillpondError(cause) : not('it is not an open transaction', cause)
-  })
-  try {
-    const done = await work()
-    await query('release savepoint millpond_push', [])
-    return done
-  } catch (error) {
-    // Where the transaction itself is over there is nothing to go back to.
-    if (stateOf(error) !== '') await query('rollback to savepoint millpond_push', []).catch(() => {})
-    // The client's own error holds the statement's parameters, which are the jobs.
-    throw toMillpondError(error)
-  }
-}
 
 /** So many may be taken at once; whoever comes later waits for his turn. */
 class Places {

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillpondError } from '../../../values/errors.ts'
 import { isLost, isUndone, toMillpondError } from '../errors.ts'
-import type { Database, Row } from './database.ts'
+import type { Database } from './database.ts'
 import { scriptInside } from './script.ts'
 
 const TRIES = 5
@@ -67,22 +67,27 @@ export class Calls {
     while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay])
   }
 
-  /** The row of a function with several results. */
-  async row<T>(call: string, values: readonly unknown[]): Promise<T> {
-    const [row] = await this.#rows(`select * from ${this.schema}.${call}`, values)
-    return row as T
-  }
-
-  /** The result of a function. */
-  async answer<T>(call: string, values: readonly unknown[]): Promise<T> {
-    const [answer] = await this.answers<T>(call, values)
-    return answer as T
+  /** The rows of a function with several results; the result of another one is the column `answer`. */
+  async rows<T extends unknown[]>(call: string, values: readonly unknown[]): Promise<T> {
+    for (let left = TRIES; ; left--) {
+      try {
+        return (await this.database.call(this.#statement(call), values)) as T
+      } catch (error) {
+        if (left <= 1 || !isUndone(error)) throw toMillpondError(error)
+      }
+    }
   }
 
   /** The results of a function that returns a set. */
   async answers<T>(call: string, values: readonly unknown[]): Promise<T[]> {
-    const rows = await this.#rows(this.#statement(call), values)
-    return rows.map(({ answer }) => answer as T)
+    const rows = await this.rows<{ answer: T }[]>(call, values)
+    return rows.map(({ answer }) => answer)
+  }
+
+  /** The result of a function. */
+  async answer<T>(call: string, values: readonly unknown[]): Promise<T> {
+    const [{ answer }] = await this.rows<[{ answer: T }]>(call, values)
+    return answer
   }
 
   /**
@@ -112,16 +117,6 @@ export class Calls {
   }
 
   #statement(call: string): string {
-    return `select ${this.schema}.${call} as answer`
-  }
-
-  async #rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    for (let left = TRIES; ; left--) {
-      try {
-        return await this.database.call(statement, values)
-      } catch (error) {
-        if (left <= 1 || !isUndone(error)) throw toMillpondError(error)
-      }
-    }
+    return `select * from ${this.schema}.${call} as answer`
   }
 }

@@ -35,7 +35,7 @@ export class Pg implements Database {
   call(statement: string, values: readonly unknown[]): Promise<Row[]> {
     return this.#query((client) =>
       this.#isDirect(client)
-        ? { ...prepared(statement), values: [...values] }
+        ? { name: nameOf(statement), text: statement, values: [...values] }
         : { text: scriptOf(statement, values, this.#deadline) },
     )
   }
@@ -63,7 +63,7 @@ export class Pg implements Database {
     const client = await this.#pool.connect()
     return pgSession(client, {
       mode,
-      session: this.#isDirect(client) ? sessionSettings(this.#deadline) : undefined,
+      settings: this.#isDirect(client) ? sessionSettings(this.#deadline) : '',
       timeout: this.#timeout,
       alive: () => this.#alive(client),
     })
@@ -125,14 +125,8 @@ export class Pg implements Database {
   }
 }
 
-/** Statement → its name. There are as many as the store has operations, for each schema. */
-const names = new Map<string, string>()
-
-function prepared(text: string): { name: string; text: string } {
-  const name = names.get(text) ?? `millpond_${names.size}`
-  names.set(text, name)
-  return { name, text }
-}
+/** A statement is prepared once per connection, under the name of the function that it calls. */
+const nameOf = (statement: string): string => statement.slice(statement.indexOf('from ') + 5, statement.indexOf('('))
 
 /** With connections of its own, the one that listens among them. */
 export async function openPg(settings: Settings): Promise<Database> {

@@ -2,6 +2,7 @@
 import type postgres from 'postgres'
 import { type Database, type Row, rowsOf, type Session } from './database.ts'
 import { scriptOf } from './script.ts'
+import { sessionOn } from './session.ts'
 
 export function isPostgresJs(client: unknown): client is postgres.Sql {
   return typeof client === 'function' && 'unsafe' in client && 'begin' in client && 'listen' in client
@@ -37,49 +38,36 @@ export class PostgresJs implements Database {
   async begin(mode: string): Promise<Session> {
     const begun = Promise.withResolvers<postgres.TransactionSql>()
     const finished = Promise.withResolvers<void>()
-    let lost: unknown
     const over = this.#sql.begin(mode, async (tx) => {
       begun.resolve(tx)
       await finished.promise
     })
-    over.catch((error: unknown) => {
-      lost = error ?? new Error('Connection terminated')
-      begun.reject(lost)
-    })
-    const tx = await begun.promise
-    const gone = over.then(() => Promise.reject(new Error('Connection terminated: the transaction is over')))
-    gone.catch(() => {})
-
-    async function answered<T>(ask: () => PromiseLike<T>): Promise<T> {
-      if (lost !== undefined) throw lost
-      const answer = Promise.resolve(ask())
-      answer.catch(() => {})
-      return Promise.race([answer, gone])
-    }
-
-    /** Our own statement, as `sql.begin` rolls back where any statement has failed, whoever has dealt with that. */
-    let ended = false
-    async function end(how: 'commit' | 'rollback'): Promise<void> {
-      if (ended) return
-      ended = true
-      try {
-        // Then it finds a transaction to end.
-        await answered(() => tx.unsafe(`${how}; begin read only`).simple())
-      } finally {
-        // On a lost connection its own last statement would never be answered, and end the process.
-        if (lost === undefined) finished.resolve()
-        await over.catch(() => {})
-      }
-    }
-
-    return {
-      query: async (text, params) => {
-        const given = [...params] as postgres.ParameterOrJSON<never>[]
-        return rowsOf(await answered(() => tx.unsafe(text, given, ONE_STATEMENT)))
+    let lost = false
+    const gone = over.then(
+      () => Promise.reject(new Error('Connection terminated: the transaction is over')),
+      (error: unknown) => {
+        lost = true
+        throw error ?? new Error('Connection terminated')
       },
-      run: async (script) => lastOf(await answered(() => tx.unsafe(script).simple())),
-      end,
-    }
+    )
+    gone.catch(begun.reject)
+    const tx = await begun.promise
+    return sessionOn(
+      {
+        async query(text, params) {
+          return rowsOf(await tx.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], ONE_STATEMENT))
+        },
+        run: async (script) => lastOf(await tx.unsafe(script).simple()),
+        // Our own statement ends it, as `sql.begin` rolls back where any statement has failed, whoever has dealt with that. Then it finds another one to end.
+        afterwards: 'begin read only',
+        async release() {
+          // On a lost connection its own last statement would never be answered, and end the process.
+          if (!lost) finished.resolve()
+          await over.catch(() => {})
+        },
+      },
+      gone,
+    )
   }
 
   /** postgres.js connects anew by itself. */

@@ -17,7 +17,7 @@ export async function claim({ calls, notifier }: Context, request: ClaimRequest)
   const { queue, worker, limit, lease, minPriority = 0 } = request
   notifier.concern(queue)
   const values = [queue, worker, limit, lease, notifier.listener, calls.now(), minPriority]
-  const answer = await calls.row<Answer>('claim($1, $2, $3, $4, $5, $6, $7)', values)
+  const [answer] = await calls.rows<[Answer]>('claim($1, $2, $3, $4, $5, $6, $7)', values)
   const list: ClaimedList[] = answer.jobs === null ? [] : JSON.parse(answer.jobs)
   if (list.length > 0 && answer.bounded) notifier.bells.ring('room', queue)
   notifier.claimed(request, list.length, answer.asleep)
