@@ -2,8 +2,8 @@
 -- In:  for people and any driver `push`, one job in the caller's transaction. For libraries `push_list`, many jobs that differ in
 --      id and data alone, and `push_jobs`, any jobs. `own`: the call is its whole transaction. `now`: null but in tests. `fresh`: the
 --      ids were made for this very call, so that nobody knows them yet, and they are not looked for, which takes as long as to store a
---      dozen jobs. `again`: this call was made before with `fresh`, and nobody knows what became of it. `listener`: who wants to be notified of
---      room where the queue is full; or null.
+--      dozen jobs. `again`: this very call was made before, and nobody knows what became of it: its ids are looked for, and a job that has one of them
+--      counts as pushed. `listener`: who wants to be notified of room where the queue is full; or null.
 -- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
 --      space, the id; `push_list` the same, null: all were pushed.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
@@ -112,6 +112,7 @@ declare
   v_line     integer := 0;
   v_place    bigint;
   v_asleep   boolean;
+  v_fresh    boolean := push_list.fresh and not push_list.again;
   v_doubt    boolean;
   v_new      uuid[]  := push_list.ids;
   v_known    uuid[];
@@ -142,7 +143,7 @@ begin
     select last_value into v_place from place;
   end if;
   if push_list.again then insert into repeats (at) values (v_now); end if;
-  if push_list.fresh then
+  if v_fresh then
     -- Inserting without `on conflict` costs a third less.
     insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
     select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
@@ -164,7 +165,7 @@ begin
   insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, v_count)
   returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats)
   into v_asleep, v_doubt;
-  if v_doubt or not push_list.fresh then
+  if v_doubt or not v_fresh then
     v_known := known_ids(push_list.ids);
     if v_known is not null then
       delete from waiting where id = any (v_known) and id = any (v_new);
@@ -177,7 +178,7 @@ begin
     insert into arrivals (queue, groups, priority, place) values (v_queue, array[coalesce(push_list."group", '')], push_list.priority, v_place);
   end if;
   if v_asleep and v_count > 0 and not v_later then perform ring('work', push_list.queue, push_list.own); end if;
-  if v_count = cardinality(push_list.ids) then return null; end if;
+  if push_list.again or v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
   return array(
     select case when id = any (v_new) and at = min(at) over (partition by id) then 'pushed ' else 'existing ' end || id
@@ -196,6 +197,7 @@ as $$
 declare
   v_now      bigint  := time_of(push_jobs.now);
   v_sees     boolean := sees_all();
+  v_fresh    boolean;
   v_doubt    boolean;
   v_outcomes text[]  := '{}';
   v_existing uuid;
@@ -221,6 +223,7 @@ begin
       id uuid, queue text, priority smallint, delay bigint, "runAt" bigint, key text, "group" text, attempts integer,
       timeout bigint, trace text, data text, fresh boolean, cost integer)
   loop
+    v_fresh := job.fresh is true and not push_jobs.again;
     if v_name is distinct from job.queue then
       v_name := job.queue;
       v_id := queue_of(v_name);
@@ -237,14 +240,14 @@ begin
         select v_queue.capacity - coalesce(sum(count), 0) into v_room from counts_of(v_queue.id) where state in ('scheduled', 'waiting');
       end if;
     end if;
-    if not v_sees and job.fresh is not true then
+    if not v_sees and not v_fresh then
       raise exception 'NotSupported: a push with an id of your own needs a transaction in READ COMMITTED' using errcode = 'MP001';
     end if;
     v_due := greatest(v_now, coalesce(job."runAt", v_now + coalesce(job.delay, 0)));
     v_later := v_due > v_now;
     perform check_job(job.priority, v_due, job.attempts, job.timeout, job.key, job."group", coalesce(job.cost, 1));
     v_existing := null;
-    if v_sees and (v_doubt or job.fresh is not true) then
+    if v_sees and (v_doubt or not v_fresh) then
       select id into v_existing from waiting where id = job.id;
       if v_existing is null and known_ids(array[job.id]) is not null then v_existing := job.id; end if;
     end if;
@@ -268,7 +271,7 @@ begin
         job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end, v_later, job.key, job."group", job.trace, encoding_of(job.data), text_of(job.data), bytes_of(job.data))
       on conflict do nothing;
       v_count := case when found then 1 else 0 end;
-      if v_count = 0 or (v_sees and job.fresh is not true and known_ids(array[job.id]) is not null) then
+      if v_count = 0 or (v_sees and not v_fresh and known_ids(array[job.id]) is not null) then
         -- The same id was pushed by another at the same time.
         if v_count > 0 then delete from waiting where id = job.id; end if;
         if job.key is not null then delete from keys where queue = v_queue.id and key = job.key; end if;
@@ -276,7 +279,7 @@ begin
       end if;
     end if;
     if v_existing is not null then
-      v_outcomes := v_outcomes || ('existing ' || v_existing);
+      v_outcomes := v_outcomes || (case when push_jobs.again and v_existing = job.id then 'pushed ' else 'existing ' end || v_existing);
       continue;
     end if;
     v_outcomes := v_outcomes || ('pushed ' || job.id);

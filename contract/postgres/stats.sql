@@ -98,33 +98,34 @@ begin
   end if;
   return query
     with counted as (
-      select queue, json_object_agg(state, count) as counts, sum(count) filter (where state = 'waiting') as waiting
+      select queue, sum(count) filter (where state = 'scheduled') as scheduled, sum(count) filter (where state = 'waiting') as waiting,
+        sum(count) filter (where state = 'running') as running, sum(count) filter (where state = 'done') as done,
+        sum(count) filter (where state = 'dead') as dead, sum(count) filter (where state = 'cancelled') as cancelled
       from (
-        select queue, state, sum(count) as count from (
-          select queue, becomes as state, count from totals where queue between v_least and v_most
-          union all
-          select queue, was, -count from totals where queue between v_least and v_most
-          union all
-          select queue, becomes, count from moves where queue between v_least and v_most
-          union all
-          select queue, was, -count from moves where queue between v_least and v_most
-        ) as each where state not in ('new', 'gone') group by queue, state
-      ) as summed group by queue
+        select queue, becomes as state, count from totals where queue between v_least and v_most
+        union all
+        select queue, was, -count from totals where queue between v_least and v_most
+        union all
+        select queue, becomes, count from moves where queue between v_least and v_most
+        union all
+        select queue, was, -count from moves where queue between v_least and v_most
+      ) as each group by queue
     ), measured as (
-      select queue, json_agg(json_build_object('priority', priority, 'metric', metric, 'buckets', buckets)) as histograms
+      select queue, json_agg(json_build_object('queue', name, 'priority', priority, 'metric', metric, 'buckets', buckets)) as histograms
       from (
-        select queue, priority, metric, json_object_agg(bucket, count) as buckets
+        select queue, name, priority, metric, json_object_agg(bucket, count) as buckets
         from (
           select queue, priority, metric, bucket, sum(count) as count from histograms
           where stats.minutes > 0 and minute > v_now / 60000 - stats.minutes and queue between v_least and v_most
           group by queue, priority, metric, bucket
-        ) as summed group by queue, priority, metric
+        ) as summed join queues on queues.id = queue group by queue, name, priority, metric
       ) as merged group by queue
     )
     select json_build_object(
       'queue', q.name, 'paused', q.paused, 'capacity', q.capacity,
-      'counts', coalesce(counts, '{}'),
-      'oldestWaiting', case when waiting > 0 then v_now - oldest_due(q.id) end,
+      'counts', json_build_object('scheduled', coalesce(scheduled, 0), 'waiting', coalesce(waiting, 0), 'running', coalesce(running, 0),
+        'done', coalesce(done, 0), 'dead', coalesce(dead, 0), 'cancelled', coalesce(cancelled, 0)),
+      'oldestWaiting', case when waiting > 0 then greatest(v_now - oldest_due(q.id), 0) end,
       'limits', limited.settings,
       'nextStart', case when q.limits is null then 0 else limited.next_start end,
       'groupsAtLimit', coalesce(limited.at_limit, 0), 'groupsHeld', coalesce(limited.held, 0),

@@ -2,36 +2,39 @@
 import { type ErrorCode, MillpondError } from '../../values/errors.ts'
 import { safeError, safeText } from '../../values/safe-error.ts'
 import { isTlsError } from '../tls.ts'
-import { isRow } from './connection/database.ts'
 
-/** By SQLSTATE, or by its class. */
-const STATES: Readonly<Record<string, ErrorCode>> = {
-  '08': 'StoreUnavailable', // connection exception
-  '28': 'StoreUnavailable', // invalid authorization
-  '3D000': 'StoreUnavailable', // the database does not exist
-  '3F000': 'StoreUnavailable', // the schema does not exist
-  '42501': 'StoreUnavailable', // insufficient privilege
-  '42883': 'StoreUnavailable', // a function does not exist
-  '25006': 'StoreUnavailable', // read-only: a standby
-  '0A000': 'StoreUnavailable', // not possible there: a standby has no unlogged tables
-  '55000': 'StoreUnavailable', // a standby takes no such locks
-  MP001: 'NotSupported', // our functions' own: refused at this isolation level
-  '22023': 'InvalidOption', // an argument that our functions refuse
-  '23514': 'InvalidOption', // a value that our tables refuse
-  '40001': 'StoreBusy', // serialization failure
-  '40P01': 'StoreBusy', // deadlock
-  '55P03': 'StoreBusy', // lock not available
-  '57014': 'StoreBusy', // cancelled, as by statement_timeout
-  '53100': 'StoreFull', // disk full
-  '53': 'StoreUnavailable', // too many connections, out of memory
-  '57P': 'StoreUnavailable', // shutting down, starting up
-  XX001: 'StoreCorrupt', // data corrupted
-  XX002: 'StoreCorrupt', // index corrupted
-}
+/** By SQLSTATE, or by its beginning. The first that fits counts. */
+const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
+  // Our functions' own: refused at this isolation level.
+  ['NotSupported', /^MP001/],
+  // An argument that our functions refuse; a value that our tables refuse.
+  ['InvalidOption', /^(22023|23514)/],
+  // A serialization failure, a deadlock, a lock that was not available; cancelled, as by statement_timeout.
+  ['StoreBusy', /^(40001|40P01|55P03|57014)/],
+  // The disk is full.
+  ['StoreFull', /^53100/],
+  // Data or an index is corrupted.
+  ['StoreCorrupt', /^XX00[12]/],
+  // Connection exception; invalid authorization; out of connections or memory; shutting down, starting up.
+  ['StoreUnavailable', /^(08|28|53|57P)/],
+  // No such database, schema or function; insufficient privilege.
+  ['StoreUnavailable', /^(3D000|3F000|42883|42501)/],
+  // A standby: it is read-only, has no unlogged tables, takes no such locks.
+  ['StoreUnavailable', /^(25006|0A000|55000)/],
+]
 
-/** The connection was lost, or could not be made. */
+/** The clients' own codes: the server could not be reached, so the call did not get there. */
+const UNREACHED = /^(ECONNREFUSED|ENOTFOUND|EAI_|ENOENT|SASL_|CONNECT_TIMEOUT)/
+/** The same, or the connection was lost. */
 const CONNECTION =
   /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ENOTFOUND|EAI_|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|SASL_)/
+/** `pg` says these in words alone. The third is the client's own deadline: the server is silent. */
+const TERMINATED = /^Connection terminated|^Client has encountered a connection error|^Query read timeout$/
+const CONNECT_TIMEOUT = 'Connection terminated due to connection timeout'
+/** None of the pool's connections became free in time. */
+const CROWDED = 'timeout exceeded when trying to connect'
+/** There is a server, without TLS. */
+const WITHOUT_TLS = 'The server does not support SSL connections'
 
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   StoreUnavailable:
@@ -40,62 +43,45 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   StoreFull: 'the disk of the PostgreSQL server is full; nothing of the call was stored',
   StoreCorrupt: 'PostgreSQL reports damaged data: copy it, then restore a backup',
 }
-
-function codeIn(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-}
-
-/** SQLSTATE, or the client's own code; empty: it has none. */
-export const stateOf = codeIn
-
-/** Whether the call may have taken effect although there was no answer. */
-export function isLost(error: unknown): boolean {
-  const code = codeIn(error)
-  if (/^(ECONNREFUSED|ENOTFOUND|EAI_|ENOENT|SASL_|CONNECT_TIMEOUT)/.test(code)) return false
-  return CONNECTION.test(code) || /^(08|57P01|57P02)/.test(code) || isTerminated(error)
-}
-
-/** `pg` says so in words alone. The third is the client's own deadline: the server is silent. */
-function isTerminated(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /^Connection terminated|^Client has encountered a connection error|^Query read timeout$/.test(error.message)
-  )
-}
-
-/** None of the pool's connections became free in time; `pg` says so in words alone. */
-function isCrowded(error: unknown): boolean {
-  return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
-}
-
-/** `pg` reports a server without TLS only by this message; there is no code. */
-const WITHOUT_TLS = 'The server does not support SSL connections'
-
 const TLS_ADVICE =
   'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for the host of the URL; sslmode=disable goes without'
 
-/** Whether the server is away for now, so that it is worth another try. */
-export function isAway(error: unknown): boolean {
-  const code = codeIn(error)
-  return isLost(error) || /^(ECONNREFUSED|CONNECT_TIMEOUT|57P|ENOENT)/.test(code)
+/** SQLSTATE, or the client's own code; empty: it has none. */
+export function stateOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-/** Whether the call did not even reach the server, or one that takes no writes: another server may take it. */
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
+
+/** Whether the call may have taken effect although there was no answer. */
+export function isLost(error: unknown): boolean {
+  const state = stateOf(error)
+  if (UNREACHED.test(state)) return false
+  return CONNECTION.test(state) || /^(08|57P01|57P02)/.test(state) || TERMINATED.test(messageOf(error))
+}
+
+/** Whether the server is away for now, so that it is worth another try. */
+export function isAway(error: unknown): boolean {
+  return isLost(error) || /^(ECONNREFUSED|CONNECT_TIMEOUT|57P|ENOENT)/.test(stateOf(error))
+}
+
+/** Whether no connection was made, or one to a server that takes no writes: another server may do. */
 export function isElsewhere(error: unknown): boolean {
   return (
-    /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_|ETIMEDOUT|57P03|25006|0A000|55000)/.test(codeIn(error)) ||
-    (error instanceof Error && error.message === 'Connection terminated due to connection timeout')
+    /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_|ETIMEDOUT|57P03|25006)/.test(stateOf(error)) ||
+    messageOf(error) === CONNECT_TIMEOUT
   )
 }
 
-/** Undone by the server for the sake of another transaction: the same call can simply be made again. */
+/**
+ * Whether the same call can simply be made again: the server has undone it for the sake of another transaction, or the connection has no such
+ * prepared statement any more (26000), as a handler may take them away.
+ */
 export function isUndone(error: unknown): boolean {
-  return /^40/.test(codeIn(error))
-}
-
-/** The server has no such prepared statement any more, or its functions have changed since: the same call can be made again. */
-export function isNotPrepared(error: unknown): boolean {
-  return codeIn(error) === '26000' || (isRow(error) && error.routine === 'RevalidateCachedQuery')
+  return (
+    /^(40|26000)/.test(stateOf(error)) ||
+    (error instanceof Error && 'routine' in error && error.routine === 'RevalidateCachedQuery')
+  )
 }
 
 /**
@@ -108,15 +94,16 @@ export function statementError(error: unknown): Error {
 
 export function toMillpondError(error: unknown): MillpondError {
   if (error instanceof MillpondError) return error
-  const state = codeIn(error)
   const message = safeText(error)
   if (isTlsError(error) || message === WITHOUT_TLS)
     return new MillpondError('StoreUnavailable', `${TLS_ADVICE} (${message})`, { cause: error })
-  const code = codeOf(state, error)
+  const code = codeOf(error)
   return new MillpondError(code, `${ADVICE[code] ?? 'PostgreSQL refused an operation'} (${message})`, { cause: error })
 }
 
-function codeOf(state: string, error: unknown): ErrorCode {
-  if (CONNECTION.test(state) || isTerminated(error) || isCrowded(error)) return 'StoreUnavailable'
-  return STATES[state] ?? STATES[state.slice(0, 3)] ?? STATES[state.slice(0, 2)] ?? 'StoreFailed'
+function codeOf(error: unknown): ErrorCode {
+  const state = stateOf(error)
+  if (CONNECTION.test(state) || TERMINATED.test(messageOf(error)) || messageOf(error) === CROWDED)
+    return 'StoreUnavailable'
+  return CODES.find(([, states]) => states.test(state))?.[0] ?? 'StoreFailed'
 }

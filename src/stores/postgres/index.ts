@@ -21,6 +21,7 @@ import { migrate } from './connection/migrate.ts'
 import { openPg, Pg } from './connection/pg.ts'
 import { isPgPool } from './connection/pg-client.ts'
 import { isPostgresJs, PostgresJs } from './connection/postgresjs.ts'
+import type { Context } from './context.ts'
 import { toMillpondError } from './errors.ts'
 import { Notifier } from './notifier.ts'
 import { cancel } from './operations/cancel.ts'
@@ -35,17 +36,17 @@ import { figures } from './operations/stats.ts'
 import { sweep } from './operations/sweep.ts'
 import { replicasOf } from './replicas.ts'
 import { type Settings, settingsOf } from './settings.ts'
-import { PostgresTransactions } from './transactions.ts'
+import { transactionsOf } from './transactions.ts'
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
   const settings = settingsOf(url, options)
   const database = await connect(settings)
   try {
-    const pooled = settings.listen === 'on' ? false : await database.pooled()
-    const install = await migrate(database, settings.schema)
-    const polling = settings.listen === 'off' || pooled ? settings.poll : undefined
-    return storeOf(database, settings, install, polling, options.clock)
+    const { listen, poll, schema } = settings
+    const polls = listen === 'off' || (listen === 'auto' && (await database.pooled()))
+    const install = await migrate(database, schema)
+    return storeOf(database, settings, install, polls ? poll : undefined, options.clock)
   } catch (error) {
     await database.end().catch(() => {})
     throw toMillpondError(error)
@@ -71,6 +72,10 @@ function storeOf(
   const calls = new Calls(database, settings.schema, settings.deadline, clock)
   const notifier = new Notifier(calls, polling)
   const context = { calls, notifier }
+  /** Operations take the context first. */
+  const operation = <In extends unknown[], Out>(run: (context: Context, ...given: In) => Promise<Out>) =>
+    calls.operation((...given: In) => run(context, ...given))
+  const { stats, record } = figures(context)
   let closing: Promise<void> | undefined
 
   async function close(): Promise<void> {
@@ -83,26 +88,27 @@ function storeOf(
     name: 'postgres',
     capabilities: { durable: true, shared: true, transactions: true, replicas: true, limits: true },
     // One connection listens, and one at least stays for the store's own calls.
-    transactions: new PostgresTransactions(context, settings.connections - 2, install),
+    transactions: transactionsOf(context, settings.connections - 2, install),
     replicas: replicasOf(database, settings),
     admin: {
-      list: (request) => list(context, request),
-      requeue: (request) => requeue(context, request),
-      groups: (request) => groups(context, request),
-      ahead: (id) => ahead(context, id),
+      list: operation(list),
+      requeue: operation(requeue),
+      groups: operation(groups),
+      ahead: operation(ahead),
     },
-    configure: (given) => configure(context, given),
-    limitGroup: (queue, group, limits) => limitGroup(context, queue, group, limits),
-    push: push(context),
-    claim: (request) => claim(context, request),
-    complete: (queue, completions) => complete(context, queue, completions),
-    fail: (queue, failures) => fail(context, queue, failures),
-    release: (queue, releases) => release(context, queue, releases),
-    extend: (queue, lease, extensions) => extend(context, queue, lease, extensions),
-    cancel: (ids) => cancel(context, ids),
-    sweep: sweep(context),
-    find: find(context),
-    ...figures(context),
+    configure: operation(configure),
+    limitGroup: operation(limitGroup),
+    push: calls.operation(push(context)),
+    claim: operation(claim),
+    complete: operation(complete),
+    fail: operation(fail),
+    release: operation(release),
+    extend: operation(extend),
+    cancel: operation(cancel),
+    sweep: calls.operation(sweep(context)),
+    find: calls.operation(find(context)),
+    stats: calls.operation(stats),
+    record: calls.operation(record),
     listen(listener) {
       calls.assertOpen()
       return notifier.listen(listener)

@@ -18,34 +18,25 @@ import { MillpondError } from '../../values/errors.ts'
 import { checkStatement } from '../statement.ts'
 import { type Database, type Row, readOnly } from './connection/database.ts'
 import { Pg } from './connection/pg.ts'
-import { openLink, openPool, type ReplicaLink } from './connection/replica-link.ts'
+import { openPool } from './connection/pool.ts'
+import { openLink, PATIENCE, type ReplicaLink } from './connection/replica-link.ts'
 import { isAway, isLost, isUndone, statementError, stateOf, toMillpondError } from './errors.ts'
 import type { Settings } from './settings.ts'
+import { plainArray } from './wire.ts'
 
 /** Connections to the primary for reads that cannot go to the replica; the store's own calls must never wait for those. */
-const PRIMARY_CONNECTIONS = 2
+const PRIMARY = { max: 2, patience: PATIENCE }
 
 /** Workers with the same replica share its connections. */
 export function replicasOf(database: Database, settings: Settings): StoreReplicas {
-  const opened = new Map<unknown, { replica: StoreReplica; users: number }>()
+  const opened = new Map<unknown, PostgresReplica>()
   return {
     open(given) {
       const key = given instanceof URL ? given.href : given
-      const shared = opened.get(key) ?? { replica: new PostgresReplica(key, settings, database), users: 0 }
-      opened.set(key, shared)
-      shared.users++
-      const { replica } = shared
-      return {
-        primary: replica.primary,
-        shows: (claims) => replica.shows(claims),
-        drop: () => replica.drop(),
-        async close() {
-          shared.users--
-          if (shared.users > 0) return
-          opened.delete(key)
-          await replica.close()
-        },
-      }
+      const replica = opened.get(key) ?? new PostgresReplica(key, settings, database, () => opened.delete(key))
+      opened.set(key, replica)
+      replica.users++
+      return replica
     },
   }
 }
@@ -54,53 +45,49 @@ type Reads = ReplicaQuery & { primary: boolean }
 
 class PostgresReplica implements StoreReplica {
   readonly primary: ReplicaQuery
+  /** Workers that have not closed it. */
+  users = 0
   readonly #schema: string
   readonly #link: ReplicaLink
-  /** Where the primary is read: the caller's client, or connections of our own, made for the first read. */
-  readonly #database: () => Promise<Database>
-  #own: Promise<Pg> | undefined
+  /** Where the primary is read: connections of our own, or the caller's client. */
+  readonly #own: Promise<Pg> | undefined
+  readonly #caller: Database
+  readonly #closed: () => void
   /** What handlers get whose job is shown; another one whenever a connection was lost. */
   #query: Reads
   /** Reads under way on the replica: each is told when it is lost. */
   readonly #reading = new Set<() => void>()
 
-  constructor(given: unknown, settings: Settings, database: Database) {
+  constructor(given: unknown, settings: Settings, database: Database, closed: () => void) {
     this.#schema = settings.schema
-    this.#database = async () => {
-      if (settings.client !== undefined) return database
-      this.#own ??= openPool(settings, PRIMARY_CONNECTIONS).then(
-        (pool) => new Pg(pool, 0, { timeout: settings.timeout }),
-      )
-      return this.#own
-    }
+    this.#caller = database
+    this.#closed = closed
     this.primary = this.#reads(true)
     this.#query = this.#reads(false)
     this.#link = openLink(given, () => this.#lost())
+    if (settings.client === undefined)
+      this.#own = openPool(settings, PRIMARY).then((pool) => new Pg(pool, 0, settings.timeout))
   }
 
   async shows(claims: readonly ClaimedJob[]): Promise<{ shown: boolean[]; query: ReplicaQuery }> {
     // If a connection is lost while the answer is under way, it holds for nothing.
     const query = this.#query
-    const text = `select pg_is_in_recovery() as standby, array_to_string(array(
-      select j.id || ' ' || j.fence from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[])), ',') as shown`
-    let rows: Row[]
+    const text = `select pg_is_in_recovery() as standby,
+      (select json_object_agg(j.id, j.fence) from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[])) as fences`
+    let row: Row | undefined
     try {
-      rows = await this.#link.ask(text, [`{${claims.map(({ id }) => id).join(',')}}`])
+      ;[row] = await this.#link.ask(text, [plainArray(claims.map(({ id }) => id))])
     } catch (error) {
       // The replica does not even show that the store was installed.
       if (['3F000', '42P01'].includes(stateOf(error))) return { shown: [], query }
       if (isLost(error)) this.#lost()
-      throw explained(error)
+      const { code, message } = toMillpondError(error)
+      throw new MillpondError(code, `the read replica cannot be asked: ${message}`, { cause: error })
     }
-    const [row] = rows
-    if (row?.standby !== true || typeof row.shown !== 'string') {
+    if (row?.standby !== true) {
       throw new MillpondError('StoreUnavailable', 'the server given as replica is not a streaming replica')
     }
-    const fences = new Map<string, number>()
-    for (const each of row.shown.split(',')) {
-      const [id = '', fence] = each.split(' ')
-      fences.set(id, Number(fence))
-    }
+    const fences = new Map(Object.entries((row.fences ?? {}) as Record<string, number>))
     const shown = claims.map(({ id, key, fence }) => {
       const there = fences.get(id)
       return there !== undefined && (key === null || there >= fence)
@@ -114,6 +101,8 @@ class PostgresReplica implements StoreReplica {
   }
 
   async close(): Promise<void> {
+    if (--this.users > 0) return
+    this.#closed()
     await Promise.all([this.#link.end(), this.#own?.then((own) => own.end())])
   }
 
@@ -129,7 +118,7 @@ class PostgresReplica implements StoreReplica {
       checkStatement('ctx.replica', text, params)
       try {
         const rows = query.primary ? undefined : await this.#read(text, params)
-        return rows ?? (await readOnly(await this.#database(), text, params))
+        return rows ?? (await readOnly((await this.#own) ?? this.#caller, text, params))
       } catch (error) {
         throw statementError(error)
       }
@@ -157,9 +146,4 @@ class PostgresReplica implements StoreReplica {
       this.#reading.delete(giveUp)
     }
   }
-}
-
-function explained(error: unknown): MillpondError {
-  const { code, message } = toMillpondError(error)
-  return new MillpondError(code, `the read replica cannot be asked: ${message}`, { cause: error })
 }

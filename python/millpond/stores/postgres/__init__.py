@@ -21,7 +21,7 @@ from psycopg.pq import TransactionStatus
 from millpond.encoding import Body, Encoding
 from millpond.errors import LostAnswer, MillpondError
 from millpond.jobs import (
-    BELL_KINDS, LIVE, STATES, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome,
+    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome,
     Pushed, Record, State, Swept,
 )
 from millpond.queues import LIMITS, Group, GroupLimits, QueueLimits, QueueStats, Slice
@@ -73,7 +73,7 @@ class PostgresStore(Store):
         while True:
             try:
                 given = _push(jobs, own=True, again=again, listener=self._listener, now=self._now)
-                return self._pushed(jobs, self._call("push_jobs", **given)[0][0], again)
+                return self._pushed(jobs, self._call("push_jobs", **given)[0][0])
             except MillpondError as error:
                 # After a lost answer nobody knows whether the jobs are stored. Whatever comes now, only an answer tells.
                 again = again or isinstance(error, LostAnswer)
@@ -96,17 +96,16 @@ class PostgresStore(Store):
             if install != self._install:
                 raise MillpondError("TransactionMismatch", "tx is on another database than the store")
             rows = self._schema.run(tx, *_statement("push_jobs", _push(jobs, own=False, now=self._now)))
-        return self._pushed(jobs, rows[0][0], False)
+        return self._pushed(jobs, rows[0][0])
 
-    def _pushed(self, jobs: Sequence[NewJob], answers: Sequence[str], again: bool) -> list[Pushed]:
+    def _pushed(self, jobs: Sequence[NewJob], answers: Sequence[str]) -> list[Pushed]:
         found = []
         for job, answer in zip(jobs, answers, strict=True):
             status: Any
             status, id = answer.split(" ")
             if status == "full":
                 self._ask("room", job.queue)
-            # The lost call stored it.
-            found.append(Pushed("pushed" if again and status == "existing" and id == job.id else status, id))
+            found.append(Pushed(status, id))
         return found
 
     def claim(
@@ -254,13 +253,9 @@ def _statement(function: str, given: Mapping[str, Any]) -> tuple[str, *tuple[Any
     return f"select * from millpond.{function}({named})", *given.values()
 
 
-def _push(jobs: Sequence[NewJob], again: bool = False, **more: Any) -> dict[str, Any]:
-    fields = [
-        {camel(name): value for name, value in vars(job).items()}
-        | {"data": _tagged(job.data), "fresh": job.fresh and not again}
-        for job in jobs
-    ]
-    return {"jobs": json.dumps(fields), "again": again and any(job.fresh for job in jobs), **more}
+def _push(jobs: Sequence[NewJob], **more: Any) -> dict[str, Any]:
+    fields = [{camel(name): value for name, value in vars(job).items()} | {"data": _tagged(job.data)} for job in jobs]
+    return {"jobs": json.dumps(fields), **more}
 
 
 def _fence(item: Held) -> int:
@@ -310,11 +305,6 @@ def _limits(kind: type[Any], told: Mapping[str, Any]) -> Any:
 
 def _stats(told: Mapping[str, Any]) -> QueueStats:
     slices = [
-        Slice(told["queue"], each["priority"], each["metric"], {int(at): count for at, count in each["buckets"].items()})
-        for each in told["histograms"]
+        read(Slice, each, buckets={int(at): count for at, count in each["buckets"].items()}) for each in told["histograms"]
     ]
-    counts: dict[State, int] = {state: told["counts"].get(state, 0) for state in STATES}
-    oldest = None if told["oldestWaiting"] is None else max(0, told["oldestWaiting"])
-    return read(
-        QueueStats, told, counts=counts, oldest_waiting=oldest, limits=_limits(QueueLimits, told), histograms=slices
-    )
+    return read(QueueStats, told, limits=_limits(QueueLimits, told), histograms=slices)

@@ -1,17 +1,22 @@
 /**
  * Makes the store's calls on a database: names the schema, repeats what the server undid for another transaction's sake, and turns
- * foreign errors into ours. Counts the calls under way, so that closing waits for them.
+ * foreign errors into ours. Counts the operations under way, so that closing waits for them.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillpondError } from '../../../values/errors.ts'
 import { isLost, isUndone, toMillpondError } from '../errors.ts'
-import { type Database, type Row, scriptInside } from './database.ts'
+import type { Database } from './database.ts'
+import { scriptInside } from './script.ts'
 
 const TRIES = 5
 /** How long a call that may be repeated is tried again, in ms. */
 const PATIENCE = 10_000
 const LONGEST_PAUSE = 250
 
+/**
+ * A call is written as `claim($1, $2)`. What comes back is as the head of the function's SQL file says; its type is named where the call is
+ * made. It is not checked: the library installs the very functions that it calls.
+ */
 export class Calls {
   readonly database: Database
   readonly schema: string
@@ -41,44 +46,65 @@ export class Calls {
     if (this.#closed) throw new MillpondError('Closed', 'the PostgreSQL store is closed; open a new one to go on')
   }
 
-  /** The row of a function with several results. @param call as in `claim($1, $2)` */
-  async row(call: string, values: readonly unknown[]): Promise<Row> {
-    this.assertOpen()
-    const [row = {}] = await this.track(this.#tries(`select * from ${this.schema}.${call}`, values).catch(fail))
-    return row
+  /** An operation of the store: refused once it is closed, and waited for when it closes. */
+  operation<In extends unknown[], Out>(run: (...given: In) => Promise<Out>): (...given: In) => Promise<Out> {
+    return async (...given) => {
+      this.assertOpen()
+      return this.track(run(...given))
+    }
   }
 
-  /** The result of a function. */
-  async answer(call: string, values: readonly unknown[]): Promise<unknown> {
-    return (await this.answers(call, values))[0]
+  track<T>(promise: Promise<T>): Promise<T> {
+    this.#underWay.add(promise)
+    const over = () => this.#underWay.delete(promise)
+    promise.then(over, over)
+    return promise
+  }
+
+  /** Refuses further operations, and waits for those under way. */
+  async close(): Promise<void> {
+    this.#closed = true
+    while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay])
+  }
+
+  /** The rows of a function with several results; the result of another one is the column `answer`. */
+  async rows<T extends unknown[]>(call: string, values: readonly unknown[]): Promise<T> {
+    for (let left = TRIES; ; left--) {
+      try {
+        return (await this.database.call(this.#statement(call), values)) as T
+      } catch (error) {
+        if (left <= 1 || !isUndone(error)) throw toMillpondError(error)
+      }
+    }
   }
 
   /** The results of a function that returns a set. */
-  async answers(call: string, values: readonly unknown[]): Promise<unknown[]> {
-    this.assertOpen()
-    return this.track(this.answersEvenClosing(call, values))
+  async answers<T>(call: string, values: readonly unknown[]): Promise<T[]> {
+    const rows = await this.rows<{ answer: T }[]>(call, values)
+    return rows.map(({ answer }) => answer)
   }
 
-  /** For a call that was accepted while the store was open, and that its maker tracks. */
-  answersEvenClosing(call: string, values: readonly unknown[]): Promise<unknown[]> {
-    return this.#answers(call, values).catch(fail)
+  /** The result of a function. */
+  async answer<T>(call: string, values: readonly unknown[]): Promise<T> {
+    const [{ answer }] = await this.rows<[{ answer: T }]>(call, values)
+    return answer
   }
 
   /**
    * For a call that changes nothing when it is made a second time. If the connection was lost with the answer, it is made again until
-   * an answer comes, whatever errors come meanwhile: none of them says anything about the first call. To be tracked by its maker.
+   * an answer comes, whatever errors come meanwhile: none of them says anything about the first call.
    * @param repeated the values of a repeat: the first call may have taken effect
    */
-  async repeatable(call: string, values: readonly unknown[], repeated: () => readonly unknown[]): Promise<unknown> {
+  async repeatable<T>(call: string, values: readonly unknown[], repeated: () => readonly unknown[]): Promise<T> {
     const until = performance.now() + PATIENCE
     let given = values
     let lost = false
     for (let pause = 10; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       try {
-        return (await this.#answers(call, given))[0]
+        return await this.answer<T>(call, given)
       } catch (error) {
-        lost ||= isLost(error)
-        if (!lost || performance.now() > until) fail(error)
+        lost ||= error instanceof MillpondError && isLost(error.cause)
+        if (!lost || performance.now() > until) throw error
         given = repeated()
         await sleep(pause)
       }
@@ -90,38 +116,7 @@ export class Calls {
     return scriptInside(this.#statement(call), values, this.#deadline)
   }
 
-  track<T>(promise: Promise<T>): Promise<T> {
-    this.#underWay.add(promise)
-    const over = () => this.#underWay.delete(promise)
-    promise.then(over, over)
-    return promise
-  }
-
-  /** Refuses further calls, and waits for those under way. */
-  async close(): Promise<void> {
-    this.#closed = true
-    while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay])
-  }
-
   #statement(call: string): string {
-    return `select ${this.schema}.${call} as answer`
+    return `select * from ${this.schema}.${call} as answer`
   }
-
-  async #answers(call: string, values: readonly unknown[]): Promise<unknown[]> {
-    return (await this.#tries(this.#statement(call), values)).map(({ answer }) => answer)
-  }
-
-  async #tries(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    for (let left = TRIES; ; left--) {
-      try {
-        return await this.database.call(statement, values)
-      } catch (error) {
-        if (left <= 1 || !isUndone(error)) throw error
-      }
-    }
-  }
-}
-
-function fail(error: unknown): never {
-  throw toMillpondError(error)
 }

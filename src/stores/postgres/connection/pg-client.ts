@@ -1,11 +1,12 @@
 /** What we use of `pg`: a Pool and its clients, as declared by `@types/pg`, which nobody should need for this. */
 import { checkPg } from '../../driver.ts'
-import { isRow } from './database.ts'
+import { isRow, type Row, rowsOf } from './database.ts'
 
 export interface PgPool {
-  query(statement: PgStatement): Promise<unknown>
   connect(): Promise<PgClient>
   end(): Promise<void>
+  /** Of a pool of our own: whether what is set on the connection stays there, and holds for the store's calls. */
+  isDirect?(client: PgClient): boolean
 }
 
 export interface PgStatement {
@@ -17,7 +18,7 @@ export interface PgStatement {
   /** Takes one statement only, also without parameters. */
   queryMode?: 'extended'
   /** Ms until the client gives up; the connection is of no use then. */
-  query_timeout?: number
+  query_timeout?: number | undefined
 }
 
 export interface PgClient {
@@ -40,4 +41,9 @@ export function isPgPool(client: unknown): client is PgPool {
     'totalCount' in client
   if (is) checkPg(client.Client)
   return is
+}
+
+/** Of the last statement of a text. */
+export function lastRowsOf(answer: unknown): Row[] {
+  return rowsOf(Array.isArray(answer) ? answer.at(-1) : answer)
 }

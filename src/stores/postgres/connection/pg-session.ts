@@ -3,14 +3,15 @@
  * but not because the connection is dead without anybody having said so: every so often the server is asked, over
  * another connection, whether it is still at work on it.
  */
-import { lastRowsOf, type Row, rowsOf, type Session } from './database.ts'
-import type { PgClient } from './pg-client.ts'
+import { type Row, rowsOf, type Session } from './database.ts'
+import { lastRowsOf, type PgClient, type PgStatement } from './pg-client.ts'
+import { sessionOn } from './session.ts'
 
 export interface PgSessionOptions {
   /** As after `begin` in SQL. */
   mode: string
-  /** Sent with the end of the transaction: what holds for the connection again, whatever the handler has set. */
-  session: string | undefined
+  /** What holds for the connection again after the transaction, whatever the handler has set; empty: nothing was set. */
+  settings: string
   /** Ms, of the store's own statements, and between looks at a handler's; undefined: none. */
   timeout: number | undefined
   /** Whether the server still works on the handler's statement, or that cannot be known. */
@@ -18,78 +19,49 @@ export interface PgSessionOptions {
 }
 
 export async function pgSession(client: PgClient, options: PgSessionOptions): Promise<Session> {
-  const { mode, session, timeout, alive } = options
-  let lost: Error | undefined
+  const { mode, settings, timeout, alive } = options
   const gone = Promise.withResolvers<never>()
-  gone.promise.catch(() => {})
   // Nobody else listens while it is out of the pool, and an error that nobody hears ends the process.
-  const hear = (error: Error) => {
-    lost ??= error
-    gone.reject(error)
-  }
-  client.on('error', hear)
-  const limit = timeout === undefined ? {} : { query_timeout: timeout }
+  client.on('error', gone.reject)
 
-  /** An answer, or the end of the connection. */
-  async function answered(answer: Promise<unknown>): Promise<unknown> {
-    // What comes of it once the connection is given up is nobody's concern.
-    answer.catch(() => {})
+  async function ask(statement: PgStatement): Promise<unknown> {
     try {
-      return await Promise.race([answer, gone.promise])
+      return await client.query(statement)
     } catch (error) {
-      if (isTimeout(error)) hear(error)
+      if (error instanceof Error && error.message === 'Query read timeout') gone.reject(error)
       throw error
     }
   }
 
   async function query(text: string, params: readonly unknown[]): Promise<Row[]> {
-    if (lost !== undefined) throw lost
     let silent = 0
     const look = async () => {
       silent = (await alive()) ? 0 : silent + 1
       // Once may be by chance: the answer is on its way.
-      if (silent > 1) hear(new Error('Connection terminated: the server does not know of the statement any more'))
+      if (silent > 1)
+        gone.reject(new Error('Connection terminated: the server does not know of the statement any more'))
     }
     const looks = timeout === undefined ? undefined : setInterval(() => void look(), timeout).unref()
     try {
-      return rowsOf(await answered(client.query({ text, values: [...params], queryMode: 'extended' })))
+      return rowsOf(await ask({ text, values: [...params], queryMode: 'extended' }))
     } finally {
       clearInterval(looks)
     }
   }
 
-  async function run(text: string): Promise<Row[]> {
-    if (lost !== undefined) throw lost
-    return lastRowsOf(await answered(client.query({ text, ...limit })))
+  function release(failed: boolean): void {
+    client.removeListener('error', gone.reject)
+    client.release(failed)
   }
 
-  let ended = false
-  async function finish(statement: 'commit' | 'rollback'): Promise<void> {
-    if (ended) return
-    ended = true
-    try {
-      await run(session === undefined ? statement : `${statement}; ${session}`)
-    } catch (error) {
-      // Whatever state it is in, it must not go back with a transaction open.
-      lost ??= error instanceof Error ? error : new Error(String(error))
-      throw error
-    } finally {
-      client.removeListener('error', hear)
-      client.release(lost ?? false)
-    }
-  }
-
+  const run = async (text: string): Promise<Row[]> => lastRowsOf(await ask({ text, query_timeout: timeout }))
+  const session = sessionOn({ query, run, afterwards: settings, release }, gone.promise)
   try {
     // The deadline of the store's calls is none of the handler's.
-    await run(session === undefined ? `begin ${mode}` : `begin ${mode}; set local statement_timeout to default`)
+    await session.run(`begin ${mode}; ${settings === '' ? '' : 'set local statement_timeout to default'}`)
   } catch (error) {
-    client.removeListener('error', hear)
-    client.release(true)
+    release(true)
     throw error
   }
-  return { query, run, commit: () => finish('commit'), rollback: () => finish('rollback') }
-}
-
-function isTimeout(error: unknown): error is Error {
-  return error instanceof Error && error.message === 'Query read timeout'
+  return session
 }

@@ -1,14 +1,20 @@
 /** The store's connections by a `sql` of postgres.js that the caller brings. */
 import type postgres from 'postgres'
-import { type Database, type Row, rowsOf, type Session, scriptOf } from './database.ts'
+import { type Database, type Row, rowsOf, type Session } from './database.ts'
+import { scriptOf } from './script.ts'
+import { sessionOn } from './session.ts'
 
 export function isPostgresJs(client: unknown): client is postgres.Sql {
   return typeof client === 'function' && 'unsafe' in client && 'begin' in client && 'listen' in client
 }
 
+/** Not the simple protocol, which would let several statements through. */
+const ONE_STATEMENT = { prepare: false, simple: false } as object
+
 export class PostgresJs implements Database {
   readonly #sql: postgres.Sql
   readonly #deadline: number
+  readonly #ended = Promise.withResolvers<void>()
   #listening: { unlisten: () => Promise<void> } | undefined
 
   /** @param deadline ms after which the server gives up a call; 0: none */
@@ -32,74 +38,53 @@ export class PostgresJs implements Database {
   async begin(mode: string): Promise<Session> {
     const begun = Promise.withResolvers<postgres.TransactionSql>()
     const finished = Promise.withResolvers<void>()
-    let lost: unknown
     const over = this.#sql.begin(mode, async (tx) => {
       begun.resolve(tx)
       await finished.promise
     })
-    over.catch((error: unknown) => {
-      lost = error ?? new Error('Connection terminated')
-      begun.reject(lost)
-    })
+    let lost = false
+    const gone = over.then(
+      () => Promise.reject(new Error('Connection terminated: the transaction is over')),
+      (error: unknown) => {
+        lost = true
+        throw error ?? new Error('Connection terminated')
+      },
+    )
+    gone.catch(begun.reject)
     const tx = await begun.promise
-    const gone = over.then(() => Promise.reject(new Error('Connection terminated: the transaction is over')))
-    gone.catch(() => {})
-
-    async function answered<T>(ask: () => PromiseLike<T>): Promise<T> {
-      if (lost !== undefined) throw lost
-      const answer = Promise.resolve(ask())
-      answer.catch(() => {})
-      return Promise.race([answer, gone])
-    }
-
-    /** Our own statement, as `sql.begin` rolls back where any statement has failed, whoever has dealt with that. */
-    let ended = false
-    async function finish(statement: 'commit' | 'rollback'): Promise<void> {
-      if (ended) return
-      ended = true
-      try {
-        // Then it finds a transaction to end.
-        await answered(() => tx.unsafe(`${statement}; begin read only`).simple())
-      } finally {
-        // On a lost connection its own last statement would never be answered, and end the process.
-        if (lost === undefined) finished.resolve()
-        await over.catch(() => {})
-      }
-    }
-
-    return {
-      query: async (text, params) =>
-        // Not the simple protocol: it would let several statements through.
-        rowsOf(
-          await answered(() =>
-            tx.unsafe(
-              text,
-              [...params] as postgres.ParameterOrJSON<never>[],
-              { prepare: false, simple: false } as object,
-            ),
-          ),
-        ),
-      run: async (script) => lastOf(await answered(() => tx.unsafe(script).simple())),
-      commit: () => finish('commit'),
-      rollback: () => finish('rollback'),
-    }
+    return sessionOn(
+      {
+        async query(text, params) {
+          return rowsOf(await tx.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], ONE_STATEMENT))
+        },
+        run: async (script) => lastOf(await tx.unsafe(script).simple()),
+        // Our own statement ends it, as `sql.begin` rolls back where any statement has failed, whoever has dealt with that. Then it finds another one to end.
+        afterwards: 'begin read only',
+        async release() {
+          // On a lost connection its own last statement would never be answered, and end the process.
+          if (!lost) finished.resolve()
+          await over.catch(() => {})
+        },
+      },
+      gone,
+    )
   }
 
+  /** postgres.js connects anew by itself. */
   async listen(channel: string, heard: (payload: string) => void, ready: () => void): Promise<void> {
     this.#listening = await this.#sql.listen(channel, heard, ready)
+    await this.#ended.promise
   }
 
   async pooled(): Promise<boolean> {
-    const answer = await this.#sql.unsafe('select pg_backend_pid() as pid', [], {
-      prepare: false,
-      simple: false,
-    } as object)
+    const answer = await this.#sql.unsafe('select pg_backend_pid() as pid', [], ONE_STATEMENT)
     const [row] = rowsOf(answer)
     // A pooler hands out numbers of its own when we connect, and the server those of its processes.
     return answer.state.pid !== row?.pid
   }
 
   async end(): Promise<void> {
+    this.#ended.resolve()
     await this.#listening?.unlisten()
   }
 }

@@ -1,10 +1,10 @@
 import type { FinalState } from '../../../store.ts'
 import type { Context } from '../context.ts'
-import { plainArray, texts } from '../wire.ts'
+import { plainArray } from '../wire.ts'
 
 export async function cancel({ calls, notifier }: Context, ids: readonly string[]): Promise<(FinalState | null)[]> {
   notifier.stir()
-  const answers = texts(await calls.answer('cancel($1, $2)', [plainArray(ids), calls.now()]))
+  const answers = await calls.answer<string[]>('cancel($1, $2)', [plainArray(ids), calls.now()])
   return answers.map((answer, at) => {
     if (answer === '') return null
     const [queue = '', was = ''] = answer.split(' ')

@@ -1,15 +1,31 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
 import type { Context } from '../context.ts'
-import { claimedFrom, integer, list, orNull, text } from '../wire.ts'
+import { type ClaimedList, claimedFrom } from '../wire.ts'
+
+/** Whole numbers of 8 bytes come as text. */
+interface Answer {
+  at: string
+  holds: string
+  jobs: string | null
+  retry_after: string | null
+  asleep: boolean
+  bounded: boolean | null
+  limited: boolean
+}
 
 export async function claim({ calls, notifier }: Context, request: ClaimRequest): Promise<Claimed> {
-  const { queue, worker, limit, lease, minPriority } = request
+  const { queue, worker, limit, lease, minPriority = 0 } = request
   notifier.concern(queue)
-  const values = [queue, worker, limit, lease, notifier.listener, calls.now(), minPriority ?? 0]
-  const row = await calls.row('claim($1, $2, $3, $4, $5, $6, $7)', values)
-  const jobs = row.jobs === null ? [] : list(JSON.parse(text(row.jobs))).map(claimedFrom)
-  if (jobs.length > 0 && row.bounded === true) notifier.bells.ring('room', queue)
-  notifier.claimed(request, jobs.length, row.asleep === true)
-  const retryAfter = orNull(row.retry_after, integer)
-  return { now: integer(row.at), lease: integer(row.holds), jobs, retryAfter, limited: row.limited === true }
+  const values = [queue, worker, limit, lease, notifier.listener, calls.now(), minPriority]
+  const [answer] = await calls.rows<[Answer]>('claim($1, $2, $3, $4, $5, $6, $7)', values)
+  const list: ClaimedList[] = answer.jobs === null ? [] : JSON.parse(answer.jobs)
+  if (list.length > 0 && answer.bounded) notifier.bells.ring('room', queue)
+  notifier.claimed(request, list.length, answer.asleep)
+  return {
+    now: Number(answer.at),
+    lease: Number(answer.holds),
+    jobs: list.map(claimedFrom),
+    retryAfter: answer.retry_after === null ? null : Number(answer.retry_after),
+    limited: answer.limited,
+  }
 }

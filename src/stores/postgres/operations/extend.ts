@@ -1,6 +1,6 @@
 import type { ExtendOutcome, Extension } from '../../../store.ts'
 import type { Context } from '../context.ts'
-import { heldValues, tagged, textArray, texts } from '../wire.ts'
+import { bodiesText, heldValues } from '../wire.ts'
 
 export async function extend(
   { calls }: Context,
@@ -8,10 +8,7 @@ export async function extend(
   lease: number | null,
   extensions: readonly Extension[],
 ): Promise<ExtendOutcome[]> {
-  const reports = extensions.map(({ progress }) => (progress === null ? null : tagged(progress)))
-  const [, ids, fences] = heldValues(queue, extensions)
-  const values = [queue, lease, ids, fences, textArray(reports), calls.now()]
-  return texts(await calls.answer('extend($1, $2, $3, $4, $5, $6)', values)).map(
-    (outcome): ExtendOutcome => (outcome === 'ok' || outcome === 'cancelled' ? outcome : 'stale'),
-  )
+  const reports = bodiesText(extensions.map(({ progress }) => progress))
+  const values = [queue, lease, ...heldValues(extensions), reports, calls.now()]
+  return calls.answer<ExtendOutcome[]>('extend($1, $2, $3, $4, $5, $6)', values)
 }

@@ -3,7 +3,7 @@ import { Batcher } from '../../../batch/batcher.ts'
 import type { GroupsRequest, JobRecord, JobState, ListRequest } from '../../../store.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import type { Context } from '../context.ts'
-import { groupFrom, integer, orNull, plainArray, recordFrom } from '../wire.ts'
+import { plainArray, recordFrom, type TaggedRecord } from '../wire.ts'
 
 /** Records may be large. */
 const MAX_IDS_PER_CALL = 500
@@ -14,37 +14,38 @@ const FINAL: readonly JobState[] = ['done', 'dead', 'cancelled']
 export function find({ calls, notifier }: Context): (ids: readonly string[]) => Promise<(JobRecord | null)[]> {
   const turn = new Batcher<readonly string[], (JobRecord | null)[]>(
     async (lookUps) => {
-      const wanted = [...new Set(lookUps.flat())]
-      const found = await calls.answersEvenClosing('find($1, $2)', [plainArray(wanted), notifier.listener])
-      const answers = new Map<string, unknown>()
-      for (const answer of found) {
-        const { id, queue, state } = recordFrom(answer)
-        answers.set(id, answer)
-        if (!FINAL.includes(state)) notifier.noted('finished', queue)
-      }
+      const wanted = plainArray([...new Set(lookUps.flat())])
+      const found = await calls.answers<TaggedRecord>('find($1, $2)', [wanted, notifier.listener])
+      for (const { state, queue } of found) if (!FINAL.includes(state)) notifier.noted('finished', queue)
+      const records = new Map(found.map((record) => [record.id, record]))
       // Each a copy of its own, also where two asked for the same job.
-      return lookUps.map((ids) => ids.map((id) => orNull(answers.get(id), recordFrom)))
+      return lookUps.map((ids) =>
+        ids.map((id) => {
+          const record = records.get(id)
+          return record === undefined ? null : recordFrom(record)
+        }),
+      )
     },
     { items: Number.POSITIVE_INFINITY, bytes: MAX_IDS_PER_CALL },
   )
   return async (ids) => {
-    calls.assertOpen()
     notifier.stir()
-    // Accepted: a store that closes lets it go first.
-    return calls.track(turn.add([...ids], ids.length))
+    return turn.add([...ids], ids.length)
   }
 }
 
 export async function list({ calls }: Context, { queue, state, limit, after }: ListRequest): Promise<JobRecord[]> {
-  return (await calls.answers('list($1, $2, $3, $4)', [queue, state, limit, after ?? null])).map(recordFrom)
+  return (await calls.answers<TaggedRecord>('list($1, $2, $3, $4)', [queue, state, limit, after ?? null])).map(
+    recordFrom,
+  )
 }
 
 export async function groups({ calls }: Context, request: GroupsRequest): Promise<GroupRecord[]> {
   const { queue, limit, after, group } = request
-  const values = [queue, limit, after ?? null, group ?? null, calls.now()]
-  return (await calls.answers('groups($1, $2, $3, $4, $5)', values)).map(groupFrom)
+  return calls.answers('groups($1, $2, $3, $4, $5)', [queue, limit, after ?? null, group ?? null, calls.now()])
 }
 
 export async function ahead({ calls }: Context, id: string): Promise<number | null> {
-  return orNull(await calls.answer('ahead($1)', [id]), integer)
+  const before = await calls.answer<string | null>('ahead($1)', [id])
+  return before === null ? null : Number(before)
 }

@@ -1,7 +1,6 @@
 /** Figures: stats and record. */
-import type { Store } from '../../../store.ts'
+import type { QueueStats, Store } from '../../../store.ts'
 import type { Context } from '../context.ts'
-import { statsFrom } from '../wire.ts'
 
 export function figures({ calls }: Context): Pick<Store, 'stats' | 'record'> {
   /** Settles when all that was recorded here is written: calls on several connections overtake each other. */
@@ -9,7 +8,7 @@ export function figures({ calls }: Context): Pick<Store, 'stats' | 'record'> {
   return {
     async stats({ queue, minutes = 0 }) {
       await recorded
-      return (await calls.answers('stats($1, $2, $3)', [queue ?? null, minutes, calls.now()])).map(statsFrom)
+      return calls.answers<QueueStats>('stats($1, $2, $3)', [queue ?? null, minutes, calls.now()])
     },
     async record(slices) {
       const sent = slices.flatMap(({ queue, priority, metric, buckets }) =>
