@@ -1,8 +1,7 @@
 /** From the URL and options of whoever uses Redis to what a client is made with. */
 import type { Cluster, Redis } from 'ioredis'
 import { kindOf, shown } from '../../values/duration.ts'
-import { MillpondError } from '../../values/errors.ts'
-import { shownName } from '../../values/options.ts'
+import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'
 import { credential, serverUrl } from '../url.ts'
 
 export type Client = Redis | Cluster
@@ -40,16 +39,6 @@ export interface Accepted<Name extends string> {
   others: readonly string[]
 }
 
-function invalid(message: string): never {
-  throw new MillpondError('InvalidOption', message)
-}
-
-function wholeNumber(name: string, value: unknown, [fallback, least, most]: readonly [number, number, number]): number {
-  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : (value ?? fallback)
-  if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most) return number
-  return invalid(`${name} must be a whole number from ${least} to ${most}, not ${shown(value)}`)
-}
-
 function isClient(value: unknown): value is Client {
   if (typeof value !== 'object' || value === null) return false
   return 'callBuffer' in value && typeof value.callBuffer === 'function' && 'duplicate' in value
@@ -76,13 +65,8 @@ export function settingsOf<Name extends string>(
   const first = String(url).replace(HOSTS, (_, before: string) => before + hosts.split(',')[0])
   const { protocol, pathname, username, password, searchParams: query } = serverUrl(first, EXAMPLE)
   const known = ['prefix', ...Object.keys(numbers), 'cluster', 'client', 'db', ...others]
-  for (const name of [...query.keys(), ...Object.keys(options)]) {
-    if (name !== 'clock' && !known.includes(name)) {
-      invalid(`unknown option ${shownName(name)}: ${by} takes ${known.join(', ')}`)
-    }
-  }
-  // What the code says beats what the URL says: the URL is often shared between programs.
-  const option = (name: string): unknown => options[name] ?? query.get(name) ?? undefined
+  checkNames(options, query.keys(), known, by)
+  const option = optionIn(options, query)
   const textOption = (name: string): string | undefined => {
     const text = option(name)
     return text === undefined || typeof text === 'string'
