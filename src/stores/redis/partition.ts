@@ -3,6 +3,7 @@
  * `BUCKETS`. So a store's queues lie in that many slots of a cluster, and what concerns all partitions of a bucket can be kept in one place.
  */
 
+import { MillpondError } from '../../values/errors.ts'
 import { ID_BYTES, idTexts } from './wire.ts'
 
 /** Part of the layout. */
@@ -61,9 +62,14 @@ export class Partition {
     this.count = count
   }
 
-  /** Its part of a number that holds for the whole queue. The shares differ by one at most. */
-  shareOf(total: number): number {
-    return Math.floor((total + this.count - 1 - this.index) / this.count)
+  /** Its part of a number that holds for the whole queue. The shares differ by one at most. @throws InvalidOption where some partition would have none */
+  shareOf(total: number, name: string): number {
+    const { queue, count } = this
+    if (total < count) {
+      const message = `${name} must be at least ${count}, as the queue ${queue} is split into ${count} partitions and each has its share`
+      throw new MillpondError('InvalidOption', message, { queue })
+    }
+    return Math.floor((total + count - 1 - this.index) / count)
   }
 
   key(name: string): string {

@@ -48,14 +48,14 @@ async function pushToQueue(
   floor: number | null = null,
 ): Promise<(PushOutcome | MillpondError)[]> {
   const { queues } = context
-  const given = queues.known(queue) === undefined ? await queues.create(queue) : floor
-  const partitions = queues.known(queue) ?? []
+  const known = queues.known(queue)
+  const { partitions, floor: given } = known ? { partitions: known, floor } : await queues.create(queue)
   const answers = await askEach<Partition, NewJob, PushOutcome | MillpondError>(
     jobs,
     (job) => (isPlaceable(partitions, job) ? homeOf(partitions, job) : undefined),
     async (partition, own) =>
       (await pushTo(context, partition, own, given)) ??
-      (await pushToQueue(context, queue, own, await queues.create(queue))),
+      (await pushToQueue(context, queue, own, (await queues.create(queue)).floor)),
   )
   return answers.map((answer, at) => answer ?? notPlaceable(queue, jobs[at]?.id))
 }
