@@ -5,8 +5,8 @@
 -- KEYS: queue jobs states keys scheduled pages waiting lines touched @due @ends
 -- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else nil.
 --       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace, cost], each nil where absent; cost: nil: 1. which: of each job, which of
---       them are its own, from 1; nil: those of all are the first.
--- In:  the ids, one after the other; then the encoded data of each job.
+--       them are its own, from 1; nil: those of all are the first. sizes: of each job, how many bytes its encoded data has.
+-- In:  the ids, one after the other; the encoded data of all jobs, one after the other.
 -- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job; none at all if every job was pushed. If the same call may have
 --      taken effect before, a job that is there under its own id was pushed. listed: 0 where the partition is not listed: register the queue
 --      once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered then, and nothing was
@@ -14,24 +14,12 @@
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
 local K = keys_of('queue jobs states keys scheduled pages waiting lines touched @due @ends')
-local count = #ARGV - 3
+local floor, all_values, which, sizes = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
 local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'idle', 'limits')
 GROUPED = settings[8] == 'groups'
-local floor, all_values, which = HEAD[6], HEAD[7], HEAD[8]
 if not settings[1] and not floor then return {} end
 local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or 10, tonumber(settings[4]) or false
 
-local ids, values, per_priority = {}, {}, {}
-for i = 1, count do
-  ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16)
-  local value = all_values[which and which[i] or 1]
-  values[i] = value
-  per_priority[value[1]] = (per_priority[value[1]] or 0) + 1
-end
-local places = {}
-for priority, many in pairs(per_priority) do
-  places[priority] = redis.call('HINCRBY', K.queue, 'place:' .. priority, many) - many
-end
 -- Noted with the first job, so that a claim that is lost cannot have been the one to note it.
 if not settings[5] then
   redis.call('HSET', K.queue, 'run', server_run() .. (floor and floor > 0 and text(floor) or ''))
@@ -40,6 +28,8 @@ end
 -- The next sweep is to see that it is idle no more.
 if settings[7] then note_end(K, NOW) end
 
+local ids = {}
+for i = 1, #sizes do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end
 local found = hmget(K.jobs, ids)
 local room = math.huge
 if settings[2] then room = settings[2] - (settings[6] or 0) - redis.call('ZCARD', K.scheduled) end
@@ -58,11 +48,13 @@ end
 
 local listed = settings[1] and 1 or 0
 local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
-local taken, by_key, stored = {}, {}, 0
+local places, taken, by_key, stored = {}, {}, {}, 0
 local full, all_pushed = false, true
+local data_at = 1
 
-for i = 1, count do
-  local id, value = ids[i], values[i]
+for i = 1, #ids do
+  local id, value, data_from = ids[i], all_values[which and which[i] or 1], data_at
+  data_at = data_at + sizes[i]
   local priority, key = value[1], value[7]
   local existing = (found[i] or taken[id]) and id
   if not existing and key then existing = by_key[key] or redis.call('HGET', K.keys, key) end
@@ -79,12 +71,12 @@ for i = 1, count do
     outcomes[i + 1] = 0
     room = room - 1
     taken[id] = true
-    local place = places[priority]
+    local place = places[priority] or tonumber(redis.call('HGET', K.queue, 'place:' .. priority) or 0)
     places[priority] = place + 1
     if not value.shared then value.size, value.shared = shared_of(value) end
     stored = stored + 1
     records[stored * 2 - 1] = id
-    records[stored * 2] = value.size .. cmsgpack.pack(place) .. value.shared .. ARGV[i + 3]
+    records[stored * 2] = value.size .. cmsgpack.pack(place) .. value.shared .. string.sub(ARGV[4], data_from, data_at - 1)
     if key then
       by_key[key] = id
       keys[#keys + 1] = key
@@ -103,6 +95,7 @@ for i = 1, count do
   end
 end
 
+for priority, place in pairs(places) do redis.call('HSET', K.queue, 'place:' .. priority, text(place)) end
 call('HSET', K.jobs, records)
 call('HSET', K.states, states)
 call('HSET', K.keys, keys)

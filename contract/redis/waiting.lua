@@ -47,7 +47,8 @@ local function enter(priority, place, id, group, cost)
     entering_lines[#entering_lines + 1] = line_entry(group, priority, place, id, cost)
     entering_groups[#entering_groups + 1] = '+' .. (group or '')
   end
-  local number = math.floor(place / PAGE)
+  local at = place % PAGE
+  local number = (place - at) / PAGE
   if number ~= last_number or priority ~= last_priority then
     local name, score = page_at(priority, place)
     last_page = entering[name]
@@ -57,7 +58,6 @@ local function enter(priority, place, id, group, cost)
     end
     last_priority, last_number = priority, number
   end
-  local at = place % PAGE
   if at < last_page.last then last_page.unsorted = true end
   last_page.last = at
   last_page.count = last_page.count + 1

@@ -6,10 +6,10 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { FinalState, JobState, QueueSettings } from '../../store.ts'
-import { DEFAULT_BACKOFF } from '../../values/backoff.ts'
 import type { HeldBack, LimitSettings } from '../../values/limits.ts'
 import { LinkedList } from '../../values/linked-list.ts'
 import { fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
+import { DEFAULTS as COMMON_DEFAULTS } from '../defaults.ts'
 import { Groups } from './groups.ts'
 import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
@@ -20,26 +20,10 @@ import { byPlace, WaitingJobs } from './waiting.ts'
 /** Most finished jobs of one state that a queue keeps. Time alone would let a fast queue fill the memory within the hour. */
 const MAX_FINISHED = 10_000
 
-const HOUR = 3_600_000
-
 type Settings = Required<Omit<QueueSettings, 'queue' | 'grouped'>> & { grouped: boolean }
 
 /** The default settings. Claims in queues that do not exist use them, too. */
-export const DEFAULTS: Readonly<Settings> = {
-  capacity: 100_000,
-  keepDone: HOUR,
-  keepDead: 7 * 24 * HOUR,
-  paused: false,
-  attempts: 10,
-  backoff: DEFAULT_BACKOFF,
-  lease: 30_000,
-  timeout: null,
-  running: null,
-  rate: null,
-  grouped: false,
-  groupRunning: null,
-  groupRate: null,
-}
+export const DEFAULTS: Readonly<Settings> = { ...COMMON_DEFAULTS, capacity: 100_000, grouped: false }
 
 export const byDue = (a: Job, b: Job): boolean => a.dueAt < b.dueAt || (a.dueAt === b.dueAt && byPlace(a, b))
 export const byLease = (a: Job, b: Job): boolean =>

@@ -3,6 +3,9 @@
  * `BUCKETS`. So a store's queues lie in that many slots of a cluster, and what concerns all partitions of a bucket can be kept in one place.
  */
 
+import { MillpondError } from '../../values/errors.ts'
+import { ID_BYTES, idTexts } from './wire.ts'
+
 /** Part of the layout. */
 export const BUCKETS = 64
 
@@ -59,9 +62,14 @@ export class Partition {
     this.count = count
   }
 
-  /** Its part of a number that holds for the whole queue. The shares differ by one at most. */
-  shareOf(total: number): number {
-    return Math.floor((total + this.count - 1 - this.index) / this.count)
+  /** Its part of a number that holds for the whole queue. The shares differ by one at most. @throws InvalidOption where some partition would have none */
+  shareOf(total: number, name: string): number {
+    const { queue, count } = this
+    if (total < count) {
+      const message = `${name} must be at least ${count}, as the queue ${queue} is split into ${count} partitions and each has its share`
+      throw new MillpondError('InvalidOption', message, { queue })
+    }
+    return Math.floor((total + count - 1 - this.index) / count)
   }
 
   key(name: string): string {
@@ -69,20 +77,32 @@ export class Partition {
   }
 }
 
-/** The partitions of the jobs that were pushed last. */
+interface PushedJobs {
+  count: number
+  /** The ids of each call, one after the other. */
+  calls: { partition: Partition; ids: Buffer }[]
+  byId: Map<string, Partition>
+}
+
+/** The partitions of the jobs that were pushed last. Calls are sorted by id only when one is asked for: a producer that never asks has no cost. */
 export class Locations {
   /** When the last ones are half of those that may be remembered, they become the ones before, which are forgotten. */
-  #last = new Map<string, Partition>()
-  #before = new Map<string, Partition>()
+  #last: PushedJobs = { count: 0, calls: [], byId: new Map() }
+  #before: PushedJobs | undefined
 
-  remember(id: string, partition: Partition): void {
-    this.#last.set(id, partition)
-    if (this.#last.size < 5_000) return
+  remember(partition: Partition, ids: Buffer): void {
+    this.#last.calls.push({ partition, ids })
+    this.#last.count += ids.length / ID_BYTES
+    if (this.#last.count < 5_000) return
     this.#before = this.#last
-    this.#last = new Map()
+    this.#last = { count: 0, calls: [], byId: new Map() }
   }
 
   get(id: string): Partition | undefined {
-    return this.#last.get(id) ?? this.#before.get(id)
+    for (const jobs of [this.#last, this.#before]) {
+      for (const { partition, ids } of jobs?.calls.splice(0) ?? [])
+        for (const each of idTexts(ids, 0)) jobs?.byId.set(each, partition)
+    }
+    return this.#last.byId.get(id) ?? this.#before?.byId.get(id)
   }
 }

@@ -1,36 +1,33 @@
 /** Calls to several partitions at once. They lie on several servers: what one of them cannot answer says nothing of the others. */
 import { MillpondError, storeError } from '../../values/errors.ts'
-import type { Partition } from './partition.ts'
 
 /** Items of one call: what a script does is bounded. */
 export const MAX_ITEMS_PER_CALL = 500
 
 /**
- * Asks partitions about items, each about its own, all at once.
+ * Asks partitions, or queues, about items, each about its own, all at once.
  * @param homeOf the partition of an item; undefined: it is not asked for, and has no answer
  * @param call answers per item
  * @returns per item its answer, or the error of the call that carried it
  */
-export async function askEach<Item, Answer>(
+export async function askEach<Home, Item, Answer>(
   items: readonly Item[],
-  homeOf: (item: Item, at: number) => Partition | undefined,
-  call: (partition: Partition, items: readonly Item[]) => Promise<readonly Answer[]>,
+  homeOf: (item: Item, at: number) => Home | undefined,
+  call: (home: Home, items: readonly Item[]) => Promise<readonly Answer[]>,
 ): Promise<(Answer | MillpondError | undefined)[]> {
+  const homes = items.map(homeOf)
   const answers: (Answer | MillpondError | undefined)[] = items.map(() => undefined)
-  const ask = async (partition: Partition, own: readonly (readonly [number, Item])[]) => {
+  const ask = async (home: Home, own: readonly number[]): Promise<void> => {
     try {
-      const replies = await call(
-        partition,
-        own.map(([, item]) => item),
-      )
-      for (const [i, [at]] of own.entries()) answers[at] = replies[i]
+      const replies = await call(home, own.length === items.length ? items : own.map((at) => items[at] as Item))
+      for (const [i, at] of own.entries()) answers[at] = replies[i]
     } catch (error) {
-      for (const [at] of own) answers[at] = storeError(error, 'a call')
+      const failure = storeError(error, 'a call')
+      for (const at of own) answers[at] = failure
     }
   }
-  const byPartition = Map.groupBy(items.entries(), ([at, item]) => homeOf(item, at))
-  const calls = [...byPartition].flatMap(([partition, own]) =>
-    partition === undefined ? [] : chunks(own, MAX_ITEMS_PER_CALL).map((some) => ask(partition, some)),
+  const calls = [...Map.groupBy(homes.keys(), (at) => homes[at])].flatMap(([home, own]) =>
+    home === undefined ? [] : chunks(own, MAX_ITEMS_PER_CALL).map((some) => ask(home, some)),
   )
   await Promise.all(calls)
   return answers

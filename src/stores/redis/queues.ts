@@ -18,7 +18,6 @@ export class Queues {
   readonly #calls: Calls
   readonly #tag: string
   readonly #known = new Map<string, readonly Partition[]>()
-  readonly #creating = new Map<string, Promise<number>>()
 
   constructor(calls: Calls, settings: Settings) {
     this.#calls = calls
@@ -41,23 +40,13 @@ export class Queues {
 
   /**
    * Registers a queue, which is known then, whatever was known of it before.
-   * @returns the floor that a push to a partition which is not listed yet must state
+   * @returns `floor`: what a push to a partition which is not listed yet must state
    */
-  create(name: string): Promise<number> {
-    let creating = this.#creating.get(name)
-    if (creating === undefined) {
-      creating = this.#create(name).finally(() => this.#creating.delete(name))
-      this.#creating.set(name, creating)
-    }
-    return creating
-  }
-
-  async #create(name: string): Promise<number> {
+  async create(name: string): Promise<{ partitions: readonly Partition[]; floor: number }> {
     const { count, floor } = await this.#register(name, this.#known.get(name)?.length ?? this.#settings.partitions)
     const [oldest] = this.#known.keys()
     if (oldest !== undefined && this.#known.size >= MAX_KNOWN) this.#known.delete(oldest)
-    this.#learn(name, count)
-    return floor
+    return { partitions: this.#learn(name, count), floor }
   }
 
   /** Registers a partition's queue once more. @throws StoreFailed where it has another number of partitions by now */

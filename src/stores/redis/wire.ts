@@ -96,6 +96,13 @@ export function encodedBytes({ encoding, body }: Encoded): string | Buffer {
   return typeof body === 'string' ? DIGITS[encoding] + body : Buffer.concat([Buffer.from(DIGITS[encoding]), body])
 }
 
+/** One after the other. `sizes`: how many bytes each has. */
+export function inOnePiece(items: readonly (string | Buffer)[]): { sizes: number[]; bytes: string | Buffer } {
+  const sizes = items.map((item) => Buffer.byteLength(item))
+  if (items.every((item) => typeof item === 'string')) return { sizes, bytes: items.join('') }
+  return { sizes, bytes: Buffer.concat(items.map((item) => (typeof item === 'string' ? Buffer.from(item) : item))) }
+}
+
 /** Nothing: an empty text. */
 export const encodedOrNothing = (encoded: Encoded | null): string | Buffer =>
   encoded === null ? '' : encodedBytes(encoded)

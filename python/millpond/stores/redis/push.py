@@ -53,8 +53,10 @@ class Pusher:
         jobs = [self._jobs[at] for at in chunk]
         values: dict[tuple[Any, ...], int] = {}
         which = [values.setdefault(_values(job), len(values) + 1) for job in jobs]
-        head = [floor, [list(each) for each in values], which if len(values) > 1 else None]
-        items = [b"".join(to_bytes(job.id) for job in jobs), *(encoded(job.data) for job in jobs)]
+        data = [encoded(job.data) for job in jobs]
+        sizes = [len(each) for each in data]
+        head = [floor, [list(each) for each in values], which if len(values) > 1 else None, sizes]
+        items = [b"".join(to_bytes(job.id) for job in jobs), b"".join(data)]
         answer = self._registry.connection.on_part("push", part, head, items)
         if not answer or not answer[0]:
             self.lost_settings.add(part.queue)

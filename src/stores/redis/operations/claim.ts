@@ -26,7 +26,7 @@ import {
 import { restoreSettings } from './configure.ts'
 
 interface ClaimReply extends Claimed {
-  /** Ask again: it stopped before it had seen all. */
+  /** Ask again: one answer holds so many bytes only. Asked for nothing: there may be something. */
   more: boolean
   /** Whether the queue is listed. */
   known: boolean
@@ -41,7 +41,7 @@ export async function claim(context: Context, request: ClaimRequest): Promise<Cl
   const turn = context.turn++ % partitions.length
   const claimed = { now: 0, lease: Number.POSITIVE_INFINITY, jobs: [], retryAfter: null, limited: false } as Claimed
   const failures = new Failures()
-  /** @returns the partitions that may have more */
+  /** What was given stays given, whatever fails later. @returns the partitions that may have more */
   const from = async (asked: readonly Partition[], limitOf: (at: number) => number): Promise<Partition[]> => {
     const replies = await Promise.all(
       asked.map((partition, at) => failures.noted(claimFrom(context, partition, request, limitOf(at)))),
@@ -76,21 +76,7 @@ function add(claimed: Claimed, { now, lease, jobs, retryAfter, limited }: Claime
   claimed.jobs = claimed.jobs.length === 0 ? jobs : [...claimed.jobs, ...jobs]
 }
 
-/** Until the limit is reached or nothing is left: one answer holds so many bytes only. */
 async function claimFrom(
-  context: Context,
-  partition: Partition,
-  request: ClaimRequest,
-  limit: number,
-): Promise<ClaimReply> {
-  const reply = await claimOnce(context, partition, request, limit)
-  if (limit === 0 || !reply.more) return reply
-  const rest = await new Failures().noted(claimFrom(context, partition, request, limit - reply.jobs.length))
-  // What was given before is the worker's: were it dropped here, it would run nowhere until its lease ends.
-  return rest === undefined ? { ...reply, more: false } : { ...rest, jobs: [...reply.jobs, ...rest.jobs] }
-}
-
-async function claimOnce(
   context: Context,
   partition: Partition,
   { queue, worker, lease, minPriority = 0 }: ClaimRequest,

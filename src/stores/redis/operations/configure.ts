@@ -1,14 +1,15 @@
 /** A queue's settings, on all of its partitions. */
 import { isDeepStrictEqual } from 'node:util'
 import { type QueueSettings, setsNothing } from '../../../store.ts'
-import { DEFAULT_BACKOFF } from '../../../values/backoff.ts'
-import { MillpondError } from '../../../values/errors.ts'
 import type { GroupLimits, Rate } from '../../../values/limits.ts'
 import { burstOf } from '../../../values/rate.ts'
+import { DEFAULTS } from '../../defaults.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { groupIndex, type Partition } from '../partition.ts'
 import { pack, rateList } from '../wire.ts'
+
+const LIMITS = ['running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
 
 /** @throws InvalidOption where a number that the partitions share is less than theirs */
 export async function configure(context: Context, settings: QueueSettings): Promise<void> {
@@ -16,11 +17,7 @@ export async function configure(context: Context, settings: QueueSettings): Prom
   calls.assertOpen()
   if (setsNothing(settings)) return
   const { queue, capacity } = settings
-  await queues.create(queue)
-  const partitions = queues.known(queue) ?? []
-  assertShared(partitions, 'capacity', capacity)
-  assertShared(partitions, 'limits.running', settings.running)
-  assertShared(partitions, "limits.rate's burst", settings.rate && burstOf(settings.rate))
+  const { partitions } = await queues.create(queue)
   await Promise.all(partitions.map((partition) => send(context, partition, settings)))
   made.set(queue, { ...made.get(queue), ...settings })
   if (capacity !== undefined) notifier.local.ring('room', queue)
@@ -28,22 +25,26 @@ export async function configure(context: Context, settings: QueueSettings): Prom
     notifier.local.ring('work', queue)
 }
 
-const LIMITS = ['running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
-
-/** @throws InvalidOption where some partition would have no share */
-function assertShared(partitions: readonly Partition[], name: string, total: number | null | undefined): void {
-  const count = partitions.length
-  if (total === undefined || total === null || total >= count) return
-  const queue = partitions[0]?.queue ?? ''
-  const message = `${name} must be at least ${count}, as the queue ${queue} is split into ${count} partitions and each has its share`
-  throw new MillpondError('InvalidOption', message, { queue })
+async function send(context: Context, partition: Partition, settings: QueueSettings): Promise<void> {
+  const { queue: _, backoff, capacity, running, rate, groupRate, ...rest } = settings
+  const given = Object.entries({
+    ...rest,
+    capacity: capacity && partition.shareOf(capacity, 'capacity'),
+    running: running && partition.shareOf(running, 'limits.running'),
+    rate: rate && rateShare(partition, rate, "limits.rate's burst"),
+    groupRate: groupRate && rateList(groupRate),
+    backoff: backoff && [backoff.base, backoff.factor, backoff.max, backoff.jitter],
+  }).filter(([, value]) => value !== undefined)
+  const items = given.flatMap(([name, value]) => [name, pack(value)])
+  const [listed] = await callScript(context, 'configure', partition, { items, safe: true })
+  if (listed === 0) await confirmListed(context, partition)
 }
 
 /** As scripts keep it: of several partitions each starts its share of the jobs, and keeps the burst of the whole queue beside its own. */
-const rateShare = (partition: Partition, rate: Rate): unknown[] =>
+const rateShare = (partition: Partition, rate: Rate, name: string): unknown[] =>
   partition.count === 1
     ? rateList(rate)
-    : [rate.count, rate.per * partition.count, partition.shareOf(burstOf(rate)), rate.burst]
+    : [rate.count, rate.per * partition.count, partition.shareOf(burstOf(rate), name), rate.burst]
 
 /**
  * A group's jobs are in one partition. Those without a group are in all of them, which share their limits.
@@ -52,33 +53,25 @@ const rateShare = (partition: Partition, rate: Rate): unknown[] =>
 export async function limitGroup(context: Context, queue: string, group: string, limits: GroupLimits | null) {
   const { calls, queues, notifier } = context
   calls.assertOpen()
-  await queues.create(queue)
-  const partitions = queues.known(queue) ?? []
-  const isShared = group === '' && partitions.length > 1
-  if (isShared && limits !== null) {
-    assertShared(partitions, 'running', limits.running)
-    assertShared(partitions, "rate's burst", limits.rate && burstOf(limits.rate))
-  }
+  const { partitions } = await queues.create(queue)
   const home = groupIndex(partitions.length, group)
   await Promise.all(
-    partitions.map((partition) => {
-      if (!isShared && partition.index !== home) return send(context, partition, { queue, grouped: true })
-      return sendGroup(context, partition, group, limits, isShared)
-    }),
+    partitions.map((partition) =>
+      group === '' || partition.index === home
+        ? sendGroup(context, partition, group, limits)
+        : send(context, partition, { queue, grouped: true }),
+    ),
   )
   notifier.local.ring('work', queue)
 }
 
-async function sendGroup(
-  context: Context,
-  partition: Partition,
-  group: string,
-  limits: GroupLimits | null,
-  isShared: boolean,
-): Promise<void> {
-  const running = limits?.running && isShared ? partition.shareOf(limits.running) : limits?.running
-  const rate = limits?.rate && (isShared ? rateShare(partition, limits.rate) : rateList(limits.rate))
-  const head = [group, limits && [running ?? false, rate ?? false, limits.weight]]
+async function sendGroup(context: Context, partition: Partition, group: string, limits: GroupLimits | null) {
+  const { running = null, rate = null } = limits ?? {}
+  const shares =
+    group === ''
+      ? [running && partition.shareOf(running, 'running'), rate && rateShare(partition, rate, "rate's burst")]
+      : [running, rate && rateList(rate)]
+  const head = [group, limits && [...shares.map((share) => share ?? false), limits.weight]]
   const [listed] = await callScript(context, 'limit-group', partition, { head, safe: true })
   if (listed === 0) await confirmListed(context, partition)
 }
@@ -98,41 +91,10 @@ export async function pauseQueue(context: Context, partitions: readonly Partitio
   await Promise.all(partitions.map((partition) => callScript(context, 'configure', partition, { items, safe: true })))
 }
 
-async function send(context: Context, partition: Partition, settings: QueueSettings): Promise<void> {
-  const { queue: _, backoff, capacity, running, rate, groupRate, ...rest } = settings
-  const shareOf = (total: number | null | undefined) => (typeof total === 'number' ? partition.shareOf(total) : total)
-  const policy = backoff && [backoff.base, backoff.factor, backoff.max, backoff.jitter]
-  const shares = { capacity: shareOf(capacity), running: shareOf(running), rate: rate && rateShare(partition, rate) }
-  const given = Object.entries({
-    ...rest,
-    ...shares,
-    groupRate: groupRate && rateList(groupRate),
-    backoff: policy,
-  }).filter(([, value]) => value !== undefined)
-  const items = given.flatMap(([name, value]) => [name, pack(value)])
-  const [listed] = await callScript(context, 'configure', partition, { items, safe: true })
-  if (listed === 0) await confirmListed(context, partition)
-}
-
 /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be removed. */
 export async function confirmListed(context: Context, partition: Partition): Promise<void> {
   await context.queues.confirm(partition)
   await callScript(context, 'listed', partition)
-}
-
-const DEFAULTS = {
-  capacity: null,
-  keepDone: 3_600_000,
-  keepDead: 604_800_000,
-  paused: false,
-  attempts: 10,
-  backoff: DEFAULT_BACKOFF,
-  lease: 30_000,
-  timeout: null,
-  running: null,
-  rate: null,
-  groupRunning: null,
-  groupRate: null,
 }
 
 /** Of a queue that was removed because nobody used it: it need not come back. */

@@ -1,45 +1,32 @@
 /** Pushes: each job to its queue's partition, all in one round trip. */
 
 import type { NewJob, PushOutcome } from '../../../store.ts'
-import { MillpondError, storeError } from '../../../values/errors.ts'
+import { MillpondError } from '../../../values/errors.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
 import { askEach } from '../per-partition.ts'
-import { encodedBytes, idsBytes, idText } from '../wire.ts'
+import { encodedBytes, idsBytes, idText, inOnePiece } from '../wire.ts'
 import { confirmListed, restoreSettings } from './configure.ts'
 
-const homeOf = ({ queues }: Context, job: NewJob): Partition | undefined => {
-  const partitions = queues.known(job.queue)
-  return partitions?.[indexOf(partitions.length, job)]
-}
+const homeOf = (partitions: readonly Partition[], job: NewJob): Partition | undefined =>
+  partitions[indexOf(partitions.length, job)]
 
 /** Jobs of one lane go to one partition; of a queue that is not known yet, to one queue. */
-export const lane = (context: Context, job: NewJob): string => homeOf(context, job)?.part ?? job.queue
+export const lane = ({ queues }: Context, job: NewJob): string =>
+  homeOf(queues.known(job.queue) ?? [], job)?.part ?? job.queue
 
-/**
- * What was stored of a push that failed is found there when the push is repeated.
- *
- *   known, registered ──push──► stored
- *        ▲          └──► refused: the partition is not listed ──registered again, push with the floor──► stored ──► confirmed, listed
- *     not known
- */
+/** What was stored of a push that failed is found there when the push is repeated. */
 export async function push(context: Context, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
   context.calls.assertOpen()
-  const { queues } = context
-  const unknown = [...new Set(jobs.map(({ queue }) => queue))].filter((queue) => queues.known(queue) === undefined)
-  const floors = new Map<string, number>()
-  let failure: MillpondError | undefined
-  if (unknown.length > 0) {
-    const registered = await Promise.allSettled(
-      unknown.map(async (queue) => floors.set(queue, await queues.create(queue))),
-    )
-    const failed = registered.find(({ status }) => status === 'rejected')
-    if (failed?.status === 'rejected') failure = storeError(failed.reason, 'push')
-  }
-  const outcomes = (await pushEach(context, jobs, floors)).map((answer, at): PushOutcome => {
+  const answers = await askEach(
+    jobs,
+    ({ queue }) => queue,
+    (queue, own) => pushToQueue(context, queue, own),
+  )
+  const outcomes = answers.map((answer, at): PushOutcome => {
     if (answer !== undefined && !(answer instanceof MillpondError)) return answer
-    const error = answer ?? failure ?? new MillpondError('StoreFailed', 'push: Redis gave no answer for a job')
+    const error = answer ?? new MillpondError('StoreFailed', 'push: Redis gave no answer for a job')
     return { status: 'failed', id: jobs[at]?.id ?? '', error }
   })
   const [first] = outcomes
@@ -47,39 +34,39 @@ export async function push(context: Context, jobs: readonly NewJob[]): Promise<P
   return outcomes
 }
 
-/** @param floors of the queues that were just registered */
-function pushEach(
+/**
+ *   known, registered ──push──► stored
+ *        ▲          └──► refused: the partition is not listed ──registered again, push with the floor──► stored ──► confirmed, listed
+ *     not known
+ *
+ * @param floor of a queue that was just registered
+ */
+async function pushToQueue(
   context: Context,
+  queue: string,
   jobs: readonly NewJob[],
-  floors: Map<string, number>,
-): Promise<(PushOutcome | MillpondError | undefined)[]> {
-  return askEach<NewJob, PushOutcome | MillpondError | undefined>(
+  floor: number | null = null,
+): Promise<(PushOutcome | MillpondError)[]> {
+  const { queues } = context
+  const known = queues.known(queue)
+  const { partitions, floor: given } = known ? { partitions: known, floor } : await queues.create(queue)
+  const answers = await askEach<Partition, NewJob, PushOutcome | MillpondError>(
     jobs,
-    (job) => homeOf(context, job),
-    async (partition, own) => {
-      if (partition.count > 1 && own.some(isKeyedAndGrouped)) return pushPlaceable(context, own, floors)
-      const outcomes = await pushTo(context, partition, own, floors.get(partition.queue) ?? null)
-      if (outcomes !== null) return outcomes
-      return pushEach(context, own, floors.set(partition.queue, await context.queues.create(partition.queue)))
-    },
+    (job) => (isPlaceable(partitions, job) ? homeOf(partitions, job) : undefined),
+    async (partition, own) =>
+      (await pushTo(context, partition, own, given)) ??
+      (await pushToQueue(context, queue, own, (await queues.create(queue)).floor)),
   )
+  return answers.map((answer, at) => answer ?? notPlaceable(queue, jobs[at]?.id))
 }
 
-const isKeyedAndGrouped = ({ key, group }: NewJob): boolean => key !== null && group !== null
-
 /** A group's jobs lie in one partition, and a key's in one: of several partitions, these may be two. */
-async function pushPlaceable(
-  context: Context,
-  jobs: readonly NewJob[],
-  floors: Map<string, number>,
-): Promise<(PushOutcome | MillpondError | undefined)[]> {
-  const placeable = jobs.filter((job) => !isKeyedAndGrouped(job))
-  const outcomes = (await pushEach(context, placeable, floors)).values()
-  return jobs.map((job) => {
-    if (!isKeyedAndGrouped(job)) return outcomes.next().value
-    const message = `a job of the queue ${job.queue} cannot have a key and a group: the queue is split into partitions`
-    return new MillpondError('NotSupported', message, { queue: job.queue, id: job.id })
-  })
+const isPlaceable = (partitions: readonly Partition[], { key, group }: NewJob): boolean =>
+  partitions.length === 1 || key === null || group === null
+
+function notPlaceable(queue: string, id: string | undefined): MillpondError {
+  const message = `a job of the queue ${queue} cannot have a key and a group: the queue is split into partitions`
+  return new MillpondError('NotSupported', message, { queue, ...(id !== undefined && { id }) })
 }
 
 /** @returns null where nothing was stored, since the partition is not listed */
@@ -92,10 +79,11 @@ async function pushTo(
   const { queue } = partition
   const { notifier, locations } = context
   const { values, which } = distinctValues(jobs)
-  const items = [idsBytes(jobs), ...jobs.map(({ data }) => encodedBytes(data))]
+  const ids = idsBytes(jobs)
+  const { sizes, bytes } = inOnePiece(jobs.map(({ data }) => encodedBytes(data)))
   const [listed, ...answers] = await callScript(context, 'push', partition, {
-    head: [floor, values, which],
-    items,
+    head: [floor, values, which, sizes],
+    items: [ids, bytes],
     safe: true,
   })
   if (listed !== 1) restoreSettings(context, queue)
@@ -103,7 +91,7 @@ async function pushTo(
   if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) notifier.local.ring('work', queue)
   if (listed !== 1) await confirmListed(context, partition)
   const outcomes = jobs.map(({ id }, at) => outcomeOf(answers.length === 0 ? PUSHED : answers[at], id))
-  for (const { id } of outcomes) locations.remember(id, partition)
+  locations.remember(partition, answers.length === 0 ? ids : idsBytes(outcomes))
   return outcomes
 }
 

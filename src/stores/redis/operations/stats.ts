@@ -19,15 +19,25 @@ export async function stats(
   calls.assertOpen()
   const partitions =
     queue === undefined ? [...(await queues.all()).values()].flat() : ((await queues.listed(queue)) ?? [])
+  return statsOf(context, partitions, minutes)
+}
+
+/** Per queue of these partitions. */
+export async function statsOf(
+  context: Context,
+  partitions: readonly Partition[],
+  minutes: number,
+): Promise<QueueStats[]> {
   const merged = new Map<string, QueueStats>()
   for (const some of chunks(partitions, MAX_CALLS_AT_ONCE)) {
-    const replies = await Promise.all(
-      some.map((partition) => callScript(context, 'stats', partition, { head: [minutes] })),
+    const parts = await Promise.all(
+      some.map(async (partition) =>
+        statsIn(await callScript(context, 'stats', partition, { head: [minutes] }), partition),
+      ),
     )
-    for (const [i, partition] of some.entries()) {
-      const part = statsIn(replies[i] ?? [], partition)
-      const known = merged.get(partition.queue)
-      if (known === undefined) merged.set(partition.queue, part)
+    for (const part of parts) {
+      const known = merged.get(part.queue)
+      if (known === undefined) merged.set(part.queue, part)
       else addPart(known, part)
     }
   }
@@ -35,7 +45,7 @@ export async function stats(
 }
 
 /** As `stats.lua` answers: as many minutes as were asked for, of one partition. */
-export function statsIn(reply: readonly unknown[], { queue, count: partitions }: Partition): QueueStats {
+function statsIn(reply: readonly unknown[], { queue, count: partitions }: Partition): QueueStats {
   const [paused, capacity, ...rest] = reply
   const [scheduled = 0, waiting = 0, running = 0, done = 0, dead = 0, cancelled = 0] = rest.slice(0, 6).map(numberIn)
   const histograms: HistogramSlice[] = []

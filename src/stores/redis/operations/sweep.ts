@@ -9,13 +9,12 @@ import type { Context } from '../context.ts'
 import { BUCKETS, type Partition, parsedPart, tagOf } from '../partition.ts'
 import { chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idText, numberIn, textIn, timeOrNull } from '../wire.ts'
-import { statsIn } from './stats.ts'
+import { statsOf } from './stats.ts'
 
 /** Queues that one sweep removes. */
 const MAX_REMOVED = 100
 
-/** What a sweep keeps to itself. */
-interface Found {
+interface Found extends Pick<Swept, 'lost' | 'promoted' | 'expired'> {
   /** How many it has looked at, whether to forget them. */
   groups: number
   /** Queues of which a partition has been idle for long. */
@@ -31,23 +30,27 @@ export async function sweep(context: Context, limit: number): Promise<Swept> {
   const failures = new Failures()
   const look = (bucket: number, most: number) => failures.noted(dueIn(context, bucket, most))
   const looks = await Promise.all(buckets.map((bucket) => look(bucket, Math.min(limit, MAX_ITEMS_PER_CALL))))
-  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
-  const found: Found = { groups: 0, idle: new Set() }
+  const found: Found = { lost: [], promoted: 0, expired: 0, groups: 0, idle: new Set() }
   const partitions = looks.flatMap((due) => due?.partitions ?? [])
-  for (const partition of partitions) await failures.noted(sweepPartition(context, partition, limit, swept, found))
+  for (const partition of partitions) await failures.noted(sweepPartition(context, partition, limit, found))
+  const { lost, promoted, expired, groups, idle } = found
   // What was swept is answered even where the following fails.
   const later = new Failures()
-  await Promise.all([...found.idle].slice(0, MAX_REMOVED).map((name) => later.noted(remove(context, name))))
+  await Promise.all([...idle].slice(0, MAX_REMOVED).map((name) => later.noted(remove(context, name))))
   const count = await failures.noted(queues.count())
-  swept.queues = count ?? 0
   if (count !== undefined && count < queues.allKnown().size) await later.noted(relist(context))
-  if (swept.promoted === 0 && swept.expired === 0 && swept.lost.length === 0) failures.throwFirst()
-  swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, found.groups) >= limit
+  if (promoted === 0 && expired === 0 && lost.length === 0) failures.throwFirst()
   const changed = new Set(partitions.map(({ bucket }) => bucket))
   const again = await Promise.all(buckets.map((bucket, i) => (changed.has(bucket) ? look(bucket, 0) : looks[i])))
   const times = again.flatMap((due) => due?.next ?? [])
-  swept.nextDue = times.length === 0 ? null : Math.min(...times)
-  return swept
+  return {
+    lost,
+    promoted,
+    expired,
+    more: Math.max(promoted, lost.length, expired, groups) >= limit,
+    nextDue: times.length === 0 ? null : Math.min(...times),
+    queues: count ?? 0,
+  }
 }
 
 /** @returns the ms until the next scheduled job of the bucket is due, and the partitions that have something to do */
@@ -61,35 +64,30 @@ async function dueIn({ calls, queues, prefix, now }: Context, bucket: number, li
   return { next: timeOrNull(next), partitions }
 }
 
-async function sweepPartition(
-  context: Context,
-  partition: Partition,
-  limit: number,
-  swept: Swept,
-  found: Found,
-): Promise<void> {
+async function sweepPartition(context: Context, partition: Partition, limit: number, found: Found): Promise<void> {
   const { queue } = partition
   const { local } = context.notifier
   let full = true
   while (full) {
-    const done = [swept.promoted, swept.lost.length, swept.expired, found.groups]
+    const done = [found.promoted, found.lost.length, found.expired, found.groups]
     const limits = done.map((count) => Math.min(limit - count, MAX_ITEMS_PER_CALL))
-    const reply = await callScript(context, 'sweep', partition, { head: limits })
-    const [promoted = 0, expired = 0, groups = 0, isIdle, ...items] = reply
+    const [promoted, expired, groups, isIdle, ...items] = await callScript(context, 'sweep', partition, {
+      head: limits,
+    })
     const lost = chunks(items, 3).map(([id, attempt, dead]) => ({
       id: idText(bytesIn(id)),
       queue,
       attempt: numberIn(attempt),
       state: dead === 1 ? ('dead' as const) : ('waiting' as const),
     }))
-    const counts = [numberIn(promoted), lost.length, numberIn(expired), numberIn(groups)]
-    swept.promoted += numberIn(promoted)
-    swept.expired += numberIn(expired)
-    swept.lost.push(...lost)
+    const counts = [promoted, lost.length, expired, groups].map(numberIn)
+    found.lost.push(...lost)
+    found.promoted += numberIn(promoted)
+    found.expired += numberIn(expired)
     found.groups += numberIn(groups)
     if (isIdle === 1) found.idle.add(queue)
     for (const { id, state } of lost) if (state === 'dead') local.ring('finished', queue, id)
-    if (numberIn(promoted) > 0 || lost.some(({ state }) => state === 'waiting')) local.ring('work', queue)
+    if (promoted !== 0 || lost.some(({ state }) => state === 'waiting')) local.ring('work', queue)
     full = counts.includes(MAX_ITEMS_PER_CALL)
   }
 }
@@ -112,13 +110,8 @@ async function relist(context: Context): Promise<void> {
   const listed = await queues.all()
   for (const [name, partitions] of known) {
     if (listed.has(name)) continue
-    const replies = await Promise.all(
-      partitions.map((partition) => callScript(context, 'stats', partition, { head: [0] })),
-    )
-    const holds = partitions.some((partition, at) =>
-      Object.values(statsIn(replies[at] ?? [], partition).counts).some((count) => count > 0),
-    )
-    if (holds) await queues.create(name)
+    const [own] = await statsOf(context, partitions, 0)
+    if (Object.values(own?.counts ?? {}).some((count) => count > 0)) await queues.create(name)
     else queues.forget(name)
   }
 }
