@@ -210,12 +210,13 @@ begin
   lock table waiting, running in row exclusive mode;
   v_now := time_of(sweep.now);
   perform set_config('synchronous_commit', 'off', true);
-  -- A mark in the future: the clock went back.
-  v_whole := (select last_value from swept_whole) - v_now not between 1 and 600000 or (select last_value from swept_due) > v_now;
-  -- In ten minutes, should this one be cut off.
-  if v_whole then perform setval('swept_whole', v_now + 600000); end if;
   -- One sweep at a time moves the marks.
   v_moves := pg_try_advisory_xact_lock(hashtext('millpond sweep'), 0);
+  -- A mark in the future: the clock went back.
+  v_whole := v_moves and (
+    (select last_value from swept_whole) - v_now not between 1 and 600000 or (select last_value from swept_due) > v_now);
+  -- In ten minutes, should this one be cut off.
+  if v_whole then perform setval('swept_whole', v_now + 600000); end if;
   if v_moves then select * into v_held from held_times(v_now); end if;
   -- The first of each, as far as it is committed: the marks move up to them, also if this sweep is undone.
   select case when v_whole then 0 else last_value end into v_due from swept_due;
