@@ -71,7 +71,7 @@ begin
   perform read_committed();
   -- The time is taken, and the lease begins, when nobody keeps us from these tables.
   lock table waiting, running in row exclusive mode;
-  at := time_of(claim.now);
+  at := hold_time('leases', claim.now);
   select unharmed.fences, q.id, q.paused, q.limits, q.capacity is not null, coalesce(claim.lease, q.lease, 30000),
     exists (select from sleepers where sleepers.queue = claim.queue and kind = 'work' and sleepers.listener = claim.listener)
   into v_fences, v_queue, v_paused, v_limits, bounded, holds, v_noted
@@ -152,7 +152,7 @@ begin
     if v_wait = 0 then retry_after := 0;
     else
       select greatest(due_at - at, 0) into retry_after from waiting
-      where queue = v_queue and scheduled and due_at >= (select due from swept)
+      where queue = v_queue and scheduled and due_at >= (select last_value from swept_due)
       order by due_at, seq limit 1;
       retry_after := least(retry_after, v_wait);
     end if;

@@ -20,7 +20,7 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  v_now      bigint := time_of(fail.now);
+  v_now      bigint := hold_time('due', fail.now);
   v_queue    integer;
   v_policy   queues%rowtype;
   v_outcomes text[] := '{}';

@@ -24,6 +24,17 @@ begin
   perform pg_advisory_xact_lock_shared(hashtext('millpond'), (last_value >> 12)::integer) from millpond.place;
 end $$;
 
+-- The time, for jobs that may be scheduled: it is held until they are stored.
+create or replace function millpond.enter_later(p_own boolean, p_now bigint) returns bigint
+language plpgsql as $$
+begin
+  if not p_own then
+    if current_setting('millpond.later', true) = 'millpond' then return millpond.time_of(p_now); end if;
+    perform set_config('millpond.later', 'millpond', true);
+  end if;
+  return millpond.hold_time('due', p_now);
+end $$;
+
 -- The same rules as in every library, for whoever may call these functions: no job of theirs can harm a worker or a sweep.
 create or replace function millpond.check_job(
   p_priority smallint, p_due bigint, p_attempts integer, p_timeout bigint, p_key text, p_group text, p_cost integer
@@ -100,7 +111,8 @@ set search_path = millpond, pg_temp set enable_seqscan = off set plan_cache_mode
 as $$
 #variable_conflict use_column
 declare
-  v_now      bigint  := time_of(push_list.now);
+  v_now      bigint  := case when push_list.delay > 0 or push_list.run_at is not null then enter_later(push_list.own, push_list.now)
+    else time_of(push_list.now) end;
   v_due      bigint  := greatest(v_now, coalesce(push_list.run_at, v_now + push_list.delay));
   v_later    boolean := v_due > v_now;
   v_state    text    := case when v_later then 'scheduled' else 'waiting' end;
@@ -195,7 +207,9 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = o
 as $$
 #variable_conflict use_column
 declare
-  v_now      bigint  := time_of(push_jobs.now);
+  v_now      bigint  := case
+    when push_jobs.own or exists (select from json_to_recordset(push_jobs.jobs) as given(delay bigint, "runAt" bigint) where delay > 0 or "runAt" is not null)
+    then enter_later(push_jobs.own, push_jobs.now) else time_of(push_jobs.now) end;
   v_sees     boolean := sees_all();
   v_fresh    boolean;
   v_doubt    boolean;

@@ -36,6 +36,28 @@ language sql volatile as $$
   select coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
 $$;
 
+-- The marks of sweeps (`swept_…`) do not pass the times that unfinished transactions hold. Takes the time, and holds it until the transaction ends: all
+-- jobs that it stores are due later (`p_what`: due), or all leases that it gives end later (leases). An advisory lock on 16 ms, held from before
+-- the time is taken. An extension needs none: until it is committed, sweeps see the lease that was, which ends earlier.
+create or replace function millpond.hold_time(p_what text, p_now bigint) returns bigint
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(hashtext('millpond ' || p_what), (millpond.time_of(p_now) >> 4 & 2147483647)::integer);
+  return millpond.time_of(p_now);
+end $$;
+
+-- The earliest times that are held, `p_now` where none is. Statements after this one see all that had ended by then.
+create or replace function millpond.held_times(p_now bigint, out due bigint, out leases bigint)
+language plpgsql as $$
+begin
+  select p_now - coalesce(max(age) filter (where what = hashtext('millpond due')::oid), 0),
+    p_now - coalesce(max(age) filter (where what = hashtext('millpond leases')::oid), 0)
+  into due, leases from (
+    select classid as what, (((p_now >> 4) - objid::bigint & 2147483647) << 4) + (p_now & 15) as age from pg_locks
+    where locktype = 'advisory' and objsubid = 2 and database = (select oid from pg_database where datname = current_database())
+  ) as held;
+end $$;
+
 -- Most operations need a new view of the data for each of their statements. In REPEATABLE READ and SERIALIZABLE a statement does not see what
 -- was committed since the transaction began: marks would pass jobs that wait.
 create or replace function millpond.read_committed() returns void
@@ -165,18 +187,27 @@ language sql stable as $$
   ) as each where each.state not in ('new', 'gone') group by each.state
 $$;
 
--- Adds up the moves of a queue, null: of all.
-create or replace function millpond.add_up(p_queue integer) returns void
+-- Adds up the moves of a queue, null: of all, from this id on. Returns the greatest id, null if there was none.
+create or replace function millpond.add_up(p_queue integer, p_from bigint default 0) returns bigint
 language plpgsql as $$
+declare
+  v_ctids tid[];
+  v_last  bigint;
 begin
+  if p_queue is null then
+    v_ctids := array(select ctid from millpond.moves where id >= p_from order by id limit 100000 for update skip locked);
+  else
+    v_ctids := array(select ctid from millpond.moves where queue = p_queue limit 100000 for update skip locked);
+  end if;
   with gone as (
-    delete from millpond.moves where ctid = any (array(
-      select ctid from millpond.moves where p_queue is null or queue = p_queue limit 100000 for update skip locked))
-    returning *
+    delete from millpond.moves where ctid = any (v_ctids) returning *
+  ), added as (
+    insert into millpond.totals as known (queue, slot, was, becomes, count)
+    select queue, slot, was, becomes, sum(gone.count) from gone group by queue, slot, was, becomes
+    -- In one order for all, so that two at once cannot wait for each other.
+    order by queue, slot, was, becomes
+    on conflict (queue, slot, was, becomes) do update set count = known.count + excluded.count
   )
-  insert into millpond.totals as known (queue, slot, was, becomes, count)
-  select queue, slot, was, becomes, sum(gone.count) from gone group by queue, slot, was, becomes
-  -- In one order for all, so that two at once cannot wait for each other.
-  order by queue, slot, was, becomes
-  on conflict (queue, slot, was, becomes) do update set count = known.count + excluded.count;
+  select max(id) into v_last from gone;
+  return v_last;
 end $$;

@@ -128,16 +128,20 @@ begin
   return v_expired;
 end $$;
 
--- What one process at a time does: removes what was kept long enough, adds up the counts.
-create or replace function millpond.tidy(p_limit integer, p_now bigint) returns bigint
+-- What one process at a time does: removes what was kept long enough, adds up the counts. `p_whole`: also of moves that committed late.
+create or replace function millpond.tidy(p_limit integer, p_now bigint, p_whole boolean) returns bigint
 language plpgsql as $$
 declare
+  v_from    bigint;
   v_keep    bigint;
   v_slot    smallint;
   v_expired bigint;
 begin
   if not pg_try_advisory_xact_lock(hashtext('millpond tidy'), 0) then return 0; end if;
-  if exists (select from millpond.moves offset 64) then perform millpond.add_up(null); end if;
+  select case when p_whole then 0 else last_value end into v_from from millpond.swept_moves;
+  if exists (select from millpond.moves where id >= v_from order by id offset 64) then
+    perform setval('millpond.swept_moves', millpond.add_up(null, v_from));
+  end if;
   select max(keep_done) into v_keep from millpond.queues;
   v_expired := millpond.turn_slots(p_now, coalesce(v_keep, 0));
   for v_slot in select slot from millpond.slots where (used or slot < 0) and (look_at is null or look_at <= p_now) order by slot loop
@@ -150,15 +154,15 @@ begin
   return v_expired;
 end $$;
 
--- Jobs that are due, at most so many. By turns: many of one queue must not keep the others waiting.
-create or replace function millpond.due(p_limit integer, p_now bigint, p_from bigint) returns tid[]
+-- Jobs that are due, at most so many, from the given one on. By turns: many of one queue must not keep the others waiting.
+create or replace function millpond.due(p_limit integer, p_now bigint, p_from bigint, p_place bigint) returns tid[]
 language plpgsql as $$
 declare
   v_ctids tid[];
   v_turns tid[];
 begin
   v_ctids := array(
-    select ctid from millpond.waiting where scheduled and due_at <= p_now and due_at >= p_from
+    select ctid from millpond.waiting where scheduled and due_at <= p_now and (due_at, seq) >= (p_from, p_place)
     order by due_at, seq limit p_limit
     for update skip locked);
   if cardinality(v_ctids) < p_limit then return v_ctids; end if;
@@ -166,7 +170,7 @@ begin
   v_turns := array(
     select due.ctid from (select id from millpond.queues order by random()) as q cross join lateral (
       select ctid from millpond.waiting
-      where queue = q.id and scheduled and due_at <= p_now and due_at >= p_from
+      where queue = q.id and scheduled and due_at <= p_now and (due_at, seq) >= (p_from, p_place)
       order by due_at, seq limit p_limit / 8
       for update skip locked
     ) as due limit p_limit);
@@ -182,10 +186,14 @@ as $$
 declare
   v_began    constant timestamptz := clock_timestamp();
   v_now      bigint;
-  v_swept    swept%rowtype;
   v_whole    boolean;
-  v_done     boolean;
-  v_ctids    tid[];
+  v_moves    boolean;
+  v_held     record;
+  v_due      bigint;
+  v_place    bigint;
+  v_lease    bigint;
+  v_idle     bigint;
+  v_ctids    tid[] := '{}';
   v_lost     json[] := '{}';
   v_work     text[] := '{}';
   v_promoted bigint := 0;
@@ -202,15 +210,30 @@ begin
   lock table waiting, running in row exclusive mode;
   v_now := time_of(sweep.now);
   perform set_config('synchronous_commit', 'off', true);
-  select * into v_swept from swept;
-  -- What committed late lies before where the last one ended: it is found within ten seconds.
-  v_whole := v_now - v_swept.whole_at not between 0 and 9999;
-  if v_whole then
-    v_swept.leases := 0;
-    v_swept.due := 0;
-    v_swept.idle := 0;
+  -- One sweep at a time moves the marks.
+  v_moves := pg_try_advisory_xact_lock(hashtext('millpond sweep'), 0);
+  -- A mark in the future: the clock went back.
+  v_whole := v_moves and (
+    (select last_value from swept_whole) - v_now not between 1 and 600000 or (select last_value from swept_due) > v_now);
+  -- In ten minutes, should this one be cut off.
+  if v_whole then perform setval('swept_whole', v_now + 600000); end if;
+  if v_moves then select * into v_held from held_times(v_now); end if;
+  -- The first of each, as far as it is committed: the marks move up to them, also if this sweep is undone.
+  select case when v_whole then 0 else last_value end into v_due from swept_due;
+  select case when v_whole then 0 else last_value end into v_place from swept_place;
+  select due_at, seq into v_due, v_place from waiting where scheduled and (due_at, seq) >= (v_due, v_place) order by due_at, seq limit 1;
+  select case when v_whole then 0 else last_value end into v_lease from swept_leases;
+  select lease_until into v_lease from running where lease_until <= v_now and lease_until >= v_lease order by lease_until limit 1;
+  select case when v_whole then 0 else last_value end into v_idle from swept_idle;
+  select forget_at into v_idle from groups where forget_at <= v_now and forget_at >= v_idle order by forget_at limit 1;
+  if v_moves then
+    -- The place first, as it is read last: with the old time it is no later than the new mark.
+    perform setval('swept_place', case when v_due <= v_held.due then v_place else 0 end);
+    perform setval('swept_due', least(v_due, v_held.due)), setval('swept_leases', least(v_lease, v_held.leases)),
+      setval('swept_idle', least(v_idle, v_held.leases));
   end if;
-  v_ctids := due(sweep."limit", v_now, v_swept.due);
+  v_next := v_due;
+  if v_due <= v_now then v_ctids := due(sweep."limit", v_now, v_due, v_place); end if;
   for v_queue in
     select q.id, q.name from queues as q where q.id in (select queue from waiting where ctid = any (v_ctids)) order by q.id
   loop
@@ -226,7 +249,7 @@ begin
     v_work := v_work || v_queue.name;
   end loop;
   for job in
-    select * from running where lease_until <= v_now and lease_until >= v_swept.leases
+    select * from running where lease_until <= v_now and lease_until >= v_lease
     order by lease_until, queue, seq limit sweep."limit"
     for update skip locked
   loop
@@ -249,19 +272,17 @@ begin
   for v_queue in select q.id, q.name from queues as q where q.limits = 'groups' loop
     if adopt_waiting(v_queue.id) > 0 then v_work := v_work || v_queue.name; end if;
   end loop;
-  v_groups := forget_groups(sweep."limit", v_now, v_swept.idle);
-  v_expired := tidy(sweep."limit", v_now);
+  v_groups := forget_groups(sweep."limit", v_now, v_idle);
+  v_expired := tidy(sweep."limit", v_now, v_whole);
   foreach v_state in array array(select distinct unnest(v_work)) loop
     perform ring('work', v_state);
   end loop;
-  select due_at into v_next from waiting where scheduled and due_at >= v_swept.due order by due_at limit 1;
-  -- While an old transaction keeps vacuum away, what is over piles up before what matters.
-  if v_swept.leases > 0 or clock_timestamp() - v_began > interval '50 ms' then
-    v_done := cardinality(v_lost) < sweep."limit" and v_groups < sweep."limit";
-    update swept set due = least(v_next, v_now - 1000),
-      leases = case when v_done then v_now - 5000 else leases end, idle = case when v_done then v_now - 60000 else idle end,
-      whole_at = case when v_done and v_whole then v_now else whole_at end
-    where ctid = any (array(select ctid from swept for update skip locked));
+  if v_promoted > 0 then
+    select due_at into v_next from waiting where scheduled and (due_at, seq) >= (v_due, v_place) order by due_at, seq limit 1;
+  end if;
+  -- While an old transaction keeps vacuum away, it steps over all that has died: that may take a hundredth of the time.
+  if v_whole then
+    perform setval('swept_whole', v_now + least(600000, greatest(10000, (100000 * extract(epoch from clock_timestamp() - v_began))::bigint)));
   end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit",

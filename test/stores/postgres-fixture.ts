@@ -86,8 +86,8 @@ export async function giveBackSchema(schema: string): Promise<void> {
       perform set_config('synchronous_commit', 'off', true);
       ${empty.join('\n')}
       update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null, look_at = null;
-      update ${schema}.swept set leases = 0, due = 0, idle = 0, whole_at = 0;
       perform setval('${schema}.place', 1, false);
+      ${SWEPT.map((name) => `perform setval('${schema}.swept_${name}', 0);`).join('\n')}
     end $$`)
   }
   emptied.push(schema)
@@ -114,6 +114,8 @@ const TABLES = [
   ],
   ...Array.from({ length: 8 }, (_, slot) => `done_${slot}`),
 ]
+
+const SWEPT = ['due', 'place', 'leases', 'idle', 'moves', 'whole']
 
 export { job } from './job.ts'
 

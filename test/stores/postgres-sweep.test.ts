@@ -1,5 +1,6 @@
 /** Sweeps of the PostgreSQL store: by turns, bounded by what is due, and never waiting for readers. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
@@ -8,6 +9,9 @@ import { missingReason } from '../servers/shared.ts'
 import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
+
+const mark = async (schema: string, of: 'due' | 'leases') =>
+  Number((await server(`select last_value from ${schema}.swept_${of}`))[0]?.last_value)
 
 const pushAll = async (store: Store, count: number, over: Parameters<typeof job>[0]) => {
   for (let sent = 0; sent < count; sent += 500)
@@ -34,39 +38,88 @@ describe('what is due', { skip }, () => {
     )
   })
 
-  test('is found within ten seconds where it was committed behind what a sweep has dealt with', async () => {
+  test('is found at once where the clock went back past what a sweep has dealt with, else within ten seconds', async () => {
     const clock = { now: 1_700_000_000_000 }
     await withStore(
       async (store, schema) => {
         await store.push([job(), job({ delay: 1000 })])
         await store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 1000 })
         clock.now += 60_000
-        await server(`update ${schema}.swept set leases = $1, due = $1, whole_at = $1`, [clock.now - 1])
+        await server(
+          `select setval('${schema}.swept_leases', $1), setval('${schema}.swept_due', $1), setval('${schema}.swept_whole', $1 + 10000)`,
+          [clock.now],
+        )
         const hinted = await store.sweep(10)
         assert.deepEqual([hinted.lost.length, hinted.promoted], [0, 0])
         clock.now += 10_000
         const whole = await store.sweep(10)
         assert.deepEqual([whole.lost.length, whole.promoted], [1, 1])
+        clock.now -= 5000
+        await store.push([job({ delay: 1000 })])
+        clock.now += 2000
+        assert.equal((await store.sweep(10)).promoted, 1)
       },
       { clock: () => clock.now },
     )
   })
 })
 
-describe('the mark from which sweeps look for what is due', { skip }, () => {
-  test('moves up while more is due than one sweep takes, and then to a second ago', async () => {
+describe('the marks from which sweeps look', { skip }, () => {
+  test('move up to the first that is due, while more is due than one sweep takes, and then to now', async () => {
     const clock = { now: 1_700_000_000_000 }
     await withStore(
       async (store, schema) => {
         for (let n = 1; n <= 30; n++) await store.push([job({ delay: n })])
         const first = clock.now
         clock.now += 10_000
-        await server(`update ${schema}.swept set leases = 1, due = 0, whole_at = $1`, [clock.now])
-        const mark = async () => Number((await server(`select due from ${schema}.swept`))[0]?.due)
         assert.equal((await store.sweep(10)).promoted, 10)
-        assert.equal(await mark(), first + 11)
+        assert.equal(await mark(schema, 'due'), first + 1)
         assert.equal((await store.sweep(100)).promoted, 20)
-        assert.equal(await mark(), clock.now - 1000)
+        assert.equal(await mark(schema, 'due'), first + 11)
+        assert.equal((await store.sweep(100)).promoted, 0)
+        assert.equal(await mark(schema, 'due'), clock.now)
+        assert.equal(await mark(schema, 'leases'), clock.now)
+      },
+      { clock: () => clock.now },
+    )
+  })
+
+  test('do not pass what is about to be committed: it is found as soon as that is', async () => {
+    const clock = { now: 1_700_000_000_000 }
+    await withStore(
+      async (store, schema) => {
+        await store.push([job({ queue: 'failing' }), job({ queue: 'claimed' }), job({ queue: 'extended' })])
+        const one = { worker: 'w', limit: 1 }
+        const [failing] = (await store.claim({ ...one, queue: 'failing', lease: 3_600_000 })).jobs
+        const [extended] = (await store.claim({ ...one, queue: 'extended', lease: 62_000 })).jobs
+        assert.ok(failing && extended)
+        const late = [
+          // The lease that it had ends meanwhile, and is not lost, since the row is locked.
+          `extend('extended', 4000, array['${extended.id}']::uuid[], array[${extended.fence}], now => $1)`,
+          `push_list('pushed', array[gen_random_uuid()], array['1'], delay => 10, now => $1)`,
+          `push_jobs('[{"id":"${randomUUID()}","queue":"pushed","delay":10,"priority":4,"data":"j1","fresh":true}]', now => $1)`,
+          `push_jobs('[{"id":"${randomUUID()}","queue":"pushed","delay":10,"priority":4,"data":"j1"}]', false, now => $1)`,
+          `fail('failing', '[{"id":"${failing.id}","fence":${failing.fence},"error":"{}","delay":"10"}]', now => $1)`,
+          `claim('claimed', 'w', 1, 1000, now => $1)`,
+        ]
+        const client = new pg.Client(urlOf('postgres'))
+        await client.connect()
+        try {
+          for (const call of late) {
+            clock.now += 60_000
+            await store.sweep(10)
+            await client.query('begin')
+            await client.query(`select ${schema}.${call}`, [clock.now])
+            clock.now += 5000
+            const before = await store.sweep(10)
+            assert.deepEqual([before.promoted, before.lost.length], [0, 0], call)
+            await client.query('commit')
+            const after = await store.sweep(10)
+            assert.equal(after.promoted + after.lost.length, 1, call)
+          }
+        } finally {
+          await client.end()
+        }
       },
       { clock: () => clock.now },
     )
@@ -227,6 +280,28 @@ describe('jobs that came back', { skip }, () => {
       await old.end()
       await dropSchema(schema)
     }
+  })
+
+  test('have their line closed also where none of their places is round', async () => {
+    await withStore(async (store, schema) => {
+      await pushAll(store, COUNT, {})
+      const first: { id: string; fence: number }[] = []
+      while (first.length < COUNT) first.push(...(await claimAll(store, 500)))
+      // Places are counted from 1.
+      const odd = first.filter((_, index) => index % 2 === 0)
+      for (let at = 0; at < odd.length; at += 500) {
+        const some = odd.slice(at, at + 500)
+        await store.release('emails', some)
+        assert.deepEqual(
+          (await claimAll(store, 500)).map(({ id }) => id),
+          some.map(({ id }) => id),
+        )
+      }
+      const lines = await server(`select line from ${schema}.lines where line > 0 order by line`)
+      const open = (await server(`select line from ${schema}.queues`))[0]?.line
+      assert.ok(Number(open) > 3, `of ${odd.length} jobs one in 1,024 closes the line: ${open} were opened`)
+      assert.ok(lines.length < 3, `those that are empty are forgotten: ${lines.length}`)
+    })
   })
 
   test('are all found while claims and comebacks run beside each other', async () => {

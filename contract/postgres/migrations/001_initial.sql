@@ -223,13 +223,16 @@ create table millpond.repeats (
 -- How many jobs went from which state to which, a row per operation: nobody waits for another's commit. `new` and `gone` are
 -- before the push and after the end. What leads to or from `done` names the slot, so that emptying it takes its jobs off the count.
 -- Sweeps add them up in `totals`. A state's count is what came minus what went.
+create sequence millpond.move;
 create table millpond.moves (
+  id      bigint   not null default nextval('millpond.move'),
   queue   integer  not null,
   slot    smallint not null default 0,
   was     text collate "C" not null,
   becomes text collate "C" not null,
   count   bigint   not null
 );
+create index moves_id    on millpond.moves (id);
 create index moves_queue on millpond.moves (queue);
 create table millpond.totals (
   queue   integer  not null,
@@ -240,15 +243,17 @@ create table millpond.totals (
   primary key (queue, slot, was, becomes)
 ) with (fillfactor = 50);
 
--- Where sweeps may begin, where they would be slow otherwise: leases, due times and idle groups before these were dealt with. Not known to hold
--- for what committed late, so once in a while a sweep begins at the beginning. A single row.
-create table millpond.swept (
-  leases   bigint not null,
-  due      bigint not null,
-  idle     bigint not null,
-  whole_at bigint not null                             -- when a sweep last began at the beginning
-);
-insert into millpond.swept values (0, 0, 0, 0);
+-- Where sweeps begin: no scheduled job is due, no lease ends, no group may be forgotten before these times, nor will one that is on its way.
+-- Without them a sweep would step over every dead index entry for as long as some old transaction keeps vacuum from removing it. Sequences,
+-- since a row would leave a dead version behind each time. See `hold_time` in shared.sql.
+create sequence millpond.swept_due    minvalue 0;
+create sequence millpond.swept_place  minvalue 0;        -- of the first job that is due then: thousands may be due at one time
+create sequence millpond.swept_leases minvalue 0;
+create sequence millpond.swept_idle   minvalue 0;
+-- Moves before this id were added up, but for those that committed late.
+create sequence millpond.swept_moves  minvalue 0;
+-- When a sweep begins at the beginning again: the marks hold only as long as the clock does not go back.
+create sequence millpond.swept_whole  minvalue 0;
 
 -- Who waits for something in a queue and wants to be notified, once: `work`: a claim found none; `room`: found it full; `finished`: looked at a job
 -- that goes on.
