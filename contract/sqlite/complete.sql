@@ -13,3 +13,21 @@ where id = :id and fence = :fence and state = 'running' and queue = :queue
 -- @statement remove
 delete from millpond_jobs
 where id = :id and fence = :fence and state = 'running' and queue = :queue
+
+-- @statement keep_list
+-- In:  held, many claims that end without a result, as JSON: an object with each id's fence.
+-- Out: changes = how many were ok. If fewer than there are: undo, and complete each by itself to learn which are stale.
+-- Run inside a savepoint. An object, as SQLite hands out its names and numbers as they are, where it would read each pair of a list
+-- anew. The cross join makes SQLite look each id up, instead of trying each running job against the list.
+update millpond_jobs set state = 'done', line = null, finished_at = :now, result_encoding = null, result = null
+where seq in (
+  select job.seq from json_each(:held) as held cross join millpond_jobs as job
+  where job.id = held.key and job.fence = held.value and job.state = 'running' and job.queue = :queue
+)
+
+-- @statement remove_list
+delete from millpond_jobs
+where seq in (
+  select job.seq from json_each(:held) as held cross join millpond_jobs as job
+  where job.id = held.key and job.fence = held.value and job.state = 'running' and job.queue = :queue
+)

@@ -60,7 +60,7 @@ test('each operation of the contract has its file of SQL', () => {
   const operations = [...read('contract/operations.md').matchAll(/^### (\w+)$/gm)].map((match) => match[1])
   assert.ok(operations.length >= 12)
   for (const operation of operations) {
-    if (operation === 'listen') continue // bells come from the counts, in counts.sql
+    if (operation === 'listen') continue // bells.sql
     assert.ok(tracked.includes(`contract/sqlite/${operation}.sql`), operation)
   }
 })

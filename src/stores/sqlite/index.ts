@@ -16,7 +16,7 @@ import type { OpenStore } from '../../store.ts'
 import { ThreadClient } from './connection/client.ts'
 import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
-import { claimedJobs, copyOf, packJobs, pushOutcomes, withoutClaims } from './wire.ts'
+import { claimedJobs, copyOf, packJobs, pushOutcomes } from './wire.ts'
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
@@ -39,8 +39,11 @@ export const open: OpenStore = async (url, options) => {
       return { ...claimed, jobs: claimedJobs({ jobs, data }) }
     },
     complete: (queue, completions) => client.complete(queue, completions),
-    fail: (queue, failures) => client.call('fail', { queue, failures: withoutClaims(failures) }),
-    release: (queue, releases) => client.call('release', { queue, releases: withoutClaims(releases) }),
+    // Callers may have more beside what the interface names, which cannot be cloned or is large.
+    fail: (queue, all) =>
+      client.call('fail', { queue, failures: all.map(({ id, fence, error, delay }) => ({ id, fence, error, delay })) }),
+    release: (queue, all) =>
+      client.call('release', { queue, releases: all.map(({ id, fence, pause = 0 }) => ({ id, fence, pause })) }),
     extend: (queue, lease, given) => {
       const extensions = given.map(({ id, fence, progress }) => ({ id, fence, progress: copyOf(progress) }))
       return client.call('extend', { queue, lease, extensions })

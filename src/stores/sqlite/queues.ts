@@ -99,13 +99,9 @@ export class Queues {
   }
 
   find(name: string): Queue | undefined {
-    const known = this.#known.get(name)
-    if (known !== undefined) return known
-    const row = this.#statements.get('counts/queue', { queue: name })
-    if (row === undefined) return undefined
-    const queue = new Queue(name, row)
-    this.#known.set(name, queue)
-    return queue
+    const row = this.#known.has(name) ? undefined : this.#statements.get('counts/queue', { queue: name })
+    if (row !== undefined) this.#known.set(name, new Queue(name, row))
+    return this.#known.get(name)
   }
 
   findOrCreate(name: string): Queue {

@@ -2,7 +2,7 @@
  * The forms in which jobs, completions and claims cross between the threads. Cloning is most of what a call costs the event
  * loop, so large batches cross as text.
  */
-import type { ClaimedJob, Encoded, Encoding, Hold, NewJob, PushOutcome } from '../../store.ts'
+import type { ClaimedJob, Encoded, Encoding, NewJob, PushOutcome } from '../../store.ts'
 import { text } from './connection/values.ts'
 
 /** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
@@ -41,21 +41,16 @@ const isAlike = (job: NewJob, first: NewJob): boolean =>
   COMMON.every((name) => job[name] === first[name])
 
 export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
-  const list: unknown = JSON.parse(bodies)
-  if (!Array.isArray(list)) throw new TypeError('millpond: bodies are not a list')
+  const list: string[] = JSON.parse(bodies)
   return list.map((body, at) => {
     const id = ids.slice(at * ID_LENGTH, (at + 1) * ID_LENGTH)
-    return { ...job, id, data: { encoding: 'json', body: text(body) } }
+    return { ...job, id, data: { encoding: 'json', body } }
   })
 }
 
 /** @param outcomes null: all were pushed */
 export const pushOutcomes = (jobs: readonly NewJob[], outcomes: PushOutcome[] | null): PushOutcome[] =>
   outcomes ?? jobs.map(({ id }) => ({ status: 'pushed', id }))
-
-/** Claims have the whole job. */
-export const withoutClaims = <H extends Hold>(holds: readonly H[]): Omit<H, 'claim'>[] =>
-  holds.map(({ claim: _, ...rest }) => rest)
 
 /** Cloning a view would carry its whole buffer along, and the caller may change its bytes after the call. */
 export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {

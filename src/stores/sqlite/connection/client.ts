@@ -17,8 +17,7 @@ interface Pending {
  * Flags of the main thread, such as --input-type, can keep a thread from starting; ours needs none but this, so that Node
  * does not warn that its SQLite is new. Deno knows no such flag, and starts no thread with it.
  */
-const QUIET = '--disable-warning'
-const FLAGS = process.allowedNodeEnvironmentFlags.has(QUIET) ? [`${QUIET}=ExperimentalWarning`] : []
+const FLAGS = ['--disable-warning=ExperimentalWarning'].filter((flag) => process.allowedNodeEnvironmentFlags.has(flag))
 
 export class ThreadClient {
   readonly path: string

@@ -15,7 +15,7 @@ import { MillpondError } from '../../../values/errors.ts'
 import { safeText } from '../../../values/safe-error.ts'
 import { IdleQueues } from '../../idle.ts'
 import { isResult, toWire } from '../errors.ts'
-import { MAY_ONLY_READ, OPERATIONS, REPEATABLE } from '../operations/index.ts'
+import { OPERATIONS, READING, REPEATABLE } from '../operations/index.ts'
 import { pushWithin } from '../operations/push.ts'
 import { type Context, type Queue, Queues } from '../queues.ts'
 import type { Settings } from '../settings.ts'
@@ -72,8 +72,10 @@ export class GroupCommit {
       const request = this.#waiting[at]
       if (request === undefined) return
       if (request.transaction === undefined) {
+        const end = this.#waiting.findIndex(({ transaction }) => transaction !== undefined)
+        const group = this.#waiting.splice(0, end < 0 ? this.#waiting.length : end)
         const answers: Answer[] = []
-        this.#commitAll(this.#takeGroup(), answers)
+        this.#commitAll(group.filter(isOperation), answers)
         this.#reports.answer(answers)
       } else {
         this.#waiting.splice(at, 1)
@@ -87,16 +89,11 @@ export class GroupCommit {
     for (this.run(); this.#open !== null; this.run()) this.#breakOff('the store was closed')
   }
 
-  #takeGroup(): OperationRequest[] {
-    const end = this.#waiting.findIndex(({ transaction }) => transaction !== undefined)
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end).filter(isOperation)
-  }
-
   /** @param locking whether to take the lock for writing at once; otherwise SQLite takes it at the first write, if it can */
   #commitAll(
     group: readonly OperationRequest[],
     answers: Answer[],
-    locking = !group.every(({ op }) => MAY_ONLY_READ.has(op)),
+    locking = !group.every(({ op }) => READING.has(op)),
   ): void {
     let done: Answer[]
     let isRunning = false

@@ -19,6 +19,8 @@ interface PreparedStatement {
   setReadBigInts?(enabled: boolean): void
 }
 
+type Prepared = readonly [PreparedStatement, names: readonly string[]]
+
 /** By name. A statement may take fewer. */
 type Parameters = Readonly<Record<string, Value>>
 
@@ -42,7 +44,7 @@ for (const [file, texts] of SQL_FILES) {
  */
 export class Statements {
   readonly #connection: Connection
-  readonly #prepared = new Map<string, { statement: PreparedStatement; names: readonly string[] }>()
+  readonly #prepared = new Map<string, Prepared>()
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -50,49 +52,47 @@ export class Statements {
 
   /** @returns how many rows it changed */
   run(name: string, parameters: Parameters = {}): number {
-    const { statement, names } = this.#prepare(name)
-    return Number(statement.run(...valuesOf(names, parameters)).changes)
+    const [statement, values] = this.#bind(name, parameters)
+    return Number(statement.run(...values).changes)
   }
 
   all(name: string, parameters: Parameters = {}): Row[] {
-    const { statement, names } = this.#prepare(name)
-    return statement.all(...valuesOf(names, parameters)).filter(isRow)
+    const [statement, values] = this.#bind(name, parameters)
+    return statement.all(...values).filter(isRow)
   }
 
   get(name: string, parameters: Parameters = {}): Row | undefined {
-    const { statement, names } = this.#prepare(name)
-    const row = statement.get(...valuesOf(names, parameters))
+    const [statement, values] = this.#bind(name, parameters)
+    const row = statement.get(...values)
     return isRow(row) ? row : undefined
   }
 
-  #prepare(name: string) {
-    let prepared = this.#prepared.get(name)
-    if (prepared === undefined) {
-      const source = SOURCES.get(name)
-      if (source === undefined) throw new Error(`millpond: contract/sqlite/ has no statement ${name}`)
-      const names: string[] = []
-      const sql = source.replace(TOKEN, (token, found: string | undefined) => {
-        if (found === undefined) return token
-        names.push(found)
-        return '?'
-      })
-      const statement = this.#connection.prepare(sql)
-      // A connection of the caller's may have other settings than ours.
-      statement.setReturnArrays?.(false)
-      statement.setReadBigInts?.(false)
-      prepared = { statement, names }
-      this.#prepared.set(name, prepared)
+  #bind(name: string, parameters: Parameters): [PreparedStatement, Value[]] {
+    const [statement, names] = this.#prepared.get(name) ?? this.#prepare(name)
+    const values: Value[] = []
+    for (const each of names) {
+      const value = parameters[each]
+      if (value === undefined) throw new TypeError(`millpond: no value for :${each}`)
+      values.push(value)
     }
+    return [statement, values]
+  }
+
+  #prepare(name: string): Prepared {
+    const source = SOURCES.get(name)
+    if (source === undefined) throw new Error(`millpond: contract/sqlite/ has no statement ${name}`)
+    const names: string[] = []
+    const sql = source.replace(TOKEN, (token, found: string | undefined) => {
+      if (found === undefined) return token
+      names.push(found)
+      return '?'
+    })
+    const statement = this.#connection.prepare(sql)
+    // A connection of the caller's may have other settings than ours.
+    statement.setReturnArrays?.(false)
+    statement.setReadBigInts?.(false)
+    const prepared: Prepared = [statement, names]
+    this.#prepared.set(name, prepared)
     return prepared
   }
-}
-
-function valuesOf(names: readonly string[], parameters: Parameters): Value[] {
-  const values: Value[] = []
-  for (const name of names) {
-    const value = parameters[name]
-    if (value === undefined) throw new TypeError(`millpond: no value for :${name}`)
-    values.push(value)
-  }
-  return values
 }

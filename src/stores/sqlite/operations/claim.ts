@@ -11,40 +11,35 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
   if (queues.find(request.queue)?.settings.isBounded) queues.write()
   const queue = queues.find(request.queue)
   const lease = request.lease ?? queue?.settings.lease ?? DEFAULT_LEASE
-  const nothing: PackedClaim = { now, lease, jobs: '[]', data: [], retryAfter: null, limited: false }
-  if (queue === undefined || queue.settings.isPaused) return nothing
-  const { startAt, jobs, data } = take(context, request, queue, lease)
-  const retryAfter = data.length < request.limit ? retryIn(context, queue, startAt) : null
-  return { ...nothing, jobs, data, retryAfter, limited: queue.settings.isLimited }
+  const answer: PackedClaim = { now, lease, jobs: '[]', data: [], retryAfter: null, limited: false }
+  if (queue === undefined || queue.settings.isPaused) return answer
+  answer.limited = queue.settings.isLimited
+  const startAt = take(context, request, queue, answer)
+  if (answer.data.length < request.limit) answer.retryAfter = retryIn(context, queue, startAt)
+  return answer
 }
 
-/** `startAt`: from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time that is past: it refused none. */
-function take(context: Context, request: ClaimRequest, queue: Queue, lease: number) {
+/** @returns from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time that is past: it refused none */
+function take(context: Context, request: ClaimRequest, queue: Queue, answer: PackedClaim): number | null {
   const { statements, fenceFloor: floor, now } = context
   const { worker, limit: asked, minPriority: min_priority = 0 } = request
   const { isGrouped, isBounded, slots, startAt } = queue.settings
   // One more than may run: only if it is there, it is a limit that makes the claim short.
   const limit = slots === null ? asked : Math.min(asked, slots + 1)
-  const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + lease, floor }
-  const taken: PackedClaims & { startAt: number | null } = { startAt, jobs: '[]', data: [] }
-  if (startAt === null || startAt > now || !pick(context, queue, parameters)) return taken
-  if (isBounded) {
-    const { start = null, start_at = null } = statements.get('claim/refused', parameters) ?? {}
-    if (start !== null) {
-      taken.startAt = integerOrNull(start_at)
-      statements.run('claim/drop', { start })
-    }
-  }
-  taken.jobs = text(statements.get('claim/look', parameters)?.jobs)
-  taken.data = statements.all('claim/data').map((row) => row.data)
+  const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + answer.lease, floor }
+  if (startAt === null || startAt > now || !pick(context, queue, parameters)) return startAt
+  const { start = null, start_at = null } = (isBounded && statements.get('claim/refused', parameters)) || {}
+  if (start !== null) statements.run('claim/drop', { start })
+  answer.jobs = text(statements.get('claim/look', parameters)?.jobs)
+  answer.data = statements.all('claim/data').map((row) => row.data)
   // A claim that takes nothing needs no lock.
-  if (taken.data.length > 0) {
+  if (answer.data.length > 0) {
     if (isBounded) statements.run('claim/spend', parameters)
     queue.move('waiting', 'running', statements.run('claim/claim', parameters))
     if (isGrouped) for (const name of ['turns', 'virtual', 'start']) statements.run(`limits/${name}`, parameters)
   }
   statements.run('claim/clear')
-  return taken
+  return start === null ? startAt : integerOrNull(start_at)
 }
 
 /** False if there is surely nothing to pick. */

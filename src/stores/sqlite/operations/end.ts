@@ -4,17 +4,36 @@ import { integer, stateFrom } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
 
 export function complete(
-  { statements, queues, now }: Context,
+  context: Context,
   { queue: name, completions }: { queue: string; completions: readonly Completion[] },
 ): HoldOutcome[] {
+  const { statements, queues, now } = context
   const queue = queues.find(name)
   const statement = queue?.keeps('done') ? 'complete/keep' : 'complete/remove'
+  const isDone = completeList(context, name, `${statement}_list`, completions)
   return completions.map(({ id, fence, result }) => {
     const ended = { encoding: result?.encoding ?? null, result: result?.body ?? null }
-    if (statements.run(statement, { queue: name, id, fence, now, ...ended }) === 0) return 'stale'
+    if (!isDone && statements.run(statement, { queue: name, id, fence, now, ...ended }) === 0) return 'stale'
     queue?.finish('running', 'done', id)
     return 'ok'
   })
+}
+
+/** False, and nothing is done, if any has a result or is stale: which ones is only seen one by one. */
+function completeList(
+  { statements, now }: Context,
+  queue: string,
+  statement: string,
+  completions: readonly Completion[],
+): boolean {
+  if (completions.length === 1 || completions.some(({ result }) => result !== null)) return false
+  // Written by hand: an object would lose an id that is there twice.
+  const held = `{${completions.map(({ id, fence }) => `${JSON.stringify(id)}:${fence}`).join(',')}}`
+  statements.run('savepoint/begin')
+  const isDone = statements.run(statement, { queue, held, now }) === completions.length
+  if (!isDone) statements.run('savepoint/undo')
+  statements.run('savepoint/end')
+  return isDone
 }
 
 export function fail(

@@ -23,15 +23,7 @@ export type Operations = typeof OPERATIONS
  * Those that write nothing, or only where there is something to claim or to sweep. Idle workers claim and sweep all the time: by themselves,
  * these take no lock before they write, and wait for nobody.
  */
-export const MAY_ONLY_READ: ReadonlySet<string> = new Set([
-  'ahead',
-  'claim',
-  'find',
-  'groups',
-  'list',
-  'stats',
-  'sweep',
-])
+export const READING: ReadonlySet<string> = new Set(['ahead', 'claim', 'find', 'groups', 'list', 'stats', 'sweep'])
 
 /**
  * Those that a power cut may undo: then every worker on the machine is gone, too, and the job is claimed, or swept, anew.

@@ -6,9 +6,7 @@ const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 
 export function sweep(context: Context, limit: number): Swept {
   const { statements, queues, idle, now } = context
-  const lost: Swept['lost'] = []
-  let promoted = 0
-  let expired = 0
+  const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
   let forgotten = 0
   let rows = statements.all('sweep/look', { now })
   const busy = rows.filter((row) => flag(row.busy))
@@ -17,16 +15,16 @@ export function sweep(context: Context, limit: number): Swept {
     const queue = queues.findOrCreate(name)
     if (flag(row.forget)) forgotten += statements.run('limits/forget', { queue: name, now, limit: limit - forgotten })
     if (flag(row.promote)) {
-      const count = statements.run('sweep/promote', { queue: name, now, limit: limit - promoted })
+      const count = statements.run('sweep/promote', { queue: name, now, limit: limit - swept.promoted })
       queue.move('scheduled', 'waiting', count)
-      promoted += count
+      swept.promoted += count
     }
     if (flag(row.line_up) || flag(row.promote)) queues.lineUp(name)
-    if (flag(row.lost)) lost.push(...takeBack(context, queue, limit - lost.length))
+    if (flag(row.lost)) swept.lost.push(...takeBack(context, queue, limit - swept.lost.length))
     for (const state of FINAL_STATES.filter((one) => flag(row[one]))) {
-      const count = statements.run('sweep/expire', { queue: name, state, now, limit: limit - expired })
+      const count = statements.run('sweep/expire', { queue: name, state, now, limit: limit - swept.expired })
       queue.move(state, null, count)
-      expired += count
+      swept.expired += count
     }
   }
   const unused = idle.found(
@@ -37,12 +35,10 @@ export function sweep(context: Context, limit: number): Swept {
   if (statements.get('sweep/old_minutes', { now }) !== undefined) statements.run('sweep/forget_minutes', { now })
   if (busy.length + unused.length > 0) rows = statements.all('sweep/look', { now })
   const due = rows.flatMap(({ due_at }) => integerOrNull(due_at) ?? [])
-  return {
-    ...{ lost, promoted, expired },
-    more: Math.max(promoted, lost.length, expired, forgotten) >= limit,
-    nextDue: due.length === 0 ? null : Math.max(0, due.reduce((one, other) => Math.min(one, other)) - now),
-    queues: rows.length,
-  }
+  if (due.length > 0) swept.nextDue = Math.max(0, due.reduce((one, other) => Math.min(one, other)) - now)
+  swept.queues = rows.length
+  swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
+  return swept
 }
 
 function takeBack({ statements, now }: Context, queue: Queue, limit: number): Swept['lost'] {
