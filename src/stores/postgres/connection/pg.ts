@@ -81,9 +81,11 @@ export class Pg implements Database {
 
   async listen(channel: string, heard: (payload: string) => void, ready: () => void): Promise<void> {
     const client = await this.#pool.connect()
+    if (this.#ended) return client.release()
     const over = new AbortController()
     this.#listener = over
-    if (this.#ended) over.abort()
+    // At once: the end of the pool would wait for a socket that holds no process.
+    over.signal.addEventListener('abort', () => client.release(true))
     client.on('error', () => over.abort())
     client.on('end', () => over.abort())
     client.on('notification', ({ payload }: { payload?: string }) => heard(payload ?? ''))
@@ -100,7 +102,7 @@ export class Pg implements Database {
         await client.query(listen)
       }
     } finally {
-      client.release(true)
+      over.abort()
     }
   }
 
