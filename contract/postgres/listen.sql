@@ -3,7 +3,7 @@
 -- for workers, comes whenever a running job was cancelled.
 -- watch: for those who cannot LISTEN.
 -- In:  the names of the queues that they are concerned with; null: all.
--- Out: JSON per queue that is there: queue, work, room, finished, cancelled. Whenever one of the four is another than it was, the bell of that name rings. They
+-- Out: JSON per queue that is there: queue, work, room, finished, cancelled. Whenever one of the four has changed, ring the bell of that name. They
 --      follow how often a job became waiting (with limits: or ceased to run), and the limits and the pause; how often one left scheduled or waiting, and the
 --      capacity (null: none); how often one ended; and how often one was cancelled while running.
 

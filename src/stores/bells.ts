@@ -7,7 +7,11 @@ import type { Bell } from '../store.ts'
 /** Beyond this, naming the jobs costs more than letting whoever waits look for itself. */
 const MOST_IDS = 1_000
 
-type Kind = Bell['kind']
+/** Names of queues that are kept: a client may claim from any number of names. A bell of a forgotten one comes late at most: whoever waits also looks by itself. */
+const MAX_QUEUES = 10_000
+
+export type Kind = Bell['kind']
+export const KINDS: readonly Kind[] = ['work', 'room', 'finished', 'cancelled']
 
 export class Bells {
   readonly #listeners = new Set<(bell: Bell) => void>()
@@ -19,6 +23,22 @@ export class Bells {
     cancelled: new Map(),
   }
   #due = false
+  readonly #concerns = new Set<string>()
+
+  /** Queues that a worker here claims from, or in which somebody here waits for something. */
+  get concerns(): ReadonlySet<string> {
+    return this.#concerns
+  }
+
+  concern(queue: string): void {
+    if (this.#concerns.size >= MAX_QUEUES) this.#concerns.clear()
+    this.#concerns.add(queue)
+  }
+
+  /** Whatever was rung elsewhere until now went unheard. */
+  ringAll(): void {
+    for (const queue of this.#concerns) for (const kind of KINDS) this.ring(kind, queue)
+  }
 
   listen(listener: (bell: Bell) => void): () => void {
     // A function of its own, so that one who listens twice also stops twice.

@@ -20,6 +20,15 @@ export function serverUrl(text: string, example: string): URL {
   }
 }
 
+/** The servers of a URL that names several, one after the other: `postgres://one:5432,two:5432/database` is not a URL to the rest of the world. */
+export function serverUrls(text: string, example: string): [URL, ...URL[]] {
+  const [, before = '', hosts = '', rest = ''] = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(text) ?? []
+  const [first, ...others] = hosts.split(',')
+  if (others.length === 0) return [serverUrl(text, example)]
+  const urlOf = (host: string | undefined) => serverUrl(before + host + rest, example)
+  return [urlOf(first), ...others.map(urlOf)]
+}
+
 /** A user name or password as it is meant; undefined: there is none. @throws InvalidOption */
 export function credential(encoded: string): string | undefined {
   if (encoded === '') return undefined

@@ -15,17 +15,12 @@ const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
   ['StoreFull', /^53100/],
   // Data or an index is corrupted.
   ['StoreCorrupt', /^XX00[12]/],
-  // Connection exception; invalid authorization; out of connections or memory; shutting down, starting up.
-  ['StoreUnavailable', /^(08|28|53|57P)/],
-  // No such database, schema or function; insufficient privilege.
-  ['StoreUnavailable', /^(3D000|3F000|42883|42501)/],
-  // A standby: it is read-only, has no unlogged tables, takes no such locks.
-  ['StoreUnavailable', /^(25006|0A000|55000)/],
+  // The connection, the login, too many of them, the server's start or end; no such database, schema or function, or no right to it; a standby, which
+  // is read-only, has no unlogged tables and takes no such locks.
+  ['StoreUnavailable', /^(08|28|53|57P|3D000|3F000|42883|42501|25006|0A000|55000)/],
 ]
 
-/** The clients' own codes: the server could not be reached, so the call did not get there. */
-const UNREACHED = /^(ECONNREFUSED|ENOTFOUND|EAI_|ENOENT|SASL_|CONNECT_TIMEOUT)/
-/** The same, or the connection was lost. */
+/** The clients' own codes: the connection was lost, or could not be made. */
 const CONNECTION =
   /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ENOTFOUND|EAI_|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|SASL_)/
 /** `pg` says these in words alone. The third is the client's own deadline: the server is silent. */
@@ -53,16 +48,15 @@ export function stateOf(error: unknown): string {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
 
-/** Whether the call may have taken effect although there was no answer. */
-export function isLost(error: unknown): boolean {
-  const state = stateOf(error)
-  if (UNREACHED.test(state)) return false
-  return CONNECTION.test(state) || /^(08|57P01|57P02)/.test(state) || TERMINATED.test(messageOf(error))
-}
-
 /** Whether the server is away for now, so that it is worth another try. */
 export function isAway(error: unknown): boolean {
-  return isLost(error) || /^(ECONNREFUSED|CONNECT_TIMEOUT|57P|ENOENT)/.test(stateOf(error))
+  const state = stateOf(error)
+  return CONNECTION.test(state) || /^(08|57P)/.test(state) || TERMINATED.test(messageOf(error))
+}
+
+/** Whether the call may have taken effect although there was no answer: the server was there when it was sent. */
+export function isLost(error: unknown): boolean {
+  return isAway(error) && !/^(ECONNREFUSED|ENOTFOUND|EAI_|ENOENT|SASL_|CONNECT_TIMEOUT|57P03)/.test(stateOf(error))
 }
 
 /** Whether no connection was made, or one to a server that takes no writes: another server may do. */
@@ -102,8 +96,7 @@ export function toMillpondError(error: unknown): MillpondError {
 }
 
 function codeOf(error: unknown): ErrorCode {
+  if (isAway(error) || messageOf(error) === CROWDED) return 'StoreUnavailable'
   const state = stateOf(error)
-  if (CONNECTION.test(state) || TERMINATED.test(messageOf(error)) || messageOf(error) === CROWDED)
-    return 'StoreUnavailable'
   return CODES.find(([, states]) => states.test(state))?.[0] ?? 'StoreFailed'
 }

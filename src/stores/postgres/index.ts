@@ -18,12 +18,13 @@ import { MillpondError } from '../../values/errors.ts'
 import { Calls } from './connection/calls.ts'
 import type { Database } from './connection/database.ts'
 import { migrate } from './connection/migrate.ts'
-import { openPg, Pg } from './connection/pg.ts'
+import { Pg } from './connection/pg.ts'
 import { isPgPool } from './connection/pg-client.ts'
+import { openPool } from './connection/pool.ts'
 import { isPostgresJs, PostgresJs } from './connection/postgresjs.ts'
-import type { Context } from './context.ts'
+import { sessionSettings } from './connection/script.ts'
 import { toMillpondError } from './errors.ts'
-import { Notifier } from './notifier.ts'
+import { type Context, Notifier } from './notifier.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim } from './operations/claim.ts'
 import { configure, limitGroup } from './operations/configure.ts'
@@ -37,6 +38,9 @@ import { sweep } from './operations/sweep.ts'
 import { replicasOf } from './replicas.ts'
 import { type Settings, settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
+
+/** Ms until a new connection stands, or one of the pool is free. */
+const CONNECT = 10_000
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
@@ -54,11 +58,14 @@ export const open: OpenStore = async (url, options) => {
 }
 
 async function connect(settings: Settings): Promise<Database> {
-  const { client, deadline } = settings
-  if (client === undefined) return openPg(settings)
+  const { client, connections: max, timeout, deadline, listen } = settings
   if (isPostgresJs(client)) return new PostgresJs(client, deadline)
   if (isPgPool(client)) return new Pg(client, deadline)
-  throw new MillpondError('InvalidOption', 'client takes a postgres.js sql or a pg Pool')
+  if (client !== undefined) throw new MillpondError('InvalidOption', 'client takes a postgres.js sql or a pg Pool')
+  const patience = Math.min(CONNECT, timeout)
+  // Where LISTEN is not wanted a pooler may stand between that cannot be recognised.
+  const session = listen === 'off' ? undefined : sessionSettings(deadline)
+  return new Pg(await openPool(settings, { max, patience, session }), deadline, timeout)
 }
 
 /** @param install see `migrate` @param polling ms between looks; undefined: it listens */
@@ -75,7 +82,6 @@ function storeOf(
   /** Operations take the context first. */
   const operation = <In extends unknown[], Out>(run: (context: Context, ...given: In) => Promise<Out>) =>
     calls.operation((...given: In) => run(context, ...given))
-  const { stats, record } = figures(context)
   let closing: Promise<void> | undefined
 
   async function close(): Promise<void> {
@@ -107,8 +113,7 @@ function storeOf(
     cancel: operation(cancel),
     sweep: calls.operation(sweep(context)),
     find: calls.operation(find(context)),
-    stats: calls.operation(stats),
-    record: calls.operation(record),
+    ...figures(context),
     listen(listener) {
       calls.assertOpen()
       return notifier.listen(listener)

@@ -9,12 +9,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bell, ClaimRequest } from '../../store.ts'
-import { Bells } from '../bells.ts'
+import { Bells, KINDS, type Kind } from '../bells.ts'
 import type { Calls } from './connection/calls.ts'
 import { textArray } from './wire.ts'
 
-type Kind = Bell['kind']
-const KINDS: readonly Kind[] = ['work', 'room', 'finished', 'cancelled']
 /** Ms between bells of one kind and queue that come from elsewhere, but for work: each of them makes whoever waits look anew. */
 const RING_AGAIN = 20
 /** Ms until it listens anew, twice as many each time. */
@@ -28,8 +26,14 @@ const AFTER_SHORT = 5
 /** Ms until a claim is repeated while pushes are under way that may have missed who is asleep; doubled until then, when a worker looks by itself. */
 const FIRST_AGAIN = 1
 const LAST_AGAIN = 512
-/** Names of queues that are kept: a client may claim from any number of names. What is forgotten delays a bell by a second at the most. */
-const MAX_QUEUES = 10_000
+/** Names that are kept. What is forgotten delays a bell by a second at the most. */
+const MAX_NAMES = 10_000
+
+/** What the operations share. */
+export interface Context {
+  readonly calls: Calls
+  readonly notifier: Notifier
+}
 
 /** What `watch` answers of a queue: whenever a value changes, the bell of that name rings. */
 type Watched = { queue: string } & Record<Kind, string | number | null>
@@ -40,8 +44,6 @@ export class Notifier {
   readonly #name = randomUUID()
   readonly #calls: Calls
   readonly #polling: number | undefined
-  /** Queues that a worker here claims from, or in which somebody here waits for something. */
-  readonly #queues = new Set<string>()
   /** `kind:queue` that rang a moment ago: whether it is to ring once more. */
   readonly #resting = new Map<string, boolean>()
   /** `kind:queue` that this process was noted for. */
@@ -50,7 +52,8 @@ export class Notifier {
   readonly #repeated = new Map<string, number>()
   #seen: ReadonlyMap<string, Watched> = new Map<string, Watched>()
   #listeners = 0
-  #started = false
+  #closed = false
+  #running: Promise<void> | undefined
   #up = false
   /** The `performance.now()` of the last activity that makes this process poll often. */
   #stirred = performance.now()
@@ -71,8 +74,7 @@ export class Notifier {
   listen(listener: (bell: Bell) => void): () => void {
     const stop = this.bells.listen(listener)
     this.#listeners++
-    if (!this.#started) void (this.#polling === undefined ? this.#hear() : this.#watch(this.#polling))
-    this.#started = true
+    this.#running ??= this.#polling === undefined ? this.#hear() : this.#watch(this.#polling)
     let stopped = false
     return () => {
       if (!stopped) this.#listeners--
@@ -81,16 +83,12 @@ export class Notifier {
     }
   }
 
-  /** Somebody here wants to know of this queue. */
-  concern(queue: string): void {
-    addTo(this.#queues, queue)
-  }
-
   /** A call has noted us as waiting. What happened while it was under way may ring for nobody: look once more. */
   noted(kind: 'finished' | 'room', queue: string): void {
-    this.concern(queue)
+    this.bells.concern(queue)
     if (!this.#up || this.#noted.has(`${kind}:${queue}`)) return
-    addTo(this.#noted, `${kind}:${queue}`)
+    if (this.#noted.size >= MAX_NAMES) this.#noted.clear()
+    this.#noted.add(`${kind}:${queue}`)
     this.#rest(kind, queue, true)
   }
 
@@ -113,15 +111,15 @@ export class Notifier {
     const before = this.#repeated.get(queue)
     const ms = before === undefined ? 0 : Math.max(before * 2, FIRST_AGAIN)
     if (ms > LAST_AGAIN) return
-    if (this.#repeated.size >= MAX_QUEUES) this.#repeated.clear()
+    if (this.#repeated.size >= MAX_NAMES) this.#repeated.clear()
     this.#repeated.set(queue, ms)
     if (ms === 0) this.bells.ring('work', queue)
     else this.#ringIn(ms, queue)
   }
 
   close(): void {
+    this.#closed = true
     this.bells.silence()
-    this.#listeners = 0
   }
 
   #ringIn(ms: number, queue: string): void {
@@ -134,10 +132,9 @@ export class Notifier {
       pause = FIRST_PAUSE
       this.#up = true
       this.#noted.clear()
-      // What was rung before went unheard.
-      for (const queue of this.#queues) for (const kind of KINDS) this.bells.ring(kind, queue)
+      this.bells.ringAll()
     }
-    while (!this.#calls.closed) {
+    while (!this.#closed) {
       await this.#calls.database.listen(this.#calls.schema, (payload) => this.#heard(payload), ready).catch(ignored)
       await sleep(pause, undefined, { ref: false })
       pause = Math.min(pause * 2, LONGEST_PAUSE)
@@ -173,7 +170,7 @@ export class Notifier {
   }
 
   async #watch(polling: number): Promise<void> {
-    while (!this.#calls.closed) {
+    while (!this.#closed) {
       // The store's trouble is told by the calls that somebody waits for.
       if (this.#listeners > 0) await this.#calls.track(this.#look()).catch(ignored)
       await new Promise<void>((resolve) => {
@@ -189,8 +186,8 @@ export class Notifier {
 
   async #look(): Promise<void> {
     // Until it is known what somebody here waits for: all.
-    const queues = this.#queues.size === 0 ? null : textArray([...this.#queues])
-    const answers = await this.#calls.answers<Watched>('watch($1)', [queues])
+    const queues = [...this.bells.concerns]
+    const answers = await this.#calls.answers<Watched>('watch($1)', [queues.length === 0 ? null : textArray(queues)])
     const before = this.#seen
     // Queues that were removed are forgotten.
     this.#seen = new Map(answers.map((answer) => [answer.queue, answer]))
@@ -200,11 +197,6 @@ export class Notifier {
       if (changed.length > 0) this.stir()
     }
   }
-}
-
-function addTo(names: Set<string>, name: string): void {
-  if (names.size >= MAX_QUEUES) names.clear()
-  names.add(name)
 }
 
 function ignored(): void {}

@@ -5,10 +5,6 @@
  * job's row there, or in its very transaction. So a replica that shows the job shows all of it. A push that found a live job with its
  * key stored no row; whatever its pusher had committed lies before the claim. So for a job with a key the replica must show the claim.
  *
- * Asking for the job is better than comparing log positions: a position taken after the claim includes the claim, whose commit is not
- * flushed at once and so takes up to 0.6 s to get there; a job that has waited for longer than the lag would wait for it once more;
- * and positions say nothing where the replica follows another server, or one that was deposed.
- *
  * After a restart a replica may show an older state than it did, until it has replayed as much again. So an answer holds only while
  * no connection was lost since.
  */

@@ -3,7 +3,7 @@
 import type { StoreOptions } from '../../store.ts'
 import { shown } from '../../values/duration.ts'
 import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'
-import { credential, serverUrl } from '../url.ts'
+import { credential, serverUrls } from '../url.ts'
 
 export interface Settings {
   /** For the client, one per server: without our own options. */
@@ -33,7 +33,7 @@ const SESSIONS = 'target_session_attrs'
 
 /** @throws InvalidOption */
 export function settingsOf(given: URL | string, options: StoreOptions): Settings {
-  const [url, ...others] = urlsIn(String(given))
+  const [url, ...others] = serverUrls(String(given), 'postgres://user:password@host:5432/database')
   // The client would throw a bare error at the first call. It takes a % that begins no escape for itself.
   for (const encoded of [url.username, url.password, url.pathname])
     credential(encoded.replace(/%(?![0-9a-f]{2})/gi, '%25'))
@@ -66,16 +66,6 @@ export function settingsOf(given: URL | string, options: StoreOptions): Settings
     deadline: Math.ceil(timeout * SERVER_SHARE),
     client: options.client,
   }
-}
-
-const EXAMPLE = 'postgres://user:password@host:5432/database'
-
-/** One per server: `postgres://one:5432,two:5432/database` is not a URL to the rest of the world. */
-function urlsIn(given: string): [URL, ...URL[]] {
-  const [, before = '', hosts = '', rest = ''] =
-    /^([a-z]+:\/\/(?:[^/?#]*@)?)([^@/?#]*,[^@/?#]*)(.*)$/is.exec(given) ?? []
-  const [first = given, ...others] = hosts === '' ? [] : hosts.split(',').map((host) => before + host + rest)
-  return [serverUrl(first, EXAMPLE), ...others.map((url) => serverUrl(url, EXAMPLE))]
 }
 
 /** Whether only servers will do that take writes. A store always writes; the others of libpq's values are for readers. */

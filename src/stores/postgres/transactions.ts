@@ -10,8 +10,8 @@ import { mismatch, type OpenTransaction, transactionsBy } from '../transactions.
 import { queryOf } from './connection/caller-transaction.ts'
 import type { Query, Session } from './connection/database.ts'
 import { inlined } from './connection/script.ts'
-import type { Context } from './context.ts'
 import { isAway, statementError, stateOf, toMillpondError } from './errors.ts'
+import type { Context } from './notifier.ts'
 import { COMPLETE, complete, completeValues } from './operations/end.ts'
 import { holdOutcomes, jobsText, outcomeFrom } from './wire.ts'
 
@@ -19,18 +19,17 @@ import { holdOutcomes, jobsText, outcomeFrom } from './wire.ts'
 export function transactionsOf(context: Context, most: number, install: string): StoreTransactions {
   const { calls, notifier } = context
   const { schema } = calls
-  const places = new Places(most)
-
-  async function open(): Promise<Session> {
-    await places.take()
-    return calls.database.begin('isolation level read committed').catch((error: unknown) => {
-      places.give()
-      throw toMillpondError(error)
-    })
-  }
+  const places = placesOf(most)
 
   function begin(): OpenTransaction {
-    const opened = calls.track(open())
+    const opened = calls.track(
+      places.take().then(async () =>
+        calls.database.begin('isolation level read committed').catch((error: unknown) => {
+          places.give()
+          throw toMillpondError(error)
+        }),
+      ),
+    )
     const pushed = new Set<string>()
 
     async function ended<T>(last: (session: Session) => Promise<T>): Promise<T> {
@@ -126,21 +125,15 @@ const not = (why: string, cause?: unknown) =>
   mismatch(`tx takes an open transaction on the pond's own database; ${why}`, cause)
 
 /** So many may be taken at once; whoever comes later waits for his turn. */
-class Places {
-  /** Below 0: how many wait. */
-  #free: number
-  readonly #waiters: (() => void)[] = []
-
-  constructor(count: number) {
-    this.#free = count
-  }
-
-  async take(): Promise<void> {
-    if (this.#free-- <= 0) await new Promise<void>((resolve) => this.#waiters.push(resolve))
-  }
-
-  give(): void {
-    this.#free++
-    this.#waiters.shift()?.()
+function placesOf(free: number) {
+  const waiters: (() => void)[] = []
+  return {
+    async take(): Promise<void> {
+      if (free-- <= 0) await new Promise<void>((resolve) => waiters.push(resolve))
+    },
+    give(): void {
+      free++
+      waiters.shift()?.()
+    },
   }
 }

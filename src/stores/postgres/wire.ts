@@ -6,6 +6,9 @@
 import type { ClaimedJob, Encoded, Hold, HoldOutcome, JobRecord, NewJob, PushOutcome } from '../../store.ts'
 import { jobErrorFromJson } from '../job-error.ts'
 
+export const orNull = <T, Read>(value: T | null | undefined, read: (value: T) => Read): Read | null =>
+  value === null || value === undefined ? null : read(value)
+
 /** A body as one text: a tag for the encoding, then JSON, or bytes in base64. */
 export function tagged({ encoding, body }: Encoded): string {
   if (encoding === 'json') return `j${typeof body === 'string' ? body : Buffer.from(body).toString()}`
@@ -34,7 +37,7 @@ export const textArray = (values: readonly (string | null)[]): string =>
 /** The texts of bodies, as an array's text; null: there is none. */
 export function bodiesText(bodies: readonly (Encoded | null)[]): string | null {
   if (bodies.every((body) => body === null)) return null
-  return textArray(bodies.map((body) => (body === null ? null : tagged(body))))
+  return textArray(bodies.map((body) => orNull(body, tagged)))
 }
 
 /** For `push_jobs`. */
@@ -108,8 +111,8 @@ export function recordFrom({ data, progress, result, error, ...job }: TaggedReco
   return {
     ...job,
     data: untagged(data),
-    progress: progress === null ? null : untagged(progress),
-    result: result === null ? null : untagged(result),
-    error: error === null ? null : jobErrorFromJson(error),
+    progress: orNull(progress, untagged),
+    result: orNull(result, untagged),
+    error: orNull(error, jobErrorFromJson),
   }
 }

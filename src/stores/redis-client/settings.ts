@@ -2,7 +2,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import { kindOf, shown } from '../../values/duration.ts'
 import { checkNames, invalid, optionIn, wholeNumber } from '../options.ts'
-import { credential, serverUrl } from '../url.ts'
+import { credential, serverUrls } from '../url.ts'
 
 export type Client = Redis | Cluster
 
@@ -45,15 +45,6 @@ function isClient(value: unknown): value is Client {
 }
 
 const EXAMPLE = 'redis://user:password@host:6379'
-/** A list of hosts is none for the class URL, which knows one. */
-const HOSTS = /^([a-z+]+:\/\/(?:[^/?#]*@)?)([^/?#]*)/i
-
-function nodesOf(hosts: string, defaultPort: number): { host: string; port: number }[] {
-  return hosts.split(',').map((each) => {
-    const { hostname, port } = serverUrl(`redis://${each}`, EXAMPLE)
-    return { host: hostname.replace(/^\[|\]$/g, '') || 'localhost', port: Number(port || defaultPort) }
-  })
-}
 
 /** @throws InvalidOption */
 export function settingsOf<Name extends string>(
@@ -61,9 +52,8 @@ export function settingsOf<Name extends string>(
   options: Readonly<Record<string, unknown>>,
   { by, prefix: defaultPrefix, numbers, others }: Accepted<Name>,
 ): ClientSettings & Record<Name, number> {
-  const [, , hosts = ''] = HOSTS.exec(String(url)) ?? []
-  const first = String(url).replace(HOSTS, (_, before: string) => before + hosts.split(',')[0])
-  const { protocol, pathname, username, password, searchParams: query } = serverUrl(first, EXAMPLE)
+  const urls = serverUrls(String(url), EXAMPLE)
+  const { protocol, pathname, username, password, searchParams: query } = urls[0]
   const known = ['prefix', ...Object.keys(numbers), 'cluster', 'client', 'db', ...others]
   checkNames(options, query.keys(), known, by)
   const option = optionIn(options, query)
@@ -84,7 +74,10 @@ export function settingsOf<Name extends string>(
     invalid('the client has a keyPrefix, which bells would not have: use the option prefix instead')
   }
   const hasSentinels = protocol.endsWith('+sentinel:')
-  const nodes = nodesOf(hosts, hasSentinels ? 26379 : 6379)
+  const nodes = urls.map(({ hostname, port }) => ({
+    host: hostname.replace(/^\[|\]$/g, '') || 'localhost',
+    port: Number(port || (hasSentinels ? 26379 : 6379)),
+  }))
   // With sentinels the name of the master stands before the number of the database.
   const [, master = '', path = ''] = hasSentinels ? (/^\/?([^/]*)(.*)$/.exec(pathname) ?? []) : ['', '', pathname]
   const name = credential(master) ?? ''

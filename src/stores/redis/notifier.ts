@@ -8,15 +8,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Bell } from '../../store.ts'
-import { Bells } from '../bells.ts'
+import { Bells, KINDS } from '../bells.ts'
 import { prepared, reconnectIfEnded } from '../redis-client/client.ts'
 import type { Client } from '../redis-client/settings.ts'
 import { unrefSubscriber } from '../redis-client/unref.ts'
 import { idTexts, listBefore } from './wire.ts'
-
-const KINDS = ['work', 'room', 'finished', 'cancelled'] as const
-/** Names of queues that are kept: a client may claim from any number of names. */
-const MAX_QUEUES = 10_000
 
 export class Notifier {
   /** Rung in this process, at once. */
@@ -29,8 +25,6 @@ export class Notifier {
   /** A connection that subscribes can do nothing else; a cluster has one for that itself. */
   #subscriber: Redis | undefined
   #subscribed = false
-  /** Queues that somebody here claims from. */
-  readonly #queues = new Set<string>()
   #closed = false
   #watch: NodeJS.Timeout | undefined
 
@@ -44,12 +38,6 @@ export class Notifier {
   listen(listener: (bell: Bell) => void): () => void {
     this.#subscribe()
     return this.local.listen(listener)
-  }
-
-  /** Somebody here claims from this queue, and may hold jobs of it. */
-  concern(queue: string): void {
-    if (this.#queues.size >= MAX_QUEUES) this.#queues.clear()
-    this.#queues.add(queue)
   }
 
   /** The connection stays for the next listener: it costs nothing while no bell rings. */
@@ -76,7 +64,7 @@ export class Notifier {
   /** What was rung until now went unheard: a job that is held may have been cancelled, which no look would find before its lease is renewed. */
   readonly #up = (): void => {
     this.#unref()
-    for (const queue of this.#queues) for (const kind of KINDS) this.local.ring(kind, queue)
+    this.local.ringAll()
   }
 
   /** Bells keep no process alive. */

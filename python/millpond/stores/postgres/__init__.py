@@ -170,12 +170,7 @@ class PostgresStore(Store):
         return [_stats(row[0]) for row in self._call("stats", queue=queue, minutes=minutes, now=self._now)]
 
     def record(self, slices: Sequence[Slice]) -> None:
-        given = [
-            {"queue": each.queue, "priority": each.priority, "metric": each.metric, "bucket": bucket, "count": count}
-            for each in slices
-            for bucket, count in each.buckets.items()
-        ]
-        self._call("record", slices=json.dumps(given), now=self._now)
+        self._call("record", slices=json.dumps(slices, default=vars), now=self._now)
 
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
         return [_record(row[0]) for row in self._call("list", queue=queue, state=state, limit=limit, after=after)]

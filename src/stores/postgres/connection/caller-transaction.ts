@@ -7,49 +7,38 @@
  * - Drizzle: the `tx` of `db.transaction(async (tx) => …)`
  * - any function `(text, params) => rows`, or `=> { rows }`
  */
-import { MillpondError } from '../../../values/errors.ts'
-import { isRow, type Query, type Row, rowsOf } from './database.ts'
+import { mismatch } from '../../transactions.ts'
+import { type Query, rowsOf } from './database.ts'
 
-type Call = (...args: unknown[]) => unknown
+type Call = (...given: unknown[]) => unknown
 
-function methodOf(value: unknown, name: string): Call | undefined {
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined
-  const method: unknown = Reflect.get(value, name)
-  return typeof method === 'function' ? (...args) => Reflect.apply(method, value, args) : undefined
+/** What of these clients we look at. */
+type Client = Partial<Record<'unsafe' | 'savepoint' | 'executeQuery' | 'rollback' | 'query', Call>> & {
+  isTransaction?: unknown
+  session?: { client?: unknown } | null
 }
 
 /** @throws TransactionMismatch */
 export function queryOf(tx: unknown): Query {
   const call = callOf(tx)
-  if (call === undefined) {
-    throw new MillpondError(
-      'TransactionMismatch',
-      'tx takes a transaction of postgres.js, pg, Kysely or Drizzle, or a function (text, params) => rows',
-    )
-  }
-  return async (text, params): Promise<Row[]> => rowsOf(await call(text, params))
+  if (call !== undefined) return async (text, params) => rowsOf(await call(text, [...params]))
+  throw mismatch('tx takes a transaction of postgres.js, pg, Kysely or Drizzle, or a function (text, params) => rows')
 }
 
-function callOf(tx: unknown): ((text: string, params: readonly unknown[]) => unknown) | undefined {
-  const unsafe = methodOf(tx, 'unsafe')
-  if (unsafe !== undefined) {
-    // The pool itself has no savepoint: each of its queries goes to whichever connection is free.
-    if (methodOf(tx, 'savepoint') === undefined) return undefined
-    return (text, params) => unsafe(text, [...params])
-  }
-  if (typeof tx === 'function') return (text, params) => tx(text, [...params])
-  if (!isRow(tx)) return undefined
-  const execute = methodOf(tx, 'executeQuery')
-  if (execute !== undefined) {
-    if (tx.isTransaction !== true) return undefined
-    return (text, params) => execute(compiled(text, params))
+function callOf(tx: unknown): ((text: string, params: unknown[]) => unknown) | undefined {
+  if ((typeof tx !== 'object' && typeof tx !== 'function') || tx === null) return undefined
+  const client: Client = tx
+  // The pool itself has no savepoint: each of its queries goes to whichever connection is free.
+  if (client.unsafe) return client.savepoint && ((text, params) => client.unsafe?.(text, params))
+  if (typeof tx === 'function') return (text, params) => tx(text, params)
+  if (client.executeQuery) {
+    return client.isTransaction === true ? (text, params) => client.executeQuery?.(compiled(text, params)) : undefined
   }
   // Drizzle keeps the client's own transaction in its session.
-  if (isRow(tx.session) && 'client' in tx.session) return methodOf(tx, 'rollback') && callOf(tx.session.client)
-  const query = methodOf(tx, 'query')
+  if (client.session?.client) return client.rollback && callOf(client.session.client)
   // A pg Pool, or a client that belongs to nobody.
-  if (query === undefined || 'totalCount' in tx) return undefined
-  return (text, params) => query(text, [...params])
+  if (!client.query || 'totalCount' in tx) return undefined
+  return (text, params) => client.query?.(text, params)
 }
 
 let queries = 0

@@ -38,10 +38,6 @@ export class Calls {
     return this.#clock === undefined ? null : this.#clock()
   }
 
-  get closed(): boolean {
-    return this.#closed
-  }
-
   assertOpen(): void {
     if (this.#closed) throw new MillpondError('Closed', 'the PostgreSQL store is closed; open a new one to go on')
   }

@@ -25,7 +25,6 @@ export interface PgClient {
   processID?: number | null
   query(statement: PgStatement): Promise<unknown>
   on(event: string, listener: (...args: never[]) => void): unknown
-  removeAllListeners(event: string): unknown
   removeListener(event: string, listener: (error: Error) => void): unknown
   release(error?: Error | boolean): void
   /** Its socket no longer holds the process. */

@@ -1,15 +1,11 @@
 /** The store's connections by `pg`: its own, or the caller's Pool. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isLost } from '../errors.ts'
-import type { Settings } from '../settings.ts'
 import type { Database, Row, Session } from './database.ts'
 import { lastRowsOf, type PgClient, type PgPool, type PgStatement } from './pg-client.ts'
 import { pgSession } from './pg-session.ts'
-import { openPool } from './pool.ts'
 import { scriptOf, sessionSettings } from './script.ts'
 
-/** Ms until a new connection stands, or one of the pool is free. */
-const CONNECT = 10_000
 /** Ms between looks whether the one that listens still gets answers. */
 const HEARTBEAT = 15_000
 
@@ -85,9 +81,11 @@ export class Pg implements Database {
 
   async listen(channel: string, heard: (payload: string) => void, ready: () => void): Promise<void> {
     const client = await this.#pool.connect()
+    if (this.#ended) return client.release()
     const over = new AbortController()
     this.#listener = over
-    if (this.#ended) over.abort()
+    // At once: the end of the pool would wait for a socket that holds no process.
+    over.signal.addEventListener('abort', () => client.release(true))
     client.on('error', () => over.abort())
     client.on('end', () => over.abort())
     client.on('notification', ({ payload }: { payload?: string }) => heard(payload ?? ''))
@@ -104,8 +102,7 @@ export class Pg implements Database {
         await client.query(listen)
       }
     } finally {
-      client.removeAllListeners('notification')
-      client.release(true)
+      over.abort()
     }
   }
 
@@ -127,14 +124,5 @@ export class Pg implements Database {
 
 /** A statement is prepared once per connection, under the name of the function that it calls. */
 const nameOf = (statement: string): string => statement.slice(statement.indexOf('from ') + 5, statement.indexOf('('))
-
-/** With connections of its own, the one that listens among them. */
-export async function openPg(settings: Settings): Promise<Database> {
-  const { connections: max, timeout, deadline, listen } = settings
-  const patience = Math.min(CONNECT, timeout)
-  // Where LISTEN is not wanted a pooler may stand between that cannot be recognised.
-  const session = listen === 'off' ? undefined : sessionSettings(deadline)
-  return new Pg(await openPool(settings, { max, patience, session }), deadline, timeout)
-}
 
 function ignore(): void {}

@@ -33,13 +33,19 @@ export const PATIENCE = 2000
  * @throws InvalidOption
  */
 export function openLink(replica: unknown, lost: () => void): ReplicaLink {
-  if (isPostgresJs(replica)) return postgresJsLink(new PostgresJs(replica))
-  if (isPgPool(replica)) return pgLink(Promise.resolve(replica), false, lost)
-  if (typeof replica !== 'string' && !(replica instanceof URL)) {
-    throw new MillpondError('InvalidOption', 'replica takes a postgres:// URL, a pg Pool or a postgres.js sql')
+  if (isPostgresJs(replica)) {
+    const database = new PostgresJs(replica)
+    return {
+      ask: (text, params) => database.run(inlined(text, params)),
+      read: (text, params) => readOnly(database, text, params),
+      drop: ignore,
+      end: async () => {},
+    }
   }
-  if (!/^postgres(ql)?:/i.test(String(replica))) {
-    throw new MillpondError('InvalidOption', 'the URL of a replica is postgres://user:password@host:5432/database')
+  if (isPgPool(replica)) return pgLink(Promise.resolve(replica), false, lost)
+  if (!((typeof replica === 'string' || replica instanceof URL) && /^postgres(ql)?:/i.test(String(replica)))) {
+    const message = 'replica takes a postgres://user:password@host:5432/database URL, a pg Pool or a postgres.js sql'
+    throw new MillpondError('InvalidOption', message)
   }
   const settings = settingsOf(replica, {})
   return pgLink(openPool(settings, { max: settings.connections, patience: PATIENCE }), true, lost)
@@ -81,26 +87,6 @@ function pgLink(pool: Promise<PgPool>, own: boolean, lost: () => void): ReplicaL
       letGo(asker)
       if (own) await pool.then((opened) => opened.end(), ignore)
     },
-  }
-}
-
-function postgresJsLink(database: PostgresJs): ReplicaLink {
-  /** The last question is not answered yet. */
-  let asking = false
-  return {
-    async ask(text, params) {
-      // A connection that hangs cannot be taken from postgres.js; it must not take the others along.
-      if (asking) throw new MillpondError('StoreUnavailable', 'the read replica has yet to answer the last question')
-      asking = true
-      try {
-        return await database.run(inlined(text, params))
-      } finally {
-        asking = false
-      }
-    },
-    read: (text, params) => readOnly(database, text, params),
-    drop: ignore,
-    end: async () => {},
   }
 }
 

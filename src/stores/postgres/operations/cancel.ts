@@ -1,5 +1,5 @@
 import type { FinalState } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../notifier.ts'
 import { plainArray } from '../wire.ts'
 
 export async function cancel({ calls, notifier }: Context, ids: readonly string[]): Promise<(FinalState | null)[]> {

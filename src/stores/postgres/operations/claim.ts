@@ -1,6 +1,6 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
-import type { Context } from '../context.ts'
-import { type ClaimedList, claimedFrom } from '../wire.ts'
+import type { Context } from '../notifier.ts'
+import { type ClaimedList, claimedFrom, orNull } from '../wire.ts'
 
 /** Whole numbers of 8 bytes come as text. */
 interface Answer {
@@ -15,7 +15,7 @@ interface Answer {
 
 export async function claim({ calls, notifier }: Context, request: ClaimRequest): Promise<Claimed> {
   const { queue, worker, limit, lease, minPriority = 0 } = request
-  notifier.concern(queue)
+  notifier.bells.concern(queue)
   const values = [queue, worker, limit, lease, notifier.listener, calls.now(), minPriority]
   const [answer] = await calls.rows<[Answer]>('claim($1, $2, $3, $4, $5, $6, $7)', values)
   const list: ClaimedList[] = answer.jobs === null ? [] : JSON.parse(answer.jobs)
@@ -25,7 +25,7 @@ export async function claim({ calls, notifier }: Context, request: ClaimRequest)
     now: Number(answer.at),
     lease: Number(answer.holds),
     jobs: list.map(claimedFrom),
-    retryAfter: answer.retry_after === null ? null : Number(answer.retry_after),
+    retryAfter: orNull(answer.retry_after, Number),
     limited: answer.limited,
   }
 }

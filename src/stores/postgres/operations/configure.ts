@@ -1,6 +1,6 @@
 import { type QueueSettings, setsNothing } from '../../../store.ts'
 import type { GroupLimits } from '../../../values/limits.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../notifier.ts'
 
 export async function configure({ calls, notifier }: Context, settings: QueueSettings): Promise<void> {
   if (setsNothing(settings)) return

@@ -1,6 +1,6 @@
 /** How claims end: complete, fail, release. */
 import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../notifier.ts'
 import { bodiesText, heldValues, holdOutcomes, plainArray, storedFence } from '../wire.ts'
 
 export const COMPLETE = 'complete($1, $2, $3, $4, $5)'

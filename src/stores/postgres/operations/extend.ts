@@ -1,5 +1,5 @@
 import type { ExtendOutcome, Extension } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../notifier.ts'
 import { bodiesText, heldValues } from '../wire.ts'
 
 export async function extend(

@@ -1,14 +1,12 @@
 /** Look-ups: find and list. */
 import { Batcher } from '../../../batch/batcher.ts'
-import type { GroupsRequest, JobRecord, JobState, ListRequest } from '../../../store.ts'
+import type { GroupsRequest, JobRecord, ListRequest } from '../../../store.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
-import type { Context } from '../context.ts'
-import { plainArray, recordFrom, type TaggedRecord } from '../wire.ts'
+import type { Context } from '../notifier.ts'
+import { orNull, plainArray, recordFrom, type TaggedRecord } from '../wire.ts'
 
 /** Records may be large. */
 const MAX_IDS_PER_CALL = 500
-
-const FINAL: readonly JobState[] = ['done', 'dead', 'cancelled']
 
 /** Look-ups that are asked for in one turn, or while one is under way, go in one call: a pond that waits for many jobs asks for each. */
 export function find({ calls, notifier }: Context): (ids: readonly string[]) => Promise<(JobRecord | null)[]> {
@@ -16,15 +14,10 @@ export function find({ calls, notifier }: Context): (ids: readonly string[]) => 
     async (lookUps) => {
       const wanted = plainArray([...new Set(lookUps.flat())])
       const found = await calls.answers<TaggedRecord>('find($1, $2)', [wanted, notifier.listener])
-      for (const { state, queue } of found) if (!FINAL.includes(state)) notifier.noted('finished', queue)
+      for (const { finishedAt, queue } of found) if (finishedAt === null) notifier.noted('finished', queue)
       const records = new Map(found.map((record) => [record.id, record]))
       // Each a copy of its own, also where two asked for the same job.
-      return lookUps.map((ids) =>
-        ids.map((id) => {
-          const record = records.get(id)
-          return record === undefined ? null : recordFrom(record)
-        }),
-      )
+      return lookUps.map((ids) => ids.map((id) => orNull(records.get(id), recordFrom)))
     },
     { items: Number.POSITIVE_INFINITY, bytes: MAX_IDS_PER_CALL },
   )
@@ -46,6 +39,5 @@ export async function groups({ calls }: Context, request: GroupsRequest): Promis
 }
 
 export async function ahead({ calls }: Context, id: string): Promise<number | null> {
-  const before = await calls.answer<string | null>('ahead($1)', [id])
-  return before === null ? null : Number(before)
+  return orNull(await calls.answer<string | null>('ahead($1)', [id]), Number)
 }

@@ -4,7 +4,7 @@
  */
 import { Batcher } from '../../../batch/batcher.ts'
 import type { NewJob, PushOutcome } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../notifier.ts'
 import { jobsText, outcomeFrom, plainArray, textArray } from '../wire.ts'
 
 const UNLIMITED = Number.POSITIVE_INFINITY

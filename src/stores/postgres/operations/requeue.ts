@@ -1,5 +1,5 @@
 import type { StoreAdmin } from '../../../store.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../notifier.ts'
 import { plainArray } from '../wire.ts'
 
 type Request = Parameters<StoreAdmin['requeue']>[0]

@@ -1,6 +1,6 @@
 import type { Swept } from '../../../store.ts'
 import { IdleQueues } from '../../idle.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../notifier.ts'
 import { textArray } from '../wire.ts'
 
 /** Ms between looks for idle queues. */

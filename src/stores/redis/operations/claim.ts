@@ -36,7 +36,7 @@ interface ClaimReply extends Claimed {
 export async function claim(context: Context, request: ClaimRequest): Promise<Claimed> {
   const { calls, queues, notifier } = context
   calls.assertOpen()
-  notifier.concern(request.queue)
+  notifier.local.concern(request.queue)
   const partitions = queues.known(request.queue) ?? (await queues.look(request.queue))
   const turn = context.turn++ % partitions.length
   const claimed = { now: 0, lease: Number.POSITIVE_INFINITY, jobs: [], retryAfter: null, limited: false } as Claimed
