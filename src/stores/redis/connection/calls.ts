@@ -48,10 +48,8 @@ export class Calls {
   readonly #settings: Settings
   /** Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards. */
   readonly #replicated: KeyedBatcher<Call, unknown>
-  /** Rejects a call under way, each. */
-  readonly #pending = new Set<() => void>()
+  readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
-  #idle: (() => void) | undefined
   #corked = false
   #replacedAt = Number.NEGATIVE_INFINITY
 
@@ -91,15 +89,11 @@ export class Calls {
     return this.#call(tag, command, {})
   }
 
-  /** Refuses further calls; resolves once those under way are settled, which have a second for it. */
+  /** Refuses further calls, and disconnects once those under way are settled, which have a second for it. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#pending.size === 0) return
-    const idle = new Promise<void>((resolve) => {
-      this.#idle = resolve
-    })
-    await Promise.race([idle, pause(CLOSE_PAUSE, undefined, { ref: false })])
-    for (const reject of this.#pending) reject()
+    await Promise.race([Promise.allSettled(this.#underWay), pause(CLOSE_PAUSE, undefined, { ref: false })])
+    this.client.disconnect()
   }
 
   async #call(tag: string, command: [string, ...Arg[]], options: Pick<Call, 'text' | 'againAt'>): Promise<unknown> {
@@ -108,21 +102,19 @@ export class Calls {
     const deadline = performance.now() + timeout
     const call: Call = { ...options, tag, command, deadline, over: false }
     const { promise: unanswered, reject } = Promise.withResolvers<never>()
-    const giveUp = () =>
-      reject(toMillpondError(new Error('Connection is closed.'), `${where}: no answer in ${timeout} ms`))
     // An open store alone keeps no process alive; a call that waits for an answer does, by this timer.
     const timer = setTimeout(() => {
       this.#overdue()
-      giveUp()
+      reject(toMillpondError(new Error('Connection is closed.'), `${where}: no answer in ${timeout} ms`))
     }, timeout)
-    this.#pending.add(giveUp)
+    const answer = Promise.race([this.#answer(call), unanswered])
+    this.#underWay.add(answer)
     try {
-      return await Promise.race([this.#answer(call), unanswered])
+      return await answer
     } finally {
       call.over = true
       clearTimeout(timer)
-      this.#pending.delete(giveUp)
-      if (this.#pending.size === 0) this.#idle?.()
+      this.#underWay.delete(answer)
     }
   }
 
