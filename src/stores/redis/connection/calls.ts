@@ -34,6 +34,8 @@ interface Call {
   /** Of a script: for a server that does not know it. */
   text?: string
   deadline: number
+  /** Sent, and neither answered nor failed. */
+  underWay: boolean
   /** Answered or rejected. */
   over: boolean
 }
@@ -100,11 +102,11 @@ export class Calls {
     this.assertOpen()
     const { timeout, where } = this.#settings
     const deadline = performance.now() + timeout
-    const call: Call = { ...options, tag, command, deadline, over: false }
+    const call: Call = { ...options, tag, command, deadline, underWay: false, over: false }
     const { promise: unanswered, reject } = Promise.withResolvers<never>()
     // An open store alone keeps no process alive; a call that waits for an answer does, by this timer.
     const timer = setTimeout(() => {
-      this.#overdue()
+      this.#overdue(call)
       reject(toMillpondError(new Error('Connection is closed.'), `${where}: no answer in ${timeout} ms`))
     }, timeout)
     const answer = Promise.race([this.#answer(call), unanswered])
@@ -123,6 +125,7 @@ export class Calls {
       try {
         return await this.#send(call)
       } catch (error) {
+        call.underWay = false
         if (isNoScript(error) && call.text !== undefined && call.command[0] === 'evalsha') {
           call.command.splice(0, 2, 'eval', call.text)
           continue
@@ -143,6 +146,7 @@ export class Calls {
   #send(call: Call): Promise<unknown> {
     if (this.#settings.wait > 0) return this.#replicated.add(call, 0)
     this.#cork()
+    call.underWay = true
     return this.client.callBuffer(...call.command)
   }
 
@@ -166,7 +170,10 @@ export class Calls {
     if (live.length === 0) return calls.map(() => undefined)
     const left = Math.min(...live.map(({ deadline }) => deadline)) - performance.now()
     const pipeline = this.client.pipeline()
-    for (const { command } of live) pipeline.callBuffer(...command)
+    for (const call of live) {
+      call.underWay = true
+      pipeline.callBuffer(...call.command)
+    }
     // Less than is left, so that the error can say how many replicas there were. A server looks ten times a second whose time is over.
     pipeline.wait(wait, Math.max(1, Math.ceil(left * 0.8) - 100))
     const replies = (await pipeline.exec()) ?? []
@@ -181,8 +188,10 @@ export class Calls {
   }
 
   /** Replaces the connection, at most once in the time that a new one has for its first answer. */
-  #overdue(): void {
+  #overdue({ underWay }: Call): void {
     const now = performance.now()
+    // A call that cannot be sent waits for a connection that does not get ready.
+    if (!underWay && this.client.status === 'ready') return
     if (now - this.#replacedAt < this.#settings.timeout / 2) return
     this.#replacedAt = now
     replaceConnection(this.client)
