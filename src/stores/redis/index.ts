@@ -114,8 +114,6 @@ function storeOf(context: Context): Store {
 async function close(context: Context): Promise<void> {
   const { calls, safeCalls, notifier } = context
   await settleClaims(context)
-  await Promise.all([...new Set([calls, safeCalls])].map((each) => each.close()))
+  await Promise.all([calls.close(), safeCalls.close()])
   notifier.close()
-  calls.client.disconnect()
-  safeCalls.client.disconnect()
 }

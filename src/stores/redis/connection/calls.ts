@@ -34,6 +34,8 @@ interface Call {
   /** Of a script: for a server that does not know it. */
   text?: string
   deadline: number
+  /** Sent, and neither answered nor failed. */
+  underWay: boolean
   /** Answered or rejected. */
   over: boolean
 }
@@ -48,10 +50,8 @@ export class Calls {
   readonly #settings: Settings
   /** Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards. */
   readonly #replicated: KeyedBatcher<Call, unknown>
-  /** Rejects a call under way, each. */
-  readonly #pending = new Set<() => void>()
+  readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
-  #idle: (() => void) | undefined
   #corked = false
   #replacedAt = Number.NEGATIVE_INFINITY
 
@@ -91,38 +91,32 @@ export class Calls {
     return this.#call(tag, command, {})
   }
 
-  /** Refuses further calls; resolves once those under way are settled, which have a second for it. */
+  /** Refuses further calls, and disconnects once those under way are settled, which have a second for it. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#pending.size === 0) return
-    const idle = new Promise<void>((resolve) => {
-      this.#idle = resolve
-    })
-    await Promise.race([idle, pause(CLOSE_PAUSE, undefined, { ref: false })])
-    for (const reject of this.#pending) reject()
+    await Promise.race([Promise.allSettled(this.#underWay), pause(CLOSE_PAUSE, undefined, { ref: false })])
+    this.client.disconnect()
   }
 
   async #call(tag: string, command: [string, ...Arg[]], options: Pick<Call, 'text' | 'againAt'>): Promise<unknown> {
     this.assertOpen()
     const { timeout, where } = this.#settings
     const deadline = performance.now() + timeout
-    const call: Call = { ...options, tag, command, deadline, over: false }
+    const call: Call = { ...options, tag, command, deadline, underWay: false, over: false }
     const { promise: unanswered, reject } = Promise.withResolvers<never>()
-    const giveUp = () =>
-      reject(toMillpondError(new Error('Connection is closed.'), `${where}: no answer in ${timeout} ms`))
     // An open store alone keeps no process alive; a call that waits for an answer does, by this timer.
     const timer = setTimeout(() => {
-      this.#overdue()
-      giveUp()
+      this.#overdue(call)
+      reject(toMillpondError(new Error('Connection is closed.'), `${where}: no answer in ${timeout} ms`))
     }, timeout)
-    this.#pending.add(giveUp)
+    const answer = Promise.race([this.#answer(call), unanswered])
+    this.#underWay.add(answer)
     try {
-      return await Promise.race([this.#answer(call), unanswered])
+      return await answer
     } finally {
       call.over = true
       clearTimeout(timer)
-      this.#pending.delete(giveUp)
-      if (this.#pending.size === 0) this.#idle?.()
+      this.#underWay.delete(answer)
     }
   }
 
@@ -131,6 +125,7 @@ export class Calls {
       try {
         return await this.#send(call)
       } catch (error) {
+        call.underWay = false
         if (isNoScript(error) && call.text !== undefined && call.command[0] === 'evalsha') {
           call.command.splice(0, 2, 'eval', call.text)
           continue
@@ -151,6 +146,7 @@ export class Calls {
   #send(call: Call): Promise<unknown> {
     if (this.#settings.wait > 0) return this.#replicated.add(call, 0)
     this.#cork()
+    call.underWay = true
     return this.client.callBuffer(...call.command)
   }
 
@@ -174,7 +170,10 @@ export class Calls {
     if (live.length === 0) return calls.map(() => undefined)
     const left = Math.min(...live.map(({ deadline }) => deadline)) - performance.now()
     const pipeline = this.client.pipeline()
-    for (const { command } of live) pipeline.callBuffer(...command)
+    for (const call of live) {
+      call.underWay = true
+      pipeline.callBuffer(...call.command)
+    }
     // Less than is left, so that the error can say how many replicas there were. A server looks ten times a second whose time is over.
     pipeline.wait(wait, Math.max(1, Math.ceil(left * 0.8) - 100))
     const replies = (await pipeline.exec()) ?? []
@@ -189,8 +188,10 @@ export class Calls {
   }
 
   /** Replaces the connection, at most once in the time that a new one has for its first answer. */
-  #overdue(): void {
+  #overdue({ underWay }: Call): void {
     const now = performance.now()
+    // A call that cannot be sent waits for a connection that does not get ready.
+    if (!underWay && this.client.status === 'ready') return
     if (now - this.#replacedAt < this.#settings.timeout / 2) return
     this.#replacedAt = now
     replaceConnection(this.client)

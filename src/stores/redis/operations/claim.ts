@@ -37,6 +37,7 @@ export async function claim(context: Context, request: ClaimRequest): Promise<Cl
   const { calls, queues, notifier } = context
   calls.assertOpen()
   notifier.local.concern(request.queue)
+  // Without a wait where it is known: calls are sent in the order in which they are made.
   const partitions = queues.known(request.queue) ?? (await queues.look(request.queue))
   const turn = context.turn++ % partitions.length
   const claimed = { now: 0, lease: Number.POSITIVE_INFINITY, jobs: [], retryAfter: null, limited: false } as Claimed

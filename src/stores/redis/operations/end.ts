@@ -105,6 +105,7 @@ export async function callHolders<Item extends Hold, Outcome>(
   call: (partition: Partition, items: readonly Item[]) => Promise<(Outcome | 'stale')[]>,
 ): Promise<(Outcome | 'stale')[]> {
   calls.assertOpen()
+  // Without a wait where it is known: calls are sent in the order in which they are made.
   const partitions = queues.known(queue) ?? (await queues.look(queue))
   const homeOf = ({ id, claim }: Item) =>
     partitions[indexOf(partitions.length, claim ?? { id, key: null, group: null })]
