@@ -46,14 +46,15 @@ begin
   return millpond.time_of(p_now);
 end $$;
 
--- The earliest times that are held, `p_now` where none is. Statements after this one see all that had ended by then.
+-- The earliest times that are held, at most `p_now`. Statements after this one see all that had ended by then.
 create or replace function millpond.held_times(p_now bigint, out due bigint, out leases bigint)
 language plpgsql as $$
 begin
-  select p_now - coalesce(max(age) filter (where what = hashtext('millpond due')::oid), 0),
-    p_now - coalesce(max(age) filter (where what = hashtext('millpond leases')::oid), 0)
+  select p_now - greatest(max(age) filter (where what = hashtext('millpond due')::oid), 0),
+    p_now - greatest(max(age) filter (where what = hashtext('millpond leases')::oid), 0)
   into due, leases from (
-    select classid as what, (((p_now >> 4) - objid::bigint & 2147483647) << 4) + (p_now & 15) as age from pg_locks
+    -- From -2^30 on: some began after `p_now` was taken.
+    select classid as what, ((((p_now >> 4) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 4) + (p_now & 15) as age from pg_locks
     where locktype = 'advisory' and objsubid = 2 and database = (select oid from pg_database where datname = current_database())
   ) as held;
 end $$;

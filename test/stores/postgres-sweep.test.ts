@@ -79,6 +79,12 @@ describe('the marks from which sweeps look', { skip }, () => {
         assert.equal((await store.sweep(100)).promoted, 0)
         assert.equal(await mark(schema, 'due'), clock.now)
         assert.equal(await mark(schema, 'leases'), clock.now)
+        const [held] = await server(
+          `with later as materialized (select ${schema}.hold_time('due', $1::bigint + 20) as at)
+          select held.* from later cross join lateral ${schema}.held_times($1 + 0 * later.at) as held`,
+          [clock.now],
+        )
+        assert.deepEqual([Number(held?.due), Number(held?.leases)], [clock.now, clock.now])
       },
       { clock: () => clock.now },
     )
