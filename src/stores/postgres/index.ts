@@ -83,7 +83,6 @@ function storeOf(
   const operation = <In extends unknown[], Out>(run: (context: Context, ...given: In) => Promise<Out>) =>
     calls.operation((...given: In) => run(context, ...given))
   let closing: Promise<void> | undefined
-
   async function close(): Promise<void> {
     notifier.close()
     await calls.close()

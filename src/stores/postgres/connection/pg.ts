@@ -91,14 +91,13 @@ export class Pg implements Database {
     client.on('notification', ({ payload }: { payload?: string }) => heard(payload ?? ''))
     // Bells hold no process.
     client.unref?.()
-    const every = Math.min(HEARTBEAT, this.#timeout ?? HEARTBEAT)
     const listen = { text: `listen ${channel}`, query_timeout: this.#timeout }
     try {
       await client.query(listen)
       ready()
       // A connection on which nothing comes is no different from one that is dead. To listen once more changes nothing.
       for (;;) {
-        await sleep(every, undefined, { ref: false, signal: over.signal })
+        await sleep(Math.min(HEARTBEAT, this.#timeout ?? HEARTBEAT), undefined, { ref: false, signal: over.signal })
         await client.query(listen)
       }
     } finally {

@@ -4,7 +4,7 @@
  * With pg the questions have a connection of their own, so that no slow read of a handler holds one up. If it is lost, the server or the network
  * has failed, which is told at once. With postgres.js they share the pool, and a lost connection is noticed by the call that fails.
  */
-import { MillpondError } from '../../../values/errors.ts'
+import { invalid } from '../../options.ts'
 import { isLost } from '../errors.ts'
 import { settingsOf } from '../settings.ts'
 import { type Query, readOnly, rowsOf } from './database.ts'
@@ -44,8 +44,7 @@ export function openLink(replica: unknown, lost: () => void): ReplicaLink {
   }
   if (isPgPool(replica)) return pgLink(Promise.resolve(replica), false, lost)
   if (!((typeof replica === 'string' || replica instanceof URL) && /^postgres(ql)?:/i.test(String(replica)))) {
-    const message = 'replica takes a postgres://user:password@host:5432/database URL, a pg Pool or a postgres.js sql'
-    throw new MillpondError('InvalidOption', message)
+    invalid('replica takes a URL postgres://user:password@host:5432/database, a pg Pool or a postgres.js sql')
   }
   const settings = settingsOf(replica, {})
   return pgLink(openPool(settings, { max: settings.connections, patience: PATIENCE }), true, lost)
