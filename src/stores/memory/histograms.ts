@@ -1,6 +1,7 @@
 /** The last hour's histograms of a queue, a set of slices for each minute. */
 
 import type { HistogramSlice } from '../../store.ts'
+import { merge } from '../../values/histogram.ts'
 
 const MINUTES_KEPT = 60
 const minuteOf = (now: number): number => Math.floor(now / 60_000)
@@ -37,8 +38,5 @@ function add(slices: Map<string, HistogramSlice>, { queue, priority, metric, buc
   const name = `${priority} ${metric}`
   const sum = slices.get(name) ?? { queue, priority, metric, buckets: {} }
   slices.set(name, sum)
-  for (const [bucket, count] of Object.entries(buckets)) {
-    const index = Number(bucket)
-    sum.buckets[index] = (sum.buckets[index] ?? 0) + count
-  }
+  merge(sum.buckets, buckets)
 }

@@ -8,6 +8,7 @@
 
 import type { ClaimedJob, Encoded, Encoding, FinalState, JobError, JobRecord, JobState, NewJob } from '../../store.ts'
 import type { Linked, LinkedList } from '../../values/linked-list.ts'
+import { copyBody, copyEncoded } from '../jobs.ts'
 import type { IdRange, Indexed } from './id-index.ts'
 
 /**
@@ -144,12 +145,5 @@ export class Claim implements ClaimedJob {
     return this.#job
   }
 }
-
-/** Text cannot change under us; bytes can, so that they are copied on the way in and on the way out. */
-const copyBody = (body: string | Uint8Array): string | Uint8Array =>
-  typeof body === 'string' ? body : new Uint8Array(body)
-
-export const copyEncoded = (encoded: Encoded | null): Encoded | null =>
-  encoded === null ? null : { encoding: encoded.encoding, body: copyBody(encoded.body) }
 
 export const copyError = (error: JobError | null): JobError | null => (error === null ? null : { ...error })

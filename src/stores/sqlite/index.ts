@@ -13,10 +13,11 @@
  */
 import '../../values/runtime.ts'
 import type { OpenStore } from '../../store.ts'
+import { copyEncoded } from '../jobs.ts'
 import { ThreadClient } from './connection/client.ts'
 import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
-import { claimedJobs, copyOf, packJobs, pushOutcomes } from './wire.ts'
+import { claimedJobs, packJobs, pushOutcomes } from './wire.ts'
 
 /** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
@@ -45,7 +46,7 @@ export const open: OpenStore = async (url, options) => {
     release: (queue, all) =>
       client.call('release', { queue, releases: all.map(({ id, fence, pause = 0 }) => ({ id, fence, pause })) }),
     extend: (queue, lease, given) => {
-      const extensions = given.map(({ id, fence, progress }) => ({ id, fence, progress: copyOf(progress) }))
+      const extensions = given.map(({ id, fence, progress }) => ({ id, fence, progress: copyEncoded(progress) }))
       return client.call('extend', { queue, lease, extensions })
     },
     cancel: (ids) => client.call('cancel', ids),

@@ -3,6 +3,7 @@
  * loop, so large batches cross as text.
  */
 import type { ClaimedJob, Encoded, Encoding, NewJob, PushOutcome } from '../../store.ts'
+import { areAlike, copyEncoded } from '../jobs.ts'
 import { text } from './connection/values.ts'
 
 /** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
@@ -21,8 +22,8 @@ const ID_LENGTH = 36
 
 export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   const [job] = jobs
-  if (job === undefined || jobs.length === 1 || !jobs.every((other) => isAlike(other, job))) {
-    return jobs.map((each) => ({ ...each, data: copyOf(each.data) }))
+  if (job === undefined || jobs.length === 1 || !areAlike(jobs)) {
+    return jobs.map((each) => ({ ...each, data: copyEncoded(each.data) }))
   }
   return {
     count: jobs.length,
@@ -31,14 +32,6 @@ export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
     bodies: JSON.stringify(jobs.map(({ data }) => data.body)),
   }
 }
-
-const COMMON = ['queue', 'priority', 'delay', 'runAt', 'attempts', 'timeout', 'group', 'cost', 'trace'] as const
-
-const isAlike = (job: NewJob, first: NewJob): boolean =>
-  job.id.length === ID_LENGTH &&
-  job.data.encoding === 'json' &&
-  job.key === null &&
-  COMMON.every((name) => job[name] === first[name])
 
 export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
   const list: string[] = JSON.parse(bodies)
@@ -51,12 +44,6 @@ export function jobsIn({ job, ids, bodies }: JobList): NewJob[] {
 /** @param outcomes null: all were pushed */
 export const pushOutcomes = (jobs: readonly NewJob[], outcomes: PushOutcome[] | null): PushOutcome[] =>
   outcomes ?? jobs.map(({ id }) => ({ status: 'pushed', id }))
-
-/** Cloning a view would carry its whole buffer along, and the caller may change its bytes after the call. */
-export function copyOf<E extends Encoded | null>(encoded: E): E | Encoded {
-  if (encoded === null || typeof encoded.body === 'string') return encoded
-  return { encoding: encoded.encoding, body: new Uint8Array(encoded.body) }
-}
 
 export function encodedFrom(encoding: unknown, body: unknown): Encoded {
   return { encoding: encodingFrom(encoding), body: bodyFrom(body) }

@@ -1,6 +1,7 @@
 import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
-import { copyEncoded, copyError } from '../job.ts'
+import { copyEncoded } from '../../jobs.ts'
+import { copyError } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 
 export function complete(state: MemoryState, name: string, completions: readonly Completion[]): HoldOutcome[] {

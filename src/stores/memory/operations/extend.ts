@@ -1,5 +1,5 @@
 import type { ExtendOutcome, Extension } from '../../../store.ts'
-import { copyEncoded } from '../job.ts'
+import { copyEncoded } from '../../jobs.ts'
 import { DEFAULTS } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
 

@@ -4,6 +4,7 @@
  */
 import { Batcher } from '../../../batch/batcher.ts'
 import type { NewJob, PushOutcome } from '../../../store.ts'
+import { areAlike, copyEncoded } from '../../jobs.ts'
 import type { Context } from '../notifier.ts'
 import { jobsText, outcomeFrom, plainArray, textArray } from '../wire.ts'
 
@@ -32,14 +33,17 @@ export function push({ calls, notifier }: Context): (jobs: readonly NewJob[]) =>
   return async (jobs) => {
     if (jobs.length === 0) return []
     notifier.stir()
-    return turn.add(jobs.map(copied), 0)
+    return turn.add(
+      jobs.map((job) => ({ ...job, data: copyEncoded(job.data) })),
+      0,
+    )
   }
 }
 
 /** The last value, `again`, is still to come. @param listener who wants to be told of room */
 function callFor(jobs: readonly NewJob[], now: number | null, listener: string | null) {
   const [first] = jobs
-  if (first === undefined || !jobs.every((job) => isAlike(job, first))) {
+  if (first === undefined || !areAlike(jobs)) {
     return { call: 'push_jobs($1, true, $2, $4, $3)', values: [jobsText(jobs), now, listener] }
   }
   const { queue, priority, delay, runAt, group, attempts, timeout, trace, cost = 1 } = first
@@ -50,20 +54,4 @@ function callFor(jobs: readonly NewJob[], now: number | null, listener: string |
     call: 'push_list($1, $2, $3, $4::smallint, $5, $6, $7, $8, $9, $10, true, $11, $14, $15, $12, $13)',
     values: [queue, ids, data, priority, delay, runAt, group, attempts, timeout, trace, now, listener, cost, fresh],
   }
-}
-
-const SHARED = ['queue', 'priority', 'delay', 'runAt', 'group', 'attempts', 'timeout', 'trace'] as const
-
-/** Whether the job differs in id and data alone from another that has no key, and its data is JSON. */
-function isAlike(job: NewJob, other: NewJob): boolean {
-  const { data, key, cost = 1 } = job
-  if (data.encoding !== 'json' || typeof data.body !== 'string' || key !== null || cost !== (other.cost ?? 1))
-    return false
-  return SHARED.every((name) => job[name] === other[name])
-}
-
-/** What the caller changes after the call must change nothing. */
-function copied(job: NewJob): NewJob {
-  const { encoding, body } = job.data
-  return { ...job, data: { encoding, body: typeof body === 'string' ? body : body.slice() } }
 }
