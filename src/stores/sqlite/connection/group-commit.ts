@@ -22,7 +22,7 @@ import type { Settings } from '../settings.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
 import type { Row, Value } from './values.ts'
-import { whileBusy } from './while-busy.ts'
+import { begin, whileBusy } from './while-busy.ts'
 
 type OperationRequest = RequestOf<Operation>
 
@@ -52,7 +52,7 @@ export class GroupCommit {
   /** @param sync brings all commits to the disk; null: nobody waits for it */
   constructor(db: DatabaseSync, fenceFloor: number, settings: Settings, sync: (() => void) | null, reports: Reports) {
     const statements = new Statements(db)
-    statements.run('claim/picks')
+    whileBusy(settings.busyTimeout, () => statements.run('claim/picks'))
     this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor }
     this.#db = db
     this.#settings = settings
@@ -141,7 +141,7 @@ export class GroupCommit {
 
   #begin(locking: boolean): void {
     this.#context.queues.discard()
-    whileBusy(this.#settings.busyTimeout, () => this.#db.exec(locking ? 'begin immediate' : 'begin'))
+    begin(this.#db, this.#settings.busyTimeout, locking ? 'begin immediate' : 'begin')
   }
 
   #commit(): void {

@@ -12,6 +12,7 @@ import { fenceFloor } from './fence-floor.ts'
 import { connect, openLog } from './file.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Answer, Answers, Request } from './requests.ts'
+import { whileBusy } from './while-busy.ts'
 
 /** Deno's port has no `close` and cannot be asked for messages: there each message is a commit of its own. */
 const CAN_BE_ASKED: boolean = parentPort instanceof MessagePort
@@ -25,7 +26,7 @@ function openFile(settings: Settings, answer: (answers: Answer[], bells: Bell[])
     answer: (answers) => answer(answers, bells.splice(0)),
     committed: (queues) => bells.push(...notifier.committed(queues)),
   })
-  const notifier = new Notifier(db, (rung) => answer([], rung))
+  const notifier = whileBusy(settings.busyTimeout, () => new Notifier(db, (rung) => answer([], rung)))
   return {
     commits,
     notifier,

@@ -24,8 +24,13 @@ export function whileBusy<T>(timeout: number, attempt: () => T): T {
   }
 }
 
+/** By a prepared statement: an error of `exec` has no result code on Deno. */
+export function begin(db: DatabaseSync, timeout: number, how: 'begin' | 'begin immediate'): void {
+  whileBusy(timeout, () => db.prepare(how).run())
+}
+
 export function inTransaction(db: DatabaseSync, busyTimeout: number, work: () => void): void {
-  whileBusy(busyTimeout, () => db.exec('begin immediate'))
+  begin(db, busyTimeout, 'begin immediate')
   try {
     work()
     db.exec('commit')
