@@ -1,15 +1,27 @@
 /** What stores do with jobs that are handed in. */
 import type { Encoded, NewJob } from '../store.ts'
 
-const COMMON = ['queue', 'priority', 'delay', 'runAt', 'attempts', 'timeout', 'group', 'trace'] as const
-
 /** Whether they differ in id and data alone, have no keys, and their data is JSON, as in most batches. One statement can store them all. */
-export function areAlike([first, ...others]: readonly NewJob[]): boolean {
-  const isPlain = ({ data, key }: NewJob) => data.encoding === 'json' && typeof data.body === 'string' && key === null
-  if (first === undefined || !isPlain(first)) return false
-  const { cost = 1 } = first
-  return others.every(
-    (job) => isPlain(job) && (job.cost ?? 1) === cost && COMMON.every((name) => job[name] === first[name]),
+export function areAlike(jobs: readonly NewJob[]): boolean {
+  const [first] = jobs
+  return first !== undefined && jobs.every((job) => isAlike(job, first))
+}
+
+/** Name by name: a list of the names would take three times as long, for each job that is pushed. */
+function isAlike(job: NewJob, first: NewJob): boolean {
+  return (
+    job.data.encoding === 'json' &&
+    typeof job.data.body === 'string' &&
+    job.key === null &&
+    job.queue === first.queue &&
+    job.priority === first.priority &&
+    job.delay === first.delay &&
+    job.runAt === first.runAt &&
+    job.attempts === first.attempts &&
+    job.timeout === first.timeout &&
+    job.group === first.group &&
+    job.trace === first.trace &&
+    (job.cost ?? 1) === (first.cost ?? 1)
   )
 }
 

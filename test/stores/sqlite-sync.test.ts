@@ -104,7 +104,7 @@ describe('sqlite: the disk', () => {
       seq: 4,
       op: 'complete',
       transaction: 1,
-      input: { queue: 'emails', completions: [{ id: 'a', fence: 1, result: null }] },
+      input: { queue: 'emails', ids: ['a'], fences: [1], results: null },
       now: null,
     }
     const pushed: Request = { seq: 1, op: 'push', input: [job({ id: 'a' })], now: null }

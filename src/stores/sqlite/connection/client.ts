@@ -2,9 +2,9 @@
 import { Worker } from 'node:worker_threads'
 import type { Bell, Completion, HoldOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
-import { copyEncoded } from '../../jobs.ts'
 import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
+import { packCompletions } from '../wire.ts'
 import type { Answers, Call, Inputs, Outputs, RequestOf } from './requests.ts'
 import { THREAD } from './thread-code.ts'
 
@@ -68,9 +68,9 @@ export class ThreadClient {
   }
 
   /** @param transaction completes them in this transaction and commits it */
-  complete(queue: string, given: readonly Completion[], transaction?: number): Promise<HoldOutcome[]> {
-    const completions = given.map(({ id, fence, result }) => ({ id, fence, result: copyEncoded(result) }))
-    return this.call('complete', { queue, completions }, transaction)
+  async complete(queue: string, given: readonly Completion[], transaction?: number): Promise<HoldOutcome[]> {
+    const stale = new Set(await this.call('complete', packCompletions(queue, given), transaction))
+    return given.map((_, at) => (stale.has(at) ? 'stale' : 'ok'))
   }
 
   /** Calls of the same tick go in one message, and so into one commit. */

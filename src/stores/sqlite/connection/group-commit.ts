@@ -202,13 +202,13 @@ export class GroupCommit {
     if (request.op === 'push') return pushWithin(this.#contextOf(request), request.input)
     this.#leave()
     if (request.op !== 'complete') throw new Error(`millpond: ${request.op} in a handler's transaction`)
-    const outcomes = OPERATIONS.complete(this.#contextOf(request), request.input)
-    if (outcomes.includes('stale')) this.#undo()
+    const stale = OPERATIONS.complete(this.#contextOf(request), request.input)
+    if (stale.length > 0) this.#undo()
     else {
       this.#commit()
       this.#syncNow()
     }
-    return outcomes
+    return stale
   }
 
   #enter(number: number): void {

@@ -1,36 +1,39 @@
-import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
+import type { FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
+import type { PackedCompletions } from '../wire.ts'
 
-export function complete(
-  context: Context,
-  { queue: name, completions }: { queue: string; completions: readonly Completion[] },
-): HoldOutcome[] {
+/** @returns the indexes of those that are stale */
+export function complete(context: Context, completions: PackedCompletions): number[] {
   const { statements, queues, now } = context
+  const { queue: name, ids, fences, results } = completions
   const queue = queues.find(name)
   const statement = queue?.keeps('done') ? 'complete/keep' : 'complete/remove'
-  const isDone = completeList(context, name, `${statement}_list`, completions)
-  return completions.map(({ id, fence, result }) => {
-    const ended = { encoding: result?.encoding ?? null, result: result?.body ?? null }
-    if (!isDone && statements.run(statement, { queue: name, id, fence, now, ...ended }) === 0) return 'stale'
-    queue?.finish('running', 'done', id)
-    return 'ok'
-  })
+  const isDone = completeList(context, `${statement}_list`, completions)
+  const completeOne = (id: string, at: number): boolean => {
+    const { encoding = null, body: result = null } = results?.[at] ?? {}
+    return statements.run(statement, { queue: name, id, fence: fences[at] ?? 0, now, encoding, result }) === 1
+  }
+  const stale: number[] = []
+  for (const [at, id] of ids.entries()) {
+    if (isDone || completeOne(id, at)) queue?.finish('running', 'done', id)
+    else stale.push(at)
+  }
+  return stale
 }
 
 /** False, and nothing is done, if any has a result or is stale: which ones is only seen one by one. */
 function completeList(
   { statements, now }: Context,
-  queue: string,
   statement: string,
-  completions: readonly Completion[],
+  { queue, ids, fences, results }: PackedCompletions,
 ): boolean {
-  if (completions.length === 1 || completions.some(({ result }) => result !== null)) return false
+  if (ids.length === 1 || results !== null) return false
   // Written by hand: an object would lose an id that is there twice.
-  const held = `{${completions.map(({ id, fence }) => `${JSON.stringify(id)}:${fence}`).join(',')}}`
+  const held = `{${ids.map((id, at) => `${JSON.stringify(id)}:${fences[at]}`).join(',')}}`
   statements.run('savepoint/begin')
-  const isDone = statements.run(statement, { queue, held, now }) === completions.length
+  const isDone = statements.run(statement, { queue, held, now }) === ids.length
   if (!isDone) statements.run('savepoint/undo')
   statements.run('savepoint/end')
   return isDone
