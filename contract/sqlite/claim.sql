@@ -1,6 +1,6 @@
 -- claim: gives waiting jobs to a worker.
 -- In:  queue, worker, limit, min_priority, now, lease_until, floor: claims that a power cut has undone had no fence above it; see fences.sql.
--- Out: `pick` chooses the jobs, in the connection's own table millpond_picks; `look` and `data` tell of them, `claim` takes them.
+-- Out: `pick` chooses the jobs, in the connection's own table millpond_picks; `look` tells of them, `claim` takes them.
 -- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused.
 --            A claim that picks nothing writes nothing but the picks.
 
@@ -59,17 +59,16 @@ update millpond_queues set "full" = max("full", :now * 1000) + rate_step * (sele
 where name = :queue and rate is not null and exists (select 1 from millpond_picks)
 
 -- @statement look
--- One row: `jobs`, a JSON list in the order of claiming, with the names and shapes of contract/operations.md; of `data` only the encoding.
--- Fence and attempt are those of the claim.
-select json_group_array(json_object(
-  'id', id, 'fence', max(fence, :floor) + 1, 'attempt', attempt + 1, 'attempts', attempts, 'priority', pick.priority, 'group', "group", 'key', key,
-  'timeout', timeout, 'trace', trace, 'pushedAt', pushed_at, 'dueAt', due_at, 'data', json_object('encoding', encoding)
-)) as jobs
-from (select * from millpond_picks order by start) as pick cross join millpond_jobs as job on job.seq = pick.seq
-
--- @statement data
--- In the same order. By themselves, as large texts are slow in a JSON list, and bytes cannot be in one.
-select data from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq order by start
+-- A row for each, in the order of claiming. `job`: a JSON object with the names and shapes of contract/operations.md; of `data` only the encoding.
+-- Fence and attempt are those of the claim. `data`: the body, by itself, as large texts are slow in JSON, and bytes cannot be in it.
+select
+  json_object(
+    'id', id, 'fence', max(fence, :floor) + 1, 'attempt', attempt + 1, 'attempts', attempts, 'priority', pick.priority, 'group', "group", 'key', key,
+    'timeout', timeout, 'trace', trace, 'pushedAt', pushed_at, 'dueAt', due_at, 'data', json_object('encoding', encoding)
+  ) as job,
+  data
+from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq
+order by start
 
 -- @statement claim
 update millpond_jobs set

@@ -22,7 +22,8 @@ const ID_LENGTH = 36
 
 export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   const [job] = jobs
-  if (job === undefined || jobs.length === 1 || !areAlike(jobs)) {
+  const isList = jobs.length > 1 && areAlike(jobs) && jobs.every(({ id }) => id.length === ID_LENGTH)
+  if (job === undefined || !isList) {
     return jobs.map((each) => ({ ...each, data: copyEncoded(each.data) }))
   }
   return {

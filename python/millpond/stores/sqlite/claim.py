@@ -28,8 +28,7 @@ def claim(
         if known.row["bounded"] and (refused := tx.rows("claim/refused", **given)[0])["start"] is not None:
             start_at = refused["start_at"]
             tx.changes("claim/drop", start=refused["start"])
-        told, data = json.loads(tx.value("claim/look", **given)), tx.rows("claim/data")
-        jobs = [_job(job, row["data"]) for job, row in zip(told, data, strict=True)]
+        jobs = [_job(json.loads(row["job"]), row["data"]) for row in tx.rows("claim/look", **given)]
         if jobs:
             _take(tx, known, given)
         tx.changes("claim/clear")

@@ -30,8 +30,9 @@ function take(context: Context, request: ClaimRequest, queue: Queue, answer: Pac
   if (startAt === null || startAt > now || !pick(context, queue, parameters)) return startAt
   const { start = null, start_at = null } = (isBounded && statements.get('claim/refused', parameters)) || {}
   if (start !== null) statements.run('claim/drop', { start })
-  answer.jobs = text(statements.get('claim/look', parameters)?.jobs)
-  answer.data = statements.all('claim/data').map((row) => row.data)
+  const looked = statements.all('claim/look', parameters)
+  answer.jobs = `[${looked.map(({ job }) => text(job)).join(',')}]`
+  answer.data = looked.map(({ data }) => data)
   // A claim that takes nothing needs no lock.
   if (answer.data.length > 0) {
     if (isBounded) statements.run('claim/spend', parameters)
