@@ -7,7 +7,7 @@ export function areAlike(jobs: readonly NewJob[]): boolean {
   return first !== undefined && jobs.every((job) => isAlike(job, first))
 }
 
-/** Name by name: a list of the names would take three times as long, for each job that is pushed. */
+/** Name by name: a list of the names would take ten times as long, for each job that is pushed. */
 function isAlike(job: NewJob, first: NewJob): boolean {
   return (
     job.data.encoding === 'json' &&
