@@ -59,12 +59,11 @@ update millpond_queues set "full" = max("full", :now * 1000) + rate_step * (sele
 where name = :queue and rate is not null and exists (select 1 from millpond_picks)
 
 -- @statement look
--- A row for each, in the order of claiming. `job`: a JSON object with the names and shapes of contract/operations.md; of `data` only the encoding.
--- Fence and attempt are those of the claim. `data`: the body, by itself, as large texts are slow in JSON, and bytes cannot be in it.
+-- A row for each, in the order of claiming. Fence and attempt are those of the claim. `job`: as JSON, which crosses to another thread at once.
+-- `data`: the body, by itself, as large texts are slow in JSON, and bytes cannot be in it.
 select
-  json_object(
-    'id', id, 'fence', max(fence, :floor) + 1, 'attempt', attempt + 1, 'attempts', attempts, 'priority', pick.priority, 'group', "group", 'key', key,
-    'timeout', timeout, 'trace', trace, 'pushedAt', pushed_at, 'dueAt', due_at, 'data', json_object('encoding', encoding)
+  json_array(
+    id, max(fence, :floor) + 1, attempt + 1, attempts, pick.priority, "group", key, timeout, trace, pushed_at, due_at, encoding
   ) as job,
   data
 from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq

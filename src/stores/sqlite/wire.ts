@@ -76,16 +76,24 @@ function encodingFrom(value: unknown): Encoding {
   throw new TypeError(`millpond: ${String(value)} is no encoding`)
 }
 
-/** Jobs of a claim, as `claim.sql` tells of them. */
+/** Jobs of a claim, as `claim/look` tells of them. */
 export interface PackedClaims {
-  /** JSON: the jobs, whose data lacks the body. */
+  /** JSON: a list for each. */
   jobs: string
   /** The body of each of them. */
   data: unknown[]
 }
 
 export function claimedJobs({ jobs, data }: PackedClaims): ClaimedJob[] {
-  const list: ClaimedJob[] = JSON.parse(jobs)
-  for (const [at, job] of list.entries()) job.data.body = bodyFrom(data[at])
-  return list
+  type Of<Name extends keyof ClaimedJob> = ClaimedJob[Name]
+  type Told = [
+    ...[Of<'id'>, Of<'fence'>, Of<'attempt'>, Of<'attempts'>, Of<'priority'>, Of<'group'>, Of<'key'>],
+    ...[Of<'timeout'>, Of<'trace'>, Of<'pushedAt'>, Of<'dueAt'>, Encoding],
+  ]
+  const list: Told[] = JSON.parse(jobs)
+  return list.map((told, at) => {
+    const [id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, encoding] = told
+    const job = { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt }
+    return { ...job, data: { encoding, body: bodyFrom(data[at]) } }
+  })
 }

@@ -8,7 +8,6 @@ from typing import Any
 from millpond.encoding import Body
 from millpond.jobs import Claimed, ClaimedJob
 from millpond.stores.sqlite.transaction import Queue, Transaction
-from millpond.stores.wire import read
 
 
 def claim(
@@ -64,5 +63,12 @@ def _retry_after(tx: Transaction, known: Queue, start_at: int | None) -> int | N
     return min((max(0, time - tx.now) for time in times if time is not None), default=None)
 
 
-def _job(told: dict[str, Any], data: str | bytes) -> ClaimedJob:
-    return read(ClaimedJob, told | {"data": Body(told["data"]["encoding"], data)})
+_TOLD = (
+    *("id", "fence", "attempt", "attempts", "priority", "group", "key"),
+    *("timeout", "trace", "pushed_at", "due_at"),
+)
+
+
+def _job(told: list[Any], data: str | bytes) -> ClaimedJob:
+    *values, encoding = told
+    return ClaimedJob(**dict(zip(_TOLD, values, strict=True)), data=Body(encoding, data))
