@@ -304,8 +304,8 @@ export interface Capabilities {
  * Every call but `listen` and `close` may reject with StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreFailed or Closed. Further codes
  * are listed at the method.
  *
- * A call that rejects has changed nothing, with two exceptions. After StoreUnavailable it may have taken effect, because only its answer was lost.
- * On a store with parts (Redis with partitions), a batch may have taken effect on some of them.
+ * A call that rejects has changed nothing, with three exceptions. After StoreUnavailable it may have taken effect, because only its answer was lost;
+ * after StoreFailed, where the message says so, because the disk failed after the commit. On a store with parts (Redis with partitions), a batch may have taken effect on some of them.
  */
 export interface Store {
   /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
@@ -393,7 +393,7 @@ export interface GroupsRequest {
 
 export interface StoreAdmin {
   /**
-   * Waiting jobs in the order of claiming, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first.
+   * Waiting jobs by priority and place, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first.
    * Rejects as the methods of `Store` do.
    */
   list(request: ListRequest): Promise<JobRecord[]>

@@ -1,6 +1,6 @@
 -- stats: what people look at.
 -- In:  queue, null: all; minutes: how far back the histograms go, 0: none.
--- Out: JSON per queue: settings, counts, oldestWaiting in ms, limits or null, nextStart groupsAtLimit groupsHeld, histograms merged over the minutes.
+-- Out: JSON per queue, with the names and shapes of contract/operations.md.
 -- Invariant: nothing here scans the jobs. The oldest is taken from the first 64 of each line and priority, and only where a job waits.
 
 create or replace function millpond.oldest_due(p_queue integer) returns bigint

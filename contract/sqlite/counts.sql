@@ -1,7 +1,7 @@
 -- counts: what an operation reads of a queue first, and what it writes last.
 -- In:  queue; by how much each count changed in this transaction; what is added to the totals.
 -- Out: nothing, or the queue's row.
--- Invariant: run once per queue and transaction, before its commit, so that counts and jobs never disagree.
+-- Invariant: run for each queue that a transaction has changed, before its commit at the latest, so that counts and jobs never disagree.
 
 -- @statement queue
 -- room: how many more scheduled and waiting jobs the capacity allows; null: any number. slots: how many more jobs may run; null: any number.

@@ -1,6 +1,6 @@
 -- list: one queue's jobs in one state, a page at a time.
 -- In:  queue, limit; final ones also state; where the page follows another, the last job of that as `cursor` gives it.
--- Out: every column of the rows: waiting ones in the order of claiming, scheduled ones soonest first, running ones by
+-- Out: every column of the rows: waiting ones by priority and place, scheduled ones soonest first, running ones by
 --      lease, final ones newest first.
 -- Invariant: each page costs the same, however deep: every order is that of an index.
 

@@ -1,7 +1,7 @@
 -- requeue: dead or cancelled jobs get another life.
 -- In:  ids, one at a time; or queue and limit: its dead ones, longest dead first.
 -- Out: of `requeue`, changes = 1: it waits again. changes = 0: a live job has its key; it stays as it is.
--- Run limits/line_up after it in a grouped queue.
+-- Run limits/line_up_groups and limits/line_up after it in a grouped queue.
 -- Invariant: place, fence and last error are kept; the attempts begin anew.
 
 -- @statement look

@@ -38,7 +38,7 @@ work as (
 select *, max(line_up, forget, promote, lost, done, dead, cancelled) as busy from work
 
 -- @statement promote
--- Run limits/line_up after it in a grouped queue.
+-- Run limits/line_up_groups and limits/line_up after it in a grouped queue.
 update millpond_jobs set state = 'waiting'
 where seq in (
   select seq from millpond_jobs indexed by millpond_scheduled

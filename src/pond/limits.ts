@@ -8,7 +8,7 @@ import { burstOf, type RateOption, rateOf } from '../values/rate.ts'
 
 /** Limits over all workers, in every process and language. Those that are left out, or null, are no limit. */
 export interface LimitOptions {
-  /** Most jobs that run at once; whole number from 1 to 1,000,000. */
+  /** Most jobs that run at once; whole number from 1 to 2^31 − 1. */
   running?: number | null
   /** Most starts in a time: `'100/s'`, `'5/10s'`, or `{ count, per, burst }`. */
   rate?: RateOption | null
@@ -36,7 +36,7 @@ export interface QueueLimits {
 }
 
 const LIMIT_RULES: Rules<LimitOptions> = {
-  running: (value) => value === null || isInteger(1, 1_000_000)(value),
+  running: (value) => value === null || isInteger(1, 2 ** 31 - 1)(value),
   rate: (value) => value === null || rateOf(value as RateOption, 'rate').count > 0,
 }
 const QUEUE_RULES: Rules<QueueLimitOptions> = {

@@ -6,7 +6,7 @@
  */
 
 /** Milliseconds for which every sweep must have found a queue idle. */
-export const IDLE_FOR = 3_600_000
+const IDLE_FOR = 3_600_000
 /** Queues that one sweep removes. */
 const MOST_REMOVED = 100
 

@@ -21,7 +21,7 @@ export interface OpenTransaction {
 }
 
 /** What differs from store to store. */
-export interface Transacting {
+interface Transacting {
   assertOpen(): void
   begin(): OpenTransaction
   /** Without a transaction. */

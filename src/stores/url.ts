@@ -8,7 +8,7 @@ const ESCAPES = 'in a user name or password write % as %25, / as %2F, ? as %3F, 
  * @param example how such a URL looks
  * @throws InvalidOption
  */
-export function serverUrl(text: string, example: string): URL {
+function serverUrl(text: string, example: string): URL {
   const [, authority = '', rest = ''] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)(.*)$/is.exec(text) ?? []
   // Such as redis://user:12/34@host, which is the host "user" to a URL. With a user before the host, a query may well hold an @.
   const [path = ''] = rest.split('?')

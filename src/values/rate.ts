@@ -53,7 +53,7 @@ export function rateOf(option: RateOption, name: string): Rate {
 }
 
 /** Microseconds. */
-export const stepOf = ({ count, per }: Rate): number => Math.ceil((per * 1000) / count)
+const stepOf = ({ count, per }: Rate): number => Math.ceil((per * 1000) / count)
 
 /** Starts that may come at once after a pause. */
 export const burstOf = ({ count, per, burst }: Rate): number => burst ?? Math.max(1, Math.floor((count * 100) / per))

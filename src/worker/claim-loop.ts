@@ -41,7 +41,7 @@ export interface Wanted {
 }
 
 /** What the loop needs of its worker. */
-export interface ClaimLoopHost {
+interface ClaimLoopHost {
   /** The jobs that the worker could take now. */
   wanted(): Wanted
   /** Whether the worker holds any job. */

@@ -11,7 +11,7 @@ import type { Attempt } from './attempt.ts'
 const REPORT_AFTER = 250
 
 /** What lease renewal needs of its worker. */
-export interface LeaseHolder {
+interface LeaseHolder {
   held(): Attempt[]
   lost(attempt: Attempt, reason: MillpondError): void
   trouble(error: MillpondError): void

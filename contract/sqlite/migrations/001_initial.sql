@@ -1,4 +1,4 @@
--- Everything that Millpond keeps in the caller's own database file: tables and a view, all with the prefix `millpond_`.
+-- Everything that Millpond keeps in the caller's own database file: tables, views and triggers, all with the prefix `millpond_`.
 -- Run inside a transaction together with setting `version` in millpond_meta. Never changed once released.
 -- Times are milliseconds since 1970. States, names and ids are text, so that people can read the tables with plain SQL.
 
@@ -118,8 +118,8 @@ create table millpond_groups (
   touched      integer not null default 1,
   ticket       integer not null default -1,             -- a priority; -1: none
   turn         real    not null default 0,              -- its virtual time at the ticket's priority
-  place        integer not null default 0,              -- the seq of its first job, while it has a ticket
-  cost         integer not null default 1,              -- of its first job, while it has a ticket
+  place        integer not null default 0,              -- the seq of its first waiting job, as of the last claim; 0: none
+  cost         integer not null default 1,              -- of that job
   last         integer not null default -1,             -- the priority of its last start; -1: none yet
   virtual      real    not null default 0,              -- its virtual time at that priority
   held_until   integer,
@@ -191,7 +191,7 @@ select *, case when place is not null and (most is null or running < most) then
   end as start_at
 from (
   select
-    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.paused_until, g.weight, g.limits,
+    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.paused_until, g.limits,
     ifnull(g.most, case when g.name <> '' then q.group_most end) as most,
     case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end as step,
     case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end as burst,

@@ -58,7 +58,7 @@ class Group implements HeapEntry {
 }
 
 /** The queue's settings for each group. */
-export interface GroupSettings {
+interface GroupSettings {
   groupRunning: number | null
   groupRate: Rate | null
 }

@@ -10,7 +10,7 @@ export const orNull = <T, Read>(value: T | null | undefined, read: (value: T) =>
   value === null || value === undefined ? null : read(value)
 
 /** A body as one text: a tag for the encoding, then JSON, or bytes in base64. */
-export function tagged({ encoding, body }: Encoded): string {
+function tagged({ encoding, body }: Encoded): string {
   if (encoding === 'json') return `j${typeof body === 'string' ? body : Buffer.from(body).toString()}`
   const bytes =
     typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)

@@ -28,7 +28,7 @@ export interface ClientSettings {
 }
 
 /** What the user of a client takes in its URL and options. */
-export interface Accepted<Name extends string> {
+interface Accepted<Name extends string> {
   /** Whose options they are, for messages. */
   by: string
   /** Where none is given. */

@@ -17,7 +17,7 @@ export function hash(text: string): number {
 }
 
 /** What says where a job lies. */
-export interface Routed {
+interface Routed {
   id: string
   key: string | null
   group: string | null
@@ -33,7 +33,7 @@ export const groupIndex = (count: number, group: string): number => (count === 1
 export const tagOf = (prefix: string, bucket: number): string => `{${prefix}:${bucket}}`
 
 /** A queue's partitions lie in buckets one after another. */
-export const bucketOf = (queue: string, index: number): number => (hash(queue) + index) % BUCKETS
+const bucketOf = (queue: string, index: number): number => (hash(queue) + index) % BUCKETS
 
 /** The queue and the index of the partition that has this part. "#" cannot be in a queue's name. */
 export function parsedPart(part: string): { queue: string; index: number } {

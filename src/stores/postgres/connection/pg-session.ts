@@ -7,7 +7,7 @@ import { type Row, rowsOf, type Session } from './database.ts'
 import { lastRowsOf, type PgClient, type PgStatement } from './pg-client.ts'
 import { sessionOn } from './session.ts'
 
-export interface PgSessionOptions {
+interface PgSessionOptions {
   /** As after `begin` in SQL. */
   mode: string
   /** What holds for the connection again after the transaction, whatever the handler has set; empty: nothing was set. */

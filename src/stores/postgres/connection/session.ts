@@ -2,7 +2,7 @@
 import type { Query, Row, Session } from './database.ts'
 
 /** The connection, as a client has it while the transaction is open. */
-export interface Held {
+interface Held {
   query: Query
   /** Several statements in one message. @returns the rows of the last one */
   run(script: string): Promise<Row[]>

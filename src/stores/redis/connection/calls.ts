@@ -21,7 +21,7 @@ import { scriptOf } from './scripts.ts'
 export type Arg = string | Buffer | number
 
 /** Where a script is called: its keys, and the hash tag that they share. */
-export interface Target {
+interface Target {
   tag: string
   keys: readonly string[]
 }

@@ -5,7 +5,7 @@ import { pack } from '../wire.ts'
 import type { Arg } from './calls.ts'
 import { scriptOf } from './scripts.ts'
 
-export interface ScriptCall {
+interface ScriptCall {
   /** What the head holds after the values that every head has. */
   head?: readonly unknown[]
   /** What follows the head. */

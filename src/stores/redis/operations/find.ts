@@ -28,7 +28,7 @@ import {
 } from '../wire.ts'
 
 /** A job, and where it is. */
-export interface Found {
+interface Found {
   partition: Partition
   record: JobRecord
   place: number

@@ -30,7 +30,7 @@ const isOperation = (request: Request): request is OperationRequest => Object.ha
 
 const HANDLERS: { [O in Operation]: (context: Context, input: Inputs[O]) => unknown } = OPERATIONS
 
-export interface Reports {
+interface Reports {
   /** Called with answers that can be sent to the main thread. */
   answer(answers: Answer[]): void
   /** A commit was made that changed queues. */
