@@ -38,11 +38,11 @@ export interface CloseReport {
   givenBack: number
 }
 
-/** Waits for the promise, but no longer than `ms` milliseconds. */
-export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+/** Waits for the promise, but no longer than `ms` milliseconds: then undefined. */
+export async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined)
   })
-  await Promise.race([promise, late]).finally(() => clearTimeout(timer))
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
