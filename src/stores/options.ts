@@ -15,7 +15,7 @@ export function checkNames(
   by: string,
 ): void {
   for (const name of [...query, ...Object.keys(options)]) {
-    if (!known.includes(name)) invalid(`unknown option ${shownName(name)}: ${by} takes ${known.join(', ')}`)
+    if (!known.includes(name)) invalid(`unknown option ${shownName(name)}: ${by} takes ${known.join(', ') || 'none'}`)
   }
 }
 

@@ -13,7 +13,15 @@ test('opens with "memory:", as text or URL, and with nothing else', async () => 
     assert.equal(store.name, 'memory')
     assert.deepEqual(store.capabilities, { durable: false, shared: false, transactions: false, limits: true })
   }
-  for (const url of ['memory:jobs', 'memory:/tmp/jobs', 'memory://host', 'memory:?size=5', 'sqlite:x', 'memory']) {
+  for (const url of [
+    'memory:jobs',
+    'memory:/tmp/jobs',
+    'memory://host',
+    'memory:?size=5',
+    'memory:?clock=1',
+    'sqlite:x',
+    'memory',
+  ]) {
     await assert.rejects(open(url, {}), (error) => isMillpondError(error, 'InvalidOption'), url)
   }
 })

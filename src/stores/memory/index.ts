@@ -13,8 +13,7 @@
  */
 import '../../values/runtime.ts'
 import type { OpenStore } from '../../store.ts'
-import { MillpondError } from '../../values/errors.ts'
-import { shownName } from '../../values/options.ts'
+import { checkNames, invalid } from '../options.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim } from './operations/claim.ts'
 import { configure, limitGroup } from './operations/configure.ts'
@@ -28,18 +27,11 @@ import { sweep } from './operations/sweep.ts'
 import { MemoryState } from './state.ts'
 
 export const open: OpenStore = async (url, options) => {
-  // Nothing may stand before the query: no host, no path.
   const [address, query = ''] = String(url).split('?')
   if (address !== 'memory:' && address !== 'memory://') {
-    throw new MillpondError(
-      'InvalidOption',
-      'The memory store is opened with "memory:" and nothing more: no host, no path.',
-    )
+    invalid('the memory store is opened with "memory:" and nothing more: no host, no path')
   }
-  for (const name of [...new URLSearchParams(query).keys(), ...Object.keys(options)]) {
-    if (name === 'clock') continue
-    throw new MillpondError('InvalidOption', `The memory store has no option ${shownName(name)}; leave it out.`)
-  }
+  checkNames(options, new URLSearchParams(query).keys(), [], 'the memory store')
   const state = new MemoryState(options.clock ?? Date.now)
   const on =
     <Args extends unknown[], Answer>(operation: (state: MemoryState, ...args: Args) => Answer | Promise<Answer>) =>
