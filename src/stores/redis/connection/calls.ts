@@ -52,7 +52,6 @@ export class Calls {
   readonly #replicated: KeyedBatcher<Call, unknown>
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
-  #corked = false
   #replacedAt = Number.NEGATIVE_INFINITY
 
   constructor(client: Client, settings: Settings) {
@@ -145,22 +144,8 @@ export class Calls {
 
   #send(call: Call): Promise<unknown> {
     if (this.#settings.wait > 0) return this.#replicated.add(call, 0)
-    this.#cork()
     call.underWay = true
     return this.client.callBuffer(...call.command)
-  }
-
-  /** Corks the socket until the next tick, so that all commands of a turn go out in one write. */
-  #cork(): void {
-    if (this.#corked || 'nodes' in this.client) return
-    const { stream } = this.client
-    if (stream === undefined) return
-    this.#corked = true
-    stream.cork()
-    process.nextTick(() => {
-      this.#corked = false
-      stream.uncork()
-    })
   }
 
   /** One outcome per call; none for those that are over. */
