@@ -1,5 +1,5 @@
 -- limit-group: limits of a group of its own. The queue is a grouped one by then.
--- In:  queue, group; limits as JSON with the names and shapes of contract/operations.md; null: none.
+-- In:  queue, group; limits as JSON with all of running, rate and weight, in the shapes of contract/operations.md; null: none.
 -- Out: nothing.
 -- Invariant: the next claim looks at the group.
 
