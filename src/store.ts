@@ -305,7 +305,8 @@ export interface Capabilities {
  * are listed at the method.
  *
  * A call that rejects has changed nothing, with three exceptions. After StoreUnavailable it may have taken effect, because only its answer was lost;
- * after StoreFailed, where the message says so, because the disk failed after the commit. On a store with parts (Redis with partitions), a batch may have taken effect on some of them.
+ * after StoreFailed, where the message says so, because the disk failed after the commit. On a store with parts (Redis with partitions), a batch
+ * may have taken effect on some of them.
  */
 export interface Store {
   /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */

@@ -1,7 +1,7 @@
 /** The limits of a queue and of its groups, as callers give and see them. */
 import type { QueueSettings, Store } from '../store.ts'
 import { lacking, MillpondError } from '../values/errors.ts'
-import type { GroupLimits, LimitSettings, Rate } from '../values/limits.ts'
+import { type GroupLimits, type LimitSettings, MAX_RUNNING, type Rate } from '../values/limits.ts'
 import { checkKey } from '../values/names.ts'
 import { checkOptions, isInteger, type Rules } from '../values/options.ts'
 import { burstOf, type RateOption, rateOf } from '../values/rate.ts'
@@ -36,7 +36,7 @@ export interface QueueLimits {
 }
 
 const LIMIT_RULES: Rules<LimitOptions> = {
-  running: (value) => value === null || isInteger(1, 2 ** 31 - 1)(value),
+  running: (value) => value === null || isInteger(1, MAX_RUNNING)(value),
   rate: (value) => value === null || rateOf(value as RateOption, 'rate').count > 0,
 }
 const QUEUE_RULES: Rules<QueueLimitOptions> = {

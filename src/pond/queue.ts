@@ -214,7 +214,7 @@ export class Queue<Input = unknown, Output = Input> {
   }
 
   /**
-   * Jobs in one state, a page at a time: waiting jobs in the order of claiming, scheduled jobs by due time, running jobs by the end of their
+   * Jobs in one state, a page at a time: waiting jobs by priority, then oldest first, scheduled jobs by due time, running jobs by the end of their
    * lease, finished jobs newest first.
    * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last id of the page before.
    * @throws InvalidOption, InvalidName, Closed, `Store…`

@@ -3,6 +3,7 @@
 import { JOB_STATES } from '../store.ts'
 import { LAST_TIME, LONGEST_TIMER } from '../values/duration.ts'
 import { ERROR_CODES } from '../values/errors.ts'
+import { MAX_RUNNING } from '../values/limits.ts'
 import { MAX_COST, MAX_STARTS } from '../values/rate.ts'
 import { array, integer, object, oneOf, type Properties, type Rules, type Schema, string } from './json-schema.ts'
 
@@ -295,7 +296,7 @@ const rate = request(
   { description: 'Most starts in a time, over all workers.' },
 )
 const limits = {
-  running: nullable(integer(1, MAX_STARTS, { description: 'Most jobs that run at once, over all workers.' })),
+  running: nullable(integer(1, MAX_RUNNING, { description: 'Most jobs that run at once, over all workers.' })),
   rate: nullable(rate),
 }
 const groupLimits = request('LimitsOfEachGroup', {}, limits, { description: 'Once given, groups take turns.' })

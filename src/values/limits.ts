@@ -1,5 +1,8 @@
 /** What a store keeps and tells of limits; `contract/operations.md`, "Limits and turns", says what they do. */
 
+/** The most that a limit of running jobs may be: `contract/operations.md`, "Bounds". */
+export const MAX_RUNNING = 2 ** 31 - 1
+
 /** Most starts in a time; see `values/rate.ts`. */
 export interface Rate {
   count: number

@@ -209,6 +209,7 @@ onEachStore('limits', {
       [{ rate: '10/fortnight' }, /rate/],
       [{ rate: { count: 1, per: '1s', burst: 0 } }, /burst/],
       [{ group: { running: -1 } }, /running/],
+      [{ running: 2 ** 31 }, /running/],
       [{ group: 5 }, /limits\.group/],
       [{ group: { weight: 1 } }, /weight/],
       [{ speed: 1 }, /speed/],
@@ -216,6 +217,9 @@ onEachStore('limits', {
     for (const [limits, message] of bad) {
       await refused(() => pond.queue('q', { limits: limits as QueueLimitOptions }), 'InvalidOption', message)
     }
+    const most = pond.queue('most', { limits: { running: 2 ** 31 - 1 } })
+    await most.push('a')
+    assert.equal((await most.stats()).limits?.running, 2 ** 31 - 1)
     const queue = pond.queue('q', { limits: { rate: { count: 10, per: '1s', burst: 3 } } })
     await refused(queue.push('a', { cost: 4 }), 'InvalidOption', /burst.*3/)
     await refused(queue.push('a', { cost: 0 }), 'InvalidOption', /cost/)

@@ -47,6 +47,7 @@ serveTest('limits of a queue are set as a whole, shown, heeded and removed', asy
 
   const bad: [unknown, number][] = [
     [{ running: 0 }, 422],
+    [{ running: 2 ** 31 }, 422],
     [{ rate: '5/s' }, 422],
     [{ rate: { count: 1 } }, 422],
     [{ group: { weight: 2 } }, 422],
@@ -64,8 +65,8 @@ serveTest('limits of a queue are set as a whole, shown, heeded and removed', asy
   assert.deepEqual(await shown(), { limits: { ...NONE, group: NONE }, ...FREE })
   assert.equal((await client.claim('q', { limit: 10 })).length, 2)
   assert.deepEqual(shownOf((await change(client, 'other', {})).body), { limits: null, ...FREE })
-  const { limits } = (await change(client, 'other', { limits: { running: 1, group: null } })).body
-  assert.deepEqual(limits, { running: 1, rate: null, group: null })
+  const { limits } = (await change(client, 'other', { limits: { running: 2 ** 31 - 1, group: null } })).body
+  assert.deepEqual(limits, { running: 2 ** 31 - 1, rate: null, group: null })
 })
 
 serveTest('groups are listed by pages, and one may have limits of its own, whatever its name', async ({ open }) => {

@@ -85,7 +85,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
     route('GET /v1/queues/{queue}/jobs', 'listJobs', 'Jobs in one state, the dead ones unless another is named', {
       description:
-        'Waiting ones in the order of claiming, scheduled and running ones soonest first, final ones newest first.',
+        'Waiting ones by priority, then oldest first, scheduled and running ones soonest first, final ones newest first.',
       query: LIST_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.jobList } },
       handle: ({ params, query }) => page(params.queue, query),
