@@ -106,6 +106,8 @@ begin
           for update skip locked
         ) as ready order by ready.seq limit claim."limit"
       ) as head
+      -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit.
+      where (select q.limits is null and not q.paused from queues as q where q.id = v_queue)
       limit claim."limit") as locked;
     if v_bytes > v_large then
       v_ctids := array(

@@ -314,4 +314,24 @@ describe('limits', { skip }, () => {
       { clock: () => clock.now },
     )
   })
+
+  test('a claim beside the release that pauses its queue does not get the job that is given back', async () => {
+    await withStore(async (store, schema) => {
+      await withMore(schema, 3, async (others) => {
+        for (let round = 0; round < 300; round++) {
+          const queue = `q${round}`
+          await store.push([job({ queue, fresh: true })])
+          const { jobs } = await store.claim({ queue, worker: 'w', limit: 1, lease: 60_000 })
+          const holds = jobs.map(({ id, fence }) => ({ id, fence, pause: 3_600_000 }))
+          const released = store.release(queue, holds)
+          const claims = others.flatMap((other) =>
+            Array.from({ length: 3 }, () => other.claim({ queue, worker: 'v', limit: 1, lease: 60_000 })),
+          )
+          assert.deepEqual(await released, ['ok'])
+          const early = (await Promise.all(claims)).flatMap((claimed) => claimed.jobs)
+          assert.deepEqual(early, [], `round ${round}`)
+        }
+      })
+    })
+  })
 })
