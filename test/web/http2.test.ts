@@ -26,7 +26,13 @@ async function overHttp2(t: TestContext, handler: WebHandler): Promise<ClientHtt
   return client
 }
 
-function ask(client: ClientHttp2Session, method: string, path: string, headers: Record<string, string> = {}, body = '') {
+function ask(
+  client: ClientHttp2Session,
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body = '',
+) {
   const stream = client.request({ ':method': method, ':path': path, ...headers }, { endStream: body === '' })
   stream.on('error', () => {})
   if (body !== '') stream.end(body)
