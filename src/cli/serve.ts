@@ -24,7 +24,7 @@ export async function startServing(settings: ServeSettings, write: (line: string
       log.error(`delivery ${queue} ${message}`, message, { queue, job: id, attempt }),
   }))
   const served = await serve(settings.store, {
-    ...{ ...limits, tokens, hosts, deliveries },
+    ...{ ...limits, ...connections, tokens, hosts, deliveries },
     onError: (error) => log.error(isMillpondError(error) ? error.code : errorSummary(error), errorSummary(error)),
     onUnauthorized: ({ address = 'unknown', times }) =>
       log.error(`401 ${address}`, 'a request without a right token', { address, times }),

@@ -68,6 +68,35 @@ serveTest(
   },
 )
 
+serveTest('delayed answers hold a quarter of the connections; who has the token gets in', async ({ open, listen }) => {
+  const told: UnauthorizedClient[] = []
+  const client = await open({
+    tokens: [TOKEN],
+    maxConnections: 8,
+    onUnauthorized: (stranger) => told.push(stranger),
+  })
+  const { origin } = await listen(client, { maxConnections: 8 })
+  let answered = 0
+  // Through one connection each: it is held for as long as its answer is delayed.
+  const askWrongly = () => {
+    const over = () => void answered++
+    void ask(origin, 'wrong-but-long-enough').then(over, over)
+  }
+  while (delayAfter(told.length) < delayAfter(1000)) {
+    const asked = told.length
+    askWrongly()
+    await until(() => told.length > asked)
+  }
+  const before = told.length
+  await until(() => answered === before)
+  for (let more = 1; more <= 8; more++) {
+    askWrongly()
+    await until(() => told.length === before + more)
+    await until(() => answered >= told.length - 2)
+  }
+  assert.equal(await ask(origin, TOKEN), 200)
+})
+
 test('a stop, hanging up, and the time end the wait', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const never = new AbortController().signal
