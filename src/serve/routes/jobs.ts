@@ -79,7 +79,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       headers: { prefer: schemas.PREFER, 'if-none-match': schemas.KNOWN_ETAG },
       answers: {
         200: { description: 'The job.', schema: schemas.job, events: true, headers: { etag: 'Changes with the job.' } },
-        204: { description: 'To `Last-Event-ID: last`: there will be no more events.' },
+        204: { description: 'To `Last-Event-ID: last`, if the job is final: there will be no more events.' },
         304: { description: 'It is what If-None-Match names.' },
       },
       problems: [404, 503],
