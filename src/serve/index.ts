@@ -143,7 +143,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     handle: service.handle,
     store: pond.store.name,
     stop: () => service.stop(),
-    close: (ending = {}) => close(closeTimeout(ending)),
+    close: async (ending = {}) => close(closeTimeout(ending)),
   }
 }
 

@@ -201,6 +201,13 @@ serveTest('jobs that cannot be cancelled or brought back: 409 with their state',
   assert.equal(done.body.state, 'done')
 })
 
+serveTest('closing it with wrong options rejects, and closes nothing', async ({ open }) => {
+  const client = await open()
+  const closing = client.served.close({ timeout: -1 })
+  await assert.rejects(closing, { code: 'InvalidOption' })
+  assert.equal((await client.get('/v1/queues')).status, 200)
+})
+
 serveTest('a service that is closed: 503 with Retry-After', async ({ open }) => {
   const client = await open()
   await client.push('q', 1)
