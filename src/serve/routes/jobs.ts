@@ -105,7 +105,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
     }),
     route('POST /v1/jobs/{id}/requeue', 'requeueJob', 'Send a dead or cancelled job back to waiting', {
       description: 'With all its attempts.',
-      headers: { 'x-requested-with': schemas.REQUESTED_WITH },
+      requiredHeaders: { 'x-requested-with': schemas.REQUESTED_WITH },
       body: schemas.nothing,
       bodyOptional: true,
       answers: { 200: { description: 'It waits.', schema: schemas.requeuedJob } },
