@@ -276,7 +276,7 @@ begin
   if count = p_limit then wait := null;
   elsif v_rest or not v_stopped and v_limits.grouped and (
     exists (select from millpond.arrivals where queue = p_queue)
-    or exists (select from millpond.groups where queue = p_queue and ticket >= p_least)) then wait := 0;
+    or exists (select from millpond.tickets where queue = p_queue and priority >= p_least)) then wait := 0;
   elsif not v_stopped and v_limits.grouped then
     select held_until - p_now into wait from millpond.groups where queue = p_queue and held_until is not null order by held_until limit 1;
   end if;

@@ -18,7 +18,7 @@ create or replace function millpond.place_groups(p_limits millpond.limits, p_vir
 language plpgsql as $$
 begin
   with seen as (
-    select known.ctid, p_now + nullif(free.wait, 0) as held_until,
+    select known.ctid, known.ticket as old_ticket, known.turn as old_turn, known.place as old_place, p_now + nullif(free.wait, 0) as held_until,
       case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as place,
       case when free.wait = 0 then case when known.ticket = first.priority then known.turn
         else greatest(known.virtual[first.priority + 1], p_virtual[first.priority + 1]) end end as turn,
@@ -44,11 +44,21 @@ begin
         then greatest(0, millpond.pause_end(known.paused_until, known.paused_for, p_now) - p_now,
           millpond.rate_wait(most.rate, known.full_at, known.full_cost, first.cost, p_now)) end as wait offset 0
     ) as free
+  ), placed as (
+    update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, place = seen.place, held_until = seen.held_until, forget_at = seen.forget_at
+    from seen
+    where g.ctid = seen.ctid
+      and (g.ticket, g.turn, g.place, g.held_until, g.forget_at) is distinct from (seen.ticket, seen.turn, seen.place, seen.held_until, seen.forget_at)
+    returning g.name, g.ticket, g.turn, g.place, seen.old_ticket, seen.old_turn, seen.old_place
+  ), gone as (
+    delete from millpond.tickets where ctid = any (array(
+      select t.at from placed cross join lateral (
+        select ctid as at from millpond.tickets
+        where queue = p_limits.queue and priority = placed.old_ticket and turn = placed.old_turn and place = placed.old_place offset 0
+      ) as t where placed.old_ticket is not null))
   )
-  update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, place = seen.place, held_until = seen.held_until, forget_at = seen.forget_at
-  from seen
-  where g.ctid = seen.ctid
-    and (g.ticket, g.turn, g.place, g.held_until, g.forget_at) is distinct from (seen.ticket, seen.turn, seen.place, seen.held_until, seen.forget_at);
+  insert into millpond.tickets (queue, priority, turn, place, name)
+  select p_limits.queue, ticket, turn, place, name from placed where ticket is not null;
 end $$;
 
 -- Folds the inbox into the groups' state, and those whose time has come. Returns `turns` as it is then.
@@ -122,7 +132,7 @@ create or replace function millpond.by_turns(
 language plpgsql as $$
 declare
   v_names  text[] := array(
-    select name from millpond.groups where queue = p_turns.queue and ticket >= p_least order by ticket desc, turn, place limit p_most);
+    select name from millpond.tickets where queue = p_turns.queue and priority >= p_least order by priority desc, turn, place limit p_most);
   v_look   integer;
   v_greedy boolean;
   v_jobs   millpond.candidate[];
@@ -185,13 +195,21 @@ language plpgsql as $$
 declare
   v_level   record;
   v_virtual double precision[] := p_turns.virtual;
+  v_names   text[] := array(select distinct name from unnest(p_jobs) as job order by name);
 begin
+  delete from millpond.tickets where ctid = any (array(
+    select t.at from unnest(v_names) as given(name)
+    cross join lateral (select * from millpond.groups where queue = p_turns.queue and groups.name = given.name offset 0) as known
+    cross join lateral (
+      select ctid as at from millpond.tickets
+      where queue = p_turns.queue and priority = known.ticket and turn = known.turn and place = known.place offset 0
+    ) as t));
   for v_level in
     select priority, max(turn) as turn from unnest(p_jobs) as job group by priority order by priority desc
   loop
     v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.turn);
     update millpond.groups as g
-    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, turn = job.after, full_at = job.full_at, full_cost = job.cost
+    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, turn = job.after, place = null, full_at = job.full_at, full_cost = job.cost
     from (
       select known.ctid as at, last.after, last.cost, case when paid.rate is null then known.full_at
         else greatest(millpond.full_of(paid.rate, known.full_at, known.full_cost, p_now), p_now * 1000) + last.costs * millpond.step_of(paid.rate) end as full_at
@@ -206,5 +224,5 @@ begin
     where g.ctid = job.at;
   end loop;
   update millpond.turns set virtual = v_virtual, claimed_at = p_now where queue = p_turns.queue;
-  perform millpond.place_groups(p_limits, v_virtual, array(select distinct name from unnest(p_jobs) as job order by name), p_now);
+  perform millpond.place_groups(p_limits, v_virtual, v_names, p_now);
 end $$;
