@@ -42,7 +42,7 @@ create table millpond.queues (
   backoff_jitter double precision not null default 0.5 check (backoff_jitter between 0 and 1),
   line           integer not null default 1,           -- the line that takes the jobs that come back
   paused_until   bigint  not null default 0,           -- by a release with a pause, and the length of that pause: see pause_end in limits.sql
-  paused_for     bigint  not null default 0,
+  pause_length     bigint  not null default 0,
   limits         text    check (limits in ('queue', 'groups')) -- null: none; else it has rows in `limits` and `turns`; `groups`: it is grouped
 );
 
@@ -95,7 +95,7 @@ create table millpond.groups (
   full_at      bigint  not null default 0,
   full_cost    integer not null default 1,
   paused_until bigint  not null default 0,
-  paused_for   bigint  not null default 0,
+  pause_length   bigint  not null default 0,
   virtual      double precision[],                     -- by priority + 1; null: 0
   ticket       smallint,                               -- the priority of its first job, if that may start; turn: its virtual time there; place: of that job
   turn         double precision,
