@@ -85,6 +85,8 @@ export interface ClaimRequest {
   limit: number
   /** Only jobs of this priority or a higher one; 0 unless set. */
   minPriority?: number
+  /** Most jobs that a group of a grouped queue gives in one turn, at least 1; 1 unless set. */
+  perGroup?: number
   /** Milliseconds that the claims hold unless extended; null: the queue's setting. */
   lease: number | null
 }

@@ -45,7 +45,7 @@ export function release(state: MemoryState, name: string, releases: readonly Rel
   return releases.map((given) => {
     const job = state.held(name, given)
     if (job === undefined || queue === undefined) return 'stale'
-    if (given.pause) queue.pause(job, now + given.pause)
+    if (given.pause) queue.pause(job, now, given.pause)
     else queue.giveBackStart(job, now)
     // As if the claim had never been; its fence alone stays used up.
     job.worker = null
