@@ -33,7 +33,8 @@ const settingsFrom = (row: Row) => ({
   isBounded: flag(row.bounded),
   isLimited: flag(row.limited),
   slots: integerOrNull(row.slots),
-  startAt: integerOrNull(row.start_at),
+  heldUntil: integer(row.held_until),
+  claimedAt: integer(row.claimed_at),
   limits: textOrNull(row.limits),
 })
 
