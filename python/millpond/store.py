@@ -108,7 +108,7 @@ class Store(ABC):
 
     @abstractmethod
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed: ...
 
     @abstractmethod

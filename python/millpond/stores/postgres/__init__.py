@@ -109,7 +109,7 @@ class PostgresStore(Store):
         return found
 
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
         self._ask("work", queue)
         self._ask("cancelled", queue)

@@ -137,10 +137,10 @@ class RedisStore(Store):
         return pushed
 
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
         self._claimed_from.add(queue)
-        found, known = self._claims.claim(queue, worker, limit, lease, min_priority)
+        found, known = self._claims.claim(queue, worker, limit, lease, min_priority, per_group)
         if not known:
             self._registry.known.pop(queue, None)
             self._restore(queue)

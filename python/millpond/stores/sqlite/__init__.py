@@ -83,9 +83,9 @@ class SqliteStore(Store):
             return pushed
 
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
-        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, self._floor))
+        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, per_group, self._floor))
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         with self._writing() as tx:
