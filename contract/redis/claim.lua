@@ -88,6 +88,7 @@ if settings[1] == '1' then return out end
 local grouped = settings[8] == 'groups'
 if settings[8] then K = keys_of(PLAIN .. ' limits lines slots groups names touched tickets held unused') end
 local limits = settings[8] and limits_of(K, grouped)
+if limits then limits.keep_bound() end
 if limits and limits.limited and known == 1 then out[5] = 2 end
 local any = redis.call('EXISTS', K.waiting) == 1
 if limit == 0 or not any and not limits then

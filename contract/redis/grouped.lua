@@ -206,8 +206,12 @@ local function groups_of(K, L, group_running, group_rate)
     return group.hand ~= '' and group.at <= #group.hand
   end
 
-  function L.bound_group(group)
-    local full, until_time = L.bound(group.limits.rate, group.full, group.full_cost, group.paused_until, group.pause_length)
+  function L.bound_of(group)
+    return L.bound(group.limits.rate, group.full, group.full_cost, group.paused_until, group.pause_length)
+  end
+
+  local function keep_bound(group)
+    local full, until_time = L.bound_of(group)
     if full ~= group.full or until_time ~= group.paused_until then group.full, group.paused_until, group.changed = full, until_time, true end
   end
 
@@ -216,8 +220,8 @@ local function groups_of(K, L, group_running, group_rate)
     local limits = group.limits
     if limits.running and group.runs >= limits.running then return false end
     if not limits.rate and group.paused_until <= NOW then return 0 end
-    L.bound_group(group)
-    return wait_for(limits.rate, group.full, group.paused_until, cost)
+    local full, until_time = L.bound_of(group)
+    return wait_for(limits.rate, full, until_time, cost)
   end
 
   L.wait_of = wait_of
@@ -261,6 +265,7 @@ local function groups_of(K, L, group_running, group_rate)
     end
     group.ticket = NONE
     if has_first(group) then
+      if group.limits.rate or group.paused_until > NOW then keep_bound(group) end
       local before, place = fields(FIRST, group.hand, group.at)
       local wait = wait_of(group, group.limits.rate and fields(COST, group.hand, group.at + LINE_ENTRY - 4))
       if not wait then marked = true

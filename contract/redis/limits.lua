@@ -27,7 +27,7 @@ local function limits_of(K, grouped)
 
   local function burst_of(of) return of[3] or math.max(1, math.floor(of[1] * 100 / of[2])) end
 
-  -- What they count as where they lie further ahead, after a change of the rate or a step back of the clock. Those who save store it.
+  -- What they count as: after a change of the rate or a step back of the clock they may lie further ahead. Claims store it.
   function L.bound(of, its_full, its_cost, until_time, its_length)
     if of then its_full = math.min(its_full, NOW * 1000 + math.max(burst_of(of), its_cost) * step_of(of)) end
     return its_full, math.min(until_time, NOW + its_length)
@@ -40,10 +40,10 @@ local function limits_of(K, grouped)
     return math.max(wait, math.ceil((its_full - (math.max(burst_of(of), cost) - cost) * step_of(of)) / 1000) - NOW)
   end
 
-  do
-    local kept, kept_until = full, paused_until
-    full, paused_until = L.bound(rate, full, full_cost, paused_until, pause_length)
-    L.changed = full ~= kept or paused_until ~= kept_until
+  function L.keep_bound()
+    local its_full, until_time = L.bound(rate, full, full_cost, paused_until, pause_length)
+    L.changed = L.changed or its_full ~= full or until_time ~= paused_until
+    full, paused_until = its_full, until_time
   end
 
   function L.full_after(of, its_full, cost)
@@ -59,7 +59,8 @@ local function limits_of(K, grouped)
   -- @return ms until the queue may start a job of this cost; false: as many run as may
   function L.startable(cost)
     if running and runs >= running then return false end
-    return L.wait_for(rate, full, paused_until, cost)
+    local its_full, until_time = L.bound(rate, full, full_cost, paused_until, pause_length)
+    return L.wait_for(rate, its_full, until_time, cost)
   end
 
   -- @return how many jobs may start at once, as far as `running` goes
@@ -83,12 +84,11 @@ local function limits_of(K, grouped)
   end
 
   function L.give_back(name, started, cost)
-    full = full_without(rate, full, started, cost)
+    full = full_without(rate, (L.bound(rate, full, full_cost, 0, 0)), started, cost)
     L.changed = true
     if not grouped then return end
     local group = L.group(name or '')
-    L.bound_group(group)
-    group.full = full_without(group.limits.rate, group.full, started, cost)
+    group.full = full_without(group.limits.rate, (L.bound_of(group)), started, cost)
     group.changed = true
   end
 

@@ -81,8 +81,8 @@ where seq in (select seq from millpond_jobs indexed by millpond_running where qu
 -- A rate and a pause that lie further ahead than they count are stored as they count: they would stay as far ahead at each look.
 update millpond_groups set
   touched    = 0,
-  "full"     = full_at,
-  paused_until = pause_at,
+  "full"     = case when head.place is null then head."full" else full_at end,
+  paused_until = case when head.place is null then head.paused_until else pause_at end,
   held_until = case when head.start_at > :now then head.start_at end,
   ticket     = case when head.start_at <= :now then head.priority else -1 end,
   turn       = case when head.priority = head.ticket then head.turn else max(
@@ -94,7 +94,7 @@ update millpond_groups set
   cost       = ifnull(head.cost, 1),
   -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
   forget_at  = case when head.place is null and head.running = 0 and head.limits is null
-    then max(:now + 10000, (full_at + 999) / 1000, pause_at) end
+    then max(:now + 10000, (head."full" + 999) / 1000, head.paused_until) end
 from (
   select *, case when is_free then max(pause_at, ifnull((full_at - credit + 999) / 1000, 0)) end as start_at
   from (

@@ -70,7 +70,8 @@ def call(store: Store, op: str, given: Case) -> Any:
         case "claim":
             lease = given.get("lease", 60_000)
             least = given.get("minPriority", 0)
-            return store.claim(queue, given.get("worker", "w"), given.get("limit", 100), lease, least)
+            per_group = given.get("perGroup", 1)
+            return store.claim(queue, given.get("worker", "w"), given.get("limit", 100), lease, least, per_group)
         case "complete":
             return store.complete(queue, [Completion(**item) for item in given["items"]])
         case "fail":

@@ -273,8 +273,8 @@ export class Groups {
 
   #place(group: Group, now: number): void {
     const had = this.#withdraw(group)
-    group.throttle.bound(this.#rateOf(group), now)
     const first = group.waiting.first
+    if (first !== null) group.throttle.bound(this.#rateOf(group), now)
     const wait = this.#startable(group, now)
     if (first === null && group.running === 0 && group.limits === DEFAULT_GROUP_LIMITS) {
       group.forgetAt = Math.max(now + KEEP_IDLE, group.throttle.endsAt)
