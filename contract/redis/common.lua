@@ -60,6 +60,7 @@
 
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept
 local RECENT = 5000 -- ms that a mark holds; whoever waits renews it once a second
+local SOON = 1000 -- ms: a job that is due sooner rings for work when it is scheduled, and a claim then tells when
 local MANY = 4000 -- arguments in one command; Lua's stack ends at 8000
 local GROUPED = false -- a script sets it where the queue is grouped: then jobs are in `lines` as well
 

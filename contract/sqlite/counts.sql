@@ -26,6 +26,7 @@ update millpond_queues set
   dead            = dead            + :dead,
   cancelled       = cancelled       + :cancelled,
   ready_total     = ready_total     + :ready_total,
+  soon_total      = soon_total      + :soon_total,
   finished_total  = finished_total  + :finished_total,
   cancelled_total = cancelled_total + :cancelled_total
 where name = :queue

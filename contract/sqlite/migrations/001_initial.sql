@@ -40,6 +40,7 @@ create table millpond_queues (
   claimed_at      integer not null default 0,           -- when a claim last looked at groups
   -- These only grow: other processes compare them with what they saw last to learn what happened.
   ready_total     integer not null default 0,           -- became waiting, by whatever way
+  soon_total      integer not null default 0,           -- were scheduled, and due within a second
   finished_total  integer not null default 0,           -- became done, dead or cancelled
   cancelled_total integer not null default 0,           -- were cancelled while running
   limits_total    integer not null default 0            -- how often limits were set

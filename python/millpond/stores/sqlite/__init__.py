@@ -240,7 +240,7 @@ def _push(tx: Transaction, job: NewJob) -> Pushed:
         tx.changes("push/touch", **given)
         given["line"] = tx.value("push/line", **given)
     if queue.room > 0 and tx.changes("push/insert", **given):
-        tx.move(job.queue, None, state)
+        tx.move(job.queue, None, state, due_in=due_at - tx.now)
         return Pushed("pushed", job.id)
     # A repeated push is not refused.
     existing = tx.value("push/existing", **given)

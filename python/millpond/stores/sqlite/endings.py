@@ -47,7 +47,7 @@ def _fail(tx: Transaction, item: Failure, given: dict[str, Any]) -> str:
             tx.changes("fail/remove", **given)
         return "dead"
     if state:
-        tx.move(queue.name, "running", state)
+        tx.move(queue.name, "running", state, due_in=delay or 0)
     return "retry" if state else "stale"
 
 
