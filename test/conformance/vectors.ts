@@ -58,7 +58,7 @@ type Call =
       in: { slices: { queue: string; priority: number; metric: Metric; buckets: Record<number, number> }[] }
     }
   | { op: 'list'; in: { queue?: string; state: JobState; limit: number; after?: string } }
-  | { op: 'requeue'; in: { ids: string[] } | { queue: string; limit: number } }
+  | { op: 'requeue'; in: { ids: string[] } | { queue: string; limit: number; until?: number } }
 
 export type Step = Call & { at: number; out?: Json }
 

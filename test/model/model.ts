@@ -22,6 +22,8 @@ import type {
   QueueSettings,
   QueueStats,
   Release,
+  Requeued,
+  RequeueRequest,
   Swept,
 } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
@@ -391,17 +393,17 @@ export class Model {
     return jobs.sort((a, b) => (b.finishedAt ?? 0) - (a.finishedAt ?? 0))
   }
 
-  requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): number {
+  requeue(request: RequeueRequest): Requeued {
     const jobs = 'ids' in request ? request.ids.map((id) => this.#job(id)) : this.list(request.queue, 'dead').reverse()
-    let count = 0
+    let requeued = 0
     for (const job of jobs) {
-      if ('limit' in request && count === request.limit) break
+      if ('limit' in request && requeued === request.limit) break
       if (!job || (job.state !== 'dead' && job.state !== 'cancelled') || this.#liveWithKey(job.queue, job.key)) continue
       const renewed = { state: 'waiting', attempt: 0, dueAt: this.now, startedAt: null, finishedAt: null, worker: null }
       Object.assign(job, renewed)
-      count++
+      requeued++
     }
-    return count
+    return { requeued, now: this.now }
   }
 
   /** Whether nobody uses the queue, so that a sweep may remove it. */

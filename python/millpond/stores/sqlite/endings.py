@@ -7,7 +7,7 @@ import sqlite3
 from typing import Any
 
 from millpond.backoff import Backoff
-from millpond.jobs import LIVE, Failure, Held, Release, State
+from millpond.jobs import LIVE, Failure, Held, Release, Requeued, State
 from millpond.stores.sqlite.transaction import Transaction, encoded
 
 
@@ -73,9 +73,9 @@ def cancel(tx: Transaction, id: str) -> State | None:
     return "cancelled"
 
 
-def requeue(tx: Transaction, rows: list[sqlite3.Row]) -> int:
+def requeue(tx: Transaction, rows: list[sqlite3.Row]) -> Requeued:
     back = [row for row in rows if tx.changes("requeue/requeue", id=row["id"])]
     for row in back:
         tx.move(row["queue"], row["state"], "waiting")
         tx.line_up(row["queue"])
-    return len(back)
+    return Requeued(len(back), tx.now)
