@@ -113,7 +113,10 @@ class PostgresStore(Store):
     ) -> Claimed:
         self._ask("work", queue)
         self._ask("cancelled", queue)
-        given = {"queue": queue, "worker": worker, "limit": limit, "lease": lease, "min_priority": min_priority}
+        given = {
+            "queue": queue, "worker": worker, "limit": limit, "lease": lease, "min_priority": min_priority,
+            "per_group": per_group,
+        }  # fmt: skip
         for _ in range(2):
             at, holds, jobs, retry_after, asleep, _bounded, limited, _slots = self._call(
                 "claim", **given, listener=self._listener, now=self._now
