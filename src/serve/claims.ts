@@ -27,14 +27,17 @@ interface Waiter extends PromiseWithResolvers<Claimed> {
 
 export class Claims {
   readonly #store: Store
+  readonly #due: (ms: number) => void
   readonly #lines = new Map<string, Line>()
   readonly #underWay = new Set<Promise<unknown>>()
   #unlisten: (() => void) | undefined
   #poll: NodeJS.Timeout | undefined
   #stopping = false
 
-  constructor(store: Store) {
+  /** @param due a claim that found nothing may find something in so many milliseconds, if a sweep comes first */
+  constructor(store: Store, due: (ms: number) => void) {
     this.#store = store
+    this.#due = due
   }
 
   get waiting(): number {
@@ -99,7 +102,7 @@ export class Claims {
 
   #lineOf(request: ClaimRequest): Line {
     const name = nameOf(request.queue, request.minPriority)
-    const line = this.#lines.get(name) ?? new Line(this.#store, () => this.#remove(name))
+    const line = this.#lines.get(name) ?? new Line(this.#store, this.#due, () => this.#remove(name))
     this.#lines.set(name, line)
     this.#poll ??= setInterval(() => {
       for (const each of this.#lines.values()) each.serve()
@@ -127,14 +130,16 @@ const nameOf = (queue: string, minPriority = 0) => `${minPriority} ${queue}`
 class Line {
   readonly waiters = new Set<Waiter>()
   readonly #store: Store
+  readonly #due: (ms: number) => void
   readonly #onEmpty: () => void
   #serving = false
   /** There may be jobs that no worker has asked for. */
   #again = false
   #retry: NodeJS.Timeout | undefined
 
-  constructor(store: Store, onEmpty: () => void) {
+  constructor(store: Store, due: (ms: number) => void, onEmpty: () => void) {
     this.#store = store
+    this.#due = due
     this.#onEmpty = onEmpty
   }
 
@@ -202,6 +207,7 @@ class Line {
   #serveAfter(ms: number | null): void {
     clearTimeout(this.#retry)
     if (ms === null || ms >= POLL_INTERVAL) return
+    this.#due(ms)
     const serve = () => this.waiters.size > 0 && this.serve()
     this.#retry = setTimeout(serve, Math.max(ms, SHORTEST_RETRY_AFTER)).unref()
   }
