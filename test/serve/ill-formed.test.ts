@@ -92,7 +92,10 @@ test('a job that lies in the store with one fails with the code; the others are 
       const bytes = new Uint8Array(await response.arrayBuffer())
       if (accept === 'application/msgpack') checkMessagePack(bytes, 20, (reason) => new Error(reason))
       else assert.doesNotMatch(new TextDecoder('utf-8', { fatal: true }).decode(bytes), /\\ud/)
-      const body = accept === 'application/json' ? JSON.parse(Buffer.from(bytes).toString()) : new Packr({ useRecords: false }).unpack(bytes)
+      const body =
+        accept === 'application/json'
+          ? JSON.parse(Buffer.from(bytes).toString())
+          : new Packr({ useRecords: false }).unpack(bytes)
       assert.equal(response.status, 200, JSON.stringify(body))
       assert.deepEqual(
         body.jobs.map(({ data }: { data: unknown }) => data),
