@@ -24,6 +24,8 @@ Value: TypeAlias = "None | bool | int | float | str | bytes | list[Value] | dict
 
 DEEPEST: Final = 200
 SAFE: Final = 2**53 - 1
+LARGEST: Final = 64 * 1024 * 1024
+"""Most bytes of an encoded value in a store."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -35,7 +37,7 @@ class Body:
     body: str | bytes
 
 
-def encode(value: object, limit: int | None = None) -> Body:
+def encode(value: object, limit: int = LARGEST) -> Body:
     """Errors: `PayloadNotEncodable`; `PayloadTooLarge` if the encoded value has more bytes than `limit`."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         encoded = Body("bytes", bytes(value))
@@ -48,7 +50,7 @@ def encode(value: object, limit: int | None = None) -> Body:
             raise MillpondError("PayloadNotEncodable", message)
         encoded = Body("msgpack", _pack(plain)) if _needs_msgpack(plain) else Body("json", _json(plain))
     size = len(encoded.body.encode("utf-8")) if isinstance(encoded.body, str) else len(encoded.body)
-    if limit is not None and size > limit:
+    if size > limit:
         raise MillpondError("PayloadTooLarge", f"the value has {size} bytes; {limit} are allowed")
     return encoded
 
@@ -91,6 +93,11 @@ def _plain(value: object, depth: int) -> Value:
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _plain(each, depth + 1) for key, each in value.items()}
     raise MillpondError("PayloadNotEncodable", f"no encoding carries {type(value).__name__}: {value!r:.100}")
+
+
+def well_formed(text: str) -> str:
+    """The text with a replacement character for each half of a surrogate pair."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def _half_at(value: Value) -> list[str] | None:
