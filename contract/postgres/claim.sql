@@ -154,7 +154,7 @@ begin
   end if;
   -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up. But a job that takes that long by itself, without
   -- any wait, is given: else it would come to nobody, and nobody would get past it. Its attempts are used up if it cannot be delivered.
-  if v_count > 0 and case when v_count = 1 then v_locked else clock_timestamp() end - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then
+  if v_count > 0 and (case when v_count = 1 then v_locked else clock_timestamp() end) - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then
     raise exception 'the claim took longer than half its lease' using errcode = 'MP004';
   end if;
   if not v_paused and v_count < claim."limit" then
