@@ -63,8 +63,8 @@ end $$;
 create or replace function millpond.check_data(p_data text) returns void
 language plpgsql immutable as $$
 begin
-  if octet_length(p_data) > 67108864 then
-    raise exception 'PayloadTooLarge: data has more than 67108864 bytes; store it elsewhere and push a reference' using errcode = 'MP002';
+  if octet_length(p_data) > 16777216 then
+    raise exception 'PayloadTooLarge: data has more than 16777216 bytes; store it elsewhere and push a reference' using errcode = 'MP002';
   elsif p_data ~ '\\u[dD][89a-fA-F]' and
     -- Without escaped backslashes, then without whole pairs, any escape that is left is half of one.
     regexp_replace(replace(p_data, '\\', ''), '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', ' ', 'g') ~ '\\u[dD][89a-fA-F]'

@@ -120,8 +120,7 @@ begin
   end if;
 end $$;
 
--- An encoded body travels as one text: a tag for the encoding, then the JSON, or the bytes in base64. Null: nothing. Long JSON travels in base64 as
--- well, under the tag J: a record quotes its bodies, and all of them are to fit into one text of the client's, whatever they hold.
+-- An encoded body travels as one text: a tag for the encoding, then the JSON, or the bytes in base64. Null: nothing.
 create or replace function millpond.encoding_of(p_body text) returns text
 language sql immutable parallel safe as $$
   select case left(p_body, 1) when 'j' then 'json' when 'm' then 'msgpack' when 'b' then 'bytes' end
@@ -136,7 +135,7 @@ language sql immutable parallel safe as $$
 $$;
 create or replace function millpond.body_of(p_encoding text, p_text text, p_bytes bytea) returns text
 language sql immutable parallel safe as $$
-  select case p_encoding when 'json' then case when octet_length(p_text) <= 16777216 then 'j' || p_text else 'J' || encode(convert_to(p_text, 'UTF8'), 'base64') end when 'msgpack' then 'm' || encode(p_bytes, 'base64')
+  select case p_encoding when 'json' then 'j' || p_text when 'msgpack' then 'm' || encode(p_bytes, 'base64')
     when 'bytes' then 'b' || encode(p_bytes, 'base64') end
 $$;
 

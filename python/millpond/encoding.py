@@ -24,7 +24,7 @@ Value: TypeAlias = "None | bool | int | float | str | bytes | list[Value] | dict
 
 DEEPEST: Final = 200
 SAFE: Final = 2**53 - 1
-LARGEST: Final = 64 * 1024 * 1024
+LARGEST: Final = 16 * 1024 * 1024
 """Most bytes of an encoded value in a store."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -33,7 +33,7 @@ export const SERVE_HELP = `millpond serve --store URL [options]: the queue for e
   --deliver-insecure        allows http: to other machines
 
   --max-body BYTES          of a request; 2097152 unless given
-  --max-payload BYTES       of a job's data, result or progress; 1048576 unless given, 64 MiB at most
+  --max-payload BYTES       of a job's data, result or progress; 1048576 unless given, 16 MiB at most
   --max-wait TIME           longest wait of a claim or a long poll; 60s unless given
   --max-waiting N           requests of a kind that wait at once; 1000 unless given
   --max-waiting-per-client N

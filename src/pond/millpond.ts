@@ -23,7 +23,7 @@ import { type QueueReport, queueReport } from './stats.ts'
 
 /** The options of every store; further ones belong to the store of the URL and are listed on its page. */
 export interface OpenOptions {
-  /** Most bytes of an encoded payload, result or progress report; 1 byte to 64 MiB, 1 MiB unless set. */
+  /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
   maxPayload?: number
   /**
    * Close the pond on SIGTERM and SIGINT, then end the process: with exit code 0, or 1 if closing failed. false unless set. An object holds the

@@ -34,7 +34,7 @@ export interface ServeOptions {
   deliveries?: readonly Delivery[]
   /** Most bytes of a request's body; 1 byte to 512 MiB, 2 MiB unless set. */
   maxBody?: number
-  /** Most bytes of an encoded payload, result or progress report; 1 byte to 64 MiB, 1 MiB unless set. */
+  /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
   maxPayload?: number
   /** Longest wait of a claim, a long poll or a push; 0 to 24 days, 60 s unless set. 0: requests never wait. */
   maxWait?: Duration

@@ -12,8 +12,8 @@ import { illFormedAt, mayEscapeHalf } from './well-formed.ts'
 /** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
 export const MAX_PAYLOAD = 1_048_576
 
-/** 64 MiB: `maxPayload` may be no larger, as the stores keep nothing above it: see contract/operations.md. */
-export const LARGEST_PAYLOAD = 67_108_864
+/** 16 MiB: `maxPayload` may be no larger, as the stores keep nothing above it: see contract/operations.md. */
+export const LARGEST_PAYLOAD = 16_777_216
 
 /** Deeper than any real payload, and shallow enough that no parser's stack is in danger. A circular reference gets here too. */
 const MAX_DEPTH = 200

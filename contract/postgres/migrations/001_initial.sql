@@ -168,10 +168,10 @@ create table millpond.waiting (
   progress_bytes    bytea,
   error             text collate "C",                  -- JSON: code, name, message, stack
   lease_until       bigint,                            -- of running jobs; so that their rows have the same form
-  -- Whoever may push or work, no answer with a job in it grows beyond what a client can take: 16 MiB of jobs and the one that makes it so many,
-  -- quoted as JSON, which may take six bytes for one, stay under the 512 MiB of JavaScript's longest text.
+  -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and the job that makes it
+  -- so many, a record three bodies; quoted as JSON, which may take six bytes for one, either stays under the 512 MiB of JavaScript's longest text.
   constraint payload_too_large check (
-    greatest(octet_length(data), octet_length(data_bytes), octet_length(progress), octet_length(progress_bytes)) <= 67108864),
+    greatest(octet_length(data), octet_length(data_bytes), octet_length(progress), octet_length(progress_bytes)) <= 16777216),
   constraint text_too_large check (greatest(octet_length(error), octet_length(trace), octet_length(worker)) <= 1048576)
 );
 create unique index waiting_id on millpond.waiting (id);
@@ -193,7 +193,7 @@ create table millpond.done (
   result_encoding text collate "C",
   result          text collate "C",
   result_bytes    bytea,
-  constraint result_too_large check (greatest(octet_length(result), octet_length(result_bytes)) <= 67108864)
+  constraint result_too_large check (greatest(octet_length(result), octet_length(result_bytes)) <= 16777216)
 ) partition by list (slot);
 create index done_id       on millpond.done (id);
 create index done_finished on millpond.done (queue, finished_at); -- whole batches finish at one time, which it keeps once

@@ -19,11 +19,7 @@ function tagged({ encoding, body }: Encoded): string {
 
 const ENCODINGS = { j: 'json', m: 'msgpack', b: 'bytes' } as const
 
-/** Long JSON comes in base64: see `body_of` in shared.sql. */
-function untagged(text: string): Encoded {
-  if (text.startsWith('J')) return { encoding: 'json', body: Buffer.from(text.slice(1), 'base64').toString() }
-  return encoded(ENCODINGS[text[0] as keyof typeof ENCODINGS], text.slice(1))
-}
+const untagged = (text: string): Encoded => encoded(ENCODINGS[text[0] as keyof typeof ENCODINGS], text.slice(1))
 
 function encoded(encoding: Encoded['encoding'], text: string): Encoded {
   if (encoding === 'json') return { encoding, body: text }

@@ -282,11 +282,6 @@ def _body(encoding: Encoding, text: str) -> Body:
     return Body(encoding, text if encoding == "json" else base64.b64decode(text))
 
 
-def _untagged(text: str) -> Body:
-    # Long JSON comes in base64: see `body_of` in shared.sql.
-    return Body("json", base64.b64decode(text[1:]).decode()) if text[0] == "J" else _body(_TAGS[text[0]], text[1:])
-
-
 def _claimed(*fields: Any) -> ClaimedJob:
     told = dict(zip(_CLAIMED, fields))
     encoding: Any
@@ -295,7 +290,7 @@ def _claimed(*fields: Any) -> ClaimedJob:
 
 
 def _record(told: Mapping[str, Any]) -> Record:
-    bodies = {name: told[name] and _untagged(told[name]) for name in ("data", "progress", "result")}
+    bodies = {name: told[name] and _body(_TAGS[told[name][0]], told[name][1:]) for name in ("data", "progress", "result")}
     return read(Record, told, **bodies, error=None if told["error"] is None else JobError.from_json(told["error"]))
 
 
