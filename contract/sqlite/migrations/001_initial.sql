@@ -85,7 +85,12 @@ create table millpond_jobs (
   progress          any,
   result_encoding   text,
   result            any,
-  error             text                                -- JSON: code, name, message, stack
+  error             text,                               -- JSON: code, name, message, stack
+  -- Whatever wrote a job, a process can read it. Of text, length counts characters.
+  constraint payload_too_large  check (length(data) <= 16777216),
+  constraint progress_too_large check (length(progress) <= 16777216),
+  constraint result_too_large   check (length(result) <= 16777216),
+  constraint error_too_large    check (length(error) <= 1048576)
 ) strict;
 
 -- Each index holds only the jobs in its own state, so what it serves costs the same whatever else is stored.
