@@ -38,6 +38,7 @@ const FINAL = [
   'JobUnknown',
   'TransactionMismatch',
   'BatchMismatch',
+  'SecondLibrary',
   'StoreCorrupt',
   'StoreVersion',
 ] as const

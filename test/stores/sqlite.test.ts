@@ -84,6 +84,7 @@ describe('sqlite: URL and options', () => {
     assert.deepEqual(settingsOf('sqlite:/a.db', {}), {
       path: '/a.db',
       sync: 'full',
+      module: null,
       busyTimeout: 5000,
       transactionTimeout: 10_000,
     })

@@ -11,6 +11,7 @@ import { transactionsBy } from '../transactions.ts'
 import { pushWithCaller } from './connection/caller-transaction.ts'
 import type { ThreadClient } from './connection/client.ts'
 import type { Value } from './connection/values.ts'
+import type { Driver } from './driver.ts'
 import { packJobs, pushOutcomes } from './wire.ts'
 
 function checkParams(params: readonly unknown[]): Value[] {
@@ -24,7 +25,7 @@ function checkParams(params: readonly unknown[]): Value[] {
   })
 }
 
-export function transactionsOf(client: ThreadClient): StoreTransactions {
+export function transactionsOf(client: ThreadClient, driver: Driver): StoreTransactions {
   let count = 0
   return transactionsBy({
     assertOpen: () => client.assertOpen(),
@@ -38,6 +39,7 @@ export function transactionsOf(client: ThreadClient): StoreTransactions {
       }
     },
     complete: (queue, completions) => client.complete(queue, completions),
-    pushWith: async (tx, jobs) => pushOutcomes(jobs, pushWithCaller(tx, client.path, packJobs(jobs), client.now())),
+    pushWith: async (tx, jobs) =>
+      pushOutcomes(jobs, pushWithCaller(tx, { driver, path: client.path }, packJobs(jobs), client.now())),
   })
 }

@@ -6,6 +6,7 @@ import { realpathSync } from 'node:fs'
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import { IdleQueues } from '../../idle.ts'
 import { mismatch } from '../../transactions.ts'
+import type { Driver } from '../driver.ts'
 import { toMillpondError } from '../errors.ts'
 import { pushWithin } from '../operations/push.ts'
 import { Queues } from '../queues.ts'
@@ -33,10 +34,23 @@ function sameFile(one: string, other: string): boolean {
   }
 }
 
+function otherLibrary({ module }: Driver): string {
+  const own = module === null ? 'node:sqlite' : module
+  const advice =
+    module === null ? ' To use better-sqlite3, open the pond with the option driver: its class Database.' : ''
+  return `tx is a connection of another SQLite library than the pond's (${own}). Two libraries in one process damage the file.${advice}`
+}
+
 /** Listeners learn of the jobs once the caller commits: the thread sees the file change. */
-export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob[], now: number): PushOutcome[] | null {
-  if (!isConnection(tx))
-    throw mismatch('tx is neither a connection of node:sqlite or better-sqlite3 nor the ctx.tx of a handler')
+export function pushWithCaller(
+  tx: unknown,
+  { driver, path }: { driver: Driver; path: string },
+  jobs: JobList | NewJob[],
+  now: number,
+): PushOutcome[] | null {
+  if (!isConnection(tx)) throw mismatch('tx is neither a connection to the file nor the ctx.tx of a handler')
+  // Before any use: the other library must not even read the file.
+  if (!driver.owns(tx)) throw mismatch(otherLibrary(driver))
   try {
     const statements = prepared.get(tx) ?? new Statements(tx)
     prepared.set(tx, statements)

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
-import type { DatabaseSync } from 'node:sqlite'
+import type { Database } from './database.ts'
 import { Statements } from './statements.ts'
 import { integer } from './values.ts'
 import { inTransaction, whileBusy } from './while-busy.ts'
@@ -23,7 +23,7 @@ function bootId(): string {
 }
 
 /** The greatest fence that may have been given out before this start of the machine and be forgotten. */
-export function fenceFloor(db: DatabaseSync, busyTimeout: number): number {
+export function fenceFloor(db: Database, busyTimeout: number): number {
   const statements = new Statements(db)
   const boot = bootId()
   const read = () => whileBusy(busyTimeout, () => statements.get('fences/floor', { boot }))

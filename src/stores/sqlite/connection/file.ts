@@ -13,11 +13,13 @@ import {
   unlinkSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../../values/errors.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
+import { type Database, openDatabase } from './database.ts'
+import { FileGuard, isShared } from './file-guard.ts'
 import { migrate } from './migrate.ts'
+import { columnOf } from './values.ts'
 import { whileBusy } from './while-busy.ts'
 
 /** SQLite opens what it cannot write, and then says so only at the first write: here it is said at once. */
@@ -58,19 +60,24 @@ function createPrivate(path: string): void {
   }
 }
 
-export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTimeout'>): DatabaseSync {
+/** So that the garbage collector closes none of them. */
+const leftOpen: Database[] = []
+
+export function connect({ path, busyTimeout, module }: Settings): { db: Database; guard: FileGuard } {
   checkAccess(path)
   const isNew = !existsSync(path)
-  let db: DatabaseSync | undefined
+  let db: Database | undefined
   try {
     if (isNew) createPrivate(path)
-    const opened = new DatabaseSync(path)
+    const opened = openDatabase(path, module)
     db = opened
     // Where SQLite had to make it. Nothing is in it yet.
     if (isNew) chmodSync(path, PRIVATE)
     // `whileBusy` does the waiting.
     opened.exec('pragma busy_timeout = 0')
-    const mode = whileBusy(busyTimeout, () => opened.prepare('pragma journal_mode = wal').get()?.journal_mode)
+    const mode = whileBusy(busyTimeout, () =>
+      columnOf(opened.prepare('pragma journal_mode = wal').get(), 'journal_mode'),
+    )
     if (mode !== 'wal') {
       throw new MillpondError('StoreUnavailable', `${path} cannot use a write-ahead log: put it on a local disk`)
     }
@@ -81,10 +88,14 @@ export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTime
       pragma wal_autocheckpoint = 4000;
       pragma journal_size_limit = 33554432;
     `)
+    // The first read opens the log. Before the first write, the guard looks who else has it open.
+    whileBusy(busyTimeout, () => opened.prepare('select count(*) from sqlite_schema').get())
+    const guard = new FileGuard(path)
     migrate(opened, path, busyTimeout)
-    return opened
+    return { db: opened, guard }
   } catch (error) {
-    db?.close()
+    if (db !== undefined && isShared(error)) leftOpen.push(db)
+    else db?.close()
     throw toMillpondError(error, path)
   }
 }

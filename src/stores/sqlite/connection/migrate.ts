@@ -2,10 +2,10 @@
  * Brings the tables up to date, in one transaction. Any number of processes may do it at once: the first to get the lock does it, the others
  * then find it done.
  */
-import type { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../../values/errors.ts'
 import { SQL_FILES } from '../sql-files.ts'
-import { integer } from './values.ts'
+import type { Database } from './database.ts'
+import { columnOf, integer } from './values.ts'
 import { inTransaction, whileBusy } from './while-busy.ts'
 
 /** In order. */
@@ -16,14 +16,14 @@ const MIGRATIONS = [...SQL_FILES].flatMap(([name, sql]) => {
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
 
 /** `user_version` is the application's: our version is in a table of ours. */
-function versionOf(db: DatabaseSync): number {
+function versionOf(db: Database): number {
   const table = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'millpond_meta'`).get()
   if (table === undefined) return 0
-  return integer(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value ?? 0)
+  return integer(columnOf(db.prepare(`select value from millpond_meta where key = 'version'`).get(), 'value') ?? 0)
 }
 
 /** @throws StoreVersion, and the driver's own */
-export function migrate(db: DatabaseSync, path: string, busyTimeout: number): void {
+export function migrate(db: Database, path: string, busyTimeout: number): void {
   const check = (version: number): number => {
     if (version <= NEWEST) return version
     const message = `${path} has tables of version ${version}, this Millpond knows up to ${NEWEST}: upgrade this process`
