@@ -62,7 +62,11 @@ export class FileGuard {
       if (this.#error !== null) throw this.#error
       for (const [name, opened] of this.#files) {
         const found = look(name)
-        if (found === undefined || !isSame(opened, found)) this.#gone(name)
+        if (found === undefined || !isSame(opened, found)) {
+          // The likeliest cause, and the better advice.
+          this.#lookForLibraries()
+          this.#gone(name)
+        }
         if (hasLinks(found)) throw linked(name)
       }
       if (performance.now() >= this.#nextLibraryLook) this.#lookForLibraries()
