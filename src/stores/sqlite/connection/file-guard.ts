@@ -16,17 +16,12 @@ const isSame = (one: BigIntStats, other: BigIntStats | undefined): boolean =>
 
 const look = (path: string): BigIntStats | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })
 
-/** Two names lead to two logs for one file. */
-export function hasLinks({ nlink }: BigIntStats): boolean {
-  // Some file systems do not count links.
-  return nlink > 1n
-}
-
-export function linked(path: string): MillpondError {
-  return new MillpondError(
-    'StoreUnavailable',
-    `${path} has several names (hard links), and each would get a log of its own: remove the others, or use symbolic links`,
-  )
+/** @throws StoreUnavailable for a file with several names: SQLite would keep a log for each, and the logs would overwrite each other's pages. */
+export function assertOneName(path: string, { nlink }: BigIntStats): void {
+  // Some file systems count none.
+  if (nlink <= 1n) return
+  const message = `${path} has several names (hard links): remove the others, or use symbolic links`
+  throw new MillpondError('StoreUnavailable', message)
 }
 
 /**
@@ -67,7 +62,7 @@ export class FileGuard {
           this.#lookForLibraries()
           this.#gone(name)
         }
-        if (hasLinks(found)) throw linked(name)
+        assertOneName(name, found)
       }
       if (performance.now() >= this.#nextLibraryLook) this.#lookForLibraries()
     } catch (error) {

@@ -8,16 +8,17 @@ import {
   existsSync,
   linkSync,
   openSync,
+  readdirSync,
   realpathSync,
+  rmSync,
   statSync,
-  unlinkSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { MillpondError } from '../../../values/errors.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
 import { type Database, openDatabase } from './database.ts'
-import { FileGuard, isShared } from './file-guard.ts'
+import { assertOneName, FileGuard, isShared } from './file-guard.ts'
 import { migrate } from './migrate.ts'
 import { columnOf } from './values.ts'
 import { whileBusy } from './while-busy.ts'
@@ -53,7 +54,7 @@ function createPrivate(path: string): void {
     try {
       linkSync(draft, path)
     } finally {
-      unlinkSync(draft)
+      rmSync(draft, { force: true })
     }
   } catch {
     // Another process was first, the file system has no links, or the disk is full.
@@ -63,12 +64,30 @@ function createPrivate(path: string): void {
 /** So that the garbage collector closes none of them. */
 const leftOpen: Database[] = []
 
+/** A crash between the two steps of `createPrivate` leaves the draft behind; another process may be between them right now. */
+function removeDrafts(path: string): void {
+  const file = statSync(path, { bigint: true })
+  if (file.nlink <= 1n) return
+  const prefix = `${basename(path)}.`
+  const drafts = readdirSync(dirname(path)).filter(
+    (name) => name.startsWith(prefix) && isUuid(name.slice(prefix.length)),
+  )
+  for (const draft of drafts.map((name) => join(dirname(path), name))) {
+    const found = statSync(draft, { bigint: true, throwIfNoEntry: false })
+    if (found?.ino === file.ino && found.dev === file.dev) rmSync(draft, { force: true })
+  }
+  assertOneName(path, statSync(path, { bigint: true }))
+}
+
+const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
+
 export function connect({ path, busyTimeout, module }: Settings): { db: Database; guard: FileGuard } {
   checkAccess(path)
   const isNew = !existsSync(path)
   let db: Database | undefined
   try {
     if (isNew) createPrivate(path)
+    if (existsSync(path)) removeDrafts(path)
     const opened = openDatabase(path, module)
     db = opened
     // Where SQLite had to make it. Nothing is in it yet.
