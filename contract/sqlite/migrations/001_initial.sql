@@ -176,6 +176,15 @@ create trigger millpond_group_removed after delete on millpond_groups begin
   delete from millpond_places where group_id = old.id;
 end;
 
+-- For programs that empty tables, as test suites do: no job is left whose queue is gone. (A queue that Millpond removes has none.)
+create trigger millpond_queue_removed after delete on millpond_queues
+when max(old.scheduled, old.waiting, old.running, old.done, old.dead, old.cancelled) > 0 begin
+  delete from millpond_jobs where queue = old.name;
+  delete from millpond_histograms where queue = old.name;
+  delete from millpond_groups where queue = old.name;
+  delete from millpond_virtual where queue = old.name;
+end;
+
 -- The virtual time of a grouped queue at each priority.
 create table millpond_virtual (
   queue    text    not null,

@@ -18,8 +18,10 @@ import { MillpondError } from '../../../values/errors.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
 import { type Database, openDatabase } from './database.ts'
+import { Fences } from './fences.ts'
 import { assertOneName, FileGuard, isShared } from './file-guard.ts'
 import { migrate } from './migrate.ts'
+import { Statements } from './statements.ts'
 import { columnOf } from './values.ts'
 import { whileBusy } from './while-busy.ts'
 
@@ -61,6 +63,12 @@ function createPrivate(path: string): void {
   }
 }
 
+export interface Opened {
+  db: Database
+  guard: FileGuard
+  fences: Fences
+}
+
 /** So that the garbage collector closes none of them. */
 const leftOpen: Database[] = []
 
@@ -81,17 +89,19 @@ function removeDrafts(path: string): void {
 
 const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
 
-export function connect({ path, busyTimeout, module }: Settings): { db: Database; guard: FileGuard } {
+export function connect({ path, busyTimeout, module }: Settings): Opened {
   checkAccess(path)
-  const isNew = !existsSync(path)
+  const isMissing = !existsSync(path)
   let db: Database | undefined
   try {
-    if (isNew) createPrivate(path)
+    if (isMissing) createPrivate(path)
     if (existsSync(path)) removeDrafts(path)
+    // The last connection removes the log. After a crash it is still there.
+    const wasOpen = existsSync(path) && existsSync(`${realpathSync(path)}-wal`)
     const opened = openDatabase(path, module)
     db = opened
     // Where SQLite had to make it. Nothing is in it yet.
-    if (isNew) chmodSync(path, PRIVATE)
+    if (isMissing) chmodSync(path, PRIVATE)
     // `whileBusy` does the waiting.
     opened.exec('pragma busy_timeout = 0')
     const mode = whileBusy(busyTimeout, () =>
@@ -110,8 +120,10 @@ export function connect({ path, busyTimeout, module }: Settings): { db: Database
     // The first read opens the log. Before the first write, the guard looks who else has it open.
     whileBusy(busyTimeout, () => opened.prepare('select count(*) from sqlite_schema').get())
     const guard = new FileGuard(path)
-    migrate(opened, path, busyTimeout)
-    return { db: opened, guard }
+    const isNew = migrate(opened, { path, module, busyTimeout })
+    const fences = new Fences(new Statements(opened), path)
+    fences.open(opened, busyTimeout, isNew ? 'new' : wasOpen ? 'open' : 'unknown')
+    return { db: opened, guard, fences }
   } catch (error) {
     if (db !== undefined && isShared(error)) leftOpen.push(db)
     else db?.close()

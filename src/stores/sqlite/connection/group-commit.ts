@@ -19,6 +19,7 @@ import { pushWithin } from '../operations/push.ts'
 import { type Context, type Queue, Queues } from '../queues.ts'
 import type { Settings } from '../settings.ts'
 import type { Database } from './database.ts'
+import type { Opened } from './file.ts'
 import type { FileGuard } from './file-guard.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
@@ -37,12 +38,6 @@ interface Reports {
   committed(queues: Queue[]): void
 }
 
-interface Opened {
-  /** Fences are given out above it. */
-  floor: number
-  guard: FileGuard
-}
-
 export class GroupCommit {
   readonly #db: Database
   readonly #guard: FileGuard
@@ -57,11 +52,11 @@ export class GroupCommit {
   readonly #broken = new Map<number, string>()
 
   /** @param sync brings all commits to the disk; null: nobody waits for it */
-  constructor(db: Database, opened: Opened, settings: Settings, sync: (() => void) | null, reports: Reports) {
+  constructor({ db, guard, fences }: Opened, settings: Settings, sync: (() => void) | null, reports: Reports) {
     const statements = new Statements(db)
     whileBusy(settings.busyTimeout, () => statements.run('claim/picks'))
-    this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor: opened.floor }
-    this.#guard = opened.guard
+    this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fences }
+    this.#guard = guard
     this.#db = db
     this.#settings = settings
     this.#sync = sync
@@ -210,6 +205,7 @@ export class GroupCommit {
       throw new MillpondError('TransactionMismatch', `the handler's transaction cannot go on: ${why}`)
     if (this.#open === null) this.#enter(number)
     if (request.op === 'query') return this.#db.query(request.input.text, request.input.params)
+    if (request.op === 'configure') return OPERATIONS.configure(this.#contextOf(request), request.input)
     if (request.op === 'push') return pushWithin(this.#contextOf(request), request.input)
     this.#leave()
     if (request.op !== 'complete') throw new Error(`millpond: ${request.op} in a handler's transaction`)

@@ -8,7 +8,6 @@ import type { Bell } from '../../../store.ts'
 import { toWire } from '../errors.ts'
 import { Notifier } from '../notifier.ts'
 import type { Settings } from '../settings.ts'
-import { fenceFloor } from './fence-floor.ts'
 import { connect, openLog } from './file.ts'
 import { isShared } from './file-guard.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -19,11 +18,11 @@ import { whileBusy } from './while-busy.ts'
 const CAN_BE_ASKED: boolean = parentPort instanceof MessagePort
 
 function openFile(settings: Settings, answer: (answers: Answer[], bells: Bell[]) => void) {
-  const { db, guard } = connect(settings)
-  const floor = fenceFloor(db, settings.busyTimeout)
+  const opened = connect(settings)
+  const { db, guard } = opened
   const log = settings.sync === 'full' ? openLog(settings.path) : null
   const bells: Bell[] = []
-  const commits = new GroupCommit(db, { floor, guard }, settings, log === null ? null : () => fdatasyncSync(log), {
+  const commits = new GroupCommit(opened, settings, log === null ? null : () => fdatasyncSync(log), {
     answer: (answers) => answer(answers, bells.splice(0)),
     committed: (queues) => bells.push(...notifier.committed(queues)),
   })

@@ -21,22 +21,23 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
 
 /** @returns from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time that is past: it refused none */
 function take(context: Context, request: ClaimRequest, queue: Queue, answer: PackedClaim): number | null {
-  const { statements, fenceFloor: floor, now } = context
+  const { statements, fences, now } = context
   const { worker, limit: asked, minPriority: min_priority = 0 } = request
   const { isGrouped, isBounded, slots, startAt } = queue.settings
   // One more than may run: only if it is there, it is a limit that makes the claim short.
   const limit = slots === null ? asked : Math.min(asked, slots + 1)
-  const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + answer.lease, floor }
+  const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + answer.lease }
   if (startAt === null || startAt > now || !pick(context, queue, parameters)) return startAt
   const { start = null, start_at = null } = (isBounded && statements.get('claim/refused', parameters)) || {}
   if (start !== null) statements.run('claim/drop', { start })
-  const looked = statements.all('claim/look', parameters)
+  const floor = fences.floor()
+  const looked = statements.all('claim/look', { ...parameters, floor })
   answer.jobs = `[${looked.map(({ job }) => text(job)).join(',')}]`
   answer.data = looked.map(({ data }) => data)
   // A claim that takes nothing needs no lock.
   if (answer.data.length > 0) {
     if (isBounded) statements.run('claim/spend', parameters)
-    queue.move('waiting', 'running', statements.run('claim/claim', parameters))
+    queue.move('waiting', 'running', statements.run('claim/claim', { ...parameters, floor }))
     if (isGrouped) for (const name of ['turns', 'virtual', 'start']) statements.run(`limits/${name}`, parameters)
   }
   statements.run('claim/clear')
