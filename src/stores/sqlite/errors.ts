@@ -51,6 +51,8 @@ function codeOf(error: unknown): ErrorCode {
   return found?.[0] ?? 'StoreFailed'
 }
 
+export const isFull = (error: unknown): boolean => codeOf(error) === 'StoreFull'
+
 /** The extended result code of an error of node:sqlite, or null. */
 function errcodeOf(error: unknown): number | null {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null

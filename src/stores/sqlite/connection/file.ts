@@ -20,6 +20,7 @@ import type { Settings } from '../settings.ts'
 import { type Database, openDatabase } from './database.ts'
 import { Fences } from './fences.ts'
 import { assertOneName, FileGuard, isShared } from './file-guard.ts'
+import { LogRoom } from './log-room.ts'
 import { migrate } from './migrate.ts'
 import { Statements } from './statements.ts'
 import { columnOf } from './values.ts'
@@ -67,6 +68,7 @@ export interface Opened {
   db: Database
   guard: FileGuard
   fences: Fences
+  logRoom: LogRoom
 }
 
 /** So that the garbage collector closes none of them. */
@@ -114,8 +116,6 @@ export function connect({ path, busyTimeout, module }: Settings): Opened {
       pragma synchronous = normal;
       pragma cache_size = -16384;
       pragma temp_store = memory;
-      pragma wal_autocheckpoint = 4000;
-      pragma journal_size_limit = 33554432;
     `)
     // The first read opens the log. Before the first write, the guard looks who else has it open.
     whileBusy(busyTimeout, () => opened.prepare('select count(*) from sqlite_schema').get())
@@ -123,7 +123,7 @@ export function connect({ path, busyTimeout, module }: Settings): Opened {
     const isNew = migrate(opened, { path, module, busyTimeout })
     const fences = new Fences(new Statements(opened), path)
     fences.open(opened, busyTimeout, isNew ? 'new' : wasOpen ? 'open' : 'unknown')
-    return { db: opened, guard, fences }
+    return { db: opened, guard, fences, logRoom: new LogRoom(opened, path) }
   } catch (error) {
     if (db !== undefined && isShared(error)) leftOpen.push(db)
     else db?.close()

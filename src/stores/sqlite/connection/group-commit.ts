@@ -13,7 +13,7 @@
 import { MillpondError } from '../../../values/errors.ts'
 import { safeText } from '../../../values/safe-error.ts'
 import { IdleQueues } from '../../idle.ts'
-import { isResult, toWire } from '../errors.ts'
+import { isFull, isResult, toWire } from '../errors.ts'
 import { OPERATIONS, READING, REPEATABLE } from '../operations/index.ts'
 import { pushWithin } from '../operations/push.ts'
 import { type Context, type Queue, Queues } from '../queues.ts'
@@ -21,6 +21,7 @@ import type { Settings } from '../settings.ts'
 import type { Database } from './database.ts'
 import type { Opened } from './file.ts'
 import type { FileGuard } from './file-guard.ts'
+import type { LogRoom } from './log-room.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
 import { begin, whileBusy } from './while-busy.ts'
@@ -41,6 +42,7 @@ interface Reports {
 export class GroupCommit {
   readonly #db: Database
   readonly #guard: FileGuard
+  readonly #logRoom: LogRoom
   readonly #settings: Settings
   readonly #sync: (() => void) | null
   readonly #reports: Reports
@@ -52,11 +54,12 @@ export class GroupCommit {
   readonly #broken = new Map<number, string>()
 
   /** @param sync brings all commits to the disk; null: nobody waits for it */
-  constructor({ db, guard, fences }: Opened, settings: Settings, sync: (() => void) | null, reports: Reports) {
+  constructor({ db, guard, fences, logRoom }: Opened, settings: Settings, sync: (() => void) | null, reports: Reports) {
     const statements = new Statements(db)
     whileBusy(settings.busyTimeout, () => statements.run('claim/picks'))
     this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fences }
     this.#guard = guard
+    this.#logRoom = logRoom
     this.#db = db
     this.#settings = settings
     this.#sync = sync
@@ -92,11 +95,14 @@ export class GroupCommit {
     for (this.run(); this.#open !== null; this.run()) this.#breakOff('the store was closed')
   }
 
-  /** @param locking whether to take the lock for writing at once; otherwise SQLite takes it at the first write, if it can */
+  /**
+   * @param locking whether to take the lock for writing at once; otherwise SQLite takes it at the first write, if it can
+   * @param mayMakeRoom on a full disk, and then try again
+   */
   #commitAll(
     group: readonly OperationRequest[],
     answers: Answer[],
-    locking = !group.every(({ op }) => READING.has(op)),
+    { locking = !group.every(({ op }) => READING.has(op)), mayMakeRoom = true } = {},
   ): void {
     let done: Answer[]
     let isRunning = false
@@ -108,8 +114,11 @@ export class GroupCommit {
       this.#commit()
     } catch (error) {
       this.#undo()
-      if (!locking && isResult(error, 'BUSY', 5)) this.#commitAll(group, answers, true)
-      else if (isRunning && group.length > 1) for (const request of group) this.#commitAll([request], answers)
+      if (!locking && isResult(error, 'BUSY', 5)) this.#commitAll(group, answers, { locking: true })
+      else if (mayMakeRoom && isFull(error) && this.#logRoom.make())
+        this.#commitAll(group, answers, { locking, mayMakeRoom: false })
+      else if (isRunning && group.length > 1)
+        for (const request of group) this.#commitAll([request], answers, { mayMakeRoom })
       else answers.push(...group.map(({ seq }) => this.#rejected(seq, error)))
       return
     }
@@ -145,6 +154,7 @@ export class GroupCommit {
   #begin(locking: boolean): void {
     this.#context.queues.discard()
     this.#guard.check()
+    this.#logRoom.adjust()
     begin(this.#db, this.#settings.busyTimeout, locking ? 'begin immediate' : 'begin')
   }
 
@@ -190,6 +200,7 @@ export class GroupCommit {
     } catch (error) {
       if (this.#open === null) this.#undo()
       else if (!this.#db.isTransaction) this.#breakOff(`SQLite rolled it back: ${safeText(error)}`)
+      if (isFull(error) && !this.#db.isTransaction) this.#logRoom.make()
       return this.#rejected(seq, error)
     }
   }
