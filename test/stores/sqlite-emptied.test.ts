@@ -115,7 +115,7 @@ test('tables that are missing, or other ones without a version, are StoreCorrupt
   const all = newPath()
   await (await filled(all)).close()
   change(all, (db) => {
-    for (const view of ['limits', 'lines', 'heads']) db.exec(`drop view millpond_${view}`)
+    for (const view of ['readable', 'limits', 'lines', 'heads']) db.exec(`drop view millpond_${view}`)
     for (const table of TABLES) db.exec(`drop table millpond_${table}`)
   })
   const anew = await openAt(all)

@@ -268,22 +268,36 @@ describe('sqlite: the file', () => {
     db.close()
   })
 
-  test('people can read it with plain SQL', async () => {
+  test('people can read it with plain SQL, also beside jobs with bytes and strange text', async () => {
     const path = newPath()
     const store = await openAt(path)
     await store.push([job({ id: 'now', group: 'tenant-7' }), job({ id: 'later', delay: 60_000 })])
+    // The first bytes of the one are JSON to SQLite, those of the other are not.
+    const bodies = [new Uint8Array([0x4c, 0x27, 0x74]), new Uint8Array([0xff])]
+    const bytes = bodies.map((body) => job({ queue: 'bytes', data: { encoding: 'bytes', body } }))
+    const nul = job({ queue: 'bytes', data: { encoding: 'json', body: '{"to":"\\u0000","\\u0000":1}' } })
+    await store.push([...bytes, nul])
     const { jobs } = await store.claim({ queue: 'emails', worker: 'w1', limit: 1, lease: 1000 })
     assert.equal(jobs[0]?.id, 'now')
     const db = connectTo(path)
     assert.deepEqual(
       db
-        .prepare(`select id, state, "group", worker, data ->> 'to' as "to" from millpond_jobs order by seq`)
+        .prepare(
+          `select id, state, "group", worker, data ->> 'to' as "to" from millpond_readable where queue = 'emails'`,
+        )
         .all()
         .map((row) => ({ ...row })),
       [
         { id: 'now', state: 'running', group: 'tenant-7', worker: 'w1', to: 'a@example.org' },
         { id: 'later', state: 'scheduled', group: null, worker: null, to: 'a@example.org' },
       ],
+    )
+    assert.deepEqual(
+      db
+        .prepare(`select data ->> 'to' as "to" from millpond_readable where queue = 'bytes'`)
+        .all()
+        .map(({ to }) => to),
+      [null, null, '\0'],
     )
     db.close()
   })

@@ -94,6 +94,17 @@ create index millpond_finished  on millpond_jobs (queue, state, finished_at) whe
 create unique index millpond_keys on millpond_jobs (queue, key)
   where key is not null and state in ('scheduled', 'waiting', 'running');
 
+-- For people: the jobs, with data, progress and result as JSON, or null where they are bytes. In the table itself one row with bytes would make
+-- `data ->> 'name'` fail for all, as SQLite takes a blob for JSON in a binary form of its own.
+create view millpond_readable as
+select
+  id, queue, state, priority, attempt, attempts, pushed_at, due_at, started_at, finished_at, worker, key, "group", encoding,
+  case when encoding = 'json' then data end as data,
+  case when progress_encoding = 'json' then progress end as progress,
+  case when result_encoding = 'json' then result end as result,
+  error
+from millpond_jobs;
+
 -- How long jobs waited and ran, per minute. The minute leads, so that old ones leave as one range.
 create table millpond_histograms (
   minute   integer not null,                            -- whole minutes since 1970
