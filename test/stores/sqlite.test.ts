@@ -11,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { NewJob } from '../../src/store.ts'
@@ -378,6 +378,14 @@ describe('sqlite: the file', () => {
     await store.complete('emails', [{ ...view, result: empty }])
     const [record] = await store.find(['view'])
     assert.deepEqual([record?.progress, record?.result], [empty, empty])
+  })
+
+  test('NODE_DEBUG=millpond tells which file is opened', async () => {
+    const path = newPath()
+    const code = `await (await open('sqlite:${basename(path)}', {})).close()`
+    const opens = `opens ${realpathSync(dirname(path))}/${basename(path)} with node:sqlite, sync=full`
+    assert.match(await program(code, `cd ${dirname(path)}; exec 2>&1; export NODE_DEBUG=millpond`), new RegExp(opens))
+    assert.doesNotMatch(await program(code, `cd ${dirname(path)}; exec 2>&1`), /opens/)
   })
 
   test('a relative path is that of the working folder', async () => {

@@ -12,6 +12,7 @@
  * A thread owns the connection, so that the event loop never waits for the disk. The path of a call: here →
  * `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` → `operations/` → the SQL of contract/sqlite/.
  */
+import { debuglog } from 'node:util'
 import '../../values/runtime.ts'
 import type { OpenStore } from '../../store.ts'
 import { copyEncoded } from '../jobs.ts'
@@ -21,10 +22,15 @@ import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
 import { claimedJobs, packJobs, pushOutcomes } from './wire.ts'
 
+/** With `NODE_DEBUG=millpond`: which file a relative path leads to. */
+const debug = debuglog('millpond')
+
 /** @throws InvalidOption, DriverMissing, SecondLibrary, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
   const driver = driverOf(options.driver)
-  const client = await ThreadClient.open(settingsOf(url, options, driver.module), options.clock)
+  const settings = settingsOf(url, options, driver.module)
+  debug('opens %s with %s, sync=%s', settings.path, driver.module ?? 'node:sqlite', settings.sync)
+  const client = await ThreadClient.open(settings, options.clock)
   return {
     name: 'sqlite',
     capabilities: { durable: true, shared: true, transactions: true, limits: true },
