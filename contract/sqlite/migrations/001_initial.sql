@@ -36,10 +36,10 @@ create table millpond_queues (
   "full"          integer not null default 0,           -- of its rate, in microseconds
   paused_until    integer not null default 0,           -- by a release with a pause
   -- These only grow: other processes compare them with what they saw last to learn what happened.
-  ready_total     integer not null default 0,           -- became waiting, by whatever way
+  ready_total     integer not null default 0,           -- became waiting, or let another job start
   finished_total  integer not null default 0,           -- became done, dead or cancelled
   cancelled_total integer not null default 0,           -- were cancelled while running
-  limits_total    integer not null default 0            -- how often limits were set
+  limits_total    integer not null default 0            -- how often limits or `paused` were set
 ) strict, without rowid;
 
 -- What follows from a queue's row. limits: as JSON; null: none. start_at: when its limits and a pause allow a start of cost 1; null: when a job has ended.

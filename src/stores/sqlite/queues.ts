@@ -69,7 +69,15 @@ export class Queue {
     this.isChanged = true
     this.#add(from, -count)
     this.#add(to, count)
-    if (to === 'waiting') this.counts.ready_total += count
+    if (to === 'waiting' || this.#letsAnotherStart(from, to)) this.counts.ready_total += count
+  }
+
+  /** By its end, a job that waits or is to be retried may let another one start. What `finished_total` tells of is left out. */
+  #letsAnotherStart(from: JobState | null, to: JobState | null): boolean {
+    const { isLimited, isGrouped } = this.settings
+    return (
+      (isLimited || isGrouped) && (from === 'waiting' ? to !== 'running' : from === 'running' && to === 'scheduled')
+    )
   }
 
   #add(state: JobState | null, count: number): void {
