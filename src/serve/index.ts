@@ -3,6 +3,7 @@
  * `Deno.serve((request) => service.handle(request))`.
  */
 
+import { LARGEST_PAYLOAD } from '../values/encoding.ts'
 import '../values/runtime.ts'
 import { closeTimeout } from '../pond/close-options.ts'
 import { Millpond } from '../pond/millpond.ts'
@@ -33,7 +34,7 @@ export interface ServeOptions {
   deliveries?: readonly Delivery[]
   /** Most bytes of a request's body; 1 byte to 512 MiB, 2 MiB unless set. */
   maxBody?: number
-  /** Most bytes of an encoded payload, result or progress report; 1 byte to 512 MiB, 1 MiB unless set. */
+  /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
   maxPayload?: number
   /** Longest wait of a claim, a long poll or a push; 0 to 24 days, 60 s unless set. 0: requests never wait. */
   maxWait?: Duration
@@ -63,7 +64,7 @@ const RULES: Rules<ServeOptions> = {
     (Array.isArray(value) && value.every((host) => typeof host === 'string')) || 'an array of host names',
   deliveries: (value) => Array.isArray(value) || 'an array of deliveries',
   maxBody: isInteger(1, 512 * 1024 * 1024),
-  maxPayload: isInteger(1, 512 * 1024 * 1024),
+  maxPayload: isInteger(1, LARGEST_PAYLOAD),
   maxWait: isDuration(0),
   maxWaiting: isInteger(0, 1_000_000),
   maxWaitingPerClient: isInteger(0, 1_000_000),

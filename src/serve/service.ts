@@ -50,7 +50,7 @@ export class Service {
     this.#unauthorized = new UnauthorizedClients(limits.maxConnections, this.#stop.signal, onUnauthorized)
     this.#limits = limits
     this.#onError = onError
-    this.#claims = new Claims(store)
+    this.#claims = new Claims(store, (ms) => this.#sweeper.due(ms))
     const queueLimit = new QueueLimit(store, limits.maxQueues)
     this.#sweeper = new Sweeper(
       store,

@@ -1,6 +1,7 @@
 /** Answers other than problems, in JSON or MessagePack, as the request prefers. */
 import { Packr } from 'msgpackr'
 import { defined } from '../values/options.ts'
+import { mayEscapeHalf } from '../values/well-formed.ts'
 import { type Format, preferredFormat } from './headers.ts'
 
 const packr = new Packr({ useRecords: false, variableMapSize: true })
@@ -31,13 +32,19 @@ export function encodedBody(format: Format, body: object): Uint8Array<ArrayBuffe
   return format === 'msgpack' ? new Uint8Array(packr.pack(defined(body))) : Buffer.from(jsonText(body))
 }
 
-/** JSON of anything that a job can hold: byte strings as base64, integers that no JSON number holds as text. NaN and infinities are null. */
+/**
+ * JSON of anything that a job can hold: byte strings as base64, integers that no JSON number holds as text. NaN and infinities are null. Half of
+ * a surrogate pair becomes a replacement character: strict parsers refuse the whole document for it.
+ */
 export function jsonText(value: unknown): string {
-  return JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {
+  const text = JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {
     // Not `item`: a Buffer's own toJSON was applied to it.
     const own = this[key]
     if (own instanceof Uint8Array) return Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString('base64')
     if (typeof item !== 'bigint') return item
     return Number.isSafeInteger(Number(item)) ? Number(item) : String(item)
   })
+  if (!mayEscapeHalf(text)) return text
+  // JSON.stringify writes these escapes for halves alone. Other escapes are stepped over as a whole.
+  return text.replaceAll(/\\(?:ud[89a-f][\da-f]{2}|.)/g, (found) => (found.length === 6 ? '\\ufffd' : found))
 }

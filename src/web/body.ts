@@ -1,9 +1,11 @@
 /** From a request's body to a value: read within bounds, then parsed by its Content-Type. */
 import { Packr } from 'msgpackr'
+import { isMillpondError } from '../values/errors.ts'
 import { checkMessagePack } from '../values/plain-msgpack.ts'
 import { type BodyLimits, BoundedReader, malformed } from './body-limits.ts'
 import { fieldsOf, parseForm } from './form.ts'
 import { type ContentType, contentType, isMessagePack } from './headers.ts'
+import { parseJson } from './json.ts'
 import { unsupportedType } from './problem.ts'
 
 const SUPPORTED =
@@ -12,7 +14,7 @@ const SUPPORTED =
 /**
  * The body as a value; undefined if there is neither a body nor a Content-Type.
  * @param optional whether an empty body is undefined, too, whatever its type
- * @throws Refusal: 400, 408, 413, 415
+ * @throws Refusal: 400, 408, 413, 415; PayloadNotEncodable: an integer in JSON that a number would change
  */
 export async function readBody(request: Request, limits: BodyLimits, optional = false): Promise<unknown> {
   const type = contentType(request.headers)
@@ -50,7 +52,7 @@ function parserOf(type: ContentType): Parse | undefined {
   if (isMessagePack(media)) return parseMessagePack
   if (media === 'multipart/form-data') return parseFields(type)
   if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8' && charset !== 'us-ascii') return undefined
-  if (media === 'application/json' || media.endsWith('+json')) return parseJson
+  if (media === 'application/json' || media.endsWith('+json')) return fromJson
   if (media !== 'application/x-www-form-urlencoded') return undefined
   return (bytes, request) => {
     utf8(bytes)
@@ -74,12 +76,13 @@ function parseMessagePack(bytes: Uint8Array): unknown {
   return packr.unpack(bytes)
 }
 
-/** @throws Refusal: 400 */
-export function parseJson(bytes: Uint8Array): unknown {
+/** @throws Refusal: 400; MillpondError: PayloadNotEncodable */
+export function fromJson(bytes: Uint8Array): unknown {
   const text = utf8(bytes)
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (error) {
+    if (isMillpondError(error)) throw error
     throw malformed(error instanceof Error ? error.message : 'it is not JSON')
   }
 }

@@ -239,7 +239,9 @@ export class Worker implements AsyncDisposable {
     const ready = this.#ready()
     if (ready !== undefined) await ready
     const sentAt = performance.now()
-    const claimed = await this.#store.claim({ queue: this.queue, worker: this.id, limit, minPriority, lease: null })
+    const perGroup = this.#batches?.perGroup ?? 1
+    const request = { queue: this.queue, worker: this.id, limit, minPriority, perGroup, lease: null }
+    const claimed = await this.#store.claim(request)
     return { claimed, sentAt }
   }
 

@@ -132,7 +132,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
     return { fence, pause: rateLimited }
   }
 
-  /** Sweeps when the next attempts are due. For delays by the queue's policy, the next regular sweep is soon enough. */
+  /** Sweeps when the next attempts are due. Delays by the queue's policy are told by the next claim. */
   async function fail(queue: string, failures: readonly Failure[]) {
     const outcomes = await store.fail(queue, failures)
     for (const { delay } of failures) if (typeof delay === 'number') sweeper.due(delay)

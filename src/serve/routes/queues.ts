@@ -130,14 +130,17 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     for (;;) {
       const asked = Math.min(MAX_JOBS_PER_CALL, limit - jobs.length)
       const got = await queue.jobs(state, { limit: asked, ...defined({ after }) })
-      jobs.push(...got.map(listView))
-      after = got.at(-1)?.id
-      if (got.length < asked || after === undefined) {
+      for (const job of got) {
+        jobs.push(listView(job))
+        after = job.id
+        bytes += sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress)
+        // Also in the midst of what was got: together the jobs may be more than one answer holds.
+        if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }
+      }
+      if (got.length < asked) {
         if (jobs.length === 0) await mustExist(name)
         return { jobs }
       }
-      bytes += got.reduce((sum, job) => sum + sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress), 0)
-      if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }
     }
   }
 }
