@@ -181,7 +181,9 @@ onStores('closing while a claim is under way', {
     await client.served.close()
     await claiming
     const [job] = await (await open()).claim('q')
-    assert.deepEqual([job?.id, job?.fence, job?.attempt], [id, 2, 1])
+    assert.deepEqual([job?.id, job?.attempt], [id, 1])
+    // The first claim had taken 1.
+    assert.ok(Number(job?.fence) > 1)
   },
 })
 
