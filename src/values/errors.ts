@@ -38,6 +38,7 @@ const FINAL = [
   'JobUnknown',
   'TransactionMismatch',
   'BatchMismatch',
+  'BatchRecursion',
   'StoreCorrupt',
   'StoreVersion',
 ] as const
