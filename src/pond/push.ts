@@ -14,7 +14,7 @@ import { checkCost, withLimits } from './limits.ts'
 export interface PushOptions {
   /**
    * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and resolves to that job, so
-   * a push whose answer was lost can be repeated.
+   * a push whose answer was lost can be repeated. A job that is kept no longer is not known: with `keep.done: 0`, its repeat runs it again.
    */
   id?: string
   /** Whole number, 0 to 9, higher first; 4 unless set, as in JMS. */
