@@ -41,7 +41,8 @@ begin
       v_outcomes[held.nth] := 'stale';
       continue;
     end if;
-    job.error := held.error;
+    job.error := case when octet_length(held.error) <= 1048576 then held.error
+      else '{"code":"PayloadTooLarge","name":"MillpondError","message":"the error of the attempt has more than 1048576 bytes"}' end;
     if held.delay is null or job.attempt >= job.attempts then
       perform retire(job, 'dead', v_now, v_policy.keep_dead);
       v_ring := v_ring || 'finished'::text;

@@ -14,7 +14,10 @@ const POLL_INTERVAL = 1000
 const PRIORITIES = 10
 /** Most claims under way at once for a line. */
 const MAX_CLAIMS = 16
-/** Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. */
+/**
+ * Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. After a call that failed it is one job, and twice as
+ * many with each answer: together they may be too much to be delivered.
+ */
 const MAX_JOBS_PER_CALL = 10
 const MAX_BYTES = 4 * 1024 * 1024
 
@@ -135,6 +138,7 @@ class Line {
   #serving = false
   /** There may be jobs that no worker has asked for. */
   #again = false
+  #most = MAX_JOBS_PER_CALL
   #retry: NodeJS.Timeout | undefined
 
   constructor(store: Store, due: (ms: number) => void, onEmpty: () => void) {
@@ -217,10 +221,12 @@ class Line {
     let bytes = 0
     let claimed: Claimed | undefined
     for (;;) {
-      const limit = Math.min(MAX_JOBS_PER_CALL, request.limit - jobs.length)
+      const limit = Math.min(this.#most, request.limit - jobs.length)
       try {
         claimed = await this.#store.claim({ ...request, limit })
+        this.#most = Math.min(this.#most * 2, MAX_JOBS_PER_CALL)
       } catch (error) {
+        this.#most = 1
         // The worker gets the jobs claimed so far; its next claim gets the error.
         if (claimed !== undefined) return { ...claimed, jobs }
         throw error

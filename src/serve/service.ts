@@ -47,7 +47,7 @@ export class Service {
 
   constructor({ store, pond, limits, tokens, hosts, onError, onUnauthorized = () => {} }: ServiceOptions) {
     this.#guard = new Guard(tokens, hosts)
-    this.#unauthorized = new UnauthorizedClients(limits.maxWaiting, this.#stop.signal, onUnauthorized)
+    this.#unauthorized = new UnauthorizedClients(limits.maxConnections, this.#stop.signal, onUnauthorized)
     this.#limits = limits
     this.#onError = onError
     this.#claims = new Claims(store, (ms) => this.#sweeper.due(ms))

@@ -36,9 +36,11 @@ const FINAL = [
   'JobFailed',
   'JobCancelled',
   'JobUnknown',
+  'QueueUnknown',
   'TransactionMismatch',
   'BatchMismatch',
   'BatchRecursion',
+  'SecondLibrary',
   'StoreCorrupt',
   'StoreVersion',
 ] as const

@@ -163,7 +163,7 @@ export class Worker implements AsyncDisposable {
    * their signal aborted, and their jobs are given back as well. Resolves when the store knows all of it.
    * @throws InvalidOption
    */
-  close(options: CloseOptions = {}): Promise<CloseReport> {
+  async close(options: CloseOptions = {}): Promise<CloseReport> {
     const timeout = closeTimeout(options)
     this.#closing ??= this.#close(timeout)
     return this.#closing

@@ -28,7 +28,8 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
     route('POST /v1/queues/{queue}/claims', 'claimJobs', 'Claim jobs to work on', {
       description:
         'Each job comes with a `fence`, which every later word on the claim states. Complete, fail, release or extend it before `leaseUntil`, or another worker gets it. With `Prefer: wait` the answer comes when there is a job.',
-      headers: { prefer: schemas.PREFER, 'x-requested-with': schemas.REQUESTED_WITH },
+      headers: { prefer: schemas.PREFER },
+      requiredHeaders: { 'x-requested-with': schemas.REQUESTED_WITH },
       body: schemas.claimRequest,
       bodyOptional: true,
       answers: { 200: { description: 'The jobs, none if there is nothing to do.', schema: schemas.claims } },
