@@ -20,6 +20,10 @@ const MAX_CLAIMS = 16
  */
 const MAX_JOBS_PER_CALL = 10
 const MAX_BYTES = 4 * 1024 * 1024
+/** Jobs beyond so many bytes are given back: as JSON an answer may be several times as large, and no text can be longer than 512 MiB. */
+const MAX_ANSWER = 64 * 1024 * 1024
+/** Most lines whose failure is remembered once no worker waits in them. */
+const MAX_REMEMBERED = 1000
 
 interface Waiter extends PromiseWithResolvers<Claimed> {
   request: ClaimRequest
@@ -31,6 +35,8 @@ interface Waiter extends PromiseWithResolvers<Claimed> {
 export class Claims {
   readonly #store: Store
   readonly #lines = new Map<string, Line>()
+  /** Jobs asked for in the next call, of lines that have gone after a call that failed. */
+  readonly #most = new Map<string, number>()
   readonly #underWay = new Set<Promise<unknown>>()
   #unlisten: (() => void) | undefined
   #poll: NodeJS.Timeout | undefined
@@ -102,7 +108,9 @@ export class Claims {
 
   #lineOf(request: ClaimRequest): Line {
     const name = nameOf(request.queue, request.minPriority)
-    const line = this.#lines.get(name) ?? new Line(this.#store, () => this.#remove(name))
+    const giveBack = (jobs: readonly ClaimedJob[]) => this.giveBack(request.queue, jobs)
+    const line =
+      this.#lines.get(name) ?? new Line(this.#store, giveBack, () => this.#remove(name), this.#most.get(name))
     this.#lines.set(name, line)
     this.#poll ??= setInterval(() => {
       for (const each of this.#lines.values()) each.serve()
@@ -115,6 +123,9 @@ export class Claims {
   }
 
   #remove(name: string): void {
+    const most = this.#lines.get(name)?.most ?? MAX_JOBS_PER_CALL
+    if (most === MAX_JOBS_PER_CALL || this.#most.size === MAX_REMEMBERED) this.#most.delete(name)
+    else this.#most.set(name, most)
     this.#lines.delete(name)
     if (this.#lines.size > 0) return
     clearInterval(this.#poll)
@@ -130,15 +141,24 @@ const nameOf = (queue: string, minPriority = 0) => `${minPriority} ${queue}`
 class Line {
   readonly waiters = new Set<Waiter>()
   readonly #store: Store
+  readonly #giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>
   readonly #onEmpty: () => void
   #serving = false
   /** There may be jobs that no worker has asked for. */
   #again = false
-  #most = MAX_JOBS_PER_CALL
+  /** Jobs asked for in the next call. */
+  most: number
   #retry: NodeJS.Timeout | undefined
 
-  constructor(store: Store, onEmpty: () => void) {
+  constructor(
+    store: Store,
+    giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>,
+    onEmpty: () => void,
+    most = MAX_JOBS_PER_CALL,
+  ) {
     this.#store = store
+    this.most = most
+    this.#giveBack = giveBack
     this.#onEmpty = onEmpty
   }
 
@@ -215,18 +235,23 @@ class Line {
     let bytes = 0
     let claimed: Claimed | undefined
     for (;;) {
-      const limit = Math.min(this.#most, request.limit - jobs.length)
+      const limit = Math.min(this.most, request.limit - jobs.length)
       try {
         claimed = await this.#store.claim({ ...request, limit })
-        this.#most = Math.min(this.#most * 2, MAX_JOBS_PER_CALL)
+        this.most = Math.min(this.most * 2, MAX_JOBS_PER_CALL)
       } catch (error) {
-        this.#most = 1
+        this.most = 1
         // The worker gets the jobs claimed so far; its next claim gets the error.
         if (claimed !== undefined) return { ...claimed, jobs }
         throw error
       }
-      jobs.push(...claimed.jobs)
-      bytes += claimed.jobs.reduce((sum, { data }) => sum + data.body.length, 0)
+      const over: ClaimedJob[] = []
+      for (const job of claimed.jobs) {
+        bytes += job.data.body.length
+        if (jobs.length === 0 || bytes <= MAX_ANSWER) jobs.push(job)
+        else over.push(job)
+      }
+      await this.#giveBack(over)
       if (claimed.jobs.length < limit || jobs.length === request.limit || bytes > MAX_BYTES) return { ...claimed, jobs }
     }
   }
