@@ -53,7 +53,7 @@ begin
       job.due_at := v_now + v_delay;
       v_counted := job.line < 0;
       perform put_back(job, v_delay > 0);
-      if v_delay = 0 or v_counted then v_ring := v_ring || 'work'::text; end if;
+      if v_delay < 1000 or v_counted then v_ring := v_ring || 'work'::text; end if;
       v_outcomes[held.nth] := 'retry';
     end if;
   end loop;

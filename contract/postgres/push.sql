@@ -132,6 +132,8 @@ declare
     else time_of(push_list.now) end;
   v_due      bigint  := greatest(v_now, coalesce(push_list.run_at, v_now + push_list.delay));
   v_later    boolean := v_due > v_now;
+  -- A claim that is notified then tells when.
+  v_soon     boolean := v_due < v_now + 1000;
   v_state    text    := case when v_later then 'scheduled' else 'waiting' end;
   v_queue    integer;
   v_limit    bigint;
@@ -167,7 +169,7 @@ begin
     ), push_list.own, push_list.now, push_list.again, push_list.listener);
   end if;
   if v_limits = 'groups' and not v_later then v_line := -1; end if;
-  if not v_later then perform stir(push_list.queue); end if;
+  if v_soon then perform stir(push_list.queue); end if;
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if v_fresh then
     -- Inserting without `on conflict` costs a third less.
@@ -203,7 +205,7 @@ begin
   if v_line = -1 and v_count > 0 then
     insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
   end if;
-  if v_asleep and v_count > 0 and not v_later then perform ring('work', push_list.queue, push_list.own); end if;
+  if v_asleep and v_count > 0 and v_soon then perform ring('work', push_list.queue, push_list.own); end if;
   if push_list.again or v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
   return array(
@@ -314,7 +316,7 @@ begin
       v_groups := v_groups || coalesce(job."group", '');
     end if;
     insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 1);
-    if not v_later and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
+    if v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then
     insert into arrivals (queue, groups)

@@ -193,6 +193,14 @@ class Lost:
     state: Literal["waiting", "dead"]
 
 
+@dataclass(frozen=True)
+class Requeued:
+    """`requeued`: how many jobs wait again. `now`: the store's time of the call."""
+
+    requeued: int
+    now: int
+
+
 @dataclass
 class Swept:
     """`next_due`: ms until the next scheduled job is due, 0 if one is overdue. `more`: there may be more to do at once."""

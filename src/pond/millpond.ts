@@ -233,7 +233,7 @@ export class Millpond implements AsyncDisposable {
    * closed all the same, and `close` then rejects with its error.
    * @throws InvalidOption
    */
-  close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
+  async close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
     const { timeout, before } = pondCloseOptions(options, 'close')
     this.#signals?.()
     this.#stopping.abort(closed())

@@ -34,6 +34,7 @@ interface Waiter extends PromiseWithResolvers<Claimed> {
 
 export class Claims {
   readonly #store: Store
+  readonly #due: (ms: number) => void
   readonly #lines = new Map<string, Line>()
   /** Jobs asked for in the next call, of lines that have gone after a call that failed. */
   readonly #most = new Map<string, number>()
@@ -42,8 +43,10 @@ export class Claims {
   #poll: NodeJS.Timeout | undefined
   #stopping = false
 
-  constructor(store: Store) {
+  /** @param due a claim that found nothing may find something in so many milliseconds, if a sweep comes first */
+  constructor(store: Store, due: (ms: number) => void) {
     this.#store = store
+    this.#due = due
   }
 
   get waiting(): number {
@@ -109,8 +112,8 @@ export class Claims {
   #lineOf(request: ClaimRequest): Line {
     const name = nameOf(request.queue, request.minPriority)
     const giveBack = (jobs: readonly ClaimedJob[]) => this.giveBack(request.queue, jobs)
-    const line =
-      this.#lines.get(name) ?? new Line(this.#store, giveBack, () => this.#remove(name), this.#most.get(name))
+    const host = { store: this.#store, due: this.#due, giveBack, onEmpty: () => this.#remove(name) }
+    const line = this.#lines.get(name) ?? new Line(host, this.#most.get(name))
     this.#lines.set(name, line)
     this.#poll ??= setInterval(() => {
       for (const each of this.#lines.values()) each.serve()
@@ -137,10 +140,18 @@ export class Claims {
 /** The key of a `Line`. */
 const nameOf = (queue: string, minPriority = 0) => `${minPriority} ${queue}`
 
+interface LineHost {
+  store: Store
+  due: (ms: number) => void
+  giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>
+  onEmpty: () => void
+}
+
 /** The workers that wait for jobs of one queue from one priority on, in the order in which they came. */
 class Line {
   readonly waiters = new Set<Waiter>()
   readonly #store: Store
+  readonly #due: (ms: number) => void
   readonly #giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>
   readonly #onEmpty: () => void
   #serving = false
@@ -150,14 +161,10 @@ class Line {
   most: number
   #retry: NodeJS.Timeout | undefined
 
-  constructor(
-    store: Store,
-    giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>,
-    onEmpty: () => void,
-    most = MAX_JOBS_PER_CALL,
-  ) {
-    this.#store = store
+  constructor({ store, due, giveBack, onEmpty }: LineHost, most = MAX_JOBS_PER_CALL) {
     this.most = most
+    this.#store = store
+    this.#due = due
     this.#giveBack = giveBack
     this.#onEmpty = onEmpty
   }
@@ -226,6 +233,7 @@ class Line {
   #serveAfter(ms: number | null): void {
     clearTimeout(this.#retry)
     if (ms === null || ms >= POLL_INTERVAL) return
+    this.#due(ms)
     const serve = () => this.waiters.size > 0 && this.serve()
     this.#retry = setTimeout(serve, Math.max(ms, SHORTEST_RETRY_AFTER)).unref()
   }

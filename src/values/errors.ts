@@ -36,6 +36,7 @@ const FINAL = [
   'JobFailed',
   'JobCancelled',
   'JobUnknown',
+  'QueueUnknown',
   'TransactionMismatch',
   'BatchMismatch',
   'StoreCorrupt',

@@ -2,21 +2,34 @@
 import { Packr } from 'msgpackr'
 import { defined } from '../values/options.ts'
 import { mayEscapeHalf } from '../values/well-formed.ts'
-import { preferredFormat } from './headers.ts'
+import { type Format, preferredFormat } from './headers.ts'
 
 const packr = new Packr({ useRecords: false, variableMapSize: true })
 
+interface AnswerOptions {
+  status?: number
+  headers?: Record<string, string>
+}
+
 /** Members that are undefined are left out. Caches never store it, because it is true only for a moment. */
-export function answer(
-  request: Request,
-  body: object,
-  { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
+export function answer(request: Request, body: object, options: AnswerOptions = {}): Response {
+  const format = preferredFormat(request.headers.get('accept'))
+  return encodedAnswer(format, encodedBody(format, body), options)
+}
+
+/** The same, of a body that is encoded already. */
+export function encodedAnswer(
+  format: Format,
+  bytes: Uint8Array<ArrayBuffer>,
+  { status = 200, headers = {} }: AnswerOptions,
 ): Response {
-  const packed = preferredFormat(request.headers.get('accept')) === 'msgpack'
-  const bytes = packed ? new Uint8Array(packr.pack(defined(body))) : Buffer.from(jsonText(body))
-  const type = packed ? 'application/msgpack' : 'application/json'
+  const type = `application/${format}`
   const always = { 'content-type': type, 'content-length': String(bytes.length), 'cache-control': 'no-store' }
   return new Response(bytes, { status, headers: { ...always, vary: 'accept, prefer', ...headers } })
+}
+
+export function encodedBody(format: Format, body: object): Uint8Array<ArrayBuffer> {
+  return format === 'msgpack' ? new Uint8Array(packr.pack(defined(body))) : Buffer.from(jsonText(body))
 }
 
 /**

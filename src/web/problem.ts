@@ -94,6 +94,7 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   InvalidOption: 400,
   InvalidName: 400,
   JobUnknown: 404,
+  QueueUnknown: 404,
   PayloadTooLarge: 413,
   PayloadNotEncodable: 422,
   SchemaMismatch: 422,
