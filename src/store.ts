@@ -457,7 +457,12 @@ export interface StoreTransactions {
    * @throws TransactionMismatch: `tx` is no open transaction on the store's database. NotSupported: PostgreSQL, where the isolation level is
    * above READ COMMITTED and a job has an id of its own or its queue a capacity
    */
-  push(tx: unknown, jobs: readonly NewJob[]): Promise<PushOutcome[]>
+  push(tx: unknown, jobs: readonly NewJob[], settings?: QueueSettings): Promise<PushOutcome[]>
+  /**
+   * Whether a push takes along, into its transaction, settings of the queue that the store does not know yet. Where the transaction shuts out
+   * all other writers, `configure` would wait for its end, and the push for `configure`.
+   */
+  readonly takesSettings: boolean
 }
 
 /** Reads for a handler: on the replica while it shows enough, else on the primary. Both refuse writes. */

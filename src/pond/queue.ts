@@ -329,8 +329,8 @@ export class Queue<Input = unknown, Output = Input> {
   async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
     const { store } = this.#pond
     if (store.transactions === undefined) throw lacking('tx', 'transactions', store)
-    await this.#ready()
-    const outcomes = await store.transactions.push(tx, jobs)
+    if (!store.transactions.takesSettings) await this.#ready()
+    const outcomes = await store.transactions.push(tx, jobs, this.#settings)
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
     return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
   }

@@ -16,7 +16,7 @@ import { isMillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
 import { jsonText } from '../web/answer.ts'
 import { checkPlain } from '../web/body.ts'
-import { exactJson } from '../web/json.ts'
+import { parseJson } from '../web/json.ts'
 import type { Context } from '../worker/context.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import { type Answer, isSuccess, Receiver } from './receiver.ts'
@@ -120,7 +120,7 @@ function resultOf({ headers, body }: Answer, maxPayload: number): unknown {
   const coding = headers['content-encoding'] ?? 'identity'
   if (body === undefined || !isJson || coding.trim().toLowerCase() !== 'identity') return undefined
   try {
-    const value = exactJson(body.toString('utf8'))
+    const value = parseJson(body.toString('utf8'))
     checkPlain(value)
     encode(value, 'result', maxPayload)
     return value

@@ -39,6 +39,7 @@ const FINAL = [
   'QueueUnknown',
   'TransactionMismatch',
   'BatchMismatch',
+  'SecondLibrary',
   'StoreCorrupt',
   'StoreVersion',
 ] as const

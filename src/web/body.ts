@@ -5,7 +5,7 @@ import { checkMessagePack } from '../values/plain-msgpack.ts'
 import { type BodyLimits, BoundedReader, malformed } from './body-limits.ts'
 import { fieldsOf, parseForm } from './form.ts'
 import { type ContentType, contentType, isMessagePack } from './headers.ts'
-import { exactJson } from './json.ts'
+import { parseJson } from './json.ts'
 import { unsupportedType } from './problem.ts'
 
 const SUPPORTED =
@@ -52,7 +52,7 @@ function parserOf(type: ContentType): Parse | undefined {
   if (isMessagePack(media)) return parseMessagePack
   if (media === 'multipart/form-data') return parseFields(type)
   if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8' && charset !== 'us-ascii') return undefined
-  if (media === 'application/json' || media.endsWith('+json')) return parseJson
+  if (media === 'application/json' || media.endsWith('+json')) return fromJson
   if (media !== 'application/x-www-form-urlencoded') return undefined
   return (bytes, request) => {
     utf8(bytes)
@@ -76,11 +76,11 @@ function parseMessagePack(bytes: Uint8Array): unknown {
   return packr.unpack(bytes)
 }
 
-/** @throws Refusal: 400; PayloadNotEncodable */
-export function parseJson(bytes: Uint8Array): unknown {
+/** @throws Refusal: 400; MillpondError: PayloadNotEncodable */
+export function fromJson(bytes: Uint8Array): unknown {
   const text = utf8(bytes)
   try {
-    return exactJson(text)
+    return parseJson(text)
   } catch (error) {
     if (isMillpondError(error)) throw error
     throw malformed(error instanceof Error ? error.message : 'it is not JSON')

@@ -1,6 +1,6 @@
 /** Bounds the body of a request also if a hook of the application reads it. */
 import type { UnderlyingSource } from 'node:stream/web'
-import { parseJson } from './body.ts'
+import { fromJson } from './body.ts'
 import { type BodyLimits, BoundedReader } from './body-limits.ts'
 import { formData } from './form.ts'
 import { Refusal } from './problem.ts'
@@ -50,7 +50,7 @@ function parsing(clone: Request): Request {
 function refuseUnparsable(request: Request, read: () => Promise<ArrayBuffer | Uint8Array<ArrayBuffer>>): void {
   const { headers } = request
   const bytes = async () => new Uint8Array(await read())
-  define(request, 'json', { value: async () => parseJson(await bytes()) })
+  define(request, 'json', { value: async () => fromJson(await bytes()) })
   define(request, 'formData', { value: async () => formData(bytes, headers) })
 }
 

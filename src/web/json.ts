@@ -13,7 +13,7 @@ const INTEGER = /^-?\d+$/
 const MARK = '\0integer'
 
 /** @throws SyntaxError, and PayloadNotEncodable with the path to an integer that would be changed */
-export function exactJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
   if (!LONG_RUN.test(text)) return value
   const found = changedInteger(text)

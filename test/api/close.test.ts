@@ -36,7 +36,8 @@ onEachStore('close', {
     const wrong = [{ timeout: -1 }, { timeout: 'soon' }, { other: 1 }]
     for (const options of wrong) {
       // @ts-expect-error: what callers without types may give
-      for (const close of [() => pond.close(options), () => worker.close(options)]) await refused(close(), 'InvalidOption')
+      for (const close of [() => pond.close(options), () => worker.close(options)])
+        await refused(close(), 'InvalidOption')
     }
     assert.equal(pond.stopping.aborted, false)
     const { id } = await pond.queue('q').push(1)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import type { Cache, WrapOptions } from '../../src/cache/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { coded, until } from '../unit/suite.ts'
@@ -296,7 +297,8 @@ for (const place of PLACES) {
         [1, [2, [3]]],
         { a: { b: { c: [{ d: 1 }, { d: 2 }] } } },
         new Date(0),
-        { bytes: Uint8Array.of(1, 2, 3) },
+        { bytes: Uint8Array.of(1, 2, 3), list: [{ some: Buffer.of(4) }] },
+        Buffer.from('text'),
         Uint8Array.of(0, 255),
         { undefined: undefined, null: null },
         'x'.repeat(100_000),
@@ -308,6 +310,8 @@ for (const place of PLACES) {
         await cache.set(`value ${index} }{%`, value, { ttl: '1m' })
         const back = await cache.get(`value ${index} }{%`)
         assert.deepEqual(plain(back), plain(value), `value ${index}`)
+        // What made it may have been in Buffers: nobody is to see from which layer it comes.
+        assert.doesNotMatch(inspect(back, { depth: 9 }), /<Buffer/)
       }
     })
 
@@ -322,6 +326,7 @@ for (const place of PLACES) {
         new Classy(),
         { a: new Set() },
         circle,
+        JSON.parse('{"__proto__":1}'),
         2n ** 64n,
         new Date(Number.NaN),
       ]) {

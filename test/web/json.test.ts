@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isMillpondError } from '../../src/values/errors.ts'
-import { exactJson } from '../../src/web/json.ts'
+import { parseJson } from '../../src/web/json.ts'
 
 const refusedAt = (text: string): string | undefined => {
   try {
-    exactJson(text)
+    parseJson(text)
     return undefined
   } catch (error) {
     assert.ok(isMillpondError(error, 'PayloadNotEncodable'), String(error))
@@ -31,14 +31,14 @@ test('all other texts are as JSON.parse reads them', () => {
     ...['3.141592653589793238', '1e300', '0.12345678901234567', '-1.2345678901234567e-12', '12345678901234567.5'],
     ...['{"a":1,"b":[true,null,"é🌊"]}', '"1234567890123456 \\ud83c\\udf0a"', '{"a":"1234567890123456789"}'],
   ]
-  for (const text of texts) assert.deepEqual(exactJson(text), JSON.parse(text), text)
+  for (const text of texts) assert.deepEqual(parseJson(text), JSON.parse(text), text)
 })
 
 test('a text of many quotes and digits is read in a time that grows with its length', () => {
   const text = JSON.stringify(Array.from({ length: 50_000 }, (_, at) => `${'\\"'.repeat(8)}1234567890123456${at}`))
-  assert.deepEqual(exactJson(text), JSON.parse(text))
+  assert.deepEqual(parseJson(text), JSON.parse(text))
   assert.deepEqual(
-    exactJson(`"${'\\\\'.repeat(500_000)}1234567890123456789"`),
+    parseJson(`"${'\\\\'.repeat(500_000)}1234567890123456789"`),
     `${'\\'.repeat(500_000)}1234567890123456789`,
   )
 })

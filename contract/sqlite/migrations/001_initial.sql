@@ -39,11 +39,11 @@ create table millpond_queues (
   pause_length    integer not null default 0,           -- of that pause
   claimed_at      integer not null default 0,           -- when a claim last looked at groups
   -- These only grow: other processes compare them with what they saw last to learn what happened.
-  ready_total     integer not null default 0,           -- became waiting, by whatever way
+  ready_total     integer not null default 0,           -- became waiting, or let another job start
   soon_total      integer not null default 0,           -- were scheduled, and due within a second
   finished_total  integer not null default 0,           -- became done, dead or cancelled
   cancelled_total integer not null default 0,           -- were cancelled while running
-  limits_total    integer not null default 0            -- how often limits were set
+  limits_total    integer not null default 0            -- how often limits or `paused` were set
 ) strict, without rowid;
 
 -- What follows from a queue's row. limits: as JSON; null: none. held_until: when its rate and a pause allow a start of cost 1, as they are kept. A rate
@@ -102,6 +102,17 @@ create index millpond_finished  on millpond_jobs (queue, state, finished_at) whe
 -- At most one live job per queue and key.
 create unique index millpond_keys on millpond_jobs (queue, key)
   where key is not null and state in ('scheduled', 'waiting', 'running');
+
+-- For people: the jobs, with data, progress and result as JSON, or null where they are bytes. In the table itself one row with bytes would make
+-- `data ->> 'name'` fail for all, as SQLite takes a blob for JSON in a binary form of its own.
+create view millpond_readable as
+select
+  id, queue, state, priority, attempt, attempts, pushed_at, due_at, started_at, finished_at, worker, key, "group", encoding,
+  case when encoding = 'json' then data end as data,
+  case when progress_encoding = 'json' then progress end as progress,
+  case when result_encoding = 'json' then result end as result,
+  error
+from millpond_jobs;
 
 -- How long jobs waited and ran, per minute. The minute leads, so that old ones leave as one range.
 create table millpond_histograms (
@@ -185,6 +196,15 @@ end;
 create trigger millpond_group_removed after delete on millpond_groups begin
   delete from millpond_turns where group_id = old.id;
   delete from millpond_places where group_id = old.id;
+end;
+
+-- For programs that empty tables, as test suites do: no job is left whose queue is gone. (A queue that Millpond removes has none.)
+create trigger millpond_queue_removed after delete on millpond_queues
+when max(old.scheduled, old.waiting, old.running, old.done, old.dead, old.cancelled) > 0 begin
+  delete from millpond_jobs where queue = old.name;
+  delete from millpond_histograms where queue = old.name;
+  delete from millpond_groups where queue = old.name;
+  delete from millpond_virtual where queue = old.name;
 end;
 
 -- The virtual time of a grouped queue at each priority.

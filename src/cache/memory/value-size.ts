@@ -53,6 +53,8 @@ function sizeOfObject(value: object, level: number): number {
     return refuse(`an object of a class, ${Object.prototype.toString.call(value).slice(8, -1)}`)
   }
   for (const key in value) {
+    // MessagePack's readers rename it.
+    if (key === '__proto__') return refuse('a member named __proto__')
     if (!Object.hasOwn(value, key)) continue
     bytes += key.isWellFormed() ? SLOT + sizeOf(value[key as keyof typeof value], level + 1) : Number.NaN
   }

@@ -86,10 +86,16 @@ class Transaction:
                 self._counts[queue, state] += change
             if state in ("scheduled", "waiting") and queue in self._queues:
                 self._queues[queue].room -= change
-        if becomes == "waiting":
+        if becomes == "waiting" or self._lets_another_start(queue, was, becomes):
             self._counts[queue, "ready_total"] += count
         elif becomes == "scheduled" and due_in < SOON:
             self._counts[queue, "soon_total"] += count
+
+    def _lets_another_start(self, queue: str, was: State | None, becomes: State | None) -> bool:
+        known = self.queue(queue)
+        if known is None or not (known.row["limited"] or known.grouped):
+            return False
+        return becomes != "running" if was == "waiting" else was == "running" and becomes == "scheduled"
 
     def finish(self, queue: Queue, was: State, becomes: State) -> bool:
         """Whether the job's row is to be kept; else it is to be removed."""

@@ -40,7 +40,7 @@ function bound({ statements, queues, now }: Context, name: string): void {
 
 /** @returns from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time that is past: it refused none */
 function take(context: Context, request: ClaimRequest, queue: Queue, answer: PackedClaim): number | null {
-  const { statements, fenceFloor: floor, now } = context
+  const { statements, fences, now } = context
   const { worker, limit: asked, minPriority: min_priority = 0, perGroup: per_group = 1 } = request
   const { isGrouped, isBounded, slots, heldUntil } = queue.settings
   const startAt = slots === 0 ? null : heldUntil
@@ -54,12 +54,12 @@ function take(context: Context, request: ClaimRequest, queue: Queue, answer: Pac
     per_group,
     now,
     lease_until: now + answer.lease,
-    floor,
   }
   if (startAt === null || startAt > now || !pick(context, queue, parameters)) return startAt
   const { start = null, start_at = null } = (isBounded && statements.get('claim/refused', parameters)) || {}
   if (start !== null) statements.run('claim/drop', { start })
-  const { looked, isCut } = look(statements, parameters)
+  const floor = fences.floor()
+  const { looked, isCut } = look(statements, { ...parameters, floor })
   if (isCut) {
     statements.run('claim/drop', { start: looked.length + 1 })
     answer.retryAfter = 0
@@ -69,7 +69,7 @@ function take(context: Context, request: ClaimRequest, queue: Queue, answer: Pac
   // A claim that takes nothing needs no lock.
   if (answer.data.length > 0) {
     if (isBounded) statements.run('claim/spend', parameters)
-    queue.move('waiting', 'running', statements.run('claim/claim', parameters))
+    queue.move('waiting', 'running', statements.run('claim/claim', { ...parameters, floor }))
     if (isGrouped) for (const name of ['turns', 'virtual', 'start']) statements.run(`limits/${name}`, parameters)
   }
   statements.run('claim/clear')
