@@ -1,0 +1,38 @@
+/** What the explorer needs of a store. */
+
+import type { Store } from '../../src/store.ts'
+import type { Calls, Operation } from './operations.ts'
+import type { Path } from './orders.ts'
+import type { World } from './world.ts'
+
+/** A session's operations, one after the other. */
+export interface Script {
+  readonly operations: readonly Operation[]
+  /** Where its first call stops until it is told to go on; see `postgres/stops.ts`. */
+  readonly stop?: Stop | undefined
+}
+
+export interface Stop {
+  table: string
+  /** `before`: the statement has its view of the data and has touched nothing. `after`: it has written, and the next one has not begun. */
+  when: 'before' | 'after'
+}
+
+export interface Arena {
+  /** For what is not raced, and for the checks. Its clock is `clock` of `world.ts`. */
+  readonly store: Store
+  readonly calls: Calls
+  /** How many notifications of work for the queue the process that sleeps has heard. */
+  told(queue: string): Promise<number>
+  /** Waits for one more, for as long as it may be on its way. */
+  toldSoon(queue: string, before: number): Promise<boolean>
+  /** What a claim would take now. A store that cannot undo a claim holds them for the world. @returns their groups */
+  probe(world: World): Promise<(string | null)[]>
+  /** Tables where a call of that kind may stop. */
+  stops(kind: string): readonly string[]
+  /** Lets the sessions race, and takes their effects over into the world. @returns false: the path could not be followed */
+  race(world: World, scripts: readonly Script[], path: Path): Promise<boolean>
+  /** What is wrong inside the store. `idle`: nothing waits or runs any more. */
+  inside(world: World, idle: boolean): Promise<string[]>
+  close(): Promise<void>
+}

@@ -1,0 +1,15 @@
+/** The stores that the explorer knows. */
+
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import type { Arena } from './arena.ts'
+import { PostgresArena } from './postgres/arena.ts'
+
+export interface Place {
+  /** Why it cannot be opened here. */
+  missing: string | false
+  open(): Promise<Arena>
+}
+
+export const ARENAS: Record<string, Place> = {
+  postgres: { missing: missingReason('postgres'), open: () => PostgresArena.open(serverUrl('postgres') ?? '') },
+}
