@@ -2,7 +2,6 @@
 
 import { JOB_STATES } from '../../src/store.ts'
 import type { Arena } from './arena.ts'
-import type { Config } from './configs.ts'
 import { operation, perform } from './operations.ts'
 import type { World } from './world.ts'
 
@@ -14,18 +13,16 @@ const ALL = 1000
 /** Rounds in which a queue of so few jobs must be worked off. */
 const MOST_ROUNDS = 30
 
-/** @param running by group */
-export function overLimit(
-  { limits, changes }: Config & { changes?: boolean },
-  running: ReadonlyMap<string, number>,
-): string[] {
-  if (changes) return []
+/** Not where limits were changed: what runs then may go on. @param running by group */
+export function overLimit({ config: { limits }, changed }: World, running: ReadonlyMap<string, number>): string[] {
+  if (changed) return []
   const faults: string[] = []
   const total = [...running.values()].reduce((sum, count) => sum + count, 0)
   if (limits.running && total > limits.running) faults.push('more run than the queue may')
   const most = limits.groupRunning
-  if (most && [...running].some(([group, count]) => group !== '' && count > most))
+  if (most && [...running].some(([group, count]) => group !== '' && count > most)) {
     faults.push('more run than a group may')
+  }
   return faults
 }
 

@@ -78,6 +78,7 @@ const LEASE = 30_000
 export function perform(calls: Calls, { kind, ...op }: Operation, world: World): Promise<Effect> {
   world.pass(op.wait)
   const { queue } = world
+  if (kind === 'limitGroup' || kind === 'configure') world.changed = true
   const request = { queue, worker: 'w', limit: op.limit, lease: LEASE }
   const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
   const nothing = () => {}

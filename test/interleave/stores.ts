@@ -3,6 +3,7 @@
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import type { Arena } from './arena.ts'
 import { PostgresArena } from './postgres/arena.ts'
+import { memory, redis, sqlite } from './whole/stores.ts'
 
 export interface Place {
   /** Why it cannot be opened here. */
@@ -12,4 +13,7 @@ export interface Place {
 
 export const ARENAS: Record<string, Place> = {
   postgres: { missing: missingReason('postgres'), open: () => PostgresArena.open(serverUrl('postgres') ?? '') },
+  sqlite: { missing: false, open: sqlite },
+  redis: { missing: missingReason('redis'), open: () => redis(serverUrl('redis') ?? '') },
+  memory: { missing: false, open: memory },
 }

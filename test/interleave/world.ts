@@ -35,6 +35,8 @@ export class World {
   readonly cancelled: string[] = []
   /** undefined: no process sleeps. */
   sleeper: Sleeper | undefined
+  /** Its limits have been changed. */
+  changed = false
   /** Claims of one job by two claims at once, and other things that must not be. */
   readonly faults: string[] = []
   /** How many notifications of work for the queue have come. */

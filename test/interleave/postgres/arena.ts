@@ -113,7 +113,7 @@ export class PostgresArena implements Arena {
       const wasCommit = session.state === 'answered' && session.at !== 'push'
       const fault = await session.step()
       if (fault !== undefined) world.faults.push(fault)
-      if (wasCommit) world.faults.push(...overLimit(world.config, await this.#running(world)))
+      if (wasCommit) world.faults.push(...overLimit(world, await this.#running(world)))
     }
   }
 
