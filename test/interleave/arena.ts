@@ -19,6 +19,8 @@ export interface Stop {
 }
 
 export interface Arena {
+  /** Ms after which the store takes a process that sleeps for gone, unless it has asked again. */
+  readonly forgets: number
   /** For what is not raced, and for the checks. Its clock is `clock` of `world.ts`. */
   readonly store: Store
   readonly calls: Calls
@@ -28,6 +30,8 @@ export interface Arena {
   toldSoon(queue: string, before: number): Promise<boolean>
   /** What a claim would take now. A store that cannot undo a claim holds them for the world. @returns their groups */
   probe(world: World): Promise<(string | null)[]>
+  /** How many jobs there are in each state, counted one by one. */
+  rows(queue: string): Promise<Map<string, number>>
   /** Tables where a call of that kind may stop. */
   stops(kind: string): readonly string[]
   /** Lets the sessions race, and takes their effects over into the world. @returns false: the path could not be followed */

@@ -9,7 +9,7 @@ import { overLimit } from '../checks.ts'
 import { type Calls, storeCalls } from '../operations.ts'
 import type { Path } from '../orders.ts'
 import { clock, type World } from '../world.ts'
-import { faultsInside, runningByGroup } from './internals.ts'
+import { faultsInside, rowsByState, runningByGroup } from './internals.ts'
 import { type Connected, connect, Session } from './session.ts'
 import { sqlCalls } from './sql-calls.ts'
 import { Gate, installStops } from './stops.ts'
@@ -28,6 +28,7 @@ export class PostgresArena implements Arena {
   readonly #gate: Connected
   readonly #sessions: Session[]
   readonly #heard = new Map<string, number>()
+  readonly forgets = Number.POSITIVE_INFINITY
   readonly store: Store
   readonly calls: Calls
 
@@ -84,6 +85,10 @@ export class PostgresArena implements Arena {
     } finally {
       await client.query('rollback')
     }
+  }
+
+  rows(queue: string): Promise<Map<string, number>> {
+    return rowsByState(this.#observer.client, this.#schema, queue)
   }
 
   stops(kind: string): readonly string[] {

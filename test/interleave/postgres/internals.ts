@@ -20,10 +20,15 @@ export async function faultsInside(client: pg.Client, schema: string, queue: str
 }
 
 /** Jobs that run, by group. */
-export async function runningByGroup(client: pg.Client, schema: string, queue: string): Promise<Map<string, number>> {
-  const { rows } = await client.query(
-    `select coalesce("group", '') as name, count(*) from ${schema}.jobs where queue = $1 and state = 'running' group by 1`,
-    [queue],
-  )
+export function runningByGroup(client: pg.Client, schema: string, queue: string): Promise<Map<string, number>> {
+  return countedBy(client, `coalesce("group", '')`, `${schema}.jobs where queue = $1 and state = 'running'`, queue)
+}
+
+export function rowsByState(client: pg.Client, schema: string, queue: string): Promise<Map<string, number>> {
+  return countedBy(client, 'state', `${schema}.jobs where queue = $1`, queue)
+}
+
+async function countedBy(client: pg.Client, what: string, from: string, queue: string): Promise<Map<string, number>> {
+  const { rows } = await client.query(`select ${what} as name, count(*) from ${from} group by 1`, [queue])
   return new Map(rows.map(({ name, count }) => [String(name), Number(count)]))
 }

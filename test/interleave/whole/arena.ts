@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Store } from '../../../src/store.ts'
+import { JOB_STATES, type Store } from '../../../src/store.ts'
 import type { Arena, Script } from '../arena.ts'
 import { overLimit } from '../checks.ts'
 import { type Calls, type Effect, type Operation, perform, storeCalls } from '../operations.ts'
@@ -19,6 +19,8 @@ const WAITS_AFTER = 20
 export interface Stores {
   /** One per session, then that of the process that sleeps. The first may be all of them. */
   readonly stores: readonly Store[]
+  /** As of `Arena`; unset: never. */
+  readonly forgets?: number
   /** Makes the process that sleeps hear a notification for that queue: then it has heard all before. Unset: it hears at once. */
   mark?(queue: string): Promise<unknown>
   /** A push in a transaction of the caller's, which is open until `commit`. Unset: the store has none. */
@@ -105,6 +107,7 @@ export class WholeArena implements Arena {
   readonly #callers: Caller[]
   readonly #heard = new Map<string, number>()
   readonly #stop: () => void
+  readonly forgets: number
   readonly store: Store
   readonly calls: Calls
 
@@ -117,6 +120,7 @@ export class WholeArena implements Arena {
     }
     const sleeping = at(SESSIONS)
     this.store = at(0)
+    this.forgets = opened.forgets ?? Number.POSITIVE_INFINITY
     const callsOf = (session: number): Calls => {
       const calls = storeCalls(at(session))
       return {
@@ -157,6 +161,14 @@ export class WholeArena implements Arena {
     const { jobs } = await this.store.claim({ queue: world.queue, worker: 'probe', limit: 40, lease: 30_000 })
     world.hold(jobs)
     return jobs.map(({ group }) => group)
+  }
+
+  async rows(queue: string): Promise<Map<string, number>> {
+    const lists = JOB_STATES.map(async (state): Promise<[string, number]> => {
+      const { length } = await this.store.admin.list({ queue, state, limit: 1000 })
+      return [state, length]
+    })
+    return new Map(await Promise.all(lists))
   }
 
   stops(): readonly string[] {

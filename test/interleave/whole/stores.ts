@@ -61,6 +61,7 @@ export async function redis(url: string): Promise<WholeArena> {
   const [first] = stores
   return new WholeArena({
     stores,
+    forgets: 5000,
     mark: async (queue) => first?.configure({ queue, paused: false }),
     async close() {
       await close()
