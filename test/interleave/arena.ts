@@ -5,11 +5,13 @@ import type { Calls, Operation } from './operations.ts'
 import type { Path } from './orders.ts'
 import type { World } from './world.ts'
 
-/** A session's operations, one after the other. */
+/** A session's operations, one after the other; or none, and `row`. */
 export interface Script {
   readonly operations: readonly Operation[]
   /** Where its first call stops until it is told to go on; see `postgres/stops.ts`. */
   readonly stop?: Stop | undefined
+  /** The session is a helper that holds the row of a running job from before the race, until it is told to go on. */
+  readonly row?: boolean
 }
 
 export interface Stop {
@@ -32,6 +34,8 @@ export interface Arena {
   probe(world: World): Promise<(string | null)[]>
   /** How many jobs there are in each state, counted one by one. */
   rows(queue: string): Promise<Map<string, number>>
+  /** Whether rows can be held. */
+  readonly holdsRows: boolean
   /** Tables where a call of that kind may stop. */
   stops(kind: string): readonly string[]
   /** Lets the sessions race, and takes their effects over into the world. @returns false: the path could not be followed */

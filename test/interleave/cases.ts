@@ -52,5 +52,7 @@ export function some(kind: Kind, random: () => number): Operation {
   })
 }
 
-export const describeScript = ({ operations, stop }: Script): string =>
-  `${operations.map(describe).join(', ')}${stop === undefined ? '' : ` (stops ${stop.when} ${stop.table})`}`
+export const describeScript = ({ operations, stop, row }: Script): string =>
+  row === true
+    ? 'a held row'
+    : `${operations.map(describe).join(', ')}${stop === undefined ? '' : ` (stops ${stop.when} ${stop.table})`}`

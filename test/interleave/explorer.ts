@@ -71,11 +71,13 @@ export class Explorer {
     await inAllOrders((path) => this.#once({ config, history }, scripts, path), orders, random)
   }
 
-  /** Every other case stops inside the call of one of its sessions, where the store lets it. */
+  /** Most cases have a stop: inside the call of one of the sessions, or where a helper holds a row. */
   #withStop(scripts: readonly Script[], random: () => number): readonly Script[] {
-    const at = Math.floor(random() * scripts.length * 2)
+    const arena = this.#opened
+    const at = Math.floor(random() * (scripts.length + 2))
+    if (at === scripts.length && arena?.holdsRows) return [...scripts, { operations: [], row: true }]
     return scripts.map((script, index) => {
-      const tables = this.#opened?.stops(script.operations[0]?.kind ?? '') ?? []
+      const tables = arena?.stops(script.operations[0]?.kind ?? '') ?? []
       const table = tables[Math.floor(random() * tables.length)]
       if (index !== at || table === undefined) return script
       return { ...script, stop: { table, when: random() < 0.5 ? 'before' : 'after' } }

@@ -69,7 +69,7 @@ export interface Calls
 /** What becomes true with the commit. */
 export type Effect = () => void
 
-const MOST_HOLDS = 2
+const MOST_HOLDS = 3
 const RETRY_LATER = 1000
 const PAUSE = 500
 const LEASE = 30_000
@@ -82,8 +82,10 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
   const request = { queue, worker: 'w', limit: op.limit, lease: LEASE }
   const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
   const nothing = () => {}
-  const end = (call: (holds: Hold[]) => Promise<unknown>): Promise<Effect> =>
-    call(world.take(MOST_HOLDS)).then(() => nothing)
+  const end = (call: (holds: Hold[]) => Promise<unknown>): Promise<Effect> => {
+    const holds = world.take(MOST_HOLDS)
+    return call(holds).then(() => () => world.ended(holds))
+  }
   const pushed = (jobs: NewJob[], push = calls.push) =>
     push(jobs).then(() => () => void world.pushed.push(...jobs.map(({ id }) => id)))
   switch (kind) {
@@ -145,10 +147,7 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
         .extend(
           queue,
           LEASE,
-          world.held
-            .slice(0, 3)
-            .reverse()
-            .map((hold) => ({ ...hold, progress: null })),
+          world.newestFirst(MOST_HOLDS).map((hold) => ({ ...hold, progress: null })),
         )
         .then(() => nothing)
     case 'sweep':
@@ -160,7 +159,8 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     case 'configure':
       return calls.configure({ queue, ...changed(world.config, op.running) }).then(() => nothing)
     case 'cancel': {
-      const ids = world.newest(3)
+      // Those that run, the other way round than whoever ends them, and one that may wait.
+      const ids = [...world.newestFirst(MOST_HOLDS).map(({ id }) => id), ...world.pushed.slice(-1)]
       return calls.cancel(ids).then(() => () => void world.cancelled.push(...ids))
     }
     case 'requeue':

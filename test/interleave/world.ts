@@ -29,8 +29,10 @@ function newId(): string {
 export class World {
   readonly queue: string
   readonly config: Config
-  /** Claims that have not been ended, oldest first. */
+  /** Claims that nobody has begun to end, oldest first. */
   readonly held: Hold[] = []
+  /** Claims that have not been ended for all who look, oldest first. */
+  #running: Hold[] = []
   readonly pushed: string[] = []
   readonly cancelled: string[] = []
   /** undefined: no process sleeps. */
@@ -75,10 +77,18 @@ export class World {
       if (this.#claims.has(claim)) this.faults.push('one claim given twice')
       this.#claims.add(claim)
       this.held.push({ id, fence })
+      this.#running.push({ id, fence })
     }
   }
 
-  newest(count: number): string[] {
-    return this.pushed.slice(-count).reverse()
+  ended(holds: readonly Hold[]): void {
+    this.#running = this.#running.filter(
+      ({ id, fence }) => !holds.some((hold) => hold.id === id && hold.fence === fence),
+    )
+  }
+
+  /** Of the first so many claims that run, also of those that are just being ended. */
+  newestFirst(count: number): Hold[] {
+    return this.#running.slice(0, count).reverse()
   }
 }

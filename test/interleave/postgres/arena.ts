@@ -10,6 +10,7 @@ import { type Calls, storeCalls } from '../operations.ts'
 import type { Path } from '../orders.ts'
 import { clock, type World } from '../world.ts'
 import { faultsInside, rowsByState, runningByGroup } from './internals.ts'
+import { RowHolder } from './row-holder.ts'
 import { type Connected, connect, Session } from './session.ts'
 import { sqlCalls } from './sql-calls.ts'
 import { Gate, installStops } from './stops.ts'
@@ -26,21 +27,27 @@ export class PostgresArena implements Arena {
   readonly #observer: Connected
   readonly #listening: Connected
   readonly #gate: Connected
+  readonly #holding: Connected
   readonly #sessions: Session[]
   readonly #heard = new Map<string, number>()
+  readonly holdsRows = true
+  readonly #holder: RowHolder
   readonly forgets = Number.POSITIVE_INFINITY
   readonly store: Store
   readonly calls: Calls
 
   private constructor(schema: string, store: Store, connected: Connected[]) {
-    const [observer, listening, gate, ...sessions] = connected
-    if (observer === undefined || listening === undefined || gate === undefined) throw new Error('too few connections')
+    const [observer, listening, gate, holding, ...sessions] = connected
+    if (observer === undefined || listening === undefined || gate === undefined || holding === undefined)
+      throw new Error('too few connections')
     this.#schema = schema
     this.#observer = observer
     this.#listening = listening
     this.#gate = gate
     const shared = { observer: observer.client, gate: new Gate(gate.client, gate.pid), seen }
     this.#sessions = sessions.map((connection, number) => new Session(number, connection, schema, shared))
+    this.#holder = new RowHolder(holding.client, schema)
+    this.#holding = holding
     this.store = store
     this.calls = { ...storeCalls(store), sleep: sqlCalls(observer.client, schema, 'sleeper').sleep }
   }
@@ -48,7 +55,7 @@ export class PostgresArena implements Arena {
   static async open(url: string): Promise<PostgresArena> {
     const schema = newSchema()
     const store = await open(url, { schema, clock: () => clock.now })
-    const connected = await Promise.all(Array.from({ length: 3 + SESSIONS }, () => connect(url)))
+    const connected = await Promise.all(Array.from({ length: 4 + SESSIONS }, () => connect(url)))
     const arena = new PostgresArena(schema, store, connected)
     await installStops(arena.#observer.client, schema)
     await arena.#listen()
@@ -96,12 +103,13 @@ export class PostgresArena implements Arena {
   }
 
   async race(world: World, scripts: readonly Script[], path: Path): Promise<boolean> {
-    const sessions = scripts.map((script, at) => {
-      const session = this.#sessions[at]
+    const sessions: (Session | RowHolder)[] = []
+    for (const [at, script] of scripts.entries()) {
+      const session = script.row === true ? this.#holder : this.#sessions[at]
       if (session === undefined) throw new Error('too few sessions')
-      session.begin(world, script)
-      return session
-    })
+      await session.begin(world, script)
+      sessions.push(session)
+    }
     let until = performance.now() + PATIENCE
     for (;;) {
       for (const session of sessions) await session.settle()
@@ -127,7 +135,7 @@ export class PostgresArena implements Arena {
   }
 
   /** Nobody can go on, or not the one that the path wants. The rest of the race is run in any order. */
-  async #giveUp(world: World, sessions: readonly Session[], able: readonly number[]): Promise<boolean> {
+  async #giveUp(world: World, sessions: readonly (Session | RowHolder)[], able: readonly number[]): Promise<boolean> {
     if (able.length === 0)
       throw new Error(`sessions wait for each other: ${sessions.map(({ at, state }) => `${at} ${state}`).join(', ')}`)
     for (let left = 100; left > 0 && sessions.some(({ state }) => state !== 'over'); left--) {
@@ -146,7 +154,7 @@ export class PostgresArena implements Arena {
 
   async close(): Promise<void> {
     await this.store.close()
-    const all: (Connected | Session)[] = [this.#observer, this.#listening, this.#gate]
+    const all: (Connected | Session)[] = [this.#observer, this.#listening, this.#gate, this.#holding]
     for (const each of all) if ('client' in each) await each.client.end()
     for (const session of this.#sessions) await session.end()
     await dropSchema(this.#schema)

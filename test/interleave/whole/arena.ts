@@ -108,6 +108,7 @@ export class WholeArena implements Arena {
   readonly #heard = new Map<string, number>()
   readonly #stop: () => void
   readonly forgets: number
+  readonly holdsRows = false
   readonly store: Store
   readonly calls: Calls
 
