@@ -126,6 +126,11 @@ export class Explorer {
     }
   }
 
+  /** Throws what was found. */
+  assertFree(): void {
+    if (this.findings.size > 0) throw new Error(this.report())
+  }
+
   report(): string {
     const lines = [...this.findings.values()].map(({ fault, count, example }) => `  ${fault} (${count}): ${example}`)
     return [

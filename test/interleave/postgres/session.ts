@@ -21,7 +21,7 @@ type State = 'ready' | 'calling' | 'waiting' | 'stopped' | 'answered' | 'over'
 /** Ms after which the server is asked whether a call waits. */
 const ASK_AFTER = 2
 /** A sleeper asks again so many times inside a race. */
-const MOST_REPEATS = 2
+const MOST_REPEATS = 1
 
 export interface Connected {
   client: pg.Client
