@@ -101,11 +101,7 @@ class SqliteStore(Store):
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
-<<<<<<< HEAD
-        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, per_group, self._floor))
-=======
-        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, self._fences.floor(tx)))
->>>>>>> sqlite
+        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, per_group, self._fences.floor(tx)))
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         with self._writing() as tx:
