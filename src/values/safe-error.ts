@@ -19,16 +19,17 @@ const DEEPEST_CAUSE = 4
 const KINDS = [TypeError, RangeError, SyntaxError] as const
 const QUOTED = /(["'`«»„“”‘’]).*["'`«»„“”‘’]/s
 
-/** What messages repeat of their input, wherever they come from. */
+/**
+ * What messages repeat of their input, wherever they come from. A message may be as long as a payload, so each pattern takes linear time: it
+ * never looks at the same text again from another start.
+ */
 const MASKS: readonly (readonly [RegExp, string])[] = [
-  // user:password@ in a URL. The last @ counts, since a password may hold one.
-  [/([a-z][a-z0-9+.-]*:\/\/)[^\s"'`]*@/gi, '$1…@'],
   // Redis, of a command that is unknown or renamed.
   [/,? with args beginning with:.*$/s, ''],
   // Deno.
   [/(Invalid URL): .*$/s, '$1'],
   // Node, of an argument of a wrong type.
-  [/\b(Received type \w+) \(.*\)/s, '$1'],
+  [/\b(Received type \w+) \(.*$/s, '$1'],
   // SQLite, of a text that was written into a statement.
   [/(unrecognized token: ).*$/s, '$1…'],
 ]
@@ -48,8 +49,13 @@ export function safeError(thrown: unknown): Error {
 
 /** The message of an error, without what may hold a secret or a payload. Never throws. */
 export function safeText(thrown: unknown): string {
+  return textOf(thrown, 0)
+}
+
+/** @param depth in errors of several others, which may hold themselves */
+function textOf(thrown: unknown, depth: number): string {
   try {
-    return thrown instanceof Error ? messageOf(thrown) : 'something that is no error was thrown'
+    return thrown instanceof Error ? messageOf(thrown, depth) : 'something that is no error was thrown'
   } catch {
     return 'an error that cannot be read'
   }
@@ -113,16 +119,30 @@ function nameOf(error: Error): string {
   return typeof error.name === 'string' && /^[\w$.-]{1,64}$/.test(error.name) ? error.name : 'Error'
 }
 
-function messageOf(error: Error): string {
+function messageOf(error: Error, depth: number): string {
   // A connection that was tried at several addresses: the message is empty, the attempts have their own.
   if (error.message === '' && error instanceof AggregateError) {
-    return error.errors.slice(0, 4).map(safeText).join('; ')
+    if (depth === DEEPEST_CAUSE) return 'several errors'
+    const texts = error.errors.slice(0, 4).map((one) => textOf(one, depth + 1))
+    return cut(texts.join('; '))
   }
   if (error.name === 'DataCloneError') return 'a value could not be copied to another thread'
   let message = String(error.message)
   if (repeatsInput(error)) message = message.replace(QUOTED, '"…"')
+  message = message.replace(/[^\s"'`]+/g, withoutCredentials)
   for (const [mask, instead] of MASKS) message = message.replace(mask, instead)
+  return cut(message)
+}
+
+function cut(message: string): string {
   return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE)}…`
+}
+
+/** Of a URL, without `user:password`. The last @ counts, since a password may hold one. */
+function withoutCredentials(word: string): string {
+  const begin = word.indexOf('://') + 3
+  const end = word.lastIndexOf('@')
+  return begin > 3 && end >= begin ? `${word.slice(0, begin)}…${word.slice(end)}` : word
 }
 
 /** JSON.parse quotes the text around the fault; PostgreSQL quotes the value in its data exceptions, SQLSTATE class 22. */

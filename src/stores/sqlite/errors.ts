@@ -19,6 +19,8 @@ const RESULT_CODES: readonly [ErrorCode, Readonly<Record<string, number>>][] = [
   ['StoreFull', { FULL: 13, IOERR_WRITE: 778, IOERR_TRUNCATE: 1546, IOERR_SHMSIZE: 4874 }],
   ['StoreCorrupt', { CORRUPT: 11, NOTADB: 26, IOERR_CORRUPTFS: 8458 }],
   ['StoreUnavailable', { PERM: 3, READONLY: 8, CANTOPEN: 14 }],
+  // The checks of sizes in the schema.
+  ['PayloadTooLarge', { CONSTRAINT_CHECK: 275 }],
   ['StoreBusy', { BUSY: 5, LOCKED: 6 }],
 ]
 

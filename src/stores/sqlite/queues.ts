@@ -3,6 +3,7 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
+import { SOON } from '../bells.ts'
 import type { IdleQueues } from '../idle.ts'
 import type { Fences } from './connection/fences.ts'
 import type { Statements } from './connection/statements.ts'
@@ -33,7 +34,8 @@ const settingsFrom = (row: Row) => ({
   isBounded: flag(row.bounded),
   isLimited: flag(row.limited),
   slots: integerOrNull(row.slots),
-  startAt: integerOrNull(row.start_at),
+  heldUntil: integer(row.held_until),
+  claimedAt: integer(row.claimed_at),
   limits: textOrNull(row.limits),
 })
 
@@ -45,7 +47,7 @@ export class Queue {
   /** By how much the columns of these names change. */
   readonly counts = {
     ...{ scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 },
-    ...{ ready_total: 0, finished_total: 0, cancelled_total: 0 },
+    ...{ ready_total: 0, soon_total: 0, finished_total: 0, cancelled_total: 0 },
   }
   /** The ids of jobs that reached a final state, and of those that were cancelled while running. */
   readonly finished: string[] = []
@@ -63,13 +65,14 @@ export class Queue {
     return (state === 'done' ? this.settings.keepDone : this.settings.keepDead) > 0
   }
 
-  /** `count` jobs went from one state to another; null: from, or to, not being there. */
-  move(from: JobState | null, to: JobState | null, count = 1): void {
+  /** `count` jobs went from one state to another; null: from, or to, not being there. @param dueIn of scheduled ones, in milliseconds */
+  move(from: JobState | null, to: JobState | null, count = 1, dueIn = Number.POSITIVE_INFINITY): void {
     if (count === 0) return
     this.isChanged = true
     this.#add(from, -count)
     this.#add(to, count)
     if (to === 'waiting' || this.#letsAnotherStart(from, to)) this.counts.ready_total += count
+    if (to === 'scheduled' && dueIn < SOON) this.counts.soon_total += count
   }
 
   /** By its end, a job that waits or is to be retried may let another one start. What `finished_total` tells of is left out. */
