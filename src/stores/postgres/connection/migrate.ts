@@ -37,16 +37,16 @@ export async function migrate(database: Database, schema: string): Promise<strin
   const named = (text: string) => text.replaceAll(/\bmillpond\b/g, schema)
   try {
     await session.run(`select pg_advisory_xact_lock(hashtext('${schema} migrate'), 1)`)
-    const [there] = await session.run(
-      `select to_regnamespace('${schema}') is not null as schema, to_regclass('${schema}.meta') is not null as meta`,
+    const [[hasSchema, hasMeta] = []] = await session.run(
+      `select to_regnamespace('${schema}') is not null, to_regclass('${schema}.meta') is not null`,
     )
-    const [meta] = there?.meta === true ? await session.run(`select version from ${schema}.meta`) : []
-    const from = Number(meta?.version ?? 0)
+    const [meta] = hasMeta === 't' ? await session.run(`select version from ${schema}.meta`) : []
+    const from = Number(meta?.[0] ?? 0)
     checkVersion(from, newest, schema)
     const script = [
       'set local client_min_messages = warning;',
       // Only where it is missing: `if not exists` would ask for the right to make it first.
-      there?.schema === true ? '' : `create schema ${schema};`,
+      hasSchema === 't' ? '' : `create schema ${schema};`,
       ...migrations.slice(from).map(named),
       named(operations),
       from === 0
@@ -72,12 +72,12 @@ async function look(database: Database, schema: string): Promise<[version: numbe
     as found(version integer, operations text, install text)`
   try {
     let [found] = await database.run(find)
-    if (found?.install === null) {
+    if (found?.[2] === null) {
       // Restored from a dump of another database.
       await database.run(`select ${schema}.adopt()`)
       ;[found] = await database.run(find)
     }
-    return [Number(found?.version ?? 0), String(found?.operations), String(found?.install)]
+    return [Number(found?.[0] ?? 0), String(found?.[1]), String(found?.[2])]
   } catch (error) {
     // No schema, no function. Without rights on it the attempt to install says what to do.
     if (['3F000', '42883', '42501'].includes(stateOf(error))) return [0, '', '']

@@ -7,16 +7,16 @@
 import { invalid } from '../../options.ts'
 import { isLost } from '../errors.ts'
 import { settingsOf } from '../settings.ts'
-import { type Query, readOnly, rowsOf } from './database.ts'
+import { type Cells, type Query, readOnly } from './database.ts'
 import { Pg } from './pg.ts'
-import { isPgPool, type PgClient, type PgPool } from './pg-client.ts'
+import { AS_SENT, cellsOf, isPgPool, type PgClient, type PgPool } from './pg-client.ts'
 import { openPool } from './pool.ts'
 import { isPostgresJs, PostgresJs } from './postgresjs.ts'
 import { inlined } from './script.ts'
 
 export interface ReplicaLink {
   /** For our questions. */
-  ask: Query
+  ask: (text: string, params: readonly unknown[]) => Promise<Cells[]>
   /** For the handlers' reads. */
   read: Query
   /** Lets go of the connection of a question that is not answered. */
@@ -74,7 +74,7 @@ function pgLink(pool: Promise<PgPool>, own: boolean, lost: () => void): ReplicaL
       const asked = asker
       asked.catch(() => letGo(asked))
       try {
-        return rowsOf(await (await asked).query({ text, values: [...params], queryMode: 'extended' }))
+        return cellsOf(await (await asked).query({ text, values: [...params], queryMode: 'extended', ...AS_SENT }))
       } catch (error) {
         if (asker === asked && isLost(error)) letGo(asked)
         throw error

@@ -1,31 +1,27 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
 import type { Context } from '../notifier.ts'
-import { type ClaimedList, claimedFrom, orNull } from '../wire.ts'
+import { type ClaimedList, claimedFrom } from '../wire.ts'
 
-/** Whole numbers of 8 bytes come as text. */
-interface Answer {
-  at: string
-  holds: string
-  jobs: string | null
-  retry_after: string | null
-  asleep: boolean
-  bounded: boolean | null
-  limited: boolean
-}
+/** `jobs` by itself: inside JSON all that producers stored would be quoted once more. */
+const COLUMNS = 'jobs, pg_catalog.json_build_array(at, holds, retry_after, asleep, bounded, limited)'
+
+type Answer = [
+  at: number,
+  holds: number,
+  retryAfter: number | null,
+  asleep: boolean,
+  bounded: boolean | null,
+  limited: boolean,
+]
 
 export async function claim({ calls, notifier }: Context, request: ClaimRequest): Promise<Claimed> {
   const { queue, worker, limit, lease, minPriority = 0 } = request
   notifier.bells.concern(queue)
   const values = [queue, worker, limit, lease, notifier.listener, calls.now(), minPriority]
-  const [answer] = await calls.rows<[Answer]>('claim($1, $2, $3, $4, $5, $6, $7)', values)
-  const list: ClaimedList[] = answer.jobs === null ? [] : JSON.parse(answer.jobs)
-  if (list.length > 0 && answer.bounded) notifier.bells.ring('room', queue)
-  notifier.claimed(request, list.length, answer.asleep)
-  return {
-    now: Number(answer.at),
-    lease: Number(answer.holds),
-    jobs: list.map(claimedFrom),
-    retryAfter: orNull(answer.retry_after, Number),
-    limited: answer.limited,
-  }
+  const [[jobs = null, answer] = []] = await calls.rows(COLUMNS, 'claim($1, $2, $3, $4, $5, $6, $7)', values)
+  const list: ClaimedList[] = jobs === null ? [] : JSON.parse(jobs)
+  const [now, holds, retryAfter, asleep, bounded, limited]: Answer = JSON.parse(answer ?? '[]')
+  if (list.length > 0 && bounded) notifier.bells.ring('room', queue)
+  notifier.claimed(request, list.length, asleep)
+  return { now, lease: holds, jobs: list.map(claimedFrom), retryAfter, limited }
 }
