@@ -4,7 +4,7 @@
 -- Invariant: only the claim whose fence is the job's can complete it. With keep_done 0 nothing is kept.
 
 create or replace function millpond.complete(
-  queue text, ids uuid[], fences integer[], results text[] default null, now bigint default null
+  queue text, ids uuid[], fences bigint[], results text[] default null, now bigint default null
 ) returns integer[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -26,6 +26,10 @@ begin
   if not found then return '{}'; end if;
   if v_keep > 0 then
     select slot into v_slot from slots where current;
+    if not found then
+      perform mend_slots();
+      select slot into v_slot from slots where current;
+    end if;
     with ended as (
       delete from running using unnest(complete.ids, complete.fences, complete.results) with ordinality as held(id, fence, result, nth)
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue

@@ -7,6 +7,8 @@ import { isTlsError } from '../tls.ts'
 const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
   // Our functions' own: refused at this isolation level.
   ['NotSupported', /^MP001/],
+  // A character that the database's encoding lacks.
+  ['PayloadNotEncodable', /^22P05/],
   // An argument that our functions refuse; a value that our tables refuse.
   ['InvalidOption', /^(22023|23514)/],
   // A serialization failure, a deadlock, a lock that was not available; cancelled, as by statement_timeout.
@@ -38,6 +40,21 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   StoreFull: 'the disk of the PostgreSQL server is full; nothing of the call was stored',
   StoreCorrupt: 'PostgreSQL reports damaged data: copy it, then restore a backup',
 }
+/** By SQLSTATE and message, where more can be said. */
+const ADVICE_BY_STATE: readonly (readonly [RegExp, RegExp, string])[] = [
+  [
+    /^55000/,
+    /replica identity/,
+    'a publication has a table of Millpond whose rows it cannot tell apart: leave the schema out of it, or set a replica identity',
+  ],
+  [
+    /^(3F000|42883)/,
+    /./,
+    'the schema of Millpond is not there, or was made by another version: open the pond anew, which installs it',
+  ],
+  [/^25006/, /./, 'the transaction or the server is read-only'],
+  [/^22P05/, /./, 'the encoding of the database has no such character: use a database in UTF8'],
+]
 const TLS_ADVICE =
   'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for the host of the URL; sslmode=disable goes without'
 
@@ -89,6 +106,8 @@ export function statementError(error: unknown): Error {
 export function toMillpondError(error: unknown): MillpondError {
   if (error instanceof MillpondError) return error
   const message = safeText(error)
+  const advice = ADVICE_BY_STATE.find(([state, said]) => state.test(stateOf(error)) && said.test(messageOf(error)))
+  if (advice !== undefined) return new MillpondError(codeOf(error), `${advice[2]} (${message})`, { cause: error })
   if (isTlsError(error) || message === WITHOUT_TLS)
     return new MillpondError('StoreUnavailable', `${TLS_ADVICE} (${message})`, { cause: error })
   const code = codeOf(error)

@@ -9,6 +9,7 @@ import type { NewJob, PushOutcome, StoreTransactions } from '../../store.ts'
 import { mismatch, type OpenTransaction, transactionsBy } from '../transactions.ts'
 import { type Ask, askOf } from './connection/caller-transaction.ts'
 import type { Session } from './connection/database.ts'
+import { look } from './connection/migrate.ts'
 import { inlined } from './connection/script.ts'
 import { isAway, statementError, stateOf, toMillpondError } from './errors.ts'
 import type { Context } from './notifier.ts'
@@ -20,11 +21,12 @@ export function transactionsOf(context: Context, most: number, install: string):
   const { calls, notifier } = context
   const { schema } = calls
   const places = placesOf(most)
+  let known = install
 
   function begin(): OpenTransaction {
     const opened = calls.track(
       places.take().then(async () =>
-        calls.database.begin('isolation level read committed').catch((error: unknown) => {
+        calls.database.begin('isolation level read committed, read write').catch((error: unknown) => {
           places.give()
           throw toMillpondError(error)
         }),
@@ -109,7 +111,9 @@ export function transactionsOf(context: Context, most: number, install: string):
     ])
     if (found === null) throw not(`its database has no schema ${schema} of Millpond`)
     const theirs = await ask(`select pg_catalog.json_extract_path_text(${schema}.installed(), 'install') as answer`, [])
-    if (theirs !== install) throw not('it is a transaction on another database')
+    // The schema may have been restored since.
+    if (theirs !== known) known = (await look((script) => calls.database.run(script), schema))[2]
+    if (theirs !== known) throw not('it is a transaction on another database')
   }
 
   return transactionsBy({

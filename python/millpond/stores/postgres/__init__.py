@@ -35,10 +35,10 @@ PUSH_AGAIN_FOR: Final = 10.0
 LOOK_FOR_IDLE_EVERY: Final = 60_000
 SILENCE: Final = 15.0
 WAIT: Final = 0.1
-MOST_FENCE: Final = 2**31 - 1
+MOST_FENCE: Final = 2**53 - 1
 _TAGS: Final[dict[str, Encoding]] = {"j": "json", "m": "msgpack", "b": "bytes"}
 _TYPES: Final = {
-    "ids": "uuid[]", "fences": "integer[]", "pauses": "bigint[]", "results": "text[]",
+    "ids": "uuid[]", "fences": "bigint[]", "pauses": "bigint[]", "results": "text[]",
     "progress": "text[]", "names": "text[]",
 }  # fmt: skip
 _CLAIMED: Final = ("id", "fence", "attempt", "attempts", "priority", "pushed_at", "due_at", "data")

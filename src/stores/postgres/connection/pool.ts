@@ -6,6 +6,7 @@
 import { loadPg } from '../../driver.ts'
 import { isElsewhere } from '../errors.ts'
 import type { Settings } from '../settings.ts'
+import { look } from './migrate.ts'
 import { AS_SENT, cellsOf, type PgClient, type PgPool } from './pg-client.ts'
 
 /** Ms of silence after which TCP looks whether a connection still stands. */
@@ -22,11 +23,13 @@ interface PoolOptions {
   patience: number
   /** Sent once on each connection that no pooler stands behind. */
   session?: string | undefined
+  /** The store's schema, which each new connection looks at: the server behind the URL may be another one. */
+  schema?: string
 }
 
 export async function openPool(
   { urls, writable, timeout }: Settings,
-  { max, patience, session }: PoolOptions,
+  { max, patience, session, schema }: PoolOptions,
 ): Promise<PgPool> {
   const driver = await loadPg()
   const direct = new WeakSet<PgClient>()
@@ -50,6 +53,12 @@ export async function openPool(
 
   /** Rejects a connection to a server that takes no writes. */
   async function prepare(client: PgClient): Promise<void> {
+    await prepareSession(client)
+    const run = async (text: string) => cellsOf(await client.query({ text, ...AS_SENT, query_timeout: timeout }))
+    if (schema !== undefined) await look(run, schema)
+  }
+
+  async function prepareSession(client: PgClient): Promise<void> {
     if (!writable && session === undefined) return
     // Not `transaction_read_only`, which a database or role may have set: our transactions are read-write whatever the default.
     const text = 'select pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery()'
