@@ -3,7 +3,9 @@
  * it; items that come while all calls that are allowed at once are under way wait for one to end and go together. So
  * grouping never adds latency, unless `within` asks for it.
  */
+
 import { type Linked, LinkedList } from '../values/linked-list.ts'
+import { isError } from '../values/realms.ts'
 
 /** In the list of those that wait until it is sent or leaves. */
 interface Entry<In, Out> extends Linked<Entry<In, Out>> {
@@ -170,7 +172,7 @@ export class Batcher<In, Out> {
         this.#underWay--
         for (const [index, entry] of batch.entries()) {
           const out = outs[index]
-          if (out instanceof Error) entry.reject(out)
+          if (isError(out)) entry.reject(out)
           else entry.resolve(out as Out)
         }
         this.#next()

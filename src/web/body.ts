@@ -1,6 +1,9 @@
 /** From a request's body to a value: read within bounds, then parsed by its Content-Type. */
+
+import { types } from 'node:util'
 import { Packr } from 'msgpackr'
 import { checkMessagePack } from '../values/plain-msgpack.ts'
+import { isError } from '../values/realms.ts'
 import { type BodyLimits, BoundedReader, malformed } from './body-limits.ts'
 import { type ContentType, contentType, isMessagePack } from './headers.ts'
 import { unsupportedType } from './problem.ts'
@@ -70,7 +73,7 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw malformed(error instanceof Error ? error.message : 'it is not JSON')
+    throw malformed(isError(error) ? error.message : 'it is not JSON')
   }
 }
 
@@ -127,7 +130,7 @@ const MAX_DEPTH = 100
  */
 export function checkPlain(value: unknown, infinite = false, depth = 0): void {
   if (!infinite) finite('', value)
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return
+  if (typeof value !== 'object' || value === null || types.isUint8Array(value)) return
   if (depth === MAX_DEPTH) throw malformed(`it is nested deeper than ${MAX_DEPTH} levels`)
   if (Array.isArray(value)) {
     for (const item of value) checkPlain(item, infinite, depth + 1)

@@ -1,5 +1,7 @@
 /** What SQLSTATEs and the clients' own codes mean for our caller. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+
 import { type ErrorCode, MillpondError } from '../../values/errors.ts'
+import { isError } from '../../values/realms.ts'
 import { safeError, safeText } from '../../values/safe-error.ts'
 import { isTlsError } from '../tls.ts'
 
@@ -60,10 +62,10 @@ const TLS_ADVICE =
 
 /** SQLSTATE, or the client's own code; empty: it has none. */
 export function stateOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
+const messageOf = (error: unknown): string => (isError(error) ? error.message : '')
 
 /** Whether the server is away for now, so that it is worth another try. */
 export function isAway(error: unknown): boolean {
@@ -91,7 +93,7 @@ export function isElsewhere(error: unknown): boolean {
 export function isUndone(error: unknown): boolean {
   return (
     /^(40|26000)/.test(stateOf(error)) ||
-    (error instanceof Error && 'routine' in error && error.routine === 'RevalidateCachedQuery')
+    (isError(error) && 'routine' in error && error.routine === 'RevalidateCachedQuery')
   )
 }
 

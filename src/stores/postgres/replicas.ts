@@ -11,6 +11,7 @@
 
 import type { ClaimedJob, ReplicaQuery, StoreReplica, StoreReplicas } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
+import { hasTag } from '../../values/realms.ts'
 import { checkStatement } from '../statement.ts'
 import { type Cells, type Database, type Row, readOnly } from './connection/database.ts'
 import { Pg } from './connection/pg.ts'
@@ -28,7 +29,7 @@ export function replicasOf(database: Database, settings: Settings): StoreReplica
   const opened = new Map<unknown, PostgresReplica>()
   return {
     open(given) {
-      const key = given instanceof URL ? given.href : given
+      const key = hasTag(given, 'URL') ? String(given) : given
       const replica = opened.get(key) ?? new PostgresReplica(key, settings, database, () => opened.delete(key))
       opened.set(key, replica)
       replica.users++
@@ -68,8 +69,8 @@ class PostgresReplica implements StoreReplica {
   async shows(claims: readonly ClaimedJob[]): Promise<{ shown: boolean[]; query: ReplicaQuery }> {
     // If a connection is lost while the answer is under way, it holds for nothing.
     const query = this.#query
-    const text = `select pg_is_in_recovery(),
-      (select json_object_agg(j.id, j.fence) from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[]))`
+    const text = `select pg_catalog.pg_is_in_recovery(),
+      (select pg_catalog.json_object_agg(j.id, j.fence) from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[]))`
     let row: Cells | undefined
     try {
       ;[row] = await this.#link.ask(text, [plainArray(claims.map(({ id }) => id))])

@@ -110,10 +110,11 @@ export function transactionsOf(context: Context, most: number, install: string):
       `${schema}.installed()`,
     ])
     if (found === null) throw not(`its database has no schema ${schema} of Millpond`)
-    const theirs = await ask(`select pg_catalog.json_extract_path_text(${schema}.installed(), 'install') as answer`, [])
+    const theirs = () => ask(`select pg_catalog.json_extract_path_text(${schema}.installed(), 'install') as answer`, [])
+    if ((await theirs()) === known) return
     // The schema may have been restored since.
-    if (theirs !== known) known = (await look((script) => calls.database.run(script), schema))[2]
-    if (theirs !== known) throw not('it is a transaction on another database')
+    known = (await look((script) => calls.database.run(script), schema))[2]
+    if ((await theirs()) !== known) throw not('it is a transaction on another database')
   }
 
   return transactionsBy({

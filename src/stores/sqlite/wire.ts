@@ -2,6 +2,7 @@
  * The forms in which jobs, completions and claims cross between the threads. Cloning is most of what a call costs the event
  * loop, so large batches cross as text.
  */
+import { types } from 'node:util'
 import type { ClaimedJob, Completion, Encoded, Encoding, NewJob, PushOutcome } from '../../store.ts'
 import { areAlike, copyEncoded } from '../jobs.ts'
 import { text } from './connection/values.ts'
@@ -69,7 +70,7 @@ export function encodedFrom(encoding: unknown, body: unknown): Encoded {
   return { encoding: encodingFrom(encoding), body: bodyFrom(body) }
 }
 
-const bodyFrom = (body: unknown) => (body instanceof Uint8Array ? body : text(body))
+const bodyFrom = (body: unknown) => (types.isUint8Array(body) ? body : text(body))
 
 function encodingFrom(value: unknown): Encoding {
   if (value === 'json' || value === 'msgpack' || value === 'bytes') return value

@@ -3,6 +3,7 @@
  * but not because the connection is dead without anybody having said so: every so often the server is asked, over
  * another connection, whether it is still at work on it.
  */
+import { isError } from '../../../values/realms.ts'
 import { type Cells, type Row, rowsOf, type Session } from './database.ts'
 import { AS_SENT, cellsOf, type PgClient, type PgStatement } from './pg-client.ts'
 import { sessionOn } from './session.ts'
@@ -28,7 +29,7 @@ export async function pgSession(client: PgClient, options: PgSessionOptions): Pr
     try {
       return await client.query(statement)
     } catch (error) {
-      if (error instanceof Error && error.message === 'Query read timeout') gone.reject(error)
+      if (isError(error) && error.message === 'Query read timeout') gone.reject(error)
       throw error
     }
   }

@@ -71,7 +71,9 @@ export class Pg implements Database {
 
   async #alive(client: PgClient): Promise<boolean> {
     try {
-      const [row] = await this.run(`select state from pg_stat_activity where pid = ${Number(client.processID)}`)
+      const [row] = await this.run(
+        `select state from pg_catalog.pg_stat_activity where pid = ${Number(client.processID)}`,
+      )
       // A pooler's numbers mean nothing to the server; but it has answered.
       return !this.#isDirect(client) || row?.[0] === 'active'
     } catch (error) {
@@ -109,7 +111,7 @@ export class Pg implements Database {
     let ours: number | null | undefined
     const [row] = await this.#query(({ processID }) => {
       ours = processID
-      return { text: 'select pg_backend_pid() as pid' }
+      return { text: 'select pg_catalog.pg_backend_pid()' }
     })
     return Number(row?.[0]) !== ours
   }

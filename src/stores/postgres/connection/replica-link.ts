@@ -4,6 +4,7 @@
  * With pg the questions have a connection of their own, so that no slow read of a handler holds one up. If it is lost, the server or the network
  * has failed, which is told at once. With postgres.js they share the pool, and a lost connection is noticed by the call that fails.
  */
+import { hasTag } from '../../../values/realms.ts'
 import { invalid } from '../../options.ts'
 import { isLost } from '../errors.ts'
 import { settingsOf } from '../settings.ts'
@@ -43,10 +44,10 @@ export function openLink(replica: unknown, lost: () => void): ReplicaLink {
     }
   }
   if (isPgPool(replica)) return pgLink(Promise.resolve(replica), false, lost)
-  if (!((typeof replica === 'string' || replica instanceof URL) && /^postgres(ql)?:/i.test(String(replica)))) {
+  if (!((typeof replica === 'string' || hasTag(replica, 'URL')) && /^postgres(ql)?:/i.test(String(replica)))) {
     invalid('replica takes a URL postgres://user:password@host:5432/database, a pg Pool or a postgres.js sql')
   }
-  const settings = settingsOf(replica, {})
+  const settings = settingsOf(String(replica), {})
   return pgLink(openPool(settings, { max: settings.connections, patience: PATIENCE }), true, lost)
 }
 
