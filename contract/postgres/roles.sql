@@ -13,6 +13,7 @@ begin
   execute format('grant usage on schema millpond to %I', role);
   if duty = 'reader' then
     execute format('grant select on millpond.jobs, millpond.queues to %I', role);
+    execute format('grant execute on function millpond.field(text, text[]) to %I', role);
     return;
   end if;
   for v_routine in
@@ -29,10 +30,12 @@ do $$
 declare
   v_routine regprocedure;
 begin
+  execute (
+    select 'revoke execute on function ' || string_agg(oid::regprocedure::text, ', ') || ' from public'
+    from pg_proc where pronamespace = 'millpond'::regnamespace and xmin = pg_current_xact_id()::xid);
   for v_routine in
-    select oid from pg_proc where pronamespace = 'millpond'::regnamespace and xmin = pg_current_xact_id()::xid
+    select oid from pg_proc where pronamespace = 'millpond'::regnamespace and xmin = pg_current_xact_id()::xid and prosecdef
   loop
-    execute format('revoke execute on function %s from public', v_routine);
     execute format('comment on function %s is %L', v_routine, 'Part of Millpond.');
   end loop;
 end $$;

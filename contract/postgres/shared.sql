@@ -30,6 +30,16 @@ select q.name, j.state,
   j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
 from millpond.retired j join millpond.queues q on q.id = j.queue;
 
+-- For people, on the columns data, progress, result and error of the view: field(data, 'to'), field(data, 'address', 'city'). Null where the text is null,
+-- as data that is no JSON is, or PostgreSQL cannot show it: JSON may hold \u0000, and the operators fail for all rows then.
+create or replace function millpond.field(body text, variadic path text[]) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+  return body::json #>> path;
+exception when data_exception then
+  return null;
+end $$;
+
 -- The store's clock, in whole milliseconds; tests give their own.
 create or replace function millpond.time_of(p_now bigint) returns bigint
 language sql volatile as $$

@@ -79,7 +79,7 @@ export function errorSummary(thrown: unknown): string {
 function copied(thrown: unknown, depth: number): Error {
   if (isError(thrown) && safe.has(thrown)) return thrown
   const message = safeText(thrown)
-  const Kind = KINDS.find((kind) => isKind(thrown, kind.name)) ?? Error
+  const Kind = KINDS.find((kind) => thrown instanceof kind || isKind(thrown, kind.name)) ?? Error
   const copy: Error = new Kind(message)
   safe.add(copy)
   if (!isError(thrown)) return copy
