@@ -116,7 +116,7 @@ export function jobError(thrown: unknown): JobError {
     if (isError(thrown)) {
       return {
         code: thrown instanceof MillpondError ? thrown.code : 'HandlerFailed',
-        name: clipped(String(thrown.name), 128),
+        name: clipped(String(thrown.name), 200),
         message: clipped(String(thrown.message), 4000),
         ...(typeof thrown.stack === 'string' ? { stack: clipped(thrown.stack, 8000) } : {}),
       }
