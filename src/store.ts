@@ -27,7 +27,7 @@ export const JOB_STATES: readonly JobState[] = ['scheduled', 'waiting', 'running
 export interface JobError {
   /** Of `contract/errors.json`; `HandlerFailed` for an error that is no MillpondError. */
   code: string
-  /** The error's class. */
+  /** The error's class; at most 128 characters. */
   name: string
   /** At most about 4,000 characters. */
   message: string

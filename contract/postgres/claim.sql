@@ -16,16 +16,15 @@
 
 -- The server has crashed since the last claim: claims that were undone have had fences up to some way above the last ones known. A
 -- hundred thousand is more than one job can be claimed in the seconds for which a commit may stay undone.
-create or replace function millpond.after_crash() returns integer
+create or replace function millpond.after_crash() returns bigint
 language plpgsql as $$
 declare
-  v_fences integer;
+  v_fences bigint;
 begin
   perform from millpond.meta for update;
   select fences into v_fences from millpond.unharmed;
   if not found then
-    update millpond.meta set fences = fences + 100000 returning fences into v_fences;
-    insert into millpond.unharmed values (v_fences);
+    v_fences := millpond.recover();
   end if;
   return v_fences;
 end $$;
@@ -56,7 +55,7 @@ declare
   v_large  constant bigint := 16777216;
   v_queue  integer;
   v_paused boolean;
-  v_fences integer;
+  v_fences bigint;
   v_lines  integer[];
   v_places bigint[];
   v_ctids  tid[];

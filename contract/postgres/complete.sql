@@ -5,7 +5,7 @@
 --      Rows of `running` are locked in the order of their ids, here and wherever several are: so no two calls wait for each other.
 
 create or replace function millpond.complete(
-  queue text, ids uuid[], fences integer[], results text[] default null, now bigint default null
+  queue text, ids uuid[], fences bigint[], results text[] default null, now bigint default null
 ) returns integer[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -27,6 +27,10 @@ begin
   if not found then return '{}'; end if;
   if v_keep > 0 then
     select slot into v_slot from slots where current;
+    if not found then
+      perform mend_slots();
+      select slot into v_slot from slots where current;
+    end if;
     with ended as (
       delete from running using (
         select * from unnest(complete.ids, complete.fences, complete.results) with ordinality as given(id, fence, result, nth) order by id

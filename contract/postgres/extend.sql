@@ -6,7 +6,7 @@
 --      Such a row counts as held: the next extension tells what became of it.
 
 create or replace function millpond.extend(
-  queue text, lease bigint, ids uuid[], fences integer[], progress text[] default null, now bigint default null
+  queue text, lease bigint, ids uuid[], fences bigint[], progress text[] default null, now bigint default null
 ) returns text[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off

@@ -3,7 +3,7 @@
 -- Out: a text per failure: retry, dead or stale.
 -- Invariant: dead when there is no delay or no attempt left. A dead one is not kept where keep_dead is 0.
 
--- min(max, base × factor^(attempt − 1)) × (1 − jitter × random); see vectors/backoff.json. Where the power would be past all bounds it is not computed.
+-- min(max, base * factor^(attempt - 1)) * (1 - jitter * random); see vectors/backoff.json. Where the power would be past all bounds it is not computed.
 create or replace function millpond.backoff(p_policy millpond.queues, p_attempt integer) returns bigint
 language sql volatile as $$
   select floor((1 - (p_policy).backoff_jitter * random()) * case
@@ -33,7 +33,7 @@ begin
   select * into v_policy from queues where name = fail.queue;
   v_queue := v_policy.id;
   for held in
-    select given.* from rows from (json_to_recordset(fail.failures) as (id uuid, fence integer, error text, delay text)) with ordinality
+    select given.* from rows from (json_to_recordset(fail.failures) as (id uuid, fence bigint, error text, delay text)) with ordinality
       as given(id, fence, error, delay, nth) order by id
   loop
     delete from running where id = held.id and fence = held.fence and queue + 0 = v_queue returning * into job;

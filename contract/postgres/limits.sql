@@ -184,7 +184,7 @@ end $$;
 -- The claim of a queue with limits, which holds its row of `turns`. Out: jobs as of `claim`, in the order of their starts; wait: ms until a rate or pause
 -- allows another start, 0 where more may wait that was not looked at, null: not known; limited as of `claim`.
 create or replace function millpond.claim_limited(
-  p_queue integer, p_worker text, p_limit integer, p_least integer, p_each integer, p_now bigint, p_holds bigint, p_fences integer,
+  p_queue integer, p_worker text, p_limit integer, p_least integer, p_each integer, p_now bigint, p_holds bigint, p_fences bigint,
   out jobs text, out count integer, out wait bigint, out limited boolean
 ) language plpgsql as $$
 declare

@@ -22,7 +22,7 @@ begin
     if current_setting('millpond.entered', true) = 'millpond' then return; end if;
     perform set_config('millpond.entered', 'millpond', true);
   end if;
-  perform pg_advisory_xact_lock_shared(hashtext('millpond'), (last_value >> 12)::integer) from millpond.place;
+  perform pg_advisory_xact_lock_shared(hashtext('millpond'), millpond.block_of(last_value)) from millpond.place;
 end $$;
 
 -- The time, for jobs that may be scheduled: it is held until they are stored.

@@ -2,32 +2,8 @@
 -- In:  role; duty: `producer` pushes and configures queues, `worker` does everything that libraries do, `reader` reads the view jobs.
 --      select millpond.allow('app', 'worker')
 
--- Where the schema is. A dump that is restored elsewhere brings `meta` along.
-create or replace function millpond.here() returns text
-language sql stable as $$
-  select system_identifier || '/' || (select oid from pg_database where datname = current_database()) from pg_control_system()
-$$;
-
--- install: null in a restored copy that nobody has adopted yet. Every library calls this when it opens the store, and `adopt` where it is null.
-create or replace function millpond.installed() returns json
-language sql stable security definer set search_path = millpond, pg_temp as $$
-  select json_build_object('version', version, 'operations', operations, 'install', case when home = millpond.here() then install end) from meta
-$$;
-
--- A copy is a store of its own. Whoever held jobs when it was made may still work on them there: no fence of theirs is given out again.
-create or replace function millpond.adopt() returns void
-language plpgsql security definer set search_path = millpond, pg_temp as $$
-begin
-  update meta set install = gen_random_uuid(), home = millpond.here() where home <> millpond.here();
-  if found then
-    delete from unharmed;
-    -- The marks of sweeps in a dump are younger than its jobs.
-    perform setval('swept_whole', 0);
-  end if;
-end $$;
-
 create or replace function millpond.allow(role text, duty text) returns void
-language plpgsql as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   v_routine regprocedure;
 begin
@@ -37,15 +13,29 @@ begin
   execute format('grant usage on schema millpond to %I', role);
   if duty = 'reader' then
     execute format('grant select on millpond.jobs, millpond.queues to %I', role);
+    execute format('grant execute on function millpond.field(text, text[]) to %I', role);
     return;
   end if;
   for v_routine in
     select p.oid::regprocedure from pg_proc p
-    where p.pronamespace = 'millpond'::regnamespace and p.prosecdef
+    where p.pronamespace = 'millpond'::regnamespace and p.prosecdef and obj_description(p.oid, 'pg_proc') = 'Part of Millpond.'
       and (duty = 'worker' or p.proname in ('installed', 'adopt', 'push', 'push_list', 'push_jobs', 'configure', 'limit_group', 'make_queue'))
   loop
     execute format('grant execute on function %s to %I', v_routine, role);
   end loop;
 end $$;
 
-revoke execute on all functions in schema millpond from public;
+-- Only what was made just now: the schema may hold an application's functions, too.
+do $$
+declare
+  v_routine regprocedure;
+begin
+  execute (
+    select 'revoke execute on function ' || string_agg(oid::regprocedure::text, ', ') || ' from public'
+    from pg_proc where pronamespace = 'millpond'::regnamespace and xmin = pg_current_xact_id()::xid);
+  for v_routine in
+    select oid from pg_proc where pronamespace = 'millpond'::regnamespace and xmin = pg_current_xact_id()::xid and prosecdef
+  loop
+    execute format('comment on function %s is %L', v_routine, 'Part of Millpond.');
+  end loop;
+end $$;

@@ -30,13 +30,23 @@ select q.name, j.state,
   j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
 from millpond.retired j join millpond.queues q on q.id = j.queue;
 
+-- For people, on the columns data, progress, result and error of the view: field(data, 'to'), field(data, 'address', 'city'). Null where the text is null,
+-- as data that is no JSON is, or PostgreSQL cannot show it: JSON may hold \u0000, and the operators fail for all rows then.
+create or replace function millpond.field(body text, variadic path text[]) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+  return body::json #>> path;
+exception when data_exception then
+  return null;
+end $$;
+
 -- The store's clock, in whole milliseconds; tests give their own.
 create or replace function millpond.time_of(p_now bigint) returns bigint
 language sql volatile as $$
   select coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
 $$;
 
--- The marks of sweeps (`swept_…`) do not pass the times that unfinished transactions hold. Takes the time, and holds it until the transaction ends: all
+-- The marks of sweeps (`swept_*`) do not pass the times that unfinished transactions hold. Takes the time, and holds it until the transaction ends: all
 -- jobs that it stores are due later (`p_what`: due), or all leases that it gives end later (leases). An advisory lock on 16 ms, held from before
 -- the time is taken. An extension needs none: until it is committed, sweeps see the lease that was, which ends earlier.
 create or replace function millpond.hold_time(p_what text, p_now bigint) returns bigint
@@ -58,6 +68,12 @@ begin
     where locktype = 'advisory' and objsubid = 2 and database = (select oid from pg_database where datname = current_database())
   ) as held;
 end $$;
+
+-- The upper bits of a place, for the locks of `enter`. They begin anew after 2^43 places.
+create or replace function millpond.block_of(p_place bigint) returns integer
+language sql immutable parallel safe as $$
+  select (p_place >> 12 & 2147483647)::integer
+$$;
 
 -- Most operations need a new view of the data for each of their statements. In REPEATABLE READ and SERIALIZABLE a statement does not see what
 -- was committed since the transaction began: marks would pass jobs that wait.

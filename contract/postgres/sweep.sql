@@ -315,23 +315,26 @@ set search_path = millpond, pg_temp set enable_seqscan = off set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_place integer;
+  v_place bigint;
   v_queue integer;
   v_name  text;
 begin
   -- What was pushed since this began must be seen.
   if current_setting('transaction_isolation') <> 'read committed' then return; end if;
   if not pg_try_advisory_xact_lock(hashtext('millpond tidy'), 0) then return; end if;
-  select last_value >> 12 into v_place from place;
+  select last_value into v_place from place;
   -- The one before, too: somebody may have read the place, and be about to enter.
-  if not pg_try_advisory_xact_lock(hashtext('millpond'), v_place - 1) or not pg_try_advisory_xact_lock(hashtext('millpond'), v_place)
+  if not pg_try_advisory_xact_lock(hashtext('millpond'), block_of(v_place - 4096))
+    or not pg_try_advisory_xact_lock(hashtext('millpond'), block_of(v_place))
   then return; end if;
   -- Somebody may have entered at an earlier place. If nobody has, nobody raises the place, and who comes from now on waits for us.
   if exists (
       select from pg_locks
-      where locktype = 'advisory' and classid = hashtext('millpond')::oid and objsubid = 2 and granted and pid <> pg_backend_pid()
+      where locktype = 'advisory' and classid = hashtext('millpond')::oid and objsubid = 2 and granted
+        -- Null: a prepared transaction's.
+        and pid is distinct from pg_backend_pid()
         and database = (select oid from pg_database where datname = current_database()))
-    or v_place <> (select last_value >> 12 from place)
+    or block_of(v_place) <> (select block_of(last_value) from place)
   then return; end if;
   for v_name in select name from idle_queues(2147483647) as idle(name) where name = any (remove_queues.names) loop
     select id into v_queue from queues where name = v_name;

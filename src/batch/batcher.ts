@@ -3,7 +3,9 @@
  * it; items that come while all calls that are allowed at once are under way wait for one to end and go together. So
  * grouping never adds latency, unless `within` asks for it.
  */
+
 import { type Linked, LinkedList } from '../values/linked-list.ts'
+import { isError } from '../values/realms.ts'
 
 /** In the list of those that wait until it is sent or leaves. */
 interface Entry<In, Out> extends Linked<Entry<In, Out>> {
@@ -231,7 +233,7 @@ export class Batcher<In, Out> {
 function settle<In, Out>({ resolve, reject }: Entry<In, Out>, outs: readonly (Out | Error)[], index: number): void {
   try {
     const out = outs[index]
-    if (out instanceof Error) reject(out)
+    if (isError(out)) reject(out)
     else resolve(out as Out)
   } catch (error) {
     reject(error)

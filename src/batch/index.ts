@@ -1,4 +1,5 @@
 /** Many calls, each with one item, made as few calls with many: group commit for any backend. The grouping is `batch/batcher.ts`. */
+import { inThisContext } from '../values/async-context.ts'
 import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import {
@@ -58,6 +59,7 @@ export type BatchFunction<In, Out> = (items: In[]) => PromiseLike<readonly (Out 
 /**
  * Groups calls. One that comes when no group is under way is sent at the end of the event loop's turn, with whatever else
  * came in it; calls that come meanwhile form the next group. So nobody waits without need.
+ * The function is called for many callers, so it runs in the asynchronous context (`AsyncLocalStorage`) in which `batch` was called, not in one of theirs.
  * @throws InvalidOption
  * @example
  * const loadUser = batch((ids: number[]) => usersInOrder(ids), { max: 500 })
@@ -67,11 +69,12 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   const { limits, size } = checked(fn, options)
   const sent = { groups: 0, items: 0 }
   const nested = new NestedCalls(limits.calls)
+  const load = inThisContext((items: In[]) => nested.run(() => fn(items)))
   const gather = new Batcher<In, Out>(async (items) => {
     const { length } = items
     sent.groups++
     sent.items += length
-    const answers = await nested.run(() => fn(items))
+    const answers = await load(items)
     // The number is that of before the call, which got the array itself and may have changed it.
     if (Array.isArray(answers) && answers.length === length) return answers
     const got = Array.isArray(answers) ? `an array of ${answers.length}` : kindOf(answers)

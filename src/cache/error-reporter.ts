@@ -1,4 +1,5 @@
 /** Reports errors that reach no caller. */
+import { inThisContext } from '../values/async-context.ts'
 import type { MillpondError } from '../values/errors.ts'
 import { errorSummary } from '../values/safe-error.ts'
 
@@ -8,7 +9,8 @@ export type OnError = (error: MillpondError, key: string) => void
 const WARNING_INTERVAL = 60_000
 
 /** @returns reports to `onError`; unless that is given, as a warning of the process, at most once a minute */
-export function errorReporter(onError: OnError | undefined): OnError {
+export function errorReporter(given: OnError | undefined): OnError {
+  const onError = given && inThisContext(given)
   let warnedAt = Number.NEGATIVE_INFINITY
   const warn: OnError = ({ code, message }, key) => {
     const now = performance.now()

@@ -3,10 +3,11 @@
  * see where a value comes from.
  */
 
+import { types } from 'node:util'
 /** The value itself where it holds no subclass of Uint8Array; else a copy of what leads to them. @param value of at most 200 levels: see `sizeOfValue` */
 export function withPlainBytes(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (value instanceof Uint8Array) {
+  if (types.isUint8Array(value)) {
     const isPlain = Object.getPrototypeOf(value) === Uint8Array.prototype
     return isPlain ? value : new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   }
@@ -21,7 +22,7 @@ export function withPlainBytes(value: unknown): unknown {
     }
     return copy ?? value
   }
-  if (value instanceof Date) return value
+  if (types.isDate(value)) return value
   let copy: Record<string, unknown> | undefined
   for (const [name, item] of Object.entries(value)) {
     const plain = withPlainBytes(item)

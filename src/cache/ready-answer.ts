@@ -1,5 +1,7 @@
 /** HTTP responses as bytes: rendered once from a value, sent many times. */
+
 import { createHash } from 'node:crypto'
+import { types } from 'node:util'
 import type { Format } from '../web/headers.ts'
 import { toJson, toMessagePack } from './redis/codec.ts'
 
@@ -27,7 +29,7 @@ const NOTHING: Rendered = {
 /** Bytes stay bytes, whatever is accepted. @throws PayloadNotEncodable */
 export function render(value: unknown, format: Format): Rendered {
   if (value === undefined || value === null) return NOTHING
-  if (value instanceof Uint8Array) {
+  if (types.isUint8Array(value)) {
     return ready('application/octet-stream', Buffer.from(value.buffer, value.byteOffset, value.byteLength))
   }
   if (format === 'json') return ready('application/json; charset=utf-8', toJson(value))

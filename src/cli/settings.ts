@@ -1,4 +1,5 @@
 /** The settings of `millpond serve`, from the command line, the environment and files. Secrets come only from the latter two. */
+
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
@@ -10,6 +11,7 @@ import { LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
 import { LARGEST_PAYLOAD } from '../values/encoding.ts'
 import { checkQueueName } from '../values/names.ts'
 import { defined } from '../values/options.ts'
+import { isError } from '../values/realms.ts'
 import { safeText } from '../values/safe-error.ts'
 
 /** A wrong call of the program. It ends with 2; other errors end it with 1. */
@@ -117,7 +119,7 @@ function parseFault(error: unknown): string {
 }
 
 function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined
+  return isError(error) && 'code' in error ? String(error.code) : undefined
 }
 
 type TextOption = { [Name in keyof Given]-?: Given[Name] extends string | undefined ? Name : never }[keyof Given]

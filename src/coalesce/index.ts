@@ -1,6 +1,7 @@
 /** Many identical calls in flight become one, whose answer everyone gets. The flights are in `coalesce/`. */
 
 import type { Millpond } from '../pond/millpond.ts'
+import { inThisContext } from '../values/async-context.ts'
 import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import {
@@ -95,6 +96,8 @@ interface Answer<Out> {
 
 /**
  * Makes one call of all that come with the same key while it is under way. An error goes to everyone who waits and is never kept.
+ * The function is called for many callers, so it runs in the asynchronous context (`AsyncLocalStorage`) in which `coalesce` was called, not in one of
+ * theirs.
  * @throws InvalidOption
  * @example
  * const getHeaders = coalesce(fetchHeaders, { key: (request) => request.url })
@@ -104,6 +107,7 @@ export function coalesce<In = void, Out = unknown>(
   fn: CoalesceFunction<In, Out>,
   options: CoalesceOptions<In, Out>,
 ): Coalesced<In, Out> {
+  const load = inThisContext(fn)
   const { key: keyOf, copy, timeout, ttl, maxEntries, shared } = checkCoalesceOptions(fn, options)
   const kept = ttl === 0 ? undefined : new TtlMap<Answer<Out>>({ ttl, entries: maxEntries })
   const keep = (key: string, value: Out, took: number): void => {
@@ -115,7 +119,7 @@ export function coalesce<In = void, Out = unknown>(
   let reused = 0
 
   const join = (key: string, input: In, signal?: AbortSignal): Promise<Out> => {
-    const run = (aborted: AbortSignal) => elsewhere?.get(key, input, aborted) ?? fn(input, { signal: aborted })
+    const run = (aborted: AbortSignal) => elsewhere?.get(key, input, aborted) ?? load(input, { signal: aborted })
     return flights.join(key, run, signal)
   }
   const renew = (key: string, input: In, answer: Answer<Out>): void => {

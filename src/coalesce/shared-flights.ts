@@ -7,11 +7,13 @@
  * Who makes the call may die: its lease ends, and another process makes it. A call that fails is not made again: its error is the result.
  * After a clear, whoever gets the id of a job that began before it waits for the end of that job and pushes again.
  */
+
 import { createHash } from 'node:crypto'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
 import { LONGEST_TIMER } from '../values/duration.ts'
 import { isMillpondError } from '../values/errors.ts'
+import { isError } from '../values/realms.ts'
 import { Flights } from './flights.ts'
 import { KnownJobs } from './known-jobs.ts'
 
@@ -144,7 +146,7 @@ const isGone = (error: unknown): boolean =>
 
 /** What the function threw, from what the job says. */
 const thrown = (error: unknown): unknown =>
-  isMillpondError(error, 'JobFailed') && error.cause instanceof Error ? error.cause : error
+  isMillpondError(error, 'JobFailed') && isError(error.cause) ? error.cause : error
 
 /** Keys of flights may be of any length and hold anything. */
 function jobKey(key: string): string {

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { JobError } from '../store.ts'
+import { inThisContext } from '../values/async-context.ts'
 import { kindOf, shown } from '../values/duration.ts'
 import { type ErrorCode, MillpondError } from '../values/errors.ts'
 import { errorSummary } from '../values/safe-error.ts'
@@ -92,7 +93,7 @@ export class PondEmitter {
       throw new MillpondError('InvalidOption', message)
     }
     // A new function for each call, so that removing a listener twice does not remove its second registration.
-    const own = (...args: unknown[]) => (listener as (...args: unknown[]) => void)(...args)
+    const own = inThisContext(listener as (...args: unknown[]) => void)
     this.#emitter.on(name, own)
     this.#heard.add(name)
     return () => {

@@ -1,5 +1,6 @@
 /** Turns the data and options of a push into a job for the store. Everything is checked here, before a store sees it. */
 
+import { types } from 'node:util'
 import type { NewJob, QueueSettings, Store } from '../store.ts'
 import { type Duration, kindOf, LAST_MOMENT, milliseconds } from '../values/duration.ts'
 import { encode } from '../values/encoding.ts'
@@ -149,7 +150,7 @@ export class Preparer {
   #own(given: PushOptions | undefined): PushOptions | undefined {
     if (given === undefined) return given
     const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
-    if (isObject && !(given instanceof Promise) && !('tx' in given)) return given
+    if (isObject && !types.isPromise(given) && !('tx' in given)) return given
     const message = `each must return an object of options at once, without tx; got ${kindOf(given)}`
     throw new MillpondError('InvalidOption', `pushMany to ${this.#queue}: ${message}`)
   }
@@ -204,6 +205,6 @@ export function* batches(jobs: readonly NewJob[]): Generator<NewJob[]> {
 }
 
 function timeOf(value: unknown): number | undefined {
-  const ms = value instanceof Date ? value.getTime() : value
+  const ms = types.isDate(value) ? value.getTime() : value
   return typeof ms === 'number' && ms >= 0 && ms <= LAST_MOMENT ? Math.round(ms) : undefined
 }

@@ -4,6 +4,7 @@
  * The first signal closes them and ends the process. First every pond's `before` is called, because the servers of one may need the others;
  * then the ponds drain. The exit code is 0, or 1 if something failed. A second signal, more than a second later, ends the process at once.
  */
+import { isError } from '../values/realms.ts'
 import { onStopSignal } from '../values/stop-signals.ts'
 import type { PondCloseOptions } from './close-options.ts'
 
@@ -30,7 +31,7 @@ function closeAll(): void {
   const closed = closing.map(([pond, options]) => pond.close({ ...options, before: () => first }))
   void Promise.allSettled([first, ...closed]).then((ends) => {
     const reasons = new Set(ends.flatMap((end): unknown[] => (end.status === 'rejected' ? [end.reason] : [])))
-    for (const reason of reasons) process.emitWarning(reason instanceof Error ? reason : String(reason))
+    for (const reason of reasons) process.emitWarning(isError(reason) ? reason : String(reason))
     // A warning is written in the next turn.
     setImmediate(() => process.exit(reasons.size > 0 ? 1 : undefined))
   })

@@ -14,6 +14,7 @@ import { delayAfter } from '../values/backoff.ts'
 import { encode } from '../values/encoding.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
+import { isError } from '../values/realms.ts'
 import { jsonText } from '../web/answer.ts'
 import { checkPlain } from '../web/body.ts'
 import { parseJson } from '../web/json.ts'
@@ -130,10 +131,10 @@ function resultOf({ headers, body }: Answer, maxPayload: number): unknown {
 }
 
 function reason(error: unknown, timeout: number): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return `the webhook did not answer within ${timeout} ms`
+  if (isError(error) && error.name === 'TimeoutError') return `the webhook did not answer within ${timeout} ms`
   // The reason of the attempt's signal.
   if (isMillpondError(error)) return `the attempt was over before the webhook answered: ${error.code}`
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? `: ${error.code}` : ''
+  const code = isError(error) && 'code' in error && typeof error.code === 'string' ? `: ${error.code}` : ''
   // Without the message: some messages name the whole URL.
   return `the webhook could not be reached${code}`
 }

@@ -2,6 +2,7 @@
  * The part of JSON Schema (2020-12) that the routes need. One schema checks requests, is their TypeScript type, and is in the OpenAPI
  * document, so the three cannot differ.
  */
+import { types } from 'node:util'
 import { LAST_TIME } from '../values/duration.ts'
 import { isId } from '../values/ids.ts'
 
@@ -161,7 +162,7 @@ function isOf(value: unknown, type: SchemaType): boolean {
 }
 
 function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !types.isUint8Array(value)
 }
 
 function named(type: SchemaType): string {

@@ -2,7 +2,9 @@
  * Loads the client of a store: an optional dependency, asked for when a store first needs it. Each import stands in a `try` of its own, by
  * which bundlers know that the package may be missing; some then put an empty module in its place.
  */
+
 import { MillpondError } from '../values/errors.ts'
+import { isError } from '../values/realms.ts'
 import { safeText } from '../values/safe-error.ts'
 
 /** @throws DriverMissing where the package is not installed or cannot be loaded, NotSupported where it is too old */
@@ -50,7 +52,7 @@ export function checkPg(pg: unknown): void {
 
 function notLoaded(store: string, name: string, cause: unknown): MillpondError {
   if (cause instanceof MillpondError) return cause
-  const said = cause instanceof Error ? cause.message : ''
+  const said = isError(cause) ? cause.message : ''
   // The package itself, not one that it imports.
   const missing = /not find|not resolve|not a dependency/i.test(said) && new RegExp(`["']${name}["']`).test(said)
   const message = missing

@@ -3,6 +3,7 @@
 import type { OpenStore, Store, StoreOptions } from '../store.ts'
 import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
+import { hasTag } from '../values/realms.ts'
 
 const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
   memory: () => import('./memory/index.ts'),
@@ -17,7 +18,7 @@ const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
 
 /** @throws InvalidOption, UnknownScheme, and whatever the store's `open` does */
 export async function openStore(url: unknown, options: StoreOptions): Promise<Store> {
-  const text = url instanceof URL ? url.href : url
+  const text = hasTag(url, 'URL') ? String(url) : url
   const known = Object.keys(STORES)
     .map((scheme) => `${scheme}:`)
     .join(', ')

@@ -2,6 +2,7 @@
  * How payloads and results are encoded. A byte string alone stays bytes. A value that JSON carries without loss is JSON. A value that holds
  * byte strings, big integers or non-finite numbers is MessagePack. `contract/vectors/encoding.json` pins all three, and what is refused.
  */
+import { types } from 'node:util'
 import { Packr } from 'msgpackr'
 import type { Encoded } from '../store.ts'
 import { MillpondError } from './errors.ts'
@@ -31,7 +32,7 @@ const packr = new Packr({ useRecords: false, variableMapSize: true, mapsAsObject
 export function encode(value: unknown, what: string, limit: number): Encoded {
   let encoded: Encoded
   try {
-    if (value instanceof Uint8Array) {
+    if (types.isUint8Array(value)) {
       checkSize(value.byteLength, what, limit)
       return { encoding: 'bytes', body: new Uint8Array(value) }
     }
@@ -78,7 +79,7 @@ export function decode(encoded: Encoded, what: string): unknown {
 
 /** Whether it is nested deeper than `encode` takes, so that it could not be encoded again. */
 export function isNestedTooDeep(value: unknown, depth = 0): boolean {
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return false
+  if (typeof value !== 'object' || value === null || types.isUint8Array(value)) return false
   return depth === MAX_DEPTH || Object.values(value).some((item) => isNestedTooDeep(item, depth + 1))
 }
 
@@ -146,7 +147,7 @@ function fitsJson(value: unknown, what: string, depth: number): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   const isPlain = prototype === Object.prototype || prototype === null
   if (!isPlain || 'toJSON' in value) {
-    if (value instanceof Uint8Array) return false
+    if (types.isUint8Array(value)) return false
     const replaced = replacement(value, what)
     if (replaced !== value) return fitsJson(replaced, what, depth + 1)
   }
@@ -160,7 +161,7 @@ function fitsJson(value: unknown, what: string, depth: number): boolean {
 
 /** What stands for an object of a class: what its toJSON gives, or itself as a plain object. @throws PayloadNotEncodable */
 function replacement(value: object, what: string): unknown {
-  if (value instanceof Date && Number.isNaN(value.getTime())) return refuse(what, 'an invalid Date')
+  if (types.isDate(value) && Number.isNaN(value.getTime())) return refuse(what, 'an invalid Date')
   if ('toJSON' in value && typeof value.toJSON === 'function') return value.toJSON('')
   const tag = Object.prototype.toString.call(value).slice(8, -1)
   if (tag !== 'Object' && tag !== 'Arguments') return refuse(what, `a ${tag}`)
@@ -174,7 +175,7 @@ function forMessagePack(value: unknown, what: string): unknown {
     return refuse(what, 'an integer over 64 bits')
   }
   if (typeof value !== 'object' || value === null) return value
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  if (types.isUint8Array(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
   // Not map: it would leave the holes of a sparse array, for which MessagePack has nothing.
   if (Array.isArray(value)) return Array.from(value, (item) => forMessagePack(item, what))
   const replaced = replacement(value, what)

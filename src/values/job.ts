@@ -2,6 +2,7 @@ import type { ClaimedJob, JobError, JobRecord } from '../store.ts'
 import { LAST_MOMENT } from './duration.ts'
 import { decode, isNestedTooDeep } from './encoding.ts'
 import { isMillpondError, MillpondError } from './errors.ts'
+import { isError } from './realms.ts'
 
 /** What a handler is given. */
 export class Job<Data = unknown> {
@@ -112,7 +113,7 @@ export function jobInfo(record: JobRecord): JobInfo {
 /** The error that is kept of what a handler threw. Never throws. */
 export function jobError(thrown: unknown): JobError {
   try {
-    if (thrown instanceof Error) {
+    if (isError(thrown)) {
       return {
         code: thrown instanceof MillpondError ? thrown.code : 'HandlerFailed',
         name: clipped(String(thrown.name), 200),

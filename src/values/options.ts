@@ -1,6 +1,8 @@
 /** Checks what callers pass: unknown names are refused, since a misspelt option that is silently ignored loses jobs later. */
+
 import { kindOf, LONGEST_TIMER, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
+import { hasTag } from './realms.ts'
 
 /** Per option: true if the value is fine, else what it should have been. May throw an InvalidOption of its own. */
 export type Rules<T> = { [K in keyof Required<T>]: (value: unknown, name: string) => boolean | string }
@@ -54,7 +56,7 @@ export function shownName(name: string): string {
 
 export const isBoolean = (value: unknown) => typeof value === 'boolean' || 'true or false'
 export const isFunction = (value: unknown) => typeof value === 'function' || 'a function'
-export const isSignal = (value: unknown) => value instanceof AbortSignal || 'an AbortSignal'
+export const isSignal = (value: unknown) => hasTag(value, 'AbortSignal') || 'an AbortSignal'
 
 /** The signal of a call's options, where it is the only option. @throws InvalidOption, and the reason of a signal that is aborted */
 export function signalOf(options: { signal?: AbortSignal } | undefined, where: string): AbortSignal | undefined {

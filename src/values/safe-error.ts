@@ -6,6 +6,8 @@
  * that are known to repeat input.
  */
 
+import { isError } from './realms.ts'
+
 /** Properties that name things and never hold values: those of Node and SQLite, of pg, and the same of postgres.js. */
 const KEPT = [
   ...['code', 'errno', 'errcode', 'syscall', 'severity'],
@@ -55,7 +57,7 @@ export function safeText(thrown: unknown): string {
 /** @param depth in errors of several others, which may hold themselves */
 function textOf(thrown: unknown, depth: number): string {
   try {
-    return thrown instanceof Error ? messageOf(thrown, depth) : 'something that is no error was thrown'
+    return isError(thrown) ? messageOf(thrown, depth) : 'something that is no error was thrown'
   } catch {
     return 'an error that cannot be read'
   }
@@ -67,7 +69,7 @@ function textOf(thrown: unknown, depth: number): string {
  */
 export function errorSummary(thrown: unknown): string {
   try {
-    if (!(thrown instanceof Error)) return `a thrown ${thrown === null ? 'null' : typeof thrown}`
+    if (!isError(thrown)) return `a thrown ${thrown === null ? 'null' : typeof thrown}`
     const { code } = named(thrown)
     // Our own say what to do, and are safe as they are.
     if (thrown.name === 'MillpondError') return `${code}: ${thrown.message}`
@@ -81,19 +83,19 @@ export function errorSummary(thrown: unknown): string {
 }
 
 function copied(thrown: unknown, depth: number): Error {
-  if (thrown instanceof Error && safe.has(thrown)) return thrown
+  if (isError(thrown) && safe.has(thrown)) return thrown
   const message = safeText(thrown)
-  const Kind = KINDS.find((kind) => thrown instanceof kind) ?? Error
+  const Kind = KINDS.find((kind) => thrown instanceof kind || isKind(thrown, kind.name)) ?? Error
   const copy: Error = new Kind(message)
   safe.add(copy)
-  if (!(thrown instanceof Error)) return copy
+  if (!isError(thrown)) return copy
   try {
     const name = nameOf(thrown)
     if (name !== copy.name) define(copy, 'name', name)
     define(copy, 'stack', [`${name}: ${message}`, ...framesOf(thrown)].join('\n'))
     for (const [property, value] of Object.entries(named(thrown))) Object.assign(copy, { [property]: value })
     const { cause } = thrown
-    if (cause instanceof Error && depth < DEEPEST_CAUSE) define(copy, 'cause', copied(cause, depth + 1))
+    if (isError(cause) && depth < DEEPEST_CAUSE) define(copy, 'cause', copied(cause, depth + 1))
   } catch {
     // A getter of the error threw; what was copied so far has to do.
   }
@@ -121,7 +123,7 @@ function nameOf(error: Error): string {
 
 function messageOf(error: Error, depth: number): string {
   // A connection that was tried at several addresses: the message is empty, the attempts have their own.
-  if (error.message === '' && error instanceof AggregateError) {
+  if (error.message === '' && isAggregate(error)) {
     if (depth === DEEPEST_CAUSE) return 'several errors'
     const texts = error.errors.slice(0, 4).map((one) => textOf(one, depth + 1))
     return cut(texts.join('; '))
@@ -147,8 +149,13 @@ function withoutCredentials(word: string): string {
 
 /** JSON.parse quotes the text around the fault; PostgreSQL quotes the value in its data exceptions, SQLSTATE class 22. */
 function repeatsInput(error: Error): boolean {
-  return error instanceof SyntaxError || /^22[0-9A-Z]{3}$/.test(String(Reflect.get(error, 'code')))
+  return isKind(error, 'SyntaxError') || /^22[0-9A-Z]{3}$/.test(String(Reflect.get(error, 'code')))
 }
+
+/** By name, as each realm has classes of its own. */
+const isKind = (error: unknown, name: string): boolean => isError(error) && error.name === name
+
+const isAggregate = (error: Error): error is AggregateError => 'errors' in error && Array.isArray(error.errors)
 
 /** The lines of the stack that name code; those before them repeat the message. */
 function framesOf(error: Error): string[] {

@@ -1,4 +1,5 @@
 /** Standard Schema (https://standardschema.dev), version 1: the part of its interface that validation needs. */
+import { types } from 'node:util'
 import { MillpondError } from './errors.ts'
 
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -43,7 +44,7 @@ export function validate<Output>(
     )
   }
   const result = schema['~standard'].validate(value)
-  return result instanceof Promise ? result.then(settle) : settle(result)
+  return types.isPromise(result) ? result.then(settle) : settle(result)
 }
 
 /** Texts of a value that are looked for in a message; a larger value is not searched to its end. */

@@ -3,6 +3,8 @@
  * strict parsers refuse the whole document around it. So it is neither stored nor handed out.
  */
 
+import { types } from 'node:util'
+
 /** Most characters of a path that are shown; the path is made of the payload's own names. */
 const LONGEST_PATH = 200
 
@@ -22,7 +24,7 @@ export function pathTo(value: unknown, holds: (text: string) => boolean): string
 
 function partsTo(value: unknown, holds: (text: string) => boolean): (string | number)[] | undefined {
   if (typeof value === 'string') return holds(value) ? [] : undefined
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return undefined
+  if (typeof value !== 'object' || value === null || types.isUint8Array(value)) return undefined
   for (const [key, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     if (typeof key === 'string' && holds(key)) return [key]
     const below = partsTo(item, holds)

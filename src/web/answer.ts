@@ -1,4 +1,5 @@
 /** Answers other than problems, in JSON or MessagePack, as the request prefers. */
+import { types } from 'node:util'
 import { Packr } from 'msgpackr'
 import { defined } from '../values/options.ts'
 import { mayEscapeHalf } from '../values/well-formed.ts'
@@ -40,7 +41,7 @@ export function jsonText(value: unknown): string {
   const text = JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {
     // Not `item`: a Buffer's own toJSON was applied to it.
     const own = this[key]
-    if (own instanceof Uint8Array) return Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString('base64')
+    if (types.isUint8Array(own)) return Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString('base64')
     if (typeof item !== 'bigint') return item
     return Number.isSafeInteger(Number(item)) ? Number(item) : String(item)
   })

@@ -1,7 +1,10 @@
 /** From a request's body to a value: read within bounds, then parsed by its Content-Type. */
+
+import { types } from 'node:util'
 import { Packr } from 'msgpackr'
 import { isMillpondError } from '../values/errors.ts'
 import { checkMessagePack } from '../values/plain-msgpack.ts'
+import { isError } from '../values/realms.ts'
 import { type BodyLimits, BoundedReader, malformed } from './body-limits.ts'
 import { fieldsOf, parseForm } from './form.ts'
 import { type ContentType, contentType, isMessagePack } from './headers.ts'
@@ -83,7 +86,7 @@ export function fromJson(bytes: Uint8Array): unknown {
     return parseJson(text)
   } catch (error) {
     if (isMillpondError(error)) throw error
-    throw malformed(error instanceof Error ? error.message : 'it is not JSON')
+    throw malformed(isError(error) ? error.message : 'it is not JSON')
   }
 }
 
@@ -108,7 +111,7 @@ const MAX_DEPTH = 100
  */
 export function checkPlain(value: unknown, infinite = false, depth = 0): void {
   if (!infinite) finite('', value)
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return
+  if (typeof value !== 'object' || value === null || types.isUint8Array(value)) return
   if (depth === MAX_DEPTH) throw malformed(`it is nested deeper than ${MAX_DEPTH} levels`)
   if (Array.isArray(value)) {
     for (const item of value) checkPlain(item, infinite, depth + 1)

@@ -1,6 +1,8 @@
 /** A Request made of what node:http received. Its body is read only on demand. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { UnderlyingSource } from 'node:stream/web'
+import { types } from 'node:util'
 import { finite } from './body.ts'
 import { wasSent } from './node-response.ts'
 import { checkTarget } from './path.ts'
@@ -100,7 +102,7 @@ function alreadyParsed(
   if (!incoming.readableDidRead || !('body' in incoming) || incoming.body === undefined) return undefined
   const { body } = incoming
   if (typeof body === 'string') return { body }
-  if (body instanceof Uint8Array) return { body: new Uint8Array(body) }
+  if (types.isUint8Array(body)) return { body: new Uint8Array(body) }
   return { body: JSON.stringify(body, finite), type: 'application/json' }
 }
 

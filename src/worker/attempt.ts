@@ -1,4 +1,5 @@
 import type { ClaimedJob, Encoded, ReplicaQuery, StoreTransaction, TransactionQuery } from '../store.ts'
+import { inThisContext } from '../values/async-context.ts'
 import type { Duration } from '../values/duration.ts'
 import { encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
@@ -61,6 +62,7 @@ export class Attempt implements Context, Linked<Attempt> {
   ending = false
   #over: MillpondError | undefined
   #controller: AbortController | undefined
+  #abort: ((reason: MillpondError) => void) | undefined
 
   constructor(claimed: ClaimedJob, arrival: Arrival, terms: AttemptTerms) {
     this.claimed = claimed
@@ -93,12 +95,17 @@ export class Attempt implements Context, Linked<Attempt> {
     this.#over = reason
     // If even the rollback fails, the store has let go of the transaction by itself.
     this.transaction?.rollback().catch(() => {})
-    this.#controller?.abort(reason)
+    this.#abort?.(reason)
   }
 
   // Made when first asked for: most handlers never look, and a controller costs more than the rest of an attempt.
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController()
+    if (this.#controller === undefined) {
+      const controller = new AbortController()
+      this.#controller = controller
+      // Its listeners run in the handler's context, not in that of a caller who cancels the job.
+      this.#abort = inThisContext((reason: MillpondError) => controller.abort(reason))
+    }
     if (this.#over !== undefined) this.#controller.abort(this.#over)
     return this.#controller.signal
   }

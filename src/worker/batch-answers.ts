@@ -1,7 +1,9 @@
 /** What a batch handler's answer says of each job. */
 
+import { types } from 'node:util'
 import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
+import { isError } from '../values/realms.ts'
 import { isOutcome } from './outcome.ts'
 
 /** Of one job. */
@@ -15,7 +17,7 @@ export interface Answer {
 export function answersOf(ids: readonly string[], answer: unknown): Answer[] {
   if (answer === undefined) return ids.map(() => answerOf(undefined))
   if (isOutcome(answer)) return failedAll(ids, answer)
-  if (answer instanceof Map) {
+  if (types.isMap(answer)) {
     const missing = mismatch(ids, 'a Map without some of the ids')
     return ids.map((id) => (answer.has(id) ? answerOf(answer.get(id)) : missing))
   }
@@ -32,7 +34,7 @@ export function failedAll(ids: readonly string[], thrown: unknown): Answer[] {
 }
 
 function answerOf(entry: unknown): Answer {
-  return { failed: entry instanceof Error, value: entry }
+  return { failed: isError(entry), value: entry }
 }
 
 function mismatch({ length }: readonly string[], got: string): Answer {

@@ -16,6 +16,7 @@
  */
 
 import type { HoldOutcome, StoreTransaction } from '../store.ts'
+import { inThisContext } from '../values/async-context.ts'
 import type { Job } from '../values/job.ts'
 import type { Attempt } from './attempt.ts'
 import type { Batch } from './batch.ts'
@@ -31,7 +32,9 @@ interface Answered extends Answer {
 
 export class BatchRunner extends RunnerBase<BatchHandler> {
   /** Never rejects. */
-  async run(batch: Batch): Promise<void> {
+  readonly run = inThisContext((batch: Batch): Promise<void> => this.#run(batch))
+
+  async #run(batch: Batch): Promise<void> {
     for (const attempt of batch.attempts) this.watchTimeout(attempt)
     const jobs = await this.#jobsOf(batch)
     if (jobs.size > 0) {

@@ -1,4 +1,5 @@
 import type { StoreTransaction, TransactionQuery } from '../store.ts'
+import { inThisContext } from '../values/async-context.ts'
 import { type Duration, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
@@ -13,6 +14,7 @@ export class Batch implements BatchContext, AttemptBatch {
   transaction: StoreTransaction | undefined
   readonly #byId: ReadonlyMap<string, Attempt>
   readonly #controller = new AbortController()
+  #abort = (reason: MillpondError) => this.#controller.abort(reason)
   readonly #ended: () => void
   readonly retry = Outcome.retry
   readonly giveUp = Outcome.giveUp
@@ -33,10 +35,12 @@ export class Batch implements BatchContext, AttemptBatch {
     if (by.over === undefined) return
     // If even the rollback fails, the store has let go of the transaction by itself.
     this.transaction?.rollback().catch(() => {})
-    this.#controller.abort(by.over)
+    this.#abort(by.over)
   }
 
   get signal(): AbortSignal {
+    // Its listeners run in the handler's context, not in that of a caller who cancels a job.
+    this.#abort = inThisContext((reason: MillpondError) => this.#controller.abort(reason))
     return this.#controller.signal
   }
 

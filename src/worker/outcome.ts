@@ -1,4 +1,5 @@
 import { type Duration, LONGEST_TIMER, milliseconds } from '../values/duration.ts'
+import { isError } from '../values/realms.ts'
 
 /**
  * What a handler decides about its job instead of finishing it. Return it or throw it; both mean the same,
@@ -47,6 +48,6 @@ export function isOutcome(value: unknown): value is Outcome {
 }
 
 function text(reason: unknown, otherwise: string): string {
-  if (reason instanceof Error) return reason.message
+  if (isError(reason)) return reason.message
   return typeof reason === 'string' ? reason : otherwise
 }

@@ -2,9 +2,11 @@
 
 import type { PondEmitter } from '../pond/events.ts'
 import type { Encoded, Store, StoreTransaction } from '../store.ts'
+import { inThisContext } from '../values/async-context.ts'
 import { decode, encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { Job, jobError } from '../values/job.ts'
+import { isError } from '../values/realms.ts'
 import { errorSummary } from '../values/safe-error.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import type { Attempt } from './attempt.ts'
@@ -43,7 +45,7 @@ export abstract class RunnerBase<Handler> {
     told: Pick<PondEmitter, 'trouble' | 'failure'>,
   ) {
     this.store = store
-    this.settings = settings
+    this.settings = { ...settings, backoff: settings.backoff && inThisContext(settings.backoff) }
     this.handler = handler
     this.ended = ended
     this.#told = told
@@ -90,7 +92,7 @@ export abstract class RunnerBase<Handler> {
     }
     const { kind, delay, cause } = error
     if (kind === 'rateLimited') return released(attempt, delay ?? 0)
-    const stored = jobError(cause instanceof Error ? cause : error)
+    const stored = jobError(isError(cause) ? cause : error)
     if (!(cause instanceof MillpondError)) stored.code = delay === null ? 'GaveUp' : 'HandlerFailed'
     return failed(attempt, stored, delay)
   }

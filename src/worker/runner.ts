@@ -1,6 +1,7 @@
 /** Runs one attempt through the handler and says how it ended. Touches neither slots nor the store's queue. */
 
 import type { Encoded, HoldOutcome, StoreTransaction } from '../store.ts'
+import { inThisContext } from '../values/async-context.ts'
 import { decode } from '../values/encoding.ts'
 import { Job } from '../values/job.ts'
 import type { Attempt } from './attempt.ts'
@@ -15,11 +16,11 @@ export type Handler<Data = unknown, Result = unknown> = (job: Job<Data>, ctx: Co
 
 export class Runner extends RunnerBase<Handler> {
   /** Calls `ended` exactly once, some time later. */
-  run(attempt: Attempt): void {
+  readonly run = inThisContext((attempt: Attempt): void => {
     const { replica } = this.settings
     if (replica === undefined) this.#start(attempt)
     else void this.#startWhenShown(attempt, replica)
-  }
+  })
 
   async #startWhenShown(attempt: Attempt, replica: Replica): Promise<void> {
     attempt.heldBack = true

@@ -79,6 +79,14 @@ const OPERATIONS: Record<string, string[]> = {
   configure: ['configure'],
 }
 
+test('the SQL of PostgreSQL is plain ASCII, as a database may be in any encoding', () => {
+  const isPlain = (text: string) => !/[^\n -~]/.test(text)
+  assert.deepEqual(
+    tracked.filter((file) => /^contract\/postgres\/.*\.sql$/.test(file) && !isPlain(read(file))),
+    [],
+  )
+})
+
 test('the SQLite and memory stores keep each operation where every store does', () => {
   for (const store of ['sqlite', 'memory']) {
     for (const [file, operations] of Object.entries(OPERATIONS)) {

@@ -200,7 +200,7 @@ test('looks become rarer when nothing happens, and frequent again when something
   const database: Database = {
     async call() {
       looks.push(performance.now())
-      return [{ answer: { queue: 'q', work: ready, room: null, finished: 0, cancelled: 0 } }]
+      return [[JSON.stringify({ queue: 'q', work: ready, room: null, finished: 0, cancelled: 0 })]]
     },
     run: never,
     begin: never,

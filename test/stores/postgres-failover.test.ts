@@ -139,7 +139,7 @@ describe('a call whose answer was lost', () => {
       sent.push(...values)
       const code = errors.shift()
       if (code !== undefined) throw failure(code)
-      return [{ answer: 'stored' }]
+      return [['"stored"']]
     })
     assert.equal(await calls.repeatable('push($1)', ['first'], () => ['again']), 'stored')
     assert.deepEqual(sent, ['first', ...Array.from({ length: 8 }, () => 'again')])

@@ -146,3 +146,24 @@ describe('a handler’s transaction whose connection the server ends', { skip },
     }
   }
 })
+
+test('plain SQL shows what it can, beside bytes and \\u0000', { skip: missingReason('postgres') }, async () => {
+  await withStore(async (store, schema) => {
+    const bodies = ['{"to":"Ada"}', '{"to":"\\u0000"}', '{"to":{"name":"Bob"}}', '[1]', '"text"']
+    await store.push(bodies.map((body) => job({ data: { encoding: 'json', body } })))
+    await store.push([job({ data: { encoding: 'bytes', body: new Uint8Array([1, 2]) } })])
+    const rows = await server(
+      `select ${schema}.field(data, 'to') as value, ${schema}.field(data, 'to', 'name') as name from ${schema}.jobs order by seq`,
+    )
+    assert.deepEqual(
+      rows.map(({ value, name }) => [value, name]),
+      [['Ada', null], [null, null], ['{"name":"Bob"}', 'Bob'], ...[4, 5, 6].map(() => [null, null])],
+    )
+    await server(`do $$ begin create role millpond_reader; exception when duplicate_object then null; end $$`)
+    await server(`select ${schema}.allow('millpond_reader', 'reader')`)
+    const [row] = await server(
+      `select has_function_privilege('millpond_reader', '${schema}.field(text, text[])', 'execute') as reads`,
+    )
+    assert.equal(row?.reads, true)
+  })
+})

@@ -3,25 +3,30 @@
 -- Times are milliseconds since 1970. States, names and ids are readable with plain SQL: see the view `jobs`.
 --
 -- A job's row lives in the table that is named after what becomes of it, and moves as a whole:
---   waiting (scheduled ones, too) ─claim─► running ─complete─► done (in slots, emptied whole)
---                                                 └─► retired (dead, cancelled)
+--   waiting (scheduled ones, too) -claim-> running -complete-> done (in slots, emptied whole)
+--                                                 \-> retired (dead, cancelled)
 -- So each hot table holds only jobs in its own state, rows are inserted and deleted but hardly ever updated, and no index is
 -- touched because a column changed.
 
 create table millpond.meta (
-  version    integer not null,                         -- number of the last migration
-  operations text    not null,                         -- digest of the functions
+  version    integer not null default 1,               -- number of the last migration; the default, too, as a dump may hold the schema alone
+  operations text    not null default '',              -- digest of the functions
   install    uuid    not null default gen_random_uuid(), -- tells this schema from one of the same name elsewhere
-  home       text    not null,                         -- the server and database of `install`: elsewhere this is a restored copy
-  fences     integer not null default 0                -- all fences given out lie above
+  home       text    not null,                         -- where `install` is: elsewhere this is a copy; see `here` in recovery.sql
+  fences     bigint  not null default 0                -- all fences given out lie above
 );
 
--- Not in the log, so it is empty after a crash, and on a standby that took over. Claims wait for no fsync: the last ones are undone
--- then, and their fences must not be given out once more. The next claim finds this out, and raises `fences`, of which this is a copy.
-create unlogged table millpond.unharmed (
-  fences integer not null
+-- A copy of `fences`, for claims. Not in the log, so it is empty after a crash, and on a standby that took over. Claims wait for no fsync: the last ones
+-- are undone then, and their fences must not be given out once more. A row counts only in the file and the life of the server in which it was written:
+-- a dump, restored in this database or elsewhere, brings it along. `unharmed` shows none then, and the next claim raises `fences`.
+create unlogged table millpond.fence_floor (
+  fences bigint      not null,
+  file   oid         not null default pg_relation_filenode('millpond.fence_floor'),
+  since  timestamptz not null default pg_postmaster_start_time()
 );
-insert into millpond.unharmed values (0);
+create view millpond.unharmed as
+  select fences from millpond.fence_floor where file = pg_relation_filenode(tableoid) and since = pg_postmaster_start_time();
+insert into millpond.fence_floor (fences) values (0);
 
 create sequence millpond.place;
 
@@ -132,7 +137,7 @@ create table millpond.arrivals (
 create index arrivals_released on millpond.arrivals (queue) where released is not null;
 
 -- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie anywhere; -1 all of a grouped queue.
--- A claim begins each line at its marks: places for the priorities 9, 8 … 0, before which no job of the line waits. Without them it would step
+-- A claim begins each line at its marks: places for the priorities 9, 8 to 0, before which no job of the line waits. Without them it would step
 -- over every claimed job's index entry for as long as some old transaction keeps vacuum from removing it. See lines.sql.
 create table millpond.lines (
   queue  integer  not null,
@@ -149,7 +154,7 @@ create table millpond.waiting (
   started_at        bigint,                            -- of the last claim that counted
   id                uuid     not null,
   queue             integer  not null,
-  fence             integer  not null default 0,
+  fence             bigint   not null default 0,
   attempt           integer  not null default 0,
   attempts          integer  not null,
   priority          smallint not null,
@@ -308,3 +313,19 @@ alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacu
 alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.turns set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+-- A publication of all tables refuses changes to a table whose rows it cannot tell apart. Costs nothing without `wal_level = logical`.
+alter table millpond.waiting replica identity using index waiting_id;
+alter table millpond.running replica identity using index running_id;
+alter table millpond.retired replica identity using index retired_id;
+do $$
+declare
+  v_table regclass;
+begin
+  for v_table in
+    select oid from pg_class where relnamespace = 'millpond'::regnamespace and relkind in ('r', 'p') and relreplident = 'd'
+      and not exists (select from pg_index where indrelid = pg_class.oid and indisprimary)
+  loop
+    execute format('alter table %s replica identity full', v_table);
+  end loop;
+end $$;

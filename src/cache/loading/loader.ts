@@ -10,8 +10,10 @@
  * The lock is a token with a short life, which its holder renews. If the holder dies, the lock expires, and one of those who wait takes over. An
  * invalidation removes it; what was loaded under it is then not stored.
  */
+
 import { randomUUID } from 'node:crypto'
 import { Flights } from '../../coalesce/flights.ts'
+import { inThisContext } from '../../values/async-context.ts'
 import { isMillpondError, MillpondError, storeError } from '../../values/errors.ts'
 import { errorSummary } from '../../values/safe-error.ts'
 import { type Layers, newVersion, type Wanted } from '../layers.ts'
@@ -74,7 +76,7 @@ export class Loader<In> {
   readonly #lease: number
 
   constructor(load: Load<In, unknown>, options: CheckedWrapOptions<In>, layers: Layers, counts: LoaderCounts) {
-    this.#load = load
+    this.#load = inThisContext(load)
     this.#options = options
     this.#layers = layers
     this.#counts = counts

@@ -1,4 +1,5 @@
 /** Checks that a value is one that a cache can hold, and estimates what it takes in memory, in one walk. */
+import { types } from 'node:util'
 import { checkWellFormed } from '../../values/encoding.ts'
 import { MillpondError } from '../../values/errors.ts'
 
@@ -46,10 +47,11 @@ function sizeOfObject(value: object, level: number): number {
     for (const item of value) bytes += SLOT + sizeOf(item, level + 1)
     return bytes
   }
-  if (value instanceof Uint8Array) return 100 + value.byteLength
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? refuse('an invalid Date') : 100
+  if (types.isUint8Array(value)) return 100 + value.byteLength
+  if (types.isDate(value)) return Number.isNaN(value.getTime()) ? refuse('an invalid Date') : 100
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) {
+  // Above the prototype of a plain object, of any realm, there is nothing.
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
     return refuse(`an object of a class, ${Object.prototype.toString.call(value).slice(8, -1)}`)
   }
   for (const key in value) {

@@ -1,8 +1,10 @@
 /** Values to bytes and back. Bytes stay what they are; all else is MessagePack, with shared structures where there is a table. */
-import { promisify } from 'node:util'
+
+import { promisify, types } from 'node:util'
 import zlib from 'node:zlib'
 import { Packr } from 'msgpackr'
 import { MillpondError } from '../../values/errors.ts'
+import { isError } from '../../values/realms.ts'
 import { errorSummary, safeText } from '../../values/safe-error.ts'
 import { sizeOfValue } from '../memory/value-size.ts'
 import { withPlainBytes } from '../plain-bytes.ts'
@@ -74,7 +76,7 @@ export class Codec {
   }
 
   async #serialized(value: unknown): Promise<Omit<Encoded, 'packed' | 'length'>> {
-    if (value instanceof Uint8Array) {
+    if (types.isUint8Array(value)) {
       const body = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
       return { kind: 'bytes', table: 0, structures: 0, body }
     }
@@ -82,7 +84,7 @@ export class Codec {
       try {
         return { kind: 'records', ...(await this.#structures.pack(value)) }
       } catch (error) {
-        if (!(error instanceof TypeError || error instanceof SyntaxError)) throw notEncodable(error)
+        if (!isError(error) || !/^(Type|Syntax)Error$/.test(error.name)) throw notEncodable(error)
         this.#onBroken(error)
       }
     }
@@ -127,7 +129,7 @@ export class Codec {
 const PROTO = '__proto__'
 
 function hasRenamed(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return false
+  if (typeof value !== 'object' || value === null || types.isUint8Array(value)) return false
   return Object.entries(value).some(([name, item]) => name === '__proto_' || hasRenamed(item))
 }
 

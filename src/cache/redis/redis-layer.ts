@@ -1,10 +1,12 @@
 /** The cache's commands to Redis. Every call is answered within the time limit, and fails at once while Redis is known to be gone. */
+
 import { randomBytes } from 'node:crypto'
 import { connected, newClient } from '../../stores/redis-client/client.ts'
 import { closed, isNoScript, isPassing, toMillpondError } from '../../stores/redis-client/errors.ts'
 import { scriptsIn } from '../../stores/redis-client/scripts.ts'
 import { type Client, type ClientSettings, settingsOf } from '../../stores/redis-client/settings.ts'
 import { MillpondError } from '../../values/errors.ts'
+import { isError } from '../../values/realms.ts'
 import { CHUNK_BYTES, fetchChunks, removeChunks, storeChunks } from './chunks.ts'
 import { CacheKeys } from './keys.ts'
 import { LUA_FILES } from './lua-files.ts'
@@ -94,7 +96,7 @@ export class RedisLayer {
         const body = stored.chunks === 0 ? stored.body : await fetchChunks(this, this.keys.chunks(key), stored)
         if (body !== undefined) return { stored: { ...stored, body }, age: life - left }
       } catch (error) {
-        if (error instanceof RangeError || error instanceof TypeError) return { reason: error.message }
+        if (isError(error) && /^(Range|Type)Error$/.test(error.name)) return { reason: error.message }
         throw error
       }
     }

@@ -1,5 +1,6 @@
 /** Queues as operators see them. */
 
+import { types } from 'node:util'
 import { limitSettings, withLimits } from '../../pond/limits.ts'
 import type { QueueReport } from '../../pond/stats.ts'
 import { JOB_STATES, setsNothing } from '../../store.ts'
@@ -159,7 +160,7 @@ function reportView(report: QueueReport): object {
 /** About how many bytes a value takes in an answer. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length
-  if (value instanceof Uint8Array) return value.byteLength
+  if (types.isUint8Array(value)) return value.byteLength
   if (typeof value !== 'object' || value === null) return 8
   return Object.entries(value).reduce((sum, [key, item]) => sum + key.length + sizeOf(item), 8)
 }

@@ -1,5 +1,7 @@
 /** What SQLSTATEs and the clients' own codes mean for our caller. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+
 import { type ErrorCode, MillpondError } from '../../values/errors.ts'
+import { isError } from '../../values/realms.ts'
 import { safeError, safeText } from '../../values/safe-error.ts'
 import { isTlsError } from '../tls.ts'
 
@@ -7,6 +9,8 @@ import { isTlsError } from '../tls.ts'
 const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
   // Our functions' own: refused at this isolation level.
   ['NotSupported', /^MP001/],
+  // A character that the database's encoding lacks.
+  ['PayloadNotEncodable', /^22P05/],
   ['PayloadTooLarge', /^MP002/],
   ['PayloadNotEncodable', /^MP003/],
   // An argument that our functions refuse; a value that our tables refuse.
@@ -40,15 +44,30 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   StoreFull: 'the disk of the PostgreSQL server is full; nothing of the call was stored',
   StoreCorrupt: 'PostgreSQL reports damaged data: copy it, then restore a backup',
 }
+/** By SQLSTATE and message, where more can be said. */
+const ADVICE_BY_STATE: readonly (readonly [RegExp, RegExp, string])[] = [
+  [
+    /^55000/,
+    /replica identity/,
+    'a publication has a table of Millpond whose rows it cannot tell apart: leave the schema out of it, or set a replica identity',
+  ],
+  [
+    /^(3F000|42883)/,
+    /./,
+    'the schema of Millpond is not there, or was made by another version: open the pond anew, which installs it',
+  ],
+  [/^25006/, /./, 'the transaction or the server is read-only'],
+  [/^22P05/, /./, 'the encoding of the database has no such character: use a database in UTF8'],
+]
 const TLS_ADVICE =
   'no TLS connection to PostgreSQL: its certificate must be trusted (sslrootcert, NODE_EXTRA_CA_CERTS) and be for the host of the URL; sslmode=disable goes without'
 
 /** SQLSTATE, or the client's own code; empty: it has none. */
 export function stateOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
+const messageOf = (error: unknown): string => (isError(error) ? error.message : '')
 
 /** Whether the server is away for now, so that it is worth another try. */
 export function isAway(error: unknown): boolean {
@@ -76,7 +95,7 @@ export function isElsewhere(error: unknown): boolean {
 export function isUndone(error: unknown): boolean {
   return (
     /^(40|26000)/.test(stateOf(error)) ||
-    (error instanceof Error && 'routine' in error && error.routine === 'RevalidateCachedQuery')
+    (isError(error) && 'routine' in error && error.routine === 'RevalidateCachedQuery')
   )
 }
 
@@ -91,6 +110,8 @@ export function statementError(error: unknown): Error {
 export function toMillpondError(error: unknown): MillpondError {
   if (error instanceof MillpondError) return error
   const message = safeText(error)
+  const advice = ADVICE_BY_STATE.find(([state, said]) => state.test(stateOf(error)) && said.test(messageOf(error)))
+  if (advice !== undefined) return new MillpondError(codeOf(error), `${advice[2]} (${message})`, { cause: error })
   if (isTlsError(error) || message === WITHOUT_TLS)
     return new MillpondError('StoreUnavailable', `${TLS_ADVICE} (${message})`, { cause: error })
   const code = codeOf(error)
@@ -100,7 +121,7 @@ export function toMillpondError(error: unknown): MillpondError {
 function codeOf(error: unknown): ErrorCode {
   if (isAway(error) || messageOf(error) === CROWDED) return 'StoreUnavailable'
   const state = stateOf(error)
-  if (state === '23514' && error instanceof Error && 'constraint' in error) {
+  if (state === '23514' && isError(error) && 'constraint' in error) {
     if (/^(payload|result)_too_large$/.test(String(error.constraint))) return 'PayloadTooLarge'
   }
   return CODES.find(([, states]) => states.test(state))?.[0] ?? 'StoreFailed'

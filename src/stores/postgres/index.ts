@@ -58,14 +58,14 @@ export const open: OpenStore = async (url, options) => {
 }
 
 async function connect(settings: Settings): Promise<Database> {
-  const { client, connections: max, timeout, deadline, listen } = settings
+  const { client, connections: max, timeout, deadline, listen, schema } = settings
   if (isPostgresJs(client)) return new PostgresJs(client, deadline)
   if (isPgPool(client)) return new Pg(client, deadline)
   if (client !== undefined) throw new MillpondError('InvalidOption', 'client takes a postgres.js sql or a pg Pool')
   const patience = Math.min(CONNECT, timeout)
   // Where LISTEN is not wanted a pooler may stand between that cannot be recognised.
   const session = listen === 'off' ? undefined : sessionSettings(deadline)
-  return new Pg(await openPool(settings, { max, patience, session }), deadline, timeout)
+  return new Pg(await openPool(settings, { max, patience, session, schema }), deadline, timeout)
 }
 
 /** @param install see `migrate` @param polling ms between looks; undefined: it listens */

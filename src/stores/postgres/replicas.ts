@@ -11,8 +11,9 @@
 
 import type { ClaimedJob, ReplicaQuery, StoreReplica, StoreReplicas } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
+import { hasTag } from '../../values/realms.ts'
 import { checkStatement } from '../statement.ts'
-import { type Database, type Row, readOnly } from './connection/database.ts'
+import { type Cells, type Database, type Row, readOnly } from './connection/database.ts'
 import { Pg } from './connection/pg.ts'
 import { openPool } from './connection/pool.ts'
 import { openLink, PATIENCE, type ReplicaLink } from './connection/replica-link.ts'
@@ -28,7 +29,7 @@ export function replicasOf(database: Database, settings: Settings): StoreReplica
   const opened = new Map<unknown, PostgresReplica>()
   return {
     open(given) {
-      const key = given instanceof URL ? given.href : given
+      const key = hasTag(given, 'URL') ? String(given) : given
       const replica = opened.get(key) ?? new PostgresReplica(key, settings, database, () => opened.delete(key))
       opened.set(key, replica)
       replica.users++
@@ -68,9 +69,9 @@ class PostgresReplica implements StoreReplica {
   async shows(claims: readonly ClaimedJob[]): Promise<{ shown: boolean[]; query: ReplicaQuery }> {
     // If a connection is lost while the answer is under way, it holds for nothing.
     const query = this.#query
-    const text = `select pg_is_in_recovery() as standby,
-      (select json_object_agg(j.id, j.fence) from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[])) as fences`
-    let row: Row | undefined
+    const text = `select pg_catalog.pg_is_in_recovery(),
+      (select pg_catalog.json_object_agg(j.id, j.fence) from ${this.#schema}.jobs as j where j.id = any ($1::text::uuid[]))`
+    let row: Cells | undefined
     try {
       ;[row] = await this.#link.ask(text, [plainArray(claims.map(({ id }) => id))])
     } catch (error) {
@@ -80,10 +81,10 @@ class PostgresReplica implements StoreReplica {
       const { code, message } = toMillpondError(error)
       throw new MillpondError(code, `the read replica cannot be asked: ${message}`, { cause: error })
     }
-    if (row?.standby !== true) {
+    if (row?.[0] !== 't') {
       throw new MillpondError('StoreUnavailable', 'the server given as replica is not a streaming replica')
     }
-    const fences = new Map(Object.entries((row.fences ?? {}) as Record<string, number>))
+    const fences = new Map(Object.entries(JSON.parse(row[1] ?? '{}') as Record<string, number>))
     const shown = claims.map(({ id, key, fence }) => {
       const there = fences.get(id)
       return there !== undefined && (key === null || there >= fence)

@@ -7,8 +7,9 @@
 
 import type { NewJob, PushOutcome, StoreTransactions } from '../../store.ts'
 import { mismatch, type OpenTransaction, transactionsBy } from '../transactions.ts'
-import { queryOf } from './connection/caller-transaction.ts'
-import type { Query, Session } from './connection/database.ts'
+import { type Ask, askOf } from './connection/caller-transaction.ts'
+import type { Session } from './connection/database.ts'
+import { look } from './connection/migrate.ts'
 import { inlined } from './connection/script.ts'
 import { isAway, statementError, stateOf, toMillpondError } from './errors.ts'
 import type { Context } from './notifier.ts'
@@ -20,11 +21,12 @@ export function transactionsOf(context: Context, most: number, install: string):
   const { calls, notifier } = context
   const { schema } = calls
   const places = placesOf(most)
+  let known = install
 
   function begin(): OpenTransaction {
     const opened = calls.track(
       places.take().then(async () =>
-        calls.database.begin('isolation level read committed').catch((error: unknown) => {
+        calls.database.begin('isolation level read committed, read write').catch((error: unknown) => {
           places.give()
           throw toMillpondError(error)
         }),
@@ -54,16 +56,19 @@ export function transactionsOf(context: Context, most: number, install: string):
       },
       async push(jobs) {
         const session = await opened
-        const outcomes = await pushInside((text, params) => session.run(inlined(text, params)), jobs)
+        const outcomes = await pushInside(
+          async (text, params) => (await session.run(inlined(text, params)))[0]?.[0] ?? null,
+          jobs,
+        )
         for (const { queue } of jobs) pushed.add(queue)
         return outcomes
       },
       async complete(queue, completions) {
         const script = calls.inside(COMPLETE, completeValues(queue, completions, calls.now()))
         const last = ended(async (session) => {
-          const [row] = await session.run(script)
-          await session.end(row?.answer === null ? 'commit' : 'rollback')
-          return row?.answer as number[] | null
+          const [[answer] = []] = await session.run(script)
+          await session.end(answer === null ? 'commit' : 'rollback')
+          return answer === null ? null : (JSON.parse(answer ?? '[]') as number[])
         })
         const held = await calls.track(last)
         if (held === null) {
@@ -77,37 +82,39 @@ export function transactionsOf(context: Context, most: number, install: string):
   }
 
   /** Behind a savepoint, which exists only inside a transaction: if the push fails, the transaction goes on. */
-  async function pushInside(
-    query: Query,
-    jobs: readonly NewJob[],
-    check?: () => Promise<void>,
-  ): Promise<PushOutcome[]> {
-    await query('savepoint millpond_push', []).catch((cause: unknown) => {
+  async function pushInside(ask: Ask, jobs: readonly NewJob[], check?: () => Promise<void>): Promise<PushOutcome[]> {
+    await ask('savepoint millpond_push', []).catch((cause: unknown) => {
       throw isAway(cause) ? toMillpondError(cause) : not('it is not an open transaction', cause)
     })
     try {
       await check?.()
       // A queue comes into being by itself: inside this transaction everybody else's first push to it would wait for the end.
-      for (const queue of new Set(jobs.map((job) => job.queue))) await calls.answer('make_queue($1)', [queue])
+      for (const queue of new Set(jobs.map((job) => job.queue))) await calls.done('make_queue($1)', [queue])
       const now = calls.now()
-      const text = `select ${schema}.push_jobs($1::text::json, false, $2::text::bigint) as answer`
-      const [row] = await query(text, [jobsText(jobs), now === null ? null : String(now)])
-      await query('release savepoint millpond_push', [])
-      return ((row?.answer ?? []) as string[]).map(outcomeFrom)
+      const push = `${schema}.push_jobs($1::pg_catalog.text::pg_catalog.json, false, $2::pg_catalog.text::pg_catalog.int8)`
+      const text = `select pg_catalog.to_json(${push})::pg_catalog.text as answer`
+      const answer = await ask(text, [jobsText(jobs), now === null ? null : String(now)])
+      await ask('release savepoint millpond_push', [])
+      return outcomesIn(answer).map(outcomeFrom)
     } catch (error) {
       // Where the transaction itself is over there is nothing to go back to.
-      if (stateOf(error) !== '') await query('rollback to savepoint millpond_push', []).catch(() => {})
+      if (stateOf(error) !== '') await ask('rollback to savepoint millpond_push', []).catch(() => {})
       // The client's own error holds the statement's parameters, which are the jobs.
       throw toMillpondError(error)
     }
   }
 
   /** Provokes no error inside a transaction: postgres.js would let it fail at its end, whoever has dealt with the error. */
-  async function check(query: Query): Promise<void> {
-    const [found] = await query('select to_regprocedure($1::text) is not null as there', [`${schema}.installed()`])
-    if (found?.there !== true) throw not(`its database has no schema ${schema} of Millpond`)
-    const [row] = await query(`select ${schema}.installed() ->> 'install' as install`, [])
-    if (row?.install !== install) throw not('it is a transaction on another database')
+  async function check(ask: Ask): Promise<void> {
+    const found = await ask('select pg_catalog.to_regprocedure($1::pg_catalog.text)::pg_catalog.text as answer', [
+      `${schema}.installed()`,
+    ])
+    if (found === null) throw not(`its database has no schema ${schema} of Millpond`)
+    const theirs = () => ask(`select pg_catalog.json_extract_path_text(${schema}.installed(), 'install') as answer`, [])
+    if ((await theirs()) === known) return
+    // The schema may have been restored since.
+    known = (await look((script) => calls.database.run(script), schema))[2]
+    if ((await theirs()) !== known) throw not('it is a transaction on another database')
   }
 
   return transactionsBy({
@@ -116,10 +123,15 @@ export function transactionsOf(context: Context, most: number, install: string):
     begin,
     complete: calls.operation((queue, completions) => complete(context, queue, completions)),
     async pushWith(tx, jobs) {
-      const query = queryOf(tx)
-      return pushInside(query, jobs, () => check(query))
+      const ask = askOf(tx)
+      return pushInside(ask, jobs, () => check(ask))
     },
   })
+}
+
+function outcomesIn(answer: string | null): string[] {
+  if (answer === null) throw not('it gave no answer to a push: a function must return the rows of the statement')
+  return JSON.parse(answer)
 }
 
 const not = (why: string, cause?: unknown) =>

@@ -84,9 +84,8 @@ export function claimedFrom(job: ClaimedList): ClaimedJob {
   }
 }
 
-/** PostgreSQL's greatest integer. No claim has a fence above it, and none has 0. */
-const MAX_FENCE = 2_147_483_647
-export const storedFence = (fence: number): number => (fence > MAX_FENCE ? 0 : fence)
+/** No claim has 0. */
+export const storedFence = (fence: number): number => (Number.isSafeInteger(fence) ? fence : 0)
 
 /** Ids and fences. */
 export function heldValues(holds: readonly Hold[]): [string, string] {

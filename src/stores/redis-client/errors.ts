@@ -1,8 +1,10 @@
 /** What Redis' errors mean for our caller, and which of them pass by themselves. */
+
 import { type ErrorCode, MillpondError } from '../../values/errors.ts'
+import { isError } from '../../values/realms.ts'
 import { safeText } from '../../values/safe-error.ts'
 
-const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const message = (error: unknown): string => (isError(error) ? error.message : String(error))
 
 export const isNoScript = (error: unknown): boolean => message(error).startsWith('NOSCRIPT')
 

@@ -2,7 +2,9 @@
  * What SQLite's result codes mean for our caller. Used in the thread and on connections of the caller's;
  * between the two threads an error travels as plain data, since a clone would lose its class and code.
  */
+
 import { type ErrorCode, MillpondError } from '../../values/errors.ts'
+import { isError } from '../../values/realms.ts'
 import { safeText } from '../../values/safe-error.ts'
 
 export interface WireError {
@@ -37,7 +39,7 @@ const ADVICE: Partial<Record<ErrorCode, (path: string) => string>> = {
 export function isResult(error: unknown, suffix: string, code: number): boolean {
   const number = errcodeOf(error)
   if (number !== null) return code === number || code === (number & 0xff)
-  return error instanceof Error && 'code' in error && String(error.code).startsWith(`SQLITE_${suffix}`)
+  return isError(error) && 'code' in error && String(error.code).startsWith(`SQLITE_${suffix}`)
 }
 
 /** A table of ours was dropped. */
@@ -57,7 +59,7 @@ export const isFull = (error: unknown): boolean => codeOf(error) === 'StoreFull'
 
 /** The extended result code of an error of node:sqlite, or null. */
 function errcodeOf(error: unknown): number | null {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null
+  return isError(error) && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null
 }
 
 export function toMillpondError(error: unknown, path: string): MillpondError {
@@ -71,7 +73,7 @@ export function toMillpondError(error: unknown, path: string): MillpondError {
 
 export function toWire(error: unknown, path: string): WireError {
   const { code, message, cause } = toMillpondError(error, path)
-  if (!(cause instanceof Error)) return { code, message, cause: null }
+  if (!isError(cause)) return { code, message, cause: null }
   return { code, message, cause: { message: cause.message, errcode: errcodeOf(cause) } }
 }
 

@@ -5,6 +5,7 @@
  * until it ends.
  */
 
+import { types } from 'node:util'
 import type { StoreTransactions } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { transactionsBy } from '../transactions.ts'
@@ -18,8 +19,8 @@ function checkParams(params: readonly unknown[]): Value[] {
   return params.map((value, index) => {
     if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
       return value
-    if (value instanceof Uint8Array) return new Uint8Array(value)
-    const what = value instanceof Date ? 'a Date' : typeof value === 'object' ? 'an object' : typeof value
+    if (types.isUint8Array(value)) return new Uint8Array(value)
+    const what = types.isDate(value) ? 'a Date' : typeof value === 'object' ? 'an object' : typeof value
     const message = `parameter ${index + 1} is ${what}: SQLite takes null, numbers, bigints, strings and Uint8Array`
     throw new MillpondError('InvalidOption', message)
   })

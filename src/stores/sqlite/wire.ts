@@ -2,6 +2,7 @@
  * The forms in which jobs, completions and claims cross between the threads. Cloning is most of what a call costs the event
  * loop, so large batches cross as text.
  */
+import { types } from 'node:util'
 import type { ClaimedJob, Completion, Encoded, Encoding, NewJob, PushOutcome } from '../../store.ts'
 import { areAlike, copyEncoded } from '../jobs.ts'
 
@@ -66,7 +67,7 @@ export const pushOutcomes = (jobs: readonly NewJob[], outcomes: PushOutcome[] | 
 
 /** What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is decoded. */
 export function encodedFrom(encoding: unknown, body: unknown): Encoded {
-  const isBody = typeof body === 'string' || body instanceof Uint8Array
+  const isBody = typeof body === 'string' || types.isUint8Array(body)
   return isEncoding(encoding) && isBody ? { encoding, body } : { encoding: 'json', body: '' }
 }
 

@@ -27,7 +27,7 @@ from millpond.jobs import (
 from millpond.queues import LIMITS, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.idle import IdleQueues
-from millpond.stores.postgres.connection import Connected, Connection, coded, connect, run
+from millpond.stores.postgres.connection import Connected, Connection, ask, coded, connect, run
 from millpond.stores.postgres.install import Schema
 from millpond.stores.wire import camel, read, to_json
 
@@ -35,10 +35,10 @@ PUSH_AGAIN_FOR: Final = 10.0
 LOOK_FOR_IDLE_EVERY: Final = 60_000
 SILENCE: Final = 15.0
 WAIT: Final = 0.1
-MOST_FENCE: Final = 2**31 - 1
+MOST_FENCE: Final = 2**53 - 1
 _TAGS: Final[dict[str, Encoding]] = {"j": "json", "m": "msgpack", "b": "bytes"}
 _TYPES: Final = {
-    "ids": "uuid[]", "fences": "integer[]", "pauses": "bigint[]", "results": "text[]",
+    "ids": "uuid[]", "fences": "bigint[]", "pauses": "bigint[]", "results": "text[]",
     "progress": "text[]", "names": "text[]",
 }  # fmt: skip
 _CLAIMED: Final = ("id", "fence", "attempt", "attempts", "priority", "pushed_at", "due_at", "data")
@@ -89,14 +89,21 @@ class PostgresStore(Store):
             # Others would wait for a queue that the caller's transaction makes.
             self._call("make_queue", queue=queue)
         with coded(), tx.transaction():
-            try:
-                install = self._schema.run(tx, "select millpond.installed() ->> 'install'")[0][0]
-            except psycopg.errors.DatabaseError:
-                install = None
-            if install != self._install:
+            if self._install_of(tx) != self._install:
+                # The schema may have been restored since.
+                with self._connection.lock:
+                    self._install = self._schema.open(self._connection.open())
+            if self._install_of(tx) != self._install:
                 raise MillpondError("TransactionMismatch", "tx is on another database than the store")
-            rows = self._schema.run(tx, *_statement("push_jobs", _push(jobs, own=False, now=self._now)))
-        return self._pushed(jobs, rows[0][0])
+            sql, *given = _json_of("push_jobs", _push(jobs, own=False, now=self._now))
+            answers = ask(tx, self._schema.sql(sql), given)
+        return self._pushed(jobs, answers)
+
+    def _install_of(self, tx: psycopg.Connection[Any]) -> object:
+        there = "select pg_catalog.to_json(pg_catalog.to_regprocedure('millpond.installed()')::pg_catalog.text)"
+        if ask(tx, self._schema.sql(there)) is None:
+            return None
+        return ask(tx, self._schema.sql("select pg_catalog.json_extract_path(millpond.installed(), 'install')"))
 
     def _pushed(self, jobs: Sequence[NewJob], answers: Sequence[str]) -> list[Pushed]:
         found = []
@@ -192,7 +199,7 @@ class PostgresStore(Store):
 
     def begin(self) -> HandlerTransaction:
         with coded():
-            return PostgresTransaction(self, connect(self._url))
+            return PostgresTransaction(self, connect(self._url, own=False))
 
     def _bells(self, over: threading.Event) -> Iterator[Bell]:
         with coded(), connect(self._url) as connection:
@@ -236,13 +243,13 @@ class PostgresTransaction(HandlerTransaction):
 
     def __init__(self, store: PostgresStore, connection: Connected) -> None:
         self.connection, self._store = connection, store
-        run(connection, "begin isolation level read committed")
+        run(connection, "begin isolation level read committed, read write")
 
     def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
         results = _bodies(item.result for item in items)
-        statement = _statement("complete", {"queue": queue, **_holds(items), "results": results, "now": self._store._now})
+        sql, *given = _json_of("complete", {"queue": queue, **_holds(items), "results": results, "now": self._store._now})
         with coded():
-            outcomes = _outcomes(self._store._schema.run(self.connection, *statement)[0][0], items)
+            outcomes = _outcomes(ask(self.connection, self._store._schema.sql(sql), given), items)
             run(self.connection, "rollback" if "stale" in outcomes else "commit")
             return outcomes
 
@@ -251,6 +258,12 @@ def _statement(function: str, given: Mapping[str, Any]) -> tuple[str, *tuple[Any
     """A call of a function with named arguments."""
     named = ", ".join(f'"{name}" => %s::{_TYPES[name]}' if name in _TYPES else f'"{name}" => %s' for name in given)
     return f"select * from millpond.{function}({named})", *given.values()
+
+
+def _json_of(function: str, given: Mapping[str, Any]) -> tuple[str, *tuple[Any, ...]]:
+    """The same, for `ask`."""
+    sql, *parameters = _statement(function, given)
+    return sql.replace("*", "pg_catalog.to_json(answer)", 1) + " as answer", *parameters
 
 
 def _push(jobs: Sequence[NewJob], **more: Any) -> dict[str, Any]:

@@ -2,17 +2,26 @@
 
 Every call is one message of the simple protocol that begins with its own settings. So nothing is left in the session,
 and the store works behind a pooler.
+
+The application may register adapters for the whole process, or for its connections. The store's own connections have
+those of psycopg alone, and on a caller's connection the store's statements carry their values and answer with one text.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import AdaptersMap, Loader
+from psycopg.postgres import register_default_adapters
 from psycopg.rows import tuple_row
+from psycopg.sql import Literal
+from psycopg.types.array import register_all_arrays
 
 from millpond.errors import CODES, LostAnswer, MillpondError
 
@@ -27,6 +36,7 @@ _BEFORE: Final = (
     f"set transaction isolation level read committed, read write; set local statement_timeout = {TIMEOUT * 3 // 4}; "
 )
 _BY_STATE: Final = {
+    "22P05": "PayloadNotEncodable",
     "22023": "InvalidOption", "23514": "InvalidOption", "MP001": "NotSupported", "55P03": "StoreBusy",
     "MP002": "PayloadTooLarge", "MP003": "PayloadNotEncodable", "MP004": "StoreBusy",
     "57014": "StoreBusy", "53100": "StoreFull", "XX001": "StoreCorrupt", "XX002": "StoreCorrupt",
@@ -35,11 +45,25 @@ _BY_STATE: Final = {
 _BY_CLASS: Final = {"40": "StoreBusy", **dict.fromkeys(("08", "28", "53", "57"), "StoreUnavailable")}
 
 
-def connect(url: str) -> Connected:
+class _Json(Loader):
+    """`psycopg.types.json.set_json_loads` changes psycopg's own for the whole process."""
+
+    def load(self, data: Buffer) -> Any:
+        return json.loads(bytes(data))
+
+
+_ADAPTERS: Final = AdaptersMap(types=psycopg.adapters.types)
+register_default_adapters(_ADAPTERS)
+register_all_arrays(_ADAPTERS)
+_ADAPTERS.register_loader("json", _Json)
+
+
+def connect(url: str, *, own: bool = True) -> Connected:
+    """`own`: for the store's statements alone. Otherwise the application's adapters apply."""
     # Statements are bound by the client: the simple protocol takes several at once.
     return psycopg.connect(
         url, autocommit=True, cursor_factory=psycopg.ClientCursor, row_factory=tuple_row,
-        connect_timeout=10, tcp_user_timeout=TIMEOUT,
+        connect_timeout=10, tcp_user_timeout=TIMEOUT, context=_ADAPTERS if own else None,
     )  # fmt: skip
 
 
@@ -50,6 +74,18 @@ def run(connection: psycopg.Connection[Any], sql: str, parameters: Sequence[obje
         while cursor.nextset():
             pass
         return cursor.fetchall() if cursor.description else []
+
+
+def ask(connection: psycopg.Connection[Any], sql: str, parameters: Sequence[object] = ()) -> Any:
+    """A statement of the store on a connection of the application. Answers with its one value, which is JSON."""
+    first, *rest = sql.split("%s")
+    statement = first + "".join(
+        Literal(value).as_string(_ADAPTERS) + text for value, text in zip(parameters, rest, strict=True)
+    )
+    with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
+        cursor.execute(statement.encode(connection.info.encoding), prepare=False)
+        found = cursor.pgresult and cursor.pgresult.ntuples and cursor.pgresult.get_value(0, 0)
+    return json.loads(found) if found else None
 
 
 @contextmanager

@@ -13,11 +13,14 @@ from millpond.errors import MillpondError
 from millpond.stores.postgres.connection import Connected, Rows, run
 
 _SCHEMA = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,47}")
+_READ_WRITE: Final = "set transaction isolation level read committed, read write"
 _NOT_INSTALLED: Final = ("3F000", "42883", "42501")
 _INSTALLED: Final = (
-    "select version, operations, install from json_to_record(millpond.installed())"
-    " as found(version integer, operations text, install text) where version is not null"
+    "select version, operations, install from pg_catalog.json_to_record(millpond.installed())"
+    " as found(version integer, operations text, install text)"
 )
+# Objects of others under the same names.
+_OCCUPIED: Final = ("42P07", "42P13", "42P16", "42710", "42723", "42809")
 
 
 class Schema:
@@ -45,20 +48,27 @@ class Schema:
             except psycopg.errors.InsufficientPrivilege:
                 if version != known:
                     raise
-            version, operations, install = self._installed(connection)
-        if version and install is None:
-            # A restored copy that nobody has adopted.
-            self.run(connection, "select millpond.adopt()")
+            except psycopg.Error as error:
+                if error.sqlstate not in _OCCUPIED:
+                    raise
+                message = f"the schema {self.name} has an object of another application: give Millpond one of its own"
+                raise MillpondError("InvalidOption", message) from error
             version, operations, install = self._installed(connection)
         if install is None:
             raise MillpondError("StoreUnavailable", f"the schema {self.name} is not installed for this role")
         return str(install)
 
     def _installed(self, connection: Connected) -> tuple[Any, ...]:
-        """`version`, `operations`, `install`."""
+        """`version`, `operations`, `install`. Adopts what was restored, emptied, or replicated there."""
         try:
-            found = next(iter(self.run(connection, _INSTALLED)), (0, None, None))
+            found = self.run(connection, _INSTALLED)[0]
+            if found[2] is None:
+                self.run(connection, f"{_READ_WRITE}; select millpond.adopt()")
+                found = self.run(connection, _INSTALLED)[0]
         except psycopg.Error as error:
+            # Nothing but the name can be wrong in the statement.
+            if error.sqlstate == "42601":
+                raise MillpondError("InvalidOption", f"schema {self.name} is a word of SQL: choose another name") from error
             if error.sqlstate not in _NOT_INSTALLED:
                 raise
             found = (0, None, None)
@@ -67,7 +77,9 @@ class Schema:
 
     def _install(self, connection: Connected, functions: str, digest: str) -> None:
         with connection.transaction():
-            run(connection, "set transaction isolation level read committed, read write")
+            run(connection, _READ_WRITE)
+            # So that nothing of the same name in another schema is taken for ours.
+            run(connection, "set local search_path = pg_catalog, pg_temp")
             self.run(connection, "select pg_advisory_xact_lock(hashtext('millpond migrate'), 1)")
             there = self.run(connection, "select to_regclass('millpond.meta') is not null")[0][0]
             meta = self.run(connection, "select version, operations from millpond.meta") if there else []
@@ -76,7 +88,7 @@ class Schema:
             todo = migrations("postgres")
             if (version, operations) == (len(todo), digest):
                 return  # another process was first
-            if not self.run(connection, "select from pg_namespace where nspname = 'millpond'"):
+            if not self.run(connection, "select 1 from pg_namespace where nspname = 'millpond'"):
                 self.run(connection, "create schema millpond")
             for text in [*todo[version:], functions]:
                 self.run(connection, text)

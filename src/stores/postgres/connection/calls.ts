@@ -5,7 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillpondError } from '../../../values/errors.ts'
 import { isLost, isUndone, toMillpondError } from '../errors.ts'
-import type { Database } from './database.ts'
+import { orNull } from '../wire.ts'
+import type { Cells, Database } from './database.ts'
 import { scriptInside } from './script.ts'
 
 const TRIES = 5
@@ -63,11 +64,11 @@ export class Calls {
     while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay])
   }
 
-  /** The rows of a function with several results; the result of another one is the column `answer`. */
-  async rows<T extends unknown[]>(call: string, values: readonly unknown[]): Promise<T> {
+  /** @param columns of a function's result, `answer` */
+  async rows(columns: string, call: string, values: readonly unknown[]): Promise<Cells[]> {
     for (let left = TRIES; ; left--) {
       try {
-        return (await this.database.call(this.#statement(call), values)) as T
+        return await this.database.call(this.#statement(columns, call), values)
       } catch (error) {
         if (left <= 1 || !isUndone(error)) throw toMillpondError(error)
       }
@@ -76,14 +77,19 @@ export class Calls {
 
   /** The results of a function that returns a set. */
   async answers<T>(call: string, values: readonly unknown[]): Promise<T[]> {
-    const rows = await this.rows<{ answer: T }[]>(call, values)
-    return rows.map(({ answer }) => answer)
+    const rows = await this.rows(AS_JSON, call, values)
+    return rows.map(([answer]) => parsed(answer))
   }
 
   /** The result of a function. */
   async answer<T>(call: string, values: readonly unknown[]): Promise<T> {
-    const [{ answer }] = await this.rows<[{ answer: T }]>(call, values)
-    return answer
+    const [[answer] = []] = await this.rows(AS_JSON, call, values)
+    return parsed(answer)
+  }
+
+  /** A function without a result. */
+  async done(call: string, values: readonly unknown[]): Promise<void> {
+    await this.rows('answer', call, values)
   }
 
   /**
@@ -109,10 +115,15 @@ export class Calls {
 
   /** A call inside a handler's transaction, as a script. */
   inside(call: string, values: readonly unknown[]): string {
-    return scriptInside(this.#statement(call), values, this.#deadline)
+    return scriptInside(this.#statement(AS_JSON, call), values, this.#deadline)
   }
 
-  #statement(call: string): string {
-    return `select * from ${this.schema}.${call} as answer`
+  #statement(columns: string, call: string): string {
+    return `select ${columns} from ${this.schema}.${call} as answer`
   }
 }
+
+/** Arrays and numbers, too, so that there is one form to read. */
+const AS_JSON = 'pg_catalog.to_json(answer)'
+
+const parsed = (answer: string | null | undefined) => orNull(answer, (text) => JSON.parse(text))

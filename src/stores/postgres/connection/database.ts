@@ -1,5 +1,8 @@
 /**
- * What the store needs of a PostgreSQL client; `pg.ts` and `postgresjs.ts` provide it. `json` columns come parsed.
+ * What the store needs of a PostgreSQL client; `pg.ts` and `postgresjs.ts` provide it.
+ *
+ * Answers to the store's own statements are cells: texts as the server sends them, in the order of the columns. No type parser or transform of
+ * the caller's client touches them. A handler's statements are answered as the client is set up, in rows.
  *
  * A call of the store is one statement and its own transaction. It needs READ COMMITTED, whatever the database has by default, and a deadline on
  * the server. On a connection of our own both are set once, and statements are prepared. Where the connection is the caller's, or a pooler
@@ -7,13 +10,15 @@
  */
 
 export type Row = Record<string, unknown>
+/** A row of the store's own statement. */
+export type Cells = readonly (string | null)[]
 export type Query = (text: string, params: readonly unknown[]) => Promise<Row[]>
 
 export interface Database {
   /** A call of the store: one statement in a transaction of its own. */
-  call(statement: string, values: readonly unknown[]): Promise<Row[]>
+  call(statement: string, values: readonly unknown[]): Promise<Cells[]>
   /** Statements in one message and one transaction. @returns the rows of the last one */
-  run(script: string): Promise<Row[]>
+  run(script: string): Promise<Cells[]>
   /** A transaction on a connection of its own. @param mode as after `begin` in SQL */
   begin(mode: string): Promise<Session>
   /**
@@ -31,7 +36,7 @@ export interface Session {
   /** A handler's statement. */
   readonly query: Query
   /** Statements of the store's own, with a deadline where the connection is ours. */
-  run(script: string): Promise<Row[]>
+  run(script: string): Promise<Cells[]>
   /** Ends the session, whatever comes of it. Once ended it does nothing. */
   end(how: 'commit' | 'rollback'): Promise<void>
 }

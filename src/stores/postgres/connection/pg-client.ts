@@ -1,6 +1,6 @@
 /** What we use of `pg`: a Pool and its clients, as declared by `@types/pg`, which nobody should need for this. */
 import { checkPg } from '../../driver.ts'
-import { isRow, type Row, rowsOf } from './database.ts'
+import { type Cells, isRow } from './database.ts'
 
 export interface PgPool {
   connect(): Promise<PgClient>
@@ -19,7 +19,17 @@ export interface PgStatement {
   queryMode?: 'extended'
   /** Ms until the client gives up; the connection is of no use then. */
   query_timeout?: number | undefined
+  /** Of the store's own statements: columns by position, as the server sends them. */
+  rowMode?: 'array'
+  types?: { getTypeParser: () => (value: unknown) => string }
 }
+
+/** For the store's own statements: whatever parsers the application has set, `pg.types.setTypeParser` included. */
+export const AS_SENT = { rowMode: 'array', types: { getTypeParser: () => textOf } } as const
+
+// With the client's `binary` a text comes in a buffer.
+const textOf = (value: unknown): string =>
+  ArrayBuffer.isView(value) ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString() : String(value)
 
 export interface PgClient {
   processID?: number | null
@@ -42,7 +52,12 @@ export function isPgPool(client: unknown): client is PgPool {
   return is
 }
 
-/** Of the last statement of a text. */
-export function lastRowsOf(answer: unknown): Row[] {
-  return rowsOf(Array.isArray(answer) ? answer.at(-1) : answer)
+/** Of the last statement of a text that was sent `AS_SENT`. */
+export function cellsOf(answer: unknown): Cells[] {
+  const last: unknown = Array.isArray(answer) ? answer.at(-1) : answer
+  const rows = isRow(last) && Array.isArray(last.rows) ? last.rows : []
+  return rows.filter(isCells)
 }
+
+export const isCells = (row: unknown): row is Cells =>
+  Array.isArray(row) && row.every((cell) => cell === null || typeof cell === 'string')

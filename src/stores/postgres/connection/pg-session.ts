@@ -3,8 +3,9 @@
  * but not because the connection is dead without anybody having said so: every so often the server is asked, over
  * another connection, whether it is still at work on it.
  */
-import { type Row, rowsOf, type Session } from './database.ts'
-import { lastRowsOf, type PgClient, type PgStatement } from './pg-client.ts'
+import { isError } from '../../../values/realms.ts'
+import { type Cells, type Row, rowsOf, type Session } from './database.ts'
+import { AS_SENT, cellsOf, type PgClient, type PgStatement } from './pg-client.ts'
 import { sessionOn } from './session.ts'
 
 interface PgSessionOptions {
@@ -28,7 +29,7 @@ export async function pgSession(client: PgClient, options: PgSessionOptions): Pr
     try {
       return await client.query(statement)
     } catch (error) {
-      if (error instanceof Error && error.message === 'Query read timeout') gone.reject(error)
+      if (isError(error) && error.message === 'Query read timeout') gone.reject(error)
       throw error
     }
   }
@@ -54,7 +55,7 @@ export async function pgSession(client: PgClient, options: PgSessionOptions): Pr
     client.release(failed)
   }
 
-  const run = async (text: string): Promise<Row[]> => lastRowsOf(await ask({ text, query_timeout: timeout }))
+  const run = async (text: string): Promise<Cells[]> => cellsOf(await ask({ text, ...AS_SENT, query_timeout: timeout }))
   const session = sessionOn({ query, run, afterwards: settings, release }, gone.promise)
   try {
     // The deadline of the store's calls is none of the handler's.

@@ -1,8 +1,8 @@
 /** The store's connections by `pg`: its own, or the caller's Pool. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isLost } from '../errors.ts'
-import type { Database, Row, Session } from './database.ts'
-import { lastRowsOf, type PgClient, type PgPool, type PgStatement } from './pg-client.ts'
+import type { Cells, Database, Session } from './database.ts'
+import { AS_SENT, cellsOf, type PgClient, type PgPool, type PgStatement } from './pg-client.ts'
 import { pgSession } from './pg-session.ts'
 import { scriptOf, sessionSettings } from './script.ts'
 
@@ -28,7 +28,7 @@ export class Pg implements Database {
     this.#timeout = timeout
   }
 
-  call(statement: string, values: readonly unknown[]): Promise<Row[]> {
+  call(statement: string, values: readonly unknown[]): Promise<Cells[]> {
     return this.#query((client) =>
       this.#isDirect(client)
         ? { name: nameOf(statement), text: statement, values: [...values] }
@@ -36,19 +36,19 @@ export class Pg implements Database {
     )
   }
 
-  run(script: string): Promise<Row[]> {
+  run(script: string): Promise<Cells[]> {
     return this.#query(() => ({ text: script }))
   }
 
-  async #query(statementFor: (client: PgClient) => PgStatement): Promise<Row[]> {
+  async #query(statementFor: (client: PgClient) => PgStatement): Promise<Cells[]> {
     const client = await this.#pool.connect()
     // The query rejects; an error that nobody hears ends the process.
     client.on('error', ignore)
     let failed = true
     try {
-      const answer = await client.query({ ...statementFor(client), query_timeout: this.#timeout })
+      const answer = await client.query({ ...statementFor(client), ...AS_SENT, query_timeout: this.#timeout })
       failed = false
-      return lastRowsOf(answer)
+      return cellsOf(answer)
     } finally {
       client.removeListener('error', ignore)
       client.release(failed)
@@ -71,9 +71,11 @@ export class Pg implements Database {
 
   async #alive(client: PgClient): Promise<boolean> {
     try {
-      const [row] = await this.run(`select state from pg_stat_activity where pid = ${Number(client.processID)}`)
+      const [row] = await this.run(
+        `select state from pg_catalog.pg_stat_activity where pid = ${Number(client.processID)}`,
+      )
       // A pooler's numbers mean nothing to the server; but it has answered.
-      return !this.#isDirect(client) || row?.state === 'active'
+      return !this.#isDirect(client) || row?.[0] === 'active'
     } catch (error) {
       return !isLost(error)
     }
@@ -109,9 +111,9 @@ export class Pg implements Database {
     let ours: number | null | undefined
     const [row] = await this.#query(({ processID }) => {
       ours = processID
-      return { text: 'select pg_backend_pid() as pid' }
+      return { text: 'select pg_catalog.pg_backend_pid()' }
     })
-    return row?.pid !== ours
+    return Number(row?.[0]) !== ours
   }
 
   async end(): Promise<void> {

@@ -6,7 +6,8 @@
 import { loadPg } from '../../driver.ts'
 import { isElsewhere } from '../errors.ts'
 import type { Settings } from '../settings.ts'
-import { lastRowsOf, type PgClient, type PgPool } from './pg-client.ts'
+import { look } from './migrate.ts'
+import { AS_SENT, cellsOf, type PgClient, type PgPool } from './pg-client.ts'
 
 /** Ms of silence after which TCP looks whether a connection still stands. */
 const KEEP_ALIVE = 15_000
@@ -22,11 +23,13 @@ interface PoolOptions {
   patience: number
   /** Sent once on each connection that no pooler stands behind. */
   session?: string | undefined
+  /** The store's schema, which each new connection looks at: the server behind the URL may be another one. */
+  schema?: string
 }
 
 export async function openPool(
   { urls, writable, timeout }: Settings,
-  { max, patience, session }: PoolOptions,
+  { max, patience, session, schema }: PoolOptions,
 ): Promise<PgPool> {
   const driver = await loadPg()
   const direct = new WeakSet<PgClient>()
@@ -50,14 +53,21 @@ export async function openPool(
 
   /** Rejects a connection to a server that takes no writes. */
   async function prepare(client: PgClient): Promise<void> {
+    await prepareSession(client)
+    const run = async (text: string) => cellsOf(await client.query({ text, ...AS_SENT, query_timeout: timeout }))
+    if (schema !== undefined) await look(run, schema)
+  }
+
+  async function prepareSession(client: PgClient): Promise<void> {
     if (!writable && session === undefined) return
-    const text = `select pg_backend_pid() as pid, current_setting('transaction_read_only') as read_only`
-    const [row] = lastRowsOf(await client.query({ text, query_timeout: timeout }))
-    if (writable && row?.read_only === 'on') {
+    // Not `transaction_read_only`, which a database or role may have set: our transactions are read-write whatever the default.
+    const text = 'select pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery()'
+    const [[pid, standby] = []] = cellsOf(await client.query({ text, ...AS_SENT, query_timeout: timeout }))
+    if (writable && standby === 't') {
       throw Object.assign(new Error('the server takes no writes: it is a standby'), { code: '25006' })
     }
     // A pooler hands out process numbers of its own.
-    if (session === undefined || row?.pid !== client.processID) return
+    if (session === undefined || Number(pid) !== client.processID) return
     await client.query({ text: session, query_timeout: timeout })
     direct.add(client)
   }

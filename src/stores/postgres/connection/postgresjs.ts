@@ -1,11 +1,22 @@
 /** The store's connections by a `sql` of postgres.js that the caller brings. */
 import type postgres from 'postgres'
-import { type Database, type Row, rowsOf, type Session } from './database.ts'
+import { invalid } from '../../options.ts'
+import { type Cells, type Database, rowsOf, type Session } from './database.ts'
+import { isCells } from './pg-client.ts'
 import { scriptOf } from './script.ts'
 import { sessionOn } from './session.ts'
 
 export function isPostgresJs(client: unknown): client is postgres.Sql {
   return typeof client === 'function' && 'unsafe' in client && 'begin' in client && 'listen' in client
+}
+
+/** All other parsers and transforms are passed over. @throws InvalidOption */
+function checkTransforms(client: unknown): void {
+  const { options } = client as { options?: { transform?: { row?: { from?: unknown } } } }
+  if (options?.transform?.row?.from == null) return
+  invalid(
+    'a postgres.js client with transform.row changes every answer: give Millpond one without it; transform.column and transform.value may stay',
+  )
 }
 
 /** Not the simple protocol, which would let several statements through. */
@@ -19,16 +30,17 @@ export class PostgresJs implements Database {
 
   /** @param deadline ms after which the server gives up a call; 0: none */
   constructor(sql: postgres.Sql, deadline = 0) {
+    checkTransforms(sql)
     this.#sql = sql
     this.#deadline = deadline
   }
 
-  call(statement: string, values: readonly unknown[]): Promise<Row[]> {
+  call(statement: string, values: readonly unknown[]): Promise<Cells[]> {
     return this.run(scriptOf(statement, values, this.#deadline))
   }
 
-  async run(script: string): Promise<Row[]> {
-    return lastOf(await this.#sql.unsafe(script).simple())
+  async run(script: string): Promise<Cells[]> {
+    return cellsOf(await this.#sql.unsafe(script).simple().raw())
   }
 
   /**
@@ -57,7 +69,7 @@ export class PostgresJs implements Database {
         async query(text, params) {
           return rowsOf(await tx.unsafe(text, [...params] as postgres.ParameterOrJSON<never>[], ONE_STATEMENT))
         },
-        run: async (script) => lastOf(await tx.unsafe(script).simple()),
+        run: async (script) => cellsOf(await tx.unsafe(script).simple().raw()),
         // Our own statement ends it, as `sql.begin` rolls back where any statement has failed, whoever has dealt with that. Then it finds another one to end.
         afterwards: 'begin read only',
         async release() {
@@ -77,10 +89,10 @@ export class PostgresJs implements Database {
   }
 
   async pooled(): Promise<boolean> {
-    const answer = await this.#sql.unsafe('select pg_backend_pid() as pid', [], ONE_STATEMENT)
-    const [row] = rowsOf(answer)
+    const answer = await this.#sql.unsafe('select pg_catalog.pg_backend_pid()', [], ONE_STATEMENT).raw()
+    const [row] = cellsOf(answer)
     // A pooler hands out numbers of its own when we connect, and the server those of its processes.
-    return answer.state.pid !== row?.pid
+    return answer.state.pid !== Number(row?.[0])
   }
 
   async end(): Promise<void> {
@@ -89,8 +101,11 @@ export class PostgresJs implements Database {
   }
 }
 
-/** Of several statements a list of lists comes, of one a list of rows. */
-function lastOf(answer: readonly unknown[]): Row[] {
+/** `raw` answers: rows of buffers; of several statements a list of such answers, of which the last one counts. */
+export function cellsOf(answer: readonly unknown[]): Cells[] {
   const last = answer.at(-1)
-  return rowsOf(Array.isArray(last) ? last : answer)
+  const rows = Array.isArray(last) && 'command' in last ? last : answer
+  return rows.map((row) => (Array.isArray(row) ? row.map(textOf) : row)).filter(isCells)
 }
+
+const textOf = (cell: unknown): unknown => (Buffer.isBuffer(cell) ? cell.toString() : cell)

@@ -4,19 +4,20 @@
  * With pg the questions have a connection of their own, so that no slow read of a handler holds one up. If it is lost, the server or the network
  * has failed, which is told at once. With postgres.js they share the pool, and a lost connection is noticed by the call that fails.
  */
+import { hasTag } from '../../../values/realms.ts'
 import { invalid } from '../../options.ts'
 import { isLost } from '../errors.ts'
 import { settingsOf } from '../settings.ts'
-import { type Query, readOnly, rowsOf } from './database.ts'
+import { type Cells, type Query, readOnly } from './database.ts'
 import { Pg } from './pg.ts'
-import { isPgPool, type PgClient, type PgPool } from './pg-client.ts'
+import { AS_SENT, cellsOf, isPgPool, type PgClient, type PgPool } from './pg-client.ts'
 import { openPool } from './pool.ts'
 import { isPostgresJs, PostgresJs } from './postgresjs.ts'
 import { inlined } from './script.ts'
 
 export interface ReplicaLink {
   /** For our questions. */
-  ask: Query
+  ask: (text: string, params: readonly unknown[]) => Promise<Cells[]>
   /** For the handlers' reads. */
   read: Query
   /** Lets go of the connection of a question that is not answered. */
@@ -43,10 +44,10 @@ export function openLink(replica: unknown, lost: () => void): ReplicaLink {
     }
   }
   if (isPgPool(replica)) return pgLink(Promise.resolve(replica), false, lost)
-  if (!((typeof replica === 'string' || replica instanceof URL) && /^postgres(ql)?:/i.test(String(replica)))) {
+  if (!((typeof replica === 'string' || hasTag(replica, 'URL')) && /^postgres(ql)?:/i.test(String(replica)))) {
     invalid('replica takes a URL postgres://user:password@host:5432/database, a pg Pool or a postgres.js sql')
   }
-  const settings = settingsOf(replica, {})
+  const settings = settingsOf(String(replica), {})
   return pgLink(openPool(settings, { max: settings.connections, patience: PATIENCE }), true, lost)
 }
 
@@ -74,7 +75,7 @@ function pgLink(pool: Promise<PgPool>, own: boolean, lost: () => void): ReplicaL
       const asked = asker
       asked.catch(() => letGo(asked))
       try {
-        return rowsOf(await (await asked).query({ text, values: [...params], queryMode: 'extended' }))
+        return cellsOf(await (await asked).query({ text, values: [...params], queryMode: 'extended', ...AS_SENT }))
       } catch (error) {
         if (asker === asked && isLost(error)) letGo(asked)
         throw error

@@ -1,11 +1,11 @@
 /** A transaction on one connection. Once that is lost every call rejects, also those under way, which no client sees to by itself. */
-import type { Query, Row, Session } from './database.ts'
+import type { Cells, Query, Session } from './database.ts'
 
 /** The connection, as a client has it while the transaction is open. */
 interface Held {
   query: Query
   /** Several statements in one message. @returns the rows of the last one */
-  run(script: string): Promise<Row[]>
+  run(script: string): Promise<Cells[]>
   /** Sent with the end of the transaction. */
   afterwards: string
   /** @param failed whatever state it is in, it must not be used again: the transaction may still be open there */

@@ -6,7 +6,7 @@ export async function configure({ calls, notifier }: Context, settings: QueueSet
   if (setsNothing(settings)) return
   const { queue, capacity, keepDone, keepDead, paused, attempts, timeout, lease, backoff, ...limits } = settings
   const limited = Object.values(limits).some((limit) => limit !== undefined)
-  await calls.answer('configure($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)', [
+  await calls.done('configure($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)', [
     ...[queue, capacity !== undefined, capacity, keepDone, keepDead, paused, attempts],
     ...[timeout !== undefined, timeout, lease],
     ...[backoff?.base, backoff?.factor, backoff?.max, backoff?.jitter, limited ? JSON.stringify(limits) : null],
@@ -21,6 +21,6 @@ export async function limitGroup(
   group: string,
   limits: GroupLimits | null,
 ): Promise<void> {
-  await calls.answer('limit_group($1, $2, $3)', [queue, group, limits === null ? null : JSON.stringify(limits)])
+  await calls.done('limit_group($1, $2, $3)', [queue, group, limits === null ? null : JSON.stringify(limits)])
   notifier.bells.ring('work', queue)
 }

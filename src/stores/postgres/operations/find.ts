@@ -39,5 +39,5 @@ export async function groups({ calls }: Context, request: GroupsRequest): Promis
 }
 
 export async function ahead({ calls }: Context, id: string): Promise<number | null> {
-  return orNull(await calls.answer<string | null>('ahead($1)', [id]), Number)
+  return calls.answer('ahead($1)', [id])
 }

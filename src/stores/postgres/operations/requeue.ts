@@ -8,7 +8,7 @@ export async function requeue({ calls, notifier }: Context, request: RequeueRequ
       ? [plainArray(request.ids), null, null, null]
       : [null, request.queue, request.limit, request.until ?? null]
   const values = [ids, queue, limit, calls.now(), until]
-  const [answer] = await calls.rows<[{ at: string; queues: string[] }]>('requeue($1, $2, $3, $4, $5)', values)
-  for (const name of answer.queues) notifier.bells.ring('work', name)
-  return { requeued: answer.queues.length, now: Number(answer.at) }
+  const { at, queues } = await calls.answer<{ at: number; queues: string[] }>('requeue($1, $2, $3, $4, $5)', values)
+  for (const name of queues) notifier.bells.ring('work', name)
+  return { requeued: queues.length, now: at }
 }

@@ -11,7 +11,7 @@ export function figures({ calls }: Context): Pick<Store, 'stats' | 'record'> {
       return calls.answers<QueueStats>('stats($1, $2, $3)', [queue ?? null, minutes, calls.now()])
     }),
     record: calls.operation(async (slices) => {
-      const written = calls.answer('record($1, $2)', [JSON.stringify(slices), calls.now()])
+      const written = calls.done('record($1, $2)', [JSON.stringify(slices), calls.now()])
       recorded = Promise.allSettled([recorded, written])
       await written
     }),

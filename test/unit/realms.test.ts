@@ -1,0 +1,75 @@
+/** Values of other realms count as what they are: a `vm` context has classes of its own, as a test of Jest has. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createContext, runInContext } from 'node:vm'
+import { batch, Millpond } from '../../src/index.ts'
+import { decode, encode } from '../../src/values/encoding.ts'
+import { jobError } from '../../src/values/job.ts'
+import { isError } from '../../src/values/realms.ts'
+import { errorSummary, safeError } from '../../src/values/safe-error.ts'
+
+const realm = createContext({})
+const foreign = (code: string): unknown => runInContext(code, realm)
+
+test('an error of another realm is an error', () => {
+  const error = foreign(`Object.assign(new TypeError('broken'), { code: 'E_BROKEN' })`)
+  assert.equal(error instanceof Error, false)
+  assert.equal(isError(error), true)
+  assert.equal(isError(new DOMException('aborted')), true)
+  const { code, name, message } = jobError(error)
+  assert.deepEqual([code, name, message], ['HandlerFailed', 'TypeError', 'broken'])
+  assert.match(errorSummary(error), /^TypeError \(E_BROKEN\)/)
+  assert.equal(safeError(error).message, 'broken')
+  // Masked, as those of this realm are.
+  assert.doesNotMatch(safeError(foreign(`try { JSON.parse('{"secret": x') } catch (e) { e }`)).message, /secret/)
+})
+
+test('what is no error is none, whatever it does when it is looked at', () => {
+  const trap = () => {
+    throw new Error('trapped')
+  }
+  const proxy = new Proxy({}, { get: trap, getPrototypeOf: trap, has: trap })
+  for (const value of [undefined, null, 'Error', {}, { message: 'm', stack: 's' }, () => {}, proxy]) {
+    assert.equal(isError(value), false)
+  }
+})
+
+test('batch: an error of another realm rejects its caller', async () => {
+  const load = batch((names: string[]) => names.map((name) => foreign(`new Error('no ${name}')`) as Error))
+  await assert.rejects(load('Bob'), { message: 'no Bob' })
+})
+
+test('a batch handler: its job fails, and its Map answers', async () => {
+  const pond = await Millpond.open('memory:')
+  try {
+    const failing = pond.queue('failing', { retry: { attempts: 1 } })
+    failing.work((jobs) => jobs.map(() => foreign(`new RangeError('too far')`)), { batch: { max: 2 } })
+    const { id } = await failing.push(1)
+    await assert.rejects(pond.result(id), (error: Error) => /too far/.test(String(error.cause)))
+    const mapped = pond.queue<number>('mapped')
+    mapped.work(
+      (jobs) => {
+        const answers = foreign('new Map()') as Map<string, number>
+        for (const job of jobs) answers.set(job.id, job.data + 1)
+        return answers
+      },
+      { batch: { max: 2 } },
+    )
+    assert.equal(await pond.result((await mapped.push(1)).id), 2)
+  } finally {
+    await pond.close()
+  }
+})
+
+test('bytes of another realm are bytes, and an invalid Date is refused', () => {
+  const bytes = encode(foreign('new Uint8Array([1, 2, 3])'), 'data', 100)
+  assert.equal(bytes.encoding, 'bytes')
+  assert.deepEqual(decode(bytes, 'data'), new Uint8Array([1, 2, 3]))
+  assert.throws(() => encode(foreign('new Date(NaN)'), 'data', 100), { code: 'PayloadNotEncodable' })
+})
+
+test('the name of an error is bounded, as its message is', () => {
+  const error = Object.assign(new Error('m'), { name: 'N'.repeat(1e6) })
+  assert.ok(jobError(error).name.length <= 129)
+  assert.equal(jobError(Object.assign(new Error('m'), { name: 'a\0\ud83d' })).name, 'a\\0\ufffd')
+})
