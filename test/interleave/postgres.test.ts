@@ -14,7 +14,6 @@ interleavings('postgres', [
   // Whatever lets a job start, beside a claim that does not see it yet.
   known('running 1', 'alone', script('complete'), SLEEP),
   known('group running 1', 'at the limit', script('failLater'), SLEEP),
-  known('group running 1', 'at the limit', script('release'), SLEEP),
   known('group running 1', 'at the limit', script('cancel'), SLEEP),
   known('group running 1', 'some were cancelled', script('requeue'), SLEEP),
   known('running 1', 'at the limit', script('configure', { running: 3 }), SLEEP),
