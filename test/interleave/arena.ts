@@ -15,7 +15,8 @@ export interface Script {
 }
 
 export interface Stop {
-  table: string
+  /** Such as `update groups`. */
+  statement: string
   /** `before`: the statement has its view of the data and has touched nothing. `after`: it has written, and the next one has not begun. */
   when: 'before' | 'after'
 }
@@ -36,7 +37,7 @@ export interface Arena {
   rows(queue: string): Promise<Map<string, number>>
   /** Whether rows can be held. */
   readonly holdsRows: boolean
-  /** Tables where a call of that kind may stop. */
+  /** Statements where a call of that kind may stop. */
   stops(kind: string): readonly string[]
   /** Lets the sessions race, and takes their effects over into the world. @returns false: the path could not be followed */
   race(world: World, scripts: readonly Script[], path: Path): Promise<boolean>

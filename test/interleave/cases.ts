@@ -55,4 +55,4 @@ export function some(kind: Kind, random: () => number): Operation {
 export const describeScript = ({ operations, stop, row }: Script): string =>
   row === true
     ? 'a held row'
-    : `${operations.map(describe).join(', ')}${stop === undefined ? '' : ` (stops ${stop.when} ${stop.table})`}`
+    : `${operations.map(describe).join(', ')}${stop === undefined ? '' : ` (stops ${stop.when} ${stop.statement})`}`

@@ -4,7 +4,7 @@ import type { Arena, Script } from './arena.ts'
 import { type Case, describeScript, some } from './cases.ts'
 import { check } from './checks.ts'
 import { perform } from './operations.ts'
-import { inAllOrders, type Path } from './orders.ts'
+import { inAllOrders, type Orders, type Path } from './orders.ts'
 import { World } from './world.ts'
 
 export interface Finding {
@@ -57,18 +57,17 @@ export class Explorer {
       if (performance.now() > until) return
       this.cases++
       const scripts = each.kinds.map((kind): Script => ({ operations: [some(kind, random)] }))
-      await this.run(each, this.#withStop(scripts, random), orders, random)
+      await this.run(each, this.#withStop(scripts, random), { most: orders, random })
     }
   }
 
   /** One case, in all of its orders or in as many. */
   async run(
-    { config, history }: Case,
+    { config, history }: Pick<Case, 'config' | 'history'>,
     scripts: readonly Script[],
-    orders: number,
-    random: () => number,
+    orders: Orders,
   ): Promise<void> {
-    await inAllOrders((path) => this.#once({ config, history }, scripts, path), orders, random)
+    await inAllOrders((path) => this.#once({ config, history }, scripts, path), orders)
   }
 
   /** Most cases have a stop: inside the call of one of the sessions, or where a helper holds a row. */
@@ -77,10 +76,10 @@ export class Explorer {
     const at = Math.floor(random() * (scripts.length + 2))
     if (at === scripts.length && arena?.holdsRows) return [...scripts, { operations: [], row: true }]
     return scripts.map((script, index) => {
-      const tables = arena?.stops(script.operations[0]?.kind ?? '') ?? []
-      const table = tables[Math.floor(random() * tables.length)]
-      if (index !== at || table === undefined) return script
-      return { ...script, stop: { table, when: random() < 0.5 ? 'before' : 'after' } }
+      const statements = arena?.stops(script.operations[0]?.kind ?? '') ?? []
+      const statement = statements[Math.floor(random() * statements.length)]
+      if (index !== at || statement === undefined) return script
+      return { ...script, stop: { statement, when: random() < 0.5 ? 'before' : 'after' } }
     })
   }
 

@@ -17,6 +17,7 @@ export const HISTORIES: readonly History[] = [
   { name: 'some run', operations: [...WAITING, claim(2)] },
   { name: 'at the limit', operations: [...WAITING, claim(40)] },
   { name: 'at the limit, a worker sleeps', operations: [...WAITING, claim(40), operation('sleep')] },
+  { name: 'at the limit, one more', operations: [...WAITING, claim(40), push('a', 2)] },
   { name: 'worked off', operations: [...WAITING, claim(40), operation('complete'), claim(40), operation('complete')] },
   {
     name: 'some came back',

@@ -59,7 +59,7 @@ export interface Calls
   extends Pick<Store, 'configure' | 'push' | 'claim' | 'complete' | 'fail' | 'release' | 'extend' | 'cancel'> {
   limitGroup(queue: string, group: string, limits: GroupLimits | null): Promise<void>
   /** As an application does it in its own transaction, where the store has them. */
-  pushInTransaction: Store['push']
+  pushInTransaction(jobs: readonly NewJob[]): Promise<unknown>
   requeue(ids: readonly string[]): Promise<unknown>
   sweep(limit: number): Promise<unknown>
   /** A claim of the process that sleeps after a short answer. `again`: it asks once more at once. */
@@ -86,7 +86,7 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     const holds = world.take(MOST_HOLDS)
     return call(holds).then(() => () => world.ended(holds))
   }
-  const pushed = (jobs: NewJob[], push = calls.push) =>
+  const pushed = (jobs: NewJob[], push: Calls['pushInTransaction'] = calls.push) =>
     push(jobs).then(() => () => void world.pushed.push(...jobs.map(({ id }) => id)))
   switch (kind) {
     case 'push':

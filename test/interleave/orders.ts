@@ -44,21 +44,22 @@ export class Path {
   }
 }
 
+export interface Orders {
+  most: number
+  random: () => number
+}
+
 /**
  * Runs the race in every order, or in `most` of them, chosen at random.
  * @param run one race; it resolves to false if the path could not be followed
  */
-export async function inAllOrders(
-  run: (path: Path) => Promise<boolean>,
-  most: number,
-  random: () => number,
-): Promise<number> {
+export async function inAllOrders(run: (path: Path) => Promise<boolean>, { most, random }: Orders): Promise<number> {
   const left: number[][] = [[]]
   let count = 0
   while (left.length > 0 && count < most) {
     const at = Math.floor(random() * left.length)
-    const [begin = []] = left.splice(at, 1)
-    const path = new Path(begin, (able) => able[Math.floor(random() * able.length)] ?? 0)
+    const [from = []] = left.splice(at, 1)
+    const path = new Path(from, (able) => able[Math.floor(random() * able.length)] ?? 0)
     const followed = await run(path)
     count++
     if (followed) left.push(...path.forks())

@@ -14,7 +14,6 @@ interleavings('postgres', [
   // Whatever lets a job start, beside a claim that does not see it yet.
   known('running 1', 'alone', script('complete'), SLEEP),
   known('group running 1', 'at the limit', script('failLater'), SLEEP),
-  known('group running 1', 'at the limit', script('release'), SLEEP),
   known('group running 1', 'at the limit', script('cancel'), SLEEP),
   known('group running 1', 'some were cancelled', script('requeue'), SLEEP),
   known('running 1', 'at the limit', script('configure', { running: 3 }), SLEEP),
@@ -22,7 +21,7 @@ interleavings('postgres', [
   known(
     'group running 1',
     'at the limit',
-    { operations: [operation('fail')], stop: { table: 'moves', when: 'after' } },
+    { operations: [operation('fail')], stop: { statement: 'insert moves', when: 'after' } },
     SLEEP,
   ),
   // Claims beside each other, and beside what they fold.
@@ -31,19 +30,19 @@ interleavings('postgres', [
   known(
     'group running 1',
     'some run',
-    { operations: [operation('claim', { limit: 1 })], stop: { table: 'running', when: 'before' } },
+    { operations: [operation('claim', { limit: 1 })], stop: { statement: 'insert running', when: 'before' } },
     script('claim'),
   ),
   known(
     'group running 1',
     'waiting',
-    { operations: [operation('claim')], stop: { table: 'arrivals', when: 'after' } },
+    { operations: [operation('claim')], stop: { statement: 'delete arrivals', when: 'after' } },
     script('claim'),
   ),
   known(
     'running 1',
     'waiting',
-    { operations: [operation('claim')], stop: { table: 'waiting', when: 'before' } },
+    { operations: [operation('claim')], stop: { statement: 'delete waiting', when: 'before' } },
     script('claim'),
   ),
   known('running 2, group running 1', 'waiting', script('claim', { limit: 1 }), script('claim', { limit: 2 })),

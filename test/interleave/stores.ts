@@ -14,6 +14,6 @@ export interface Place {
 export const ARENAS: Record<string, Place> = {
   postgres: { missing: missingReason('postgres'), open: () => PostgresArena.open(serverUrl('postgres') ?? '') },
   sqlite: { missing: false, open: sqlite },
-  redis: { missing: missingReason('redis'), open: () => redis(serverUrl('redis') ?? '') },
+  redis: { missing: missingReason('redis'), open: redis },
   memory: { missing: false, open: memory },
 }

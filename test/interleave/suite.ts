@@ -40,8 +40,8 @@ export function interleavings(store: string, known: readonly Known[]): void {
 
     for (const { config, history, scripts } of known) {
       test(`${config}; ${history}; ${scripts.map(describeScript).join(' ∥ ')}: all orders`, async () => {
-        const given = { config: named(CONFIGS, config), history: named(HISTORIES, history), kinds: [] }
-        await explorer.run(given, scripts, Number.POSITIVE_INFINITY, seeded(SEED))
+        const given = { config: named(CONFIGS, config), history: named(HISTORIES, history) }
+        await explorer.run(given, scripts, { most: Number.POSITIVE_INFINITY, random: seeded(SEED) })
         explorer.assertFree()
       })
     }

@@ -19,7 +19,7 @@ const SESSIONS = 3
 /** Ms for which a session may wait while no other can go on: `extend` gives up waiting by itself. */
 const PATIENCE = 5000
 
-/** By kind of operation, the tables that it was seen to write to. */
+/** By kind of operation, the statements that it was seen to make, such as `update groups`. */
 const seen = new Map<string, Set<string>>()
 
 export class PostgresArena implements Arena {

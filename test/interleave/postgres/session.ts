@@ -52,7 +52,7 @@ export class Session {
   #state: State = 'over'
   #call: Promise<void> = Promise.resolve()
   #outcome: { effect?: Effect; error?: unknown } | undefined
-  /** By kind of operation, the tables that it writes to. */
+  /** By kind of operation, the statements that it makes. */
   readonly #seen: Map<string, Set<string>>
 
   constructor(
@@ -99,10 +99,10 @@ export class Session {
     const [next] = this.#left
     const world = this.#world
     if (next === undefined || world === undefined) return
-    const { table, when } = this.#stop ?? {}
-    if (table !== undefined) await this.#gate.close(this.#number)
+    const { statement, when } = this.#stop ?? {}
+    if (statement !== undefined) await this.#gate.close(this.#number)
     await this.#client.query(
-      `set explorer.session = ${this.#number}; set explorer.stop = '${when ?? ''} ${table ?? ''}'; begin`,
+      `set explorer.session = ${this.#number}; set explorer.stop = '${when ?? ''} ${statement ?? ''}'; begin`,
     )
     this.#outcome = undefined
     this.#call = perform(this.#calls, next, world).then(
@@ -169,9 +169,9 @@ export class Session {
   }
 
   #note(kind: string, seen: string): void {
-    const tables = this.#seen.get(kind) ?? new Set()
-    this.#seen.set(kind, tables)
-    for (const table of seen.split(' ')) if (table !== '') tables.add(table)
+    const statements = this.#seen.get(kind) ?? new Set()
+    this.#seen.set(kind, statements)
+    for (const statement of seen.split(',')) if (statement !== '') statements.add(statement)
   }
 
   /** Whatever state the race has left it in. */

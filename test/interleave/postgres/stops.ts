@@ -19,10 +19,10 @@ export async function installStops(client: pg.Client, schema: string): Promise<s
   await client.query(`
     create or replace function ${schema}.explorer_stop() returns trigger language plpgsql as $$
     declare
-      v_here text := lower(tg_when) || ' ' || tg_table_name;
+      v_here text := lower(tg_op) || ' ' || tg_table_name;
     begin
-      perform set_config('explorer.seen', coalesce(current_setting('explorer.seen', true), '') || ' ' || tg_table_name, true);
-      if current_setting('explorer.stop', true) = v_here then
+      perform set_config('explorer.seen', coalesce(current_setting('explorer.seen', true), '') || ',' || v_here, true);
+      if current_setting('explorer.stop', true) = lower(tg_when) || ' ' || v_here then
         perform set_config('explorer.stop', '', false);
         perform pg_advisory_xact_lock(${LOCKS}, current_setting('explorer.session')::integer);
       end if;

@@ -1,5 +1,5 @@
 /**
- * Stores whose calls cannot be stopped in their middle: each call is made as a whole, by a store of its own as another process has it. A session's
+ * Opened whose calls cannot be stopped in their middle: each call is made as a whole, by a store of its own as another process has it. A session's
  * steps are to make a call and to take its answer. So calls follow each other in every order, or are under way at once.
  */
 
@@ -9,6 +9,7 @@ import type { Arena, Script } from '../arena.ts'
 import { overLimit } from '../checks.ts'
 import { type Calls, type Effect, type Operation, perform, storeCalls } from '../operations.ts'
 import type { Path } from '../orders.ts'
+import type { Caller, Processes } from '../processes.ts'
 import type { World } from '../world.ts'
 
 /** Ms for which a notification may be on its way; only a fault waits for so long. */
@@ -16,31 +17,26 @@ const ON_ITS_WAY = 1500
 /** Ms after which a call counts as one that waits for the transaction that is open. */
 const WAITS_AFTER = 20
 
-export interface Stores {
-  /** One per session, then that of the process that sleeps. The first may be all of them. */
-  readonly stores: readonly Store[]
+/** One store per session, then that of the process that sleeps; or one for all. */
+export interface Opened extends Processes {
   /** As of `Arena`; unset: never. */
   readonly forgets?: number
   /** Makes the process that sleeps hear a notification for that queue: then it has heard all before. Unset: it hears at once. */
   mark?(queue: string): Promise<unknown>
-  /** A push in a transaction of the caller's, which is open until `commit`. Unset: the store has none. */
-  pushInTransaction?(session: number, ...given: Parameters<Store['push']>): ReturnType<Store['push']>
-  commit?(session: number): void
-  close(): Promise<void>
 }
 
 const SESSIONS = 3
 const MARK = 'mark'
 
-class Caller {
+class WholeSession {
   readonly #calls: Calls
-  readonly #commit: () => void
+  readonly #commit: () => Promise<unknown>
   #world: World | undefined
   #left: Operation[] = []
   #call: Promise<void> | undefined
   #outcome: { effect?: Effect; error?: unknown } | undefined
 
-  constructor(calls: Calls, commit: () => void) {
+  constructor(calls: Calls, commit: () => Promise<unknown>) {
     this.#calls = calls
     this.#commit = commit
   }
@@ -93,7 +89,7 @@ class Caller {
     }
     await this.#call
     const { effect, error } = this.#outcome ?? {}
-    if (next.kind === 'pushInTransaction') this.#commit()
+    if (next.kind === 'pushInTransaction') await this.#commit()
     effect?.()
     this.#call = undefined
     this.#outcome = undefined
@@ -103,8 +99,8 @@ class Caller {
 }
 
 export class WholeArena implements Arena {
-  readonly #opened: Stores
-  readonly #callers: Caller[]
+  readonly #opened: Opened
+  readonly #sessions: WholeSession[]
   readonly #heard = new Map<string, number>()
   readonly #stop: () => void
   readonly forgets: number
@@ -112,7 +108,7 @@ export class WholeArena implements Arena {
   readonly store: Store
   readonly calls: Calls
 
-  constructor(opened: Stores) {
+  constructor(opened: Opened) {
     this.#opened = opened
     const at = (index: number): Store => {
       const store = opened.stores[index] ?? opened.stores[0]
@@ -122,18 +118,28 @@ export class WholeArena implements Arena {
     const sleeping = at(SESSIONS)
     this.store = at(0)
     this.forgets = opened.forgets ?? Number.POSITIVE_INFINITY
+    const transactions: (Caller | undefined)[] = []
     const callsOf = (session: number): Calls => {
       const calls = storeCalls(at(session))
       return {
         ...calls,
         sleep: async (request) => ({ ...(await sleeping.claim(request)), again: false }),
-        pushInTransaction: (jobs) => opened.pushInTransaction?.(session, jobs) ?? calls.push(jobs),
+        async pushInTransaction(jobs) {
+          const transaction = await opened.begin?.(at(session))
+          transactions[session] = transaction
+          return transaction?.push(jobs) ?? calls.push(jobs)
+        },
       }
     }
+    const commit = async (session: number): Promise<void> => {
+      await transactions[session]?.commit()
+      await transactions[session]?.close()
+      transactions[session] = undefined
+    }
     this.calls = { ...callsOf(0), pushInTransaction: (jobs) => this.store.push(jobs) }
-    this.#callers = Array.from(
+    this.#sessions = Array.from(
       { length: SESSIONS },
-      (_, session) => new Caller(callsOf(session), () => opened.commit?.(session)),
+      (_, session) => new WholeSession(callsOf(session), () => commit(session)),
     )
     this.#stop = sleeping.listen(({ kind, queue }) => {
       if (kind === 'work') this.#heard.set(queue, (this.#heard.get(queue) ?? 0) + 1)
@@ -178,7 +184,7 @@ export class WholeArena implements Arena {
 
   async race(world: World, scripts: readonly Script[], path: Path): Promise<boolean> {
     const callers = scripts.map((script, at) => {
-      const caller = this.#callers[at]
+      const caller = this.#sessions[at]
       if (caller === undefined) throw new Error('too few sessions')
       caller.begin(world, script)
       return caller
@@ -198,9 +204,9 @@ export class WholeArena implements Arena {
   }
 
   /** While a transaction is open, others may wait for its end; which of them do is not to be seen from outside. */
-  async #able(callers: readonly Caller[]): Promise<number[]> {
+  async #able(callers: readonly WholeSession[]): Promise<number[]> {
     const holder = callers.find(({ inTransaction }) => inTransaction)
-    if (this.#opened.pushInTransaction === undefined || holder === undefined)
+    if (this.#opened.begin === undefined || holder === undefined)
       return callers.flatMap(({ over }, at) => (over ? [] : [at]))
     await Promise.all(callers.map(({ call }) => Promise.race([call, sleep(WAITS_AFTER)])))
     return callers.flatMap((caller, at) => {
@@ -211,7 +217,7 @@ export class WholeArena implements Arena {
 
   /** Not while calls are under way that it would wait for. */
   async #running(world: World): Promise<Map<string, number>> {
-    if (this.#callers.some(({ underWay }) => underWay)) return new Map()
+    if (this.#sessions.some(({ underWay }) => underWay)) return new Map()
     const running = new Map<string, number>()
     for (const { group } of await this.store.admin.list({ queue: world.queue, state: 'running', limit: 1000 })) {
       running.set(group ?? '', (running.get(group ?? '') ?? 0) + 1)

@@ -1,71 +1,34 @@
 /** Memory, SQLite and Redis as several processes have them. */
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import type { Store } from '../../../src/store.ts'
-import { openStore } from '../../../src/stores/open.ts'
 import { newJob } from '../../conformance/suite.ts'
-import { freshPrefix, removePrefix } from '../../stores/redis-fixture.ts'
-import { clock } from '../world.ts'
+import { PLACES, type Processes } from '../processes.ts'
 import { WholeArena } from './arena.ts'
 
 /** One for each session, and one for the process that sleeps. */
 const PROCESSES = 4
-const options = { clock: () => clock.now }
+/** Ms for which Redis keeps it in mind that somebody sleeps. */
+const REDIS_FORGETS = 5000
 
-async function opened(url: string): Promise<{ stores: Store[]; close(): Promise<void> }> {
-  // The first makes what the others find.
-  const stores = [await openStore(url, options)]
-  while (stores.length < PROCESSES) stores.push(await openStore(url, options))
-  return {
-    stores,
-    async close() {
-      await Promise.all(stores.map((store) => store.close()))
-    },
-  }
+async function open(name: string): Promise<Processes> {
+  const place = PLACES.find((each) => each.name === name)
+  if (place === undefined) throw new Error(`${name} is no place`)
+  return place.open(PROCESSES)
 }
 
-export async function memory(): Promise<WholeArena> {
-  const store = await openStore('memory:', options)
-  return new WholeArena({ stores: [store], close: () => store.close() })
-}
+export const memory = async (): Promise<WholeArena> => new WholeArena(await open('memory'))
 
 export async function sqlite(): Promise<WholeArena> {
-  const folder = await mkdtemp(join(tmpdir(), 'millpond-'))
-  const path = join(folder, 'test.db')
-  const { stores, close } = await opened(`sqlite:${path}`)
-  const callers = stores.map(() => new DatabaseSync(path, { timeout: 10_000 }))
-  const [first] = stores
-  return new WholeArena({
-    stores,
-    mark: async (queue) => first?.push([newJob({ queue, id: crypto.randomUUID().replace(/-4/, '-7') })]),
-    async pushInTransaction(session, jobs) {
-      const caller = callers[session]
-      caller?.exec('begin immediate')
-      return (await stores[session]?.transactions?.push(caller, jobs)) ?? []
-    },
-    commit: (session) => callers[session]?.exec('commit'),
-    async close() {
-      for (const caller of callers) caller.close()
-      await close()
-      await rm(folder, { recursive: true, force: true })
-    },
-  })
+  const processes = await open('sqlite')
+  const [first] = processes.stores
+  return new WholeArena({ ...processes, mark: async (queue) => first?.push([newJob({ queue })]) })
 }
 
-export async function redis(url: string): Promise<WholeArena> {
-  const prefix = freshPrefix()
-  const { stores, close } = await opened(`${url}?prefix=${prefix}`)
-  const [first] = stores
+export async function redis(): Promise<WholeArena> {
+  const processes = await open('redis')
+  const [first] = processes.stores
   return new WholeArena({
-    stores,
-    forgets: 5000,
+    ...processes,
+    forgets: REDIS_FORGETS,
     mark: async (queue) => first?.configure({ queue, paused: false }),
-    async close() {
-      await close()
-      await removePrefix(url, prefix)
-    },
   })
 }
