@@ -95,6 +95,12 @@ describe('safeError', () => {
     for (const told of [safeError(proxy), safeText(proxy), errorSummary(proxy)]) assertClean(told, 'it')
   })
 
+  test('several errors that hold themselves come to an end', () => {
+    const several = new AggregateError([new Error('one')])
+    several.errors.push(several, several, several)
+    assert.match(safeError(several).message, /^one; one; /)
+  })
+
   test('a cause that refers to itself comes to an end', () => {
     const error = new Error('round')
     error.cause = error
