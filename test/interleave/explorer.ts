@@ -126,9 +126,12 @@ export class Explorer {
     }
   }
 
-  /** Throws what was found. */
+  /** Throws what was found since the last time. */
   assertFree(): void {
-    if (this.findings.size > 0) throw new Error(this.report())
+    if (this.findings.size === 0) return
+    const report = this.report()
+    this.findings.clear()
+    throw new Error(report)
   }
 
   report(): string {

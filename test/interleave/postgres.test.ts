@@ -34,6 +34,18 @@ interleavings('postgres', [
     { operations: [operation('claim', { limit: 1 })], stop: { table: 'running', when: 'before' } },
     script('claim'),
   ),
+  known(
+    'group running 1',
+    'waiting',
+    { operations: [operation('claim')], stop: { table: 'arrivals', when: 'after' } },
+    script('claim'),
+  ),
+  known(
+    'running 1',
+    'waiting',
+    { operations: [operation('claim')], stop: { table: 'waiting', when: 'before' } },
+    script('claim'),
+  ),
   known('running 2, group running 1', 'waiting', script('claim', { limit: 1 }), script('claim', { limit: 2 })),
   // Several rows, in one order for all.
   known('group running 2', 'at the limit', script('complete'), script('cancel'), ROW),

@@ -35,6 +35,7 @@ function* lineage(given: unknown): Generator<Class> {
 
 /** The loaded module whose export is this class. `import` lists CommonJS modules here, too. */
 function moduleOf(wanted: Class): string | undefined {
+  // All of the process, whatever path the function is for.
   const loaded = createRequire(process.execPath).cache
   return Object.values(loaded).find((module) => module?.exports === wanted)?.filename
 }
