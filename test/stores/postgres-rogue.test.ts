@@ -74,38 +74,35 @@ describe('a push by plain SQL', { skip }, () => {
     }))
 })
 
-test(
-  'the largest job is delivered, whatever it holds, and found with progress as large',
-  { skip, timeout: 120_000 },
-  () =>
-    withStore(async (store, schema) => {
-      const id = newId()
-      // Each of these takes six bytes as JSON, so that an answer is far larger than what it tells of.
-      const worst = `repeat(chr(1), ${LARGEST})`
-      await server(`select ${schema}.push_list('emails', array[$1::uuid], array[${worst}])`, [id])
-      const innocent = job()
-      await store.push([innocent])
-      const [first] = (await store.claim(request)).jobs
-      assert.equal(first?.id, id)
-      assert.equal(first.data.body.length, LARGEST)
-      const [next] = (await store.claim(request)).jobs
-      assert.equal(next?.id, innocent.id)
-      await server(
-        `select ${schema}.extend('emails', 60000, array[$1::uuid], array[$2::integer], array['j' || ${worst}])`,
+test('the largest job of quotes is delivered, and found with progress as large', { skip, timeout: 120_000 }, () =>
+  withStore(async (store, schema) => {
+    const id = newId()
+    // Each of these takes two bytes as JSON. That of a control character takes six, and six times as long.
+    const worst = `repeat('"', ${LARGEST})`
+    await server(`select ${schema}.push_list('emails', array[$1::uuid], array[${worst}])`, [id])
+    const innocent = job()
+    await store.push([innocent])
+    const [first] = (await store.claim(request)).jobs
+    assert.equal(first?.id, id)
+    assert.equal(first.data.body.length, LARGEST)
+    const [next] = (await store.claim(request)).jobs
+    assert.equal(next?.id, innocent.id)
+    await server(
+      `select ${schema}.extend('emails', 60000, array[$1::uuid], array[$2::integer], array['j' || ${worst}])`,
+      [id, first.fence],
+    )
+    const [found, other] = await store.find([id, innocent.id])
+    assert.equal(found?.data.body.length, LARGEST)
+    assert.equal(found.progress?.body.length, LARGEST)
+    assert.equal(other?.data.body, innocent.data.body)
+    await assert.rejects(
+      server(
+        `select ${schema}.complete('emails', array[$1::uuid], array[$2::integer], array['j' || ${worst} || 'x'])`,
         [id, first.fence],
-      )
-      const [found, other] = await store.find([id, innocent.id])
-      assert.equal(found?.data.body.length, LARGEST)
-      assert.equal(found.progress?.body.length, LARGEST)
-      assert.equal(other?.data.body, innocent.data.body)
-      await assert.rejects(
-        server(
-          `select ${schema}.complete('emails', array[$1::uuid], array[$2::integer], array['j' || ${worst} || 'x'])`,
-          [id, first.fence],
-        ),
-        refused('23514', 'result_too_large'),
-      )
-    }),
+      ),
+      refused('23514', 'result_too_large'),
+    )
+  }),
 )
 
 test('an error that is too large is told as such, and its neighbours fail as they should', { skip }, () =>
@@ -141,11 +138,17 @@ async function slow(schema: string, ms: number): Promise<void> {
   await server(`create trigger slow before insert on ${schema}.running for each row execute function ${schema}.slow()`)
 }
 
-test('claims that take longer than half their lease are undone, and one job is given in the end', {
-  skip,
-}, async () => {
+for (const limits of [{}, { grouped: true, groupRunning: 5 } as const]) {
+  const kind = 'grouped' in limits ? 'of a queue with limits' : 'of a queue'
+  test(`claims ${kind} that take longer than half their lease are undone, but not those of one job`, { skip }, () =>
+    undone(limits),
+  )
+}
+
+async function undone(limits: { grouped?: true; groupRunning?: number }): Promise<void> {
   const { store, schema, dispose } = await openPostgres(urlOf('postgres'))
   try {
+    await store.configure({ queue: 'emails', ...limits })
     await slow(schema, 1100)
     await store.push([job(), job()])
     const brief = { ...request, lease: 2000 }
@@ -161,7 +164,7 @@ test('claims that take longer than half their lease are undone, and one job is g
   } finally {
     await dispose()
   }
-})
+}
 
 test('a worker whose claims are undone asks for fewer, so that the queue goes on', {
   skip,
