@@ -5,8 +5,13 @@
  * Calls made in the same tick may share one round trip and one commit; each still has its own outcome.
  */
 
+import type { BackoffPolicy } from './values/backoff.ts'
 import type { MillpondError } from './values/errors.ts'
+import type { HistogramSlice } from './values/histogram.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from './values/limits.ts'
+
+export type { BackoffPolicy } from './values/backoff.ts'
+export type { HistogramSlice, Metric } from './values/histogram.ts'
 
 /** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
@@ -231,32 +236,9 @@ export interface QueueSettings {
   groupRate?: Rate | null
 }
 
-/** delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds; `contract/vectors/backoff.json` has cases. */
-export interface BackoffPolicy {
-  /** Delay after the first attempt, in milliseconds. */
-  base: number
-  /** 1 to 100; 1: the same delay each time. */
-  factor: number
-  /** Longest delay before jitter, in milliseconds. */
-  max: number
-  /** The share of the delay that is random, 0 to 1. */
-  jitter: number
-}
-
 /** Whether the settings name a queue and nothing else. Such a `configure` makes no queue. */
 export const setsNothing = ({ queue: _, ...given }: QueueSettings): boolean =>
   Object.values(given).every((value) => value === undefined)
-
-/** `wait`: from due to started. `run`: from started to finished. */
-export type Metric = 'wait' | 'run'
-/** Counts of measurements, per bucket of `histogram.ts`. */
-export interface HistogramSlice {
-  queue: string
-  priority: number
-  metric: Metric
-  /** Bucket index → how many. */
-  buckets: Record<number, number>
-}
 
 export interface QueueStats extends HeldBack {
   queue: string

@@ -35,6 +35,10 @@ class Rate:
     def most_at_once(self) -> int:
         return max(1, self.count * 100 // self.per) if self.burst is None else self.burst
 
+    def bounded(self, full: int, full_cost: int, now: int) -> int:
+        """What `full` counts as: a changed rate or clock may have left it further ahead than a start by this rate does."""
+        return min(full, now + max(self.most_at_once, full_cost) * self.step)
+
     def allowed_from(self, full: int, cost: int) -> int:
         return full - (max(self.most_at_once, cost) - cost) * self.step
 

@@ -176,6 +176,11 @@ def test_rate(case: Case) -> None:
         assert full == step["full"], step
 
 
+@pytest.mark.parametrize("case", _rate["bounds"], ids=label)
+def test_rate_bound(case: Case) -> None:
+    assert Rate(**case["rate"]).bounded(case["full"], case["fullCost"], case["now"]) == case["bounded"]
+
+
 def test_rate_texts() -> None:
     for case in _rate["texts"]:
         assert rate_of(case["text"]) == Rate(**case["rate"]), case

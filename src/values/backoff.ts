@@ -8,10 +8,21 @@
  * AWS Architecture Blog, 2015: without any, jobs that failed together come back together.
  */
 
-import type { BackoffPolicy } from '../store.ts'
 import { type Duration, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkOptions, type Rules } from './options.ts'
+
+/** delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds; `contract/vectors/backoff.json` has cases. */
+export interface BackoffPolicy {
+  /** Delay after the first attempt, in milliseconds. */
+  base: number
+  /** 1 to 100; 1: the same delay each time. */
+  factor: number
+  /** Longest delay before jitter, in milliseconds. */
+  max: number
+  /** The share of the delay that is random, 0 to 1. */
+  jitter: number
+}
 
 export interface BackoffOptions {
   type: 'exponential' | 'fixed'

@@ -7,7 +7,17 @@
  * Eight buckets a doubling: bounds are 9 % apart, and the value told for a bucket, its geometric middle, is off by at most
  * 4.5 %. The mapping is DDSketch's logarithmic one (Masson, Rim, Lee, PVLDB 12, 2019) with γ = 2^(1/8).
  */
-import type { HistogramSlice, Metric } from '../store.ts'
+
+/** `wait`: from due to started. `run`: from started to finished. */
+export type Metric = 'wait' | 'run'
+/** Counts of measurements, per bucket of `histogram.ts`. */
+export interface HistogramSlice {
+  queue: string
+  priority: number
+  metric: Metric
+  /** Bucket index → how many. */
+  buckets: Record<number, number>
+}
 
 const PER_DOUBLING = 8
 

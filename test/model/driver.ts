@@ -5,8 +5,9 @@ import type { Hold, JobRecord, JobState, QueueStats, Store, Swept } from '../../
 import { JOB_STATES } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
 import { forgettable } from './forgettable.ts'
-import { Model, type ModelJob, type ModelStats } from './model.ts'
+import { Model } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
+import type { ModelJob, ModelStats } from './state.ts'
 
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'it failed', stack: 'at' }
 
