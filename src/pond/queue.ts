@@ -8,7 +8,9 @@ import type { GroupRecord } from '../values/limits.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkFunction, checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
 import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
+import type { Stored } from '../values/stored.ts'
 import type { BatchHandler } from '../worker/batch-context.ts'
+import type { Outcome } from '../worker/outcome.ts'
 import type { Handler } from '../worker/runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
@@ -21,36 +23,43 @@ import {
   withLimits,
 } from './limits.ts'
 import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
-import { type QueueReport, queueReport } from './stats.ts'
+import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 
 export interface QueueOptions {
   /** Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset: nothing is checked. */
-  schema?: StandardSchema
+  schema?: StandardSchema | undefined
   /** Most scheduled and waiting jobs; at least 1. null removes the limit. Unset: no limit, in memory 100,000. Kept in the store, for every process. */
-  capacity?: number | null
+  capacity?: number | null | undefined
   /** What a push does when the queue is full: reject with `QueueFull`, or wait for room. `'reject'` unless set. Only for pushes of this process. */
-  whenFull?: 'reject' | 'wait'
+  whenFull?: 'reject' | 'wait' | undefined
   /**
    * `attempts`: how often a job is tried, the first attempt included; 1 to 1,000,000, 10 unless set. `backoff`: the delay before the next attempt;
    * `'exponential'` unless set. Both are kept in the store, for every process and language. A `backoff` that is a function is not: only workers
    * of this process call it.
    */
-  retry?: { attempts?: number; backoff?: Backoff }
+  retry?: { attempts?: number | undefined; backoff?: Backoff | undefined } | undefined
   /** A worker that is silent for longer loses the job. 50 ms to 24 days, 30 s unless set. Kept in the store. */
-  lease?: Duration
+  lease?: Duration | undefined
   /** How long an attempt may run, for jobs pushed without a `timeout`. 1 ms to 24 days; null: no limit, as when unset. Kept in the store. */
-  timeout?: Duration | null
+  timeout?: Duration | null | undefined
   /**
    * How long finished jobs stay in the store. `done`: 1 h unless set. `dead`: 7 d unless set; also for cancelled jobs. Each 0 to 100 years;
    * 0: not at all. Kept in the store.
    */
-  keep?: { done?: Duration; dead?: Duration }
+  keep?: { done?: Duration | undefined; dead?: Duration | undefined } | undefined
   /**
    * How many jobs may run at once and start in a time, over all workers; the same for each group, and groups take turns. Kept in the store.
    * What is left out is no limit. Unset: the limits stay as they are. A store without limits (`capabilities.limits`) rejects them with `NotSupported`.
    */
-  limits?: QueueLimitOptions
+  limits?: QueueLimitOptions | undefined
+}
+
+export interface PageOptions {
+  /** Most entries of a page; 1 to 1,000, 100 unless given. */
+  limit?: number | undefined
+  /** Where the page before ended; see the method. Unset: the first page. */
+  after?: string | undefined
 }
 
 const QUEUE_RULES: Rules<QueueOptions> = {
@@ -72,11 +81,12 @@ const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {
   dead: (value) => milliseconds(value, 'keep.dead') >= 0,
 }
 /**
- * One queue of a pond. Cheap: make it wherever it is needed.
+ * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return, `Handled` the data that
+ * handlers get: the schema's output, or without a schema the data as they were stored.
  *
  * `Store…` in a list of errors stands for StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt and StoreFailed.
  */
-export class Queue<Input = unknown, Output = Input> {
+export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   readonly name: string
   readonly #pond: PondInternals
   readonly #options: QueueOptions
@@ -115,7 +125,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (`tx` on a store without
    * transactions), TransactionMismatch, QueueFull, Closed, `Store…`
    */
-  push(data: Input, options?: PushOptions): Promise<Pushed> {
+  push(data: Data, options?: PushOptions): Promise<Pushed> {
     try {
       this.#pond.assertOpen()
       const job = this.#preparer.prepare(data, options)
@@ -132,12 +142,12 @@ export class Queue<Input = unknown, Output = Input> {
    * job its own `id` by `each`.
    * @throws as `push`
    */
-  async pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
+  async pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
     this.#pond.assertOpen()
     return this.#pond.pending(this.#pushMany(items, options))
   }
 
-  async #pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
+  async #pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
     if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
     const prepared = await this.#preparer.prepareMany(items, options)
     const pushed: Pushed[] = []
@@ -158,9 +168,12 @@ export class Queue<Input = unknown, Output = Input> {
    * Starts a worker, which runs until it is closed. With the option `batch` the handler gets several jobs at once.
    * @throws InvalidOption, NotSupported (`lanes`, `transaction` or `replica` on a store without them), Closed
    */
-  work(handler: BatchHandler<Output>, options: BatchWorkOptions): Worker
-  work(handler: Handler<Output>, options?: WorkOptions): Worker
-  work(handler: Handler<Output> | BatchHandler<Output>, options?: WorkOptions | BatchWorkOptions): Worker {
+  work(handler: BatchHandler<Handled>, options: BatchWorkOptions): Worker
+  work(handler: Handler<Handled, Result | Outcome>, options?: WorkOptions): Worker
+  work(
+    handler: Handler<Handled, Result | Outcome> | BatchHandler<Handled>,
+    options?: WorkOptions | BatchWorkOptions,
+  ): Worker {
     this.#pond.assertClaiming()
     checkFunction(handler, 'work takes a function as handler')
     const { store, events, maxPayload } = this.#pond
@@ -172,7 +185,7 @@ export class Queue<Input = unknown, Output = Input> {
       backoff: this.#backoff,
     }
     const ready = () => this.#ready()
-    // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
+    // The schema, where there is one, has made the data a Handled; where there is none, the caller has said what it is.
     const worker = new Worker(store, settings, handler as Handler | BatchHandler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
     return worker
@@ -205,7 +218,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last name of the page before.
    * @throws InvalidOption, NotSupported (a store without limits), Closed, `Store…`
    */
-  async groups(options: { limit?: number; after?: string } = {}): Promise<GroupRecord[]> {
+  async groups(options: PageOptions = {}): Promise<GroupRecord[]> {
     this.#pond.assertOpen()
     const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a name' }
     const { limit = 100, after } = checkOptions(options, rules, 'groups')
@@ -219,14 +232,15 @@ export class Queue<Input = unknown, Output = Input> {
    * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last id of the page before.
    * @throws InvalidOption, InvalidName, Closed, `Store…`
    */
-  async jobs(state: JobState, options: { limit?: number; after?: string } = {}): Promise<JobInfo[]> {
-    const rules: Rules<typeof options> = { limit: isInteger(1, 1000), after: (value) => checkId(value) !== '' }
+  async jobs(state: JobState, options: PageOptions = {}): Promise<JobInfo<Stored<Data>, Stored<Result>>[]> {
+    const rules: Rules<PageOptions> = { limit: isInteger(1, 1000), after: (value) => checkId(value) !== '' }
     const { limit = 100, after } = checkOptions(options, rules, 'jobs')
     if (!JOB_STATES.includes(state)) {
       throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
     }
     const records = await this.#pond.store.admin.list({ queue: this.name, state, limit, ...defined({ after }) })
-    return records.map(jobInfo)
+    // As with handlers, the caller has said what the data and results are.
+    return records.map(jobInfo) as JobInfo<Stored<Data>, Stored<Result>>[]
   }
 
   /**
@@ -255,7 +269,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @param options `minutes`: how far back the percentiles look; whole minutes, 1 to 60, 5 unless given
    * @throws InvalidOption, Closed, `Store…`
    */
-  async stats(options: { minutes?: number } = {}): Promise<QueueReport> {
+  async stats(options: StatsOptions = {}): Promise<QueueReport> {
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     await this.#ready()
     const [stats] = await this.#pond.store.stats({ queue: this.name, minutes })
@@ -265,7 +279,11 @@ export class Queue<Input = unknown, Output = Input> {
   /** Settles when the store knows the queue's settings; undefined if it knows them already. After a failure the next call tries again. */
   #ready(): Promise<void> | undefined {
     if (this.#settings === undefined || this.#configuring !== undefined) return this.#configuring
-    this.#configuring = this.#pond.store.configure(this.#settings)
+    this.#configuring = this.#pond.settings.tell(this.#settings)
+    if (this.#configuring === undefined) {
+      this.#settings = undefined
+      return undefined
+    }
     // Pushes that wait for the settings are the next reactions of this promise, so that no later push overtakes them.
     this.#configuring.then(
       () => {

@@ -12,6 +12,11 @@ export interface Percentiles {
   p99: number | undefined
 }
 
+export interface StatsOptions {
+  /** How far back the percentiles look; whole minutes, 1 to 60, 5 unless given. */
+  minutes?: number | undefined
+}
+
 /** What the store tells of the queue now, and the percentiles of its waits and run times. */
 export interface QueueReport extends Omit<QueueStats, 'histograms' | 'limits'> {
   /** In the shape of the option `limits`; null: it has none, and groups do not take turns. */

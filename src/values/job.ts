@@ -56,19 +56,19 @@ export type JobPart = 'data' | 'progress' | 'result'
 type Time = 'pushedAt' | 'dueAt' | 'startedAt' | 'finishedAt'
 
 /** All there is to know about a job; times are the store's. */
-export interface JobInfo extends Omit<JobRecord, JobPart | Time> {
+export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecord, JobPart | Time> {
   /** What its start takes of a rate. */
   cost: number
   pushedAt: Date
   dueAt: Date
   startedAt: Date | null
   finishedAt: Date | null
-  /** undefined if it cannot be decoded; see `undecodable`. */
-  data: unknown
+  /** As stored: a Date is its ISO text. undefined if it cannot be decoded; see `undecodable`. */
+  data: Data | undefined
   /** What the handler last reported; undefined before it did. */
   progress: unknown
   /** What the handler returned; undefined before it did. */
-  result: unknown
+  result: Result | undefined
   /**
    * Which of `data`, `progress` and `result` the store has but nobody can decode; they are undefined here. Nearly always empty: another
    * program wrote such a job, or its bytes were damaged.

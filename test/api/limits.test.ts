@@ -226,6 +226,7 @@ onEachStore('limits', {
     await queue.push('a', { cost: 3 })
     await refused(queue.limitGroup('a', { weight: 0 }), 'InvalidOption', /weight/)
     await refused(queue.limitGroup('a', { rate: 'often' as RateOption }), 'InvalidOption', /rate/)
+    await refused(queue.limitGroup('a', undefined as never), 'InvalidOption', /or null to take away/)
     await refused(queue.limitGroup('a\0', { weight: 2 }), 'InvalidName')
     await refused(queue.groups({ limit: 0 }), 'InvalidOption', /limit/)
   },

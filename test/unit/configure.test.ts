@@ -105,3 +105,23 @@ test('one that comes as they fail is tried anew, and no failure is left to nobod
   assert.equal(unhandled, 0)
   await pond.close()
 })
+
+test('a queue object per push tells the store the same settings once, and others at once', async () => {
+  const told: unknown[] = []
+  const store = storeOf({
+    configure: async ({ capacity }) => {
+      told.push(capacity)
+    },
+    push: async (jobs) => jobs.map(({ id }) => ({ status: 'pushed', id })),
+    stats: async () => [],
+    close: async () => {},
+  })
+  const pond = new Millpond(store, 1000)
+  for (let i = 0; i < 5; i++) await pond.queue<number>('q', { capacity: 5 }).push(i)
+  assert.deepEqual(told, [5])
+  await Promise.all([6, 6, 6].map((capacity) => pond.queue<number>('q', { capacity }).push(1)))
+  assert.deepEqual(told, [5, 6])
+  await pond.queue<number>('q', { capacity: 5 }).push(1)
+  assert.deepEqual(told, [5, 6, 5])
+  await pond.close()
+})

@@ -1,6 +1,7 @@
 /** A job followed by server-sent events. */
 import assert from 'node:assert/strict'
 import { Millpond, MillpondError } from '../../src/index.ts'
+import type { JobReader } from '../../src/pond/internals.ts'
 import { follow } from '../../src/web/index.ts'
 import { gate, inState, until } from '../api/suite.ts'
 import { isProblem, webTest } from './serving.ts'
@@ -48,7 +49,7 @@ async function next(stream: AsyncGenerator<Event>): Promise<Event> {
 /** What `follow` needs of a pond, each replaceable. */
 const parts = (pond: Millpond) => ({
   job: pond.job.bind(pond),
-  result: pond.result.bind(pond),
+  result: pond.result.bind(pond) as JobReader['result'],
   cancel: pond.cancel.bind(pond),
   queue: pond.queue.bind(pond),
   on: pond.on.bind(pond),
