@@ -40,7 +40,7 @@ export type {
 export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'
 export type { Duration } from './values/duration.ts'
 export { type ErrorCode, isMillpondError, MillpondError } from './values/errors.ts'
-export type { Job, JobInfo, JobPart } from './values/job.ts'
+export type { Job, JobInfo, JobPart, ListedJob } from './values/job.ts'
 export type { GroupLimits, GroupRecord as GroupInfo, Rate } from './values/limits.ts'
 export type { RateOption, RateOptions } from './values/rate.ts'
 export type { StandardSchema } from './values/schema.ts'

@@ -378,8 +378,14 @@ export interface ListRequest {
   state: JobState
   /** Most jobs, at least 1. */
   limit: number
-  /** Cursor: the last id of the page before. Unset: the first page. */
+  /** The `cursor` of the last job of the page before. Unset: the first page. */
   after?: string
+}
+
+/** A job in a list. */
+export interface ListedRecord extends JobRecord {
+  /** Where a page ends that ends with this job: the next one begins there, even if the job has moved on or is gone. Each store has its own form. */
+  cursor: string
 }
 
 export interface GroupsRequest {
@@ -397,7 +403,7 @@ export interface StoreAdmin {
    * Waiting jobs by priority and place, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first.
    * Rejects as the methods of `Store` do.
    */
-  list(request: ListRequest): Promise<JobRecord[]>
+  list(request: ListRequest): Promise<ListedRecord[]>
   /**
    * Sends dead or cancelled jobs back to waiting, with all their attempts: those of `ids`, or up to `limit` dead jobs of a queue. Rejects as the
    * methods of `Store` do.

@@ -13,7 +13,7 @@ from typing import Any, Final, Unpack, cast
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob, Outcome, Pushed, Record,
+    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, Listed, NewJob, Outcome, Pushed, Record,
     Release, State, Swept, check_fields,
 )
 from millpond.queues import Group, GroupLimits, QueueStats, Settings, Slice, check_settings
@@ -130,7 +130,7 @@ class Store(ABC):
     def record(self, slices: Sequence[Slice]) -> None: ...
 
     @abstractmethod
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]: ...
+    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]: ...
 
     @abstractmethod
     def groups(

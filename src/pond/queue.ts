@@ -1,9 +1,10 @@
 import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings, setsNothing } from '../store.ts'
 import { type Backoff, backoffPolicy, computedDelay } from '../values/backoff.ts'
+import { checkCursor } from '../values/cursor.ts'
 import { type Duration, kindOf, milliseconds, shown } from '../values/duration.ts'
 import { lacking, MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
-import { type JobInfo, jobInfo } from '../values/job.ts'
+import { jobInfo, type ListedJob } from '../values/job.ts'
 import type { GroupRecord } from '../values/limits.ts'
 import { checkQueueName } from '../values/names.ts'
 import { checkFunction, checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
@@ -228,19 +229,23 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
 
   /**
    * Jobs in one state, a page at a time: waiting jobs by priority, then oldest first, scheduled jobs by due time, running jobs by the end of their
-   * lease, finished jobs newest first.
-   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last id of the page before.
-   * @throws InvalidOption, InvalidName, Closed, `Store…`
+   * lease, finished jobs newest first. Jobs that move while you page may be missed or seen twice; all others are listed once.
+   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the `cursor` of the last job of the page before.
+   * @throws InvalidOption, Closed, `Store…`
    */
-  async jobs(state: JobState, options: PageOptions = {}): Promise<JobInfo<Stored<Data>, Stored<Result>>[]> {
-    const rules: Rules<PageOptions> = { limit: isInteger(1, 1000), after: (value) => checkId(value) !== '' }
+  async jobs(state: JobState, options: PageOptions = {}): Promise<ListedJob<Stored<Data>, Stored<Result>>[]> {
+    const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a cursor' }
     const { limit = 100, after } = checkOptions(options, rules, 'jobs')
     if (!JOB_STATES.includes(state)) {
       throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
     }
+    if (after !== undefined) checkCursor(state, after)
     const records = await this.#pond.store.admin.list({ queue: this.name, state, limit, ...defined({ after }) })
     // As with handlers, the caller has said what the data and results are.
-    return records.map(jobInfo) as JobInfo<Stored<Data>, Stored<Result>>[]
+    return records.map((record) => ({ ...jobInfo(record), cursor: record.cursor })) as ListedJob<
+      Stored<Data>,
+      Stored<Result>
+    >[]
   }
 
   /**

@@ -136,13 +136,15 @@ export const listedJob = reply('ListedJob', always, {
   ...{ ...sometimes, key: text, group: text, worker: text, cost: anInteger },
   data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
 })
+/** Where a page of jobs ended. */
+export const cursor = string({ maxLength: 255, pattern: '^[a-z]+(\\.[0-9a-f-]+)+$' })
 export const jobList = reply(
   'JobList',
   { jobs: array(listedJob) },
   {
     next: described(
-      id,
-      'Give it as `after` for the next page; left out on the last one. A page may be shorter than its limit.',
+      cursor,
+      'Give it as `after` for the next page, which goes on there even if the job has moved on; left out on the last one. A page may be shorter than its limit.',
     ),
   },
 )

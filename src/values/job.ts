@@ -76,6 +76,12 @@ export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecor
   undecodable: readonly JobPart[]
 }
 
+/** A job in a list. */
+export interface ListedJob<Data = unknown, Result = unknown> extends JobInfo<Data, Result> {
+  /** Where a page ends that ends with this job: the option `after` of the next one. It holds even if the job has moved on or is gone. */
+  cursor: string
+}
+
 /** Never throws because of the job's data: a job that cannot be read must not hide the jobs listed with it. */
 export function jobInfo(record: JobRecord): JobInfo {
   const undecodable: JobPart[] = []

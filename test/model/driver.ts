@@ -1,7 +1,7 @@
 /** Does each operation on a store and on the model, and compares the answers. */
 
 import assert from 'node:assert/strict'
-import type { Hold, JobRecord, JobState, QueueStats, Store, Swept } from '../../src/store.ts'
+import type { Hold, JobRecord, JobState, ListedRecord, QueueStats, Store, Swept } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
 import { forgettable } from './forgettable.ts'
@@ -202,9 +202,9 @@ export class Driver {
   }
 
   async #list(queue: string, state: JobState, limit: number): Promise<void> {
-    const listed: JobRecord[] = []
+    const listed: ListedRecord[] = []
     for (;;) {
-      const after = listed.at(-1)?.id
+      const after = listed.at(-1)?.cursor
       const page = await this.#store.admin.list({ queue, state, limit, ...(after === undefined ? {} : { after }) })
       assert.ok(page.length <= limit, 'a page keeps to its limit')
       listed.push(...page)

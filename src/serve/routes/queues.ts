@@ -16,7 +16,7 @@ const STATS_QUERY = { minutes: integer(1, 60, { description: 'How far back the p
 const LIST_QUERY = {
   state: oneOf(JOB_STATES, { description: 'Their state.', default: 'dead' }),
   limit: integer(1, 100, { description: 'Most jobs or groups of a page.', default: 20 }),
-  after: { ...schemas.id, description: '`next` of the page before.' },
+  after: { ...schemas.cursor, description: '`next` of the page before, with the same `state`.' },
 }
 const GROUPS_QUERY = {
   limit: LIST_QUERY.limit,
@@ -105,12 +105,12 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     const queue = pond.queue(name)
     const jobs: object[] = []
     let bytes = 0
-    let after = query.after?.toLowerCase()
+    let { after } = query
     for (;;) {
       const asked = Math.min(MAX_JOBS_PER_CALL, limit - jobs.length)
       const got = await queue.jobs(state, { limit: asked, ...defined({ after }) })
       jobs.push(...got.map(listView))
-      after = got.at(-1)?.id
+      after = got.at(-1)?.cursor
       if (got.length < asked || after === undefined) return { jobs }
       bytes += got.reduce((sum, job) => sum + sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress), 0)
       if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }

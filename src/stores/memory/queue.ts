@@ -48,6 +48,8 @@ export class MemoryQueue {
   /** Of the queue's own rate, in microseconds. */
   #full = Number.NEGATIVE_INFINITY
   #pausedUntil = Number.NEGATIVE_INFINITY
+  /** How many jobs have reached a final state. */
+  #endings = 0
   /** The store's jobs, from which one is taken once it is kept no longer. */
   readonly #jobs: IdIndex<Job>
 
@@ -191,6 +193,7 @@ export class MemoryQueue {
     if (job.key !== null) this.keys.delete(job.key)
     job.state = state
     job.finishedAt = now
+    job.ending = ++this.#endings
     if (this.#keep(state) === 0) {
       this.#jobs.remove(job)
       return

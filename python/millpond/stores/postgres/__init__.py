@@ -21,8 +21,8 @@ from psycopg.pq import TransactionStatus
 from millpond.encoding import Body, Encoding
 from millpond.errors import LostAnswer, MillpondError
 from millpond.jobs import (
-    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome,
-    Pushed, Record, State, Swept,
+    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Listed, Lost, NewJob,
+    Outcome, Pushed, Record, State, Swept,
 )
 from millpond.queues import LIMITS, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
@@ -172,8 +172,9 @@ class PostgresStore(Store):
     def record(self, slices: Sequence[Slice]) -> None:
         self._call("record", slices=json.dumps(slices, default=vars), now=self._now)
 
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
-        return [_record(row[0]) for row in self._call("list", queue=queue, state=state, limit=limit, after=after)]
+    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
+        rows = self._call("list", queue=queue, state=state, limit=limit, after=after)
+        return [Listed(**vars(_record(row[0]["record"])), cursor=row[0]["cursor"]) for row in rows]
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         rows = self._call("groups", queue=queue, limit=limit, after=after, group=group, now=self._now)

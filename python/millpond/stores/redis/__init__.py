@@ -24,7 +24,7 @@ from millpond.backoff import Backoff
 from millpond.errors import MillpondError
 from millpond.histogram import merge
 from millpond.jobs import (
-    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, NewJob, Pushed, Record, State, Swept,
+    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, Listed, NewJob, Pushed, Record, State, Swept, cursor_fields,
 )
 from millpond.queues import LIMITS, METRICS, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
@@ -280,15 +280,16 @@ class RedisStore(Store):
             ]  # fmt: skip
             self._connection.on_part("record", self._registry.parts(queue)[0], [numbers])
 
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
-        last = self._found([after]).get(after) if after else None
-        if after and (last is None or (last[1][0].queue, last[1][0].state) != (queue, state)):
-            return []
-        jobs: list[tuple[Record, int, int]] = []
+    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
+        last = cursor_fields(state, after) if after else None
+        jobs: list[tuple[Listed, int, int]] = []
         for part in self._registry.parts(queue):
-            place, items = _beyond(part, *last) if last else (None, [])
+            place, items = _beyond(part, last) if last else (None, [])
             answer = self._connection.on_part("list", part, [state, min(limit, MOST_ITEMS), place], items)
-            jobs += [described(queue, each) for each in chunks(answer, DESCRIBED)]
+            for each in chunks(answer, DESCRIBED):
+                record, at, time = described(queue, each)
+                cursor = f"{state}.{record.priority}.{time}.{at}.{part.index}.{record.id}"
+                jobs.append((Listed(**vars(record), cursor=cursor), at, time))
         # The sort is stable: jobs of the same time stay in the order of partitions, and within one as the script gave them.
         sign = -1 if state in FINAL else 1
         jobs.sort(key=lambda job: (-job[0].priority if state == "waiting" else 0, sign * job[2]))
@@ -377,12 +378,12 @@ class RedisStore(Store):
             self._connection.client.close()
 
 
-def _beyond(part: Part, of: Part, last: tuple[Record, int, int]) -> tuple[list[object], list[Argument]]:
-    """Where the page after that job begins in a partition."""
-    record, place, time = last
-    if part == of:
-        return [True, record.priority, place, time], [to_bytes(record.id)]
-    return [False, record.priority, False, time, part.index > of.index], []
+def _beyond(part: Part, last: Sequence[str]) -> tuple[list[object], list[Argument]]:
+    """Where the page after that place begins in a partition."""
+    priority, time, place, index = map(int, last[:4])
+    if part.index == index:
+        return [True, priority, place, time], [to_bytes(last[4])]
+    return [False, priority, False, time, part.index > index], []
 
 
 def _delay(delay: int | str | None) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    FINAL, Bell, Claimed, Completion, JobError, NewJob, Outcome, Pushed, Record, State, Swept,
+    FINAL, Bell, Claimed, Completion, JobError, Listed, NewJob, Outcome, Pushed, Record, State, Swept, cursor_fields,
 )
 from millpond.queues import Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
@@ -33,6 +33,10 @@ T = TypeVar("T")
 
 LOOK_EVERY: Final = 0.010
 BELLS: Final = ("work", "room", "finished", "cancelled")
+# The column by which a state is listed, and where its first page begins.
+_ORDERS: Final[Mapping[str, tuple[str, int]]] = {
+    "waiting": ("priority", 10), "scheduled": ("due_at", 1 - 2**53), "running": ("lease_until", 1 - 2**53),
+}  # fmt: skip
 BODIES: Final = {"data": "encoding", "progress": "progress_encoding", "result": "result_encoding"}
 
 
@@ -120,16 +124,15 @@ class SqliteStore(Store):
                 for bucket, count in each.buckets.items():
                     tx.changes("record/record", bucket=bucket, count=count, **given)
 
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
+    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
+        column, first = _ORDERS.get(state, ("finished_at", 2**53 - 1))
+        key, seq = map(int, cursor_fields(state, after)[:2]) if after else (first, -1)
         with self._reading() as tx:
-            place = tx.row("list/cursor", after=after, queue=queue, state=state)
-            if place is None:
-                return []
             known, statement = tx.queue(queue), "list/final" if state in FINAL else f"list/{state}"
             if known and known.grouped and state == "waiting":
                 statement = "limits/waiting"
-            rows = tx.rows(statement, queue=queue, state=state, limit=limit, **dict(place))
-            return [_record(row) for row in rows]
+            rows = tx.rows(statement, queue=queue, state=state, limit=limit, key=key, seq=seq)
+            return [Listed(**vars(_record(row)), cursor=f"{state}.{row[column]}.{row['seq']}") for row in rows]
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         with self._reading() as tx:
