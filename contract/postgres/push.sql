@@ -122,7 +122,6 @@ declare
   v_timeout  bigint;
   v_limits   text;
   v_line     integer := 0;
-  v_place    bigint;
   v_asleep   boolean;
   v_fresh    boolean := push_list.fresh and not push_list.again;
   v_doubt    boolean;
@@ -150,10 +149,8 @@ begin
       from unnest(push_list.ids, push_list.data) with ordinality as job(id, data, at)
     ), push_list.own, push_list.now, push_list.again, push_list.listener);
   end if;
-  if v_limits = 'groups' and not v_later then
-    v_line := -1;
-    select last_value into v_place from place;
-  end if;
+  if v_limits = 'groups' and not v_later then v_line := -1; end if;
+  if not v_later then perform stir(push_list.queue); end if;
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if v_fresh then
     -- Inserting without `on conflict` costs a third less.
@@ -187,7 +184,7 @@ begin
     end if;
   end if;
   if v_line = -1 and v_count > 0 then
-    insert into arrivals (queue, groups, priority, place) values (v_queue, array[coalesce(push_list."group", '')], push_list.priority, v_place);
+    insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
   end if;
   if v_asleep and v_count > 0 and not v_later then perform ring('work', push_list.queue, push_list.own); end if;
   if push_list.again or v_count = cardinality(push_list.ids) then return null; end if;
@@ -225,8 +222,6 @@ declare
   v_count    integer;
   v_queues   integer[] := '{}';
   v_groups   text[] := '{}';
-  v_highest  smallint := 0;
-  v_place    bigint;
   job        record;
 begin
   perform enter(push_jobs.own);
@@ -242,7 +237,6 @@ begin
       v_name := job.queue;
       v_id := queue_of(v_name);
       select * into v_queue from queues where id = v_id;
-      if v_queue.limits = 'groups' and v_place is null then select last_value into v_place from place; end if;
       v_room := null;
       if v_queue.capacity is not null then
         if not v_sees then
@@ -301,14 +295,13 @@ begin
     if v_queue.limits = 'groups' and not v_later then
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
-      v_highest := greatest(v_highest, job.priority);
     end if;
     insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 1);
     if not v_later and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then
-    insert into arrivals (queue, groups, priority, place)
-    select arrived.id, array_agg(distinct arrived.name), v_highest, v_place from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
+    insert into arrivals (queue, groups)
+    select arrived.id, array_agg(distinct arrived.name) from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
   end if;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.

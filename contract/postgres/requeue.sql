@@ -29,7 +29,7 @@ begin
         and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key))
       order by finished_at, seq limit requeue."limit" for update skip locked);
   end if;
-  foreach v_id in array v_ids loop
+  for v_id in select id from unnest(v_ids) as given(id) order by id loop
     select * into job from retired where id = v_id for update;
     continue when not found;
     if job.key is not null then
@@ -46,8 +46,10 @@ begin
     if v_line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
     insert into moves (queue, slot, was, becomes, count) values (job.queue, -1, job.state, 'waiting', 1);
     select name into v_name from queues where id = job.queue;
-    perform ring('work', v_name);
     v_queues := v_queues || v_name;
+  end loop;
+  foreach v_name in array array(select distinct unnest(v_queues)) loop
+    perform ring('work', v_name);
   end loop;
   return v_queues;
 end $$;

@@ -115,7 +115,7 @@ class PostgresStore(Store):
         self._ask("cancelled", queue)
         given = {"queue": queue, "worker": worker, "limit": limit, "lease": lease, "min_priority": min_priority}
         for _ in range(2):
-            at, holds, jobs, retry_after, asleep, _bounded, limited = self._call(
+            at, holds, jobs, retry_after, asleep, _bounded, limited, _slots = self._call(
                 "claim", **given, listener=self._listener, now=self._now
             )[0]
             # A push that runs at this moment may not notify this process.

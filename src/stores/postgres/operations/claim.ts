@@ -11,6 +11,7 @@ interface Answer {
   asleep: boolean
   bounded: boolean | null
   limited: boolean
+  slots: boolean
 }
 
 export async function claim({ calls, notifier }: Context, request: ClaimRequest): Promise<Claimed> {
@@ -20,7 +21,7 @@ export async function claim({ calls, notifier }: Context, request: ClaimRequest)
   const [answer] = await calls.rows<[Answer]>('claim($1, $2, $3, $4, $5, $6, $7)', values)
   const list: ClaimedList[] = answer.jobs === null ? [] : JSON.parse(answer.jobs)
   if (list.length > 0 && answer.bounded) notifier.bells.ring('room', queue)
-  notifier.claimed(request, list.length, answer.asleep)
+  notifier.claimed(request, list.length, answer)
   return {
     now: Number(answer.at),
     lease: Number(answer.holds),

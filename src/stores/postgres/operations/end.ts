@@ -20,6 +20,7 @@ export async function complete(
   for (const [at, { id }] of completions.entries()) {
     if (outcomes[at] === 'ok') notifier.bells.ring('finished', queue, id)
   }
+  if (outcomes.includes('ok')) notifier.freed(queue)
   return outcomes
 }
 
@@ -33,6 +34,7 @@ export async function fail(context: Context, queue: string, failures: readonly F
     if (outcomes[at] === 'dead') notifier.bells.ring('finished', queue, id)
     else if (outcomes[at] === 'retry' && (delay === 0 || delay === 'backoff')) notifier.bells.ring('work', queue)
   }
+  if (outcomes.some((outcome) => outcome !== 'stale')) notifier.freed(queue)
   return outcomes
 }
 
