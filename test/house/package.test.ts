@@ -51,7 +51,8 @@ test('it holds the library, its documentation, the examples and the contract, an
   assert.ok(
     files.includes('dist/stores/sqlite/connection/thread-code.js') && files.includes('contract/sqlite/push.sql'),
   )
-  const allowed = /^(dist|contract(?!\/vectors)|docs(?!\/decisions|\/contributing)|examples)\/|^(package\.json|[A-Z]+\.md|LICENSE)$/
+  const allowed =
+    /^(dist|contract(?!\/vectors)|docs(?!\/decisions|\/contributing)|examples)\/|^(package\.json|[A-Z]+\.md|LICENSE)$/
   assert.deepEqual(
     files.filter((file) => !allowed.test(file)),
     [],
