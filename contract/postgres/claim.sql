@@ -62,6 +62,7 @@ declare
   v_count  integer := 0;
   v_passed integer[];
   v_noted  boolean;
+  v_until  bigint;
   v_limits text;
   v_wait   bigint;
 begin
@@ -71,20 +72,21 @@ begin
   -- Limits do not begin while this is held: see enter_limits.
   perform pg_advisory_xact_lock_shared(hashtext('millpond claim'), hashtext(claim.queue));
   at := hold_time('leases', claim.now);
-  select unharmed.fences, q.id, q.paused, q.limits, q.capacity is not null, coalesce(claim.lease, q.lease, 30000),
+  select unharmed.fences, q.id, q.paused, q.paused_until, q.limits, q.capacity is not null, coalesce(claim.lease, q.lease, 30000),
     exists (select from sleepers where sleepers.queue = claim.queue and kind = 'work' and sleepers.listener = claim.listener)
-  into v_fences, v_queue, v_paused, v_limits, bounded, holds, v_noted
+  into v_fences, v_queue, v_paused, v_until, v_limits, bounded, holds, v_noted
   from unharmed left join queues as q on q.name = claim.queue;
   if found then perform set_config('synchronous_commit', 'off', true);
   else
     -- On the disk before any fence above it is known.
     v_fences := after_crash();
-    select q.id, q.paused, q.limits, q.capacity is not null, q.lease into v_queue, v_paused, v_limits, bounded, holds from queues as q where q.name = claim.queue;
+    select q.id, q.paused, q.paused_until, q.limits, q.capacity is not null, q.lease into v_queue, v_paused, v_until, v_limits, bounded, holds from queues as q where q.name = claim.queue;
     holds := coalesce(claim.lease, holds, 30000);
   end if;
   asleep := v_noted and is_stirring(claim.queue);
   limited := false;
   slots := v_limits is not null;
+  if v_until > at then perform lower_pause(v_queue, at); end if;
   if v_limits is not null and not v_paused then
     perform from turns where turns.queue = v_queue for update;
     at := time_of(claim.now);
@@ -106,7 +108,7 @@ begin
         ) as ready order by ready.seq limit claim."limit"
       ) as head
       -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit.
-      where (select not q.paused and pause_end(q.paused_until, q.paused_for, at) <= at from queues as q where q.id = v_queue)
+      where (select not q.paused and pause_end(q.paused_until, q.pause_length, at) <= at from queues as q where q.id = v_queue)
       limit claim."limit") as locked;
     if v_bytes > v_large then
       v_ctids := array(
@@ -144,7 +146,7 @@ begin
       end if;
     end if;
     if v_bytes > v_large then v_wait := 0; end if;
-    if v_count = 0 then select nullif(greatest(pause_end(q.paused_until, q.paused_for, at) - at, 0), 0) into v_wait from queues as q where q.id = v_queue; end if;
+    if v_count = 0 then select nullif(greatest(pause_end(q.paused_until, q.pause_length, at) - at, 0), 0) into v_wait from queues as q where q.id = v_queue; end if;
   end if;
   -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up.
   if v_count > 0 and clock_timestamp() - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then

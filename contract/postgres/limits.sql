@@ -13,8 +13,8 @@ language sql immutable as $$
   select coalesce((p_rate).burst, greatest(1, (p_rate).count::bigint * 100 / (p_rate).per))
 $$;
 
--- `full`, in microseconds, where the last start had that cost. It never lies further ahead than that start could bring it by the present rate and clock: what
--- an earlier rate left, or a clock that went back, does not hold it up for longer.
+-- `full`, in microseconds, where the last start had that cost. It never counts as further ahead than that start could bring it by the present rate and
+-- clock: what an earlier rate left, or a clock that went back, does not hold jobs for longer. A claim that finds it further ahead stores the bound.
 create or replace function millpond.full_of(p_rate millpond.rate, p_full bigint, p_full_cost integer, p_now bigint) returns bigint
 language sql immutable as $$
   select least(p_full, p_now * 1000 + greatest(millpond.burst_of(p_rate), p_full_cost) * millpond.step_of(p_rate))
@@ -27,7 +27,7 @@ language sql immutable as $$
     - (greatest(p_cost, millpond.burst_of(p_rate)) - p_cost) * millpond.step_of(p_rate)) / 1000.0)::bigint
 $$;
 
--- When a pause of that length is over: never later than its length from now on, whatever the clock did.
+-- When a pause of that length is over: never later than its length from now on, whatever the clock did. A claim that finds it later stores the bound.
 create or replace function millpond.pause_end(p_until bigint, p_for bigint, p_now bigint) returns bigint
 language sql immutable as $$
   select least(p_until, p_now + p_for)
@@ -45,6 +45,17 @@ language sql immutable as $$
   select sum(least(cost * millpond.step_of(p_rate), greatest(0, (started_at - at) * 1000 + cost * millpond.step_of(p_rate))))::bigint
   from unnest(p_released) as job where pause = 0 and (p_rate).count is not null
 $$;
+
+-- For claims: lowers the pause of a queue where the clock went back.
+create or replace function millpond.lower_pause(p_queue integer, p_now bigint) returns void
+language plpgsql as $$
+begin
+  if exists (select from millpond.queues where id = p_queue and paused_until > p_now + pause_length) then
+    update millpond.queues set paused_until = p_now + pause_length
+    where ctid = any (array(
+      select ctid from millpond.queues where id = p_queue and paused_until > p_now + pause_length for no key update skip locked));
+  end if;
+end $$;
 
 -- A rate as it travels: JSON, or null.
 create or replace function millpond.rate_from(p_rate jsonb) returns millpond.rate
@@ -165,7 +176,7 @@ begin
         ) as w where line.queue = p_queue order by w.seq limit p_most
       ) as ready
       -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit.
-      where (select not q.paused and millpond.pause_end(q.paused_until, q.paused_for, p_now) <= p_now from millpond.queues as q where q.id = p_queue)
+      where (select not q.paused and millpond.pause_end(q.paused_until, q.pause_length, p_now) <= p_now from millpond.queues as q where q.id = p_queue)
       limit p_most
     ) as head);
 end $$;
@@ -204,7 +215,11 @@ begin
   end if;
   if v_limits.grouped then v_rest := millpond.adopt_waiting(p_queue) = 1000; end if;
   v_turns := millpond.fold(v_turns, v_limits, p_now);
-  select greatest(0, millpond.pause_end(paused_until, paused_for, p_now) - p_now,
+  -- What lies beyond its bound is lowered for good: the bound itself moves with the time.
+  if millpond.full_of(v_limits.rate, v_turns.full_at, v_turns.full_cost, p_now) < v_turns.full_at then
+    update millpond.turns set full_at = millpond.full_of(v_limits.rate, full_at, full_cost, p_now) where queue = p_queue returning * into v_turns;
+  end if;
+  select greatest(0, millpond.pause_end(paused_until, pause_length, p_now) - p_now,
     millpond.rate_wait(v_limits.rate, v_turns.full_at, v_turns.full_cost, 1, p_now)) into wait from millpond.queues where id = p_queue;
   if wait > 0 then return; end if;
   wait := null;
@@ -276,7 +291,7 @@ begin
   if count = p_limit then wait := null;
   elsif v_rest or not v_stopped and v_limits.grouped and (
     exists (select from millpond.arrivals where queue = p_queue)
-    or exists (select from millpond.groups where queue = p_queue and ticket >= p_least)) then wait := 0;
+    or exists (select from millpond.tickets where queue = p_queue and priority >= p_least)) then wait := 0;
   elsif not v_stopped and v_limits.grouped then
     select held_until - p_now into wait from millpond.groups where queue = p_queue and held_until is not null order by held_until limit 1;
   end if;

@@ -49,8 +49,8 @@ begin
       values (v_queue, case when v_line = -1 then v_groups else '{}' end, v_jobs);
     end if;
     -- A longer pause stays.
-    update queues set paused_until = v_now + v_pause, paused_for = v_pause
-    where id = v_queue and v_pause > 0 and pause_end(paused_until, paused_for, v_now) < v_now + v_pause;
+    update queues set paused_until = v_now + v_pause, pause_length = v_pause
+    where id = v_queue and v_pause > 0 and pause_end(paused_until, pause_length, v_now) < v_now + v_pause;
     perform ring('work', release.queue);
   end if;
   if v_count = cardinality(release.ids) then return null; end if;

@@ -53,7 +53,7 @@ begin
     select stopped.at_limit, stopped.held into at_limit, held from millpond.stopped_groups(v_limits, p_now) as stopped;
   end if;
   if v_running < v_limits.running or v_limits.running is null then
-    select greatest(0, millpond.pause_end(q.paused_until, q.paused_for, p_now) - p_now, millpond.rate_wait(v_limits.rate, t.full_at - coalesce((
+    select greatest(0, millpond.pause_end(q.paused_until, q.pause_length, p_now) - p_now, millpond.rate_wait(v_limits.rate, t.full_at - coalesce((
         select sum(millpond.given_back(v_limits.rate, released)) from millpond.arrivals where queue = p_queue and released is not null), 0)::bigint,
       t.full_cost, 1, p_now)) into next_start
     from millpond.queues as q left join millpond.turns as t on t.queue = q.id where q.id = p_queue;
@@ -110,7 +110,7 @@ begin
         'done', coalesce(done, 0), 'dead', coalesce(dead, 0), 'cancelled', coalesce(cancelled, 0)),
       'oldestWaiting', case when waiting > 0 then greatest(v_now - oldest_due(q.id), 0) end,
       'limits', limited.settings,
-      'nextStart', case when q.limits is null then greatest(pause_end(q.paused_until, q.paused_for, v_now) - v_now, 0) else limited.next_start end,
+      'nextStart', case when q.limits is null then greatest(pause_end(q.paused_until, q.pause_length, v_now) - v_now, 0) else limited.next_start end,
       'groupsAtLimit', coalesce(limited.at_limit, 0), 'groupsHeld', coalesce(limited.held, 0),
       'histograms', coalesce(histograms, '[]'))
     from queues as q left join counted on counted.queue = q.id left join measured on measured.queue = q.id

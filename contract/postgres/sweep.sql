@@ -344,6 +344,7 @@ begin
     delete from groups where queue = v_queue;
     delete from group_limits where queue = v_queue;
     delete from turns where queue = v_queue;
+    delete from tickets where queue = v_queue;
     delete from arrivals where queue = v_queue;
     delete from moves where queue = v_queue;
     delete from totals where queue = v_queue;

@@ -18,14 +18,17 @@ create or replace function millpond.place_groups(p_limits millpond.limits, p_vir
 language plpgsql as $$
 begin
   with seen as (
-    select known.ctid, p_now + nullif(free.wait, 0) as held_until,
+    select known.ctid, known.ticket as old_ticket, known.turn as old_turn, known.place as old_place,
+      case when first.seq is null then known.full_at else millpond.full_of(most.rate, known.full_at, known.full_cost, p_now) end as full_at,
+      case when first.seq is null then known.paused_until
+        else millpond.pause_end(known.paused_until, known.pause_length, p_now) end as paused_until, p_now + nullif(free.wait, 0) as held_until,
       case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as place,
       case when free.wait = 0 then case when known.ticket = first.priority then known.turn
         else greatest(known.virtual[first.priority + 1], p_virtual[first.priority + 1]) end end as turn,
       -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
       case when first.seq is null and own.name is null and not exists (
           select from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1)
-        then greatest(p_now + 10000, (known.full_at + 999) / 1000, millpond.pause_end(known.paused_until, known.paused_for, p_now)) end as forget_at
+        then greatest(p_now + 10000, (known.full_at + 999) / 1000, millpond.pause_end(known.paused_until, known.pause_length, p_now)) end as forget_at
     from unnest(p_names) as given(name)
     cross join lateral (select ctid, * from millpond.groups where queue = p_limits.queue and groups.name = given.name offset 0) as known
     left join lateral (select * from millpond.group_limits where queue = p_limits.queue and group_limits.name = given.name offset 0) as own on true
@@ -41,14 +44,25 @@ begin
     cross join lateral (
       select case when first.seq is not null and (most.running is null or most.running > (
           select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1))
-        then greatest(0, millpond.pause_end(known.paused_until, known.paused_for, p_now) - p_now,
+        then greatest(0, millpond.pause_end(known.paused_until, known.pause_length, p_now) - p_now,
           millpond.rate_wait(most.rate, known.full_at, known.full_cost, first.cost, p_now)) end as wait offset 0
     ) as free
+  ), placed as (
+    update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, place = seen.place, held_until = seen.held_until, forget_at = seen.forget_at,
+      full_at = seen.full_at, paused_until = seen.paused_until
+    from seen
+    where g.ctid = seen.ctid and (g.ticket, g.turn, g.place, g.held_until, g.forget_at, g.full_at, g.paused_until)
+      is distinct from (seen.ticket, seen.turn, seen.place, seen.held_until, seen.forget_at, seen.full_at, seen.paused_until)
+    returning g.name, g.ticket, g.turn, g.place, seen.old_ticket, seen.old_turn, seen.old_place
+  ), gone as (
+    delete from millpond.tickets where ctid = any (array(
+      select t.at from placed cross join lateral (
+        select ctid as at from millpond.tickets
+        where queue = p_limits.queue and priority = placed.old_ticket and turn = placed.old_turn and place = placed.old_place offset 0
+      ) as t where placed.old_ticket is not null))
   )
-  update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, place = seen.place, held_until = seen.held_until, forget_at = seen.forget_at
-  from seen
-  where g.ctid = seen.ctid
-    and (g.ticket, g.turn, g.place, g.held_until, g.forget_at) is distinct from (seen.ticket, seen.turn, seen.place, seen.held_until, seen.forget_at);
+  insert into millpond.tickets (queue, priority, turn, place, name)
+  select p_limits.queue, ticket, turn, place, name from placed where ticket is not null;
 end $$;
 
 -- Folds the inbox into the groups' state, and those whose time has come. Returns `turns` as it is then.
@@ -59,12 +73,12 @@ declare
   v_names    text[];
   v_released millpond.released[];
 begin
-  -- All groups are placed anew where settings have changed, and those that are held where the clock went back.
-  if p_turns.version <> p_limits.version or p_now < p_turns.claimed_at then
+  -- All groups are placed anew where settings have changed, or the clock went back. (Claims may cross by some ms.)
+  if p_turns.version <> p_limits.version or p_now < p_turns.claimed_at - 1000 then
     insert into millpond.arrivals (queue, groups)
     select p_turns.queue, array_agg(name) from (
       select name, row_number() over () / 1000 as part from millpond.groups
-      where queue = p_turns.queue and (held_until is not null or p_turns.version <> p_limits.version and forget_at is null)
+      where queue = p_turns.queue and forget_at is null
     ) as each group by part;
     update millpond.turns set version = p_limits.version, claimed_at = p_now where queue = p_turns.queue returning * into p_turns;
   end if;
@@ -94,20 +108,23 @@ begin
   if v_released is not null then
     update millpond.groups as g set
       paused_until = case when back.longer then (back.pause).at + (back.pause).pause else g.paused_until end,
-      paused_for = case when back.longer then (back.pause).pause else g.paused_for end, full_at = g.full_at - back.paid
+      pause_length = case when back.longer then (back.pause).pause else g.pause_length end,
+      full_at = millpond.full_of(back.rate, g.full_at, g.full_cost, back.at) - back.paid
     from (
-      select known.ctid as at, each.pause, coalesce(
-          (each.pause).at + (each.pause).pause > millpond.pause_end(known.paused_until, known.paused_for, (each.pause).at), false) as longer,
-        coalesce(millpond.given_back(millpond.rate_of(p_limits, each.name, own.rate), each.released), 0) as paid
+      select known.ctid, each.pause, coalesce(
+          (each.pause).at + (each.pause).pause > millpond.pause_end(known.paused_until, known.pause_length, (each.pause).at), false) as longer,
+        paid.rate, each.at, coalesce(millpond.given_back(paid.rate, each.released), 0) as paid
       from (
-        select coalesce("group", '') as name, array_agg(job::millpond.released) as released,
+        select coalesce("group", '') as name, min(at) as at, array_agg(job::millpond.released) as released,
           (array_agg(job::millpond.released order by at + pause desc) filter (where pause > 0 and "group" is not null))[1] as pause
         from unnest(v_released) as job group by 1
       ) as each
       cross join lateral (select ctid, * from millpond.groups where queue = p_turns.queue and groups.name = each.name offset 0) as known
       left join lateral (select * from millpond.group_limits where queue = p_turns.queue and group_limits.name = each.name offset 0) as own on true
-    ) as back where g.ctid = back.at;
-    update millpond.turns set full_at = full_at - coalesce(millpond.given_back(p_limits.rate, v_released), 0) where queue = p_turns.queue;
+      cross join lateral (select millpond.rate_of(p_limits, each.name, own.rate) as rate offset 0) as paid
+    ) as back where g.ctid = back.ctid;
+    update millpond.turns set full_at = millpond.full_of(p_limits.rate, full_at, full_cost, (select min(at) from unnest(v_released)))
+      - coalesce(millpond.given_back(p_limits.rate, v_released), 0) where queue = p_turns.queue;
   end if;
   -- The time is noted as groups may be held from now on.
   update millpond.turns set claimed_at = p_now where queue = p_turns.queue returning * into p_turns;
@@ -122,7 +139,7 @@ create or replace function millpond.by_turns(
 language plpgsql as $$
 declare
   v_names  text[] := array(
-    select name from millpond.groups where queue = p_turns.queue and ticket >= p_least order by ticket desc, turn, place limit p_most);
+    select name from millpond.tickets where queue = p_turns.queue and priority >= p_least order by priority desc, turn, place limit p_most);
   v_look   integer;
   v_greedy boolean;
   v_jobs   millpond.candidate[];
@@ -172,7 +189,7 @@ begin
     into v_jobs, v_greedy from chosen
     -- Seen with the same snapshot as the jobs: a release that pauses a group or the queue gives its job back in the same commit.
     where not exists (select from millpond.arrivals where queue = p_turns.queue and released is not null)
-      and (select not q.paused and millpond.pause_end(q.paused_until, q.paused_for, p_now) <= p_now from millpond.queues as q where q.id = p_turns.queue);
+      and (select not q.paused and millpond.pause_end(q.paused_until, q.pause_length, p_now) <= p_now from millpond.queues as q where q.id = p_turns.queue);
     exit when v_look > p_most or v_greedy is not true;
     v_look := v_look * 4;
   end loop;
@@ -185,13 +202,21 @@ language plpgsql as $$
 declare
   v_level   record;
   v_virtual double precision[] := p_turns.virtual;
+  v_names   text[] := array(select distinct name from unnest(p_jobs) as job order by name);
 begin
+  delete from millpond.tickets where ctid = any (array(
+    select t.at from unnest(v_names) as given(name)
+    cross join lateral (select * from millpond.groups where queue = p_turns.queue and groups.name = given.name offset 0) as known
+    cross join lateral (
+      select ctid as at from millpond.tickets
+      where queue = p_turns.queue and priority = known.ticket and turn = known.turn and place = known.place offset 0
+    ) as t));
   for v_level in
     select priority, max(turn) as turn from unnest(p_jobs) as job group by priority order by priority desc
   loop
     v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.turn);
     update millpond.groups as g
-    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, turn = job.after, full_at = job.full_at, full_cost = job.cost
+    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, turn = job.after, place = null, full_at = job.full_at, full_cost = job.cost
     from (
       select known.ctid as at, last.after, last.cost, case when paid.rate is null then known.full_at
         else greatest(millpond.full_of(paid.rate, known.full_at, known.full_cost, p_now), p_now * 1000) + last.costs * millpond.step_of(paid.rate) end as full_at
@@ -206,5 +231,5 @@ begin
     where g.ctid = job.at;
   end loop;
   update millpond.turns set virtual = v_virtual, claimed_at = p_now where queue = p_turns.queue;
-  perform millpond.place_groups(p_limits, v_virtual, array(select distinct name from unnest(p_jobs) as job order by name), p_now);
+  perform millpond.place_groups(p_limits, v_virtual, v_names, p_now);
 end $$;

@@ -110,6 +110,7 @@ const TABLES = [
     'groups',
     'group_limits',
     'turns',
+    'tickets',
     'arrivals',
     'histograms',
   ],

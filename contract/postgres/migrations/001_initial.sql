@@ -42,7 +42,7 @@ create table millpond.queues (
   backoff_jitter double precision not null default 0.5 check (backoff_jitter between 0 and 1),
   line           integer not null default 1,           -- the line that takes the jobs that come back
   paused_until   bigint  not null default 0,           -- by a release with a pause, and the length of that pause: see pause_end in limits.sql
-  paused_for     bigint  not null default 0,
+  pause_length     bigint  not null default 0,
   limits         text    check (limits in ('queue', 'groups')) -- null: none; else it has rows in `limits` and `turns`; `groups`: it is grouped
 );
 
@@ -95,18 +95,29 @@ create table millpond.groups (
   full_at      bigint  not null default 0,
   full_cost    integer not null default 1,
   paused_until bigint  not null default 0,
-  paused_for   bigint  not null default 0,
+  pause_length   bigint  not null default 0,
   virtual      double precision[],                     -- by priority + 1; null: 0
-  ticket       smallint,                               -- the priority of its first job, if that may start
-  turn         double precision,                       -- its virtual time at that priority
-  place        bigint,                                 -- of that job
+  ticket       smallint,                               -- the priority of its first job, if that may start; turn: its virtual time there; place: of that job
+  turn         double precision,
+  place        bigint,
   held_until   bigint,                                 -- when a rate or pause lets the first job start; null: not what it waits for
   forget_at    bigint,                                 -- a claim has found it idle: when a sweep may forget it; null: it has jobs, or limits of its own
   primary key (queue, name)
 ) with (fillfactor = 50);
-create index groups_tickets on millpond.groups (queue, ticket desc, turn, place) where ticket is not null;
 create index groups_held    on millpond.groups (queue, held_until)               where held_until is not null;
 create index groups_idle    on millpond.groups (forget_at)                       where forget_at is not null;
+
+-- The tickets of `groups`, in their order. A table of its own, so that a start changes no index of `groups`: that row is written in place, and found
+-- without stepping over its former versions.
+create table millpond.tickets (
+  queue    integer  not null,
+  priority smallint not null,
+  turn     double precision not null,
+  place    bigint   not null,
+  name     text collate "C" not null
+);
+create unique index tickets_order on millpond.tickets (queue, priority desc, turn, place);
+alter table millpond.tickets replica identity using index tickets_order;
 
 -- The inbox of a grouped queue: groups of which a job began or ceased to wait or to run, or whose limits changed, written in the same transaction.
 -- The next claim folds it into `groups`.
@@ -288,5 +299,6 @@ alter table millpond.moves set (autovacuum_vacuum_scale_factor = 0, autovacuum_v
   autovacuum_vacuum_cost_delay = 0);
 alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.turns set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
