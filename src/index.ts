@@ -25,7 +25,8 @@ export type { ResultOptions } from './pond/internals.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
-export type { PageOptions, Queue, QueueOptions } from './pond/queue.ts'
+export type { PageOptions, Queue } from './pond/queue.ts'
+export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'
 export type { Percentiles, QueueReport, StatsOptions } from './pond/stats.ts'
 export type { BatchJobOptions, BatchWorkOptions, WorkOptions } from './pond/work-options.ts'
 export type {
@@ -35,6 +36,7 @@ export type {
   JobState,
   LiveState,
   ReplicaQuery,
+  SettingName,
   TransactionQuery,
 } from './store.ts'
 export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'

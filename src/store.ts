@@ -241,8 +241,25 @@ export interface BackoffPolicy {
   jitter: number
 }
 
+/** The settings of which code and an operator each have their own value. `paused` and `grouped` are not among them: there the last call wins. */
+export type SettingName = Exclude<keyof QueueSettings, 'queue' | 'paused' | 'grouped'>
+
+/** What `configure` takes. */
+export interface SettingsChange extends QueueSettings {
+  /** Who gives the settings; `code` unless set. An operator's are in effect until they are cleared, whatever code gives meanwhile. */
+  by?: 'code' | 'operator'
+  /** What an operator gives back: then the code's value is in effect, else the default. */
+  clear?: readonly SettingName[]
+}
+
+/** What was given of a queue's settings, and by whom. */
+export interface GivenSettings {
+  code: Pick<QueueSettings, SettingName>
+  operator: Pick<QueueSettings, SettingName>
+}
+
 /** Whether the settings name a queue and nothing else. Such a `configure` makes no queue. */
-export const setsNothing = ({ queue: _, ...given }: QueueSettings): boolean =>
+export const setsNothing = ({ queue: _, by: __, ...given }: SettingsChange): boolean =>
   Object.values(given).every((value) => value === undefined)
 
 /** `wait`: from due to started. `run`: from started to finished. */
@@ -262,6 +279,10 @@ export interface QueueStats extends HeldBack {
   paused: boolean
   /** Most scheduled and waiting jobs; null: no limit. */
   capacity: number | null
+  /** What an operator has set, and code cannot change. Empty: nothing. */
+  overrides: GivenSettings['operator']
+  /** Milliseconds since a worker last asked for jobs, to within half a minute; null: none has, since the queue exists. */
+  lastClaim: number | null
   /** Jobs per state, changed in the same commit as the jobs. */
   counts: Record<JobState, number>
   /** Milliseconds since the oldest waiting job became due; null: no job waits. */
@@ -328,9 +349,10 @@ export interface Store {
 
   /**
    * Sets the given settings and keeps the others; makes the queue if it does not exist. With only the queue's name it does nothing.
+   * @returns which of the settings an operator's other value keeps out of effect
    * @throws InvalidOption: the store cannot keep the value (Redis: one that partitions share, below their number)
    */
-  configure(settings: QueueSettings): Promise<void>
+  configure(settings: SettingsChange): Promise<readonly SettingName[]>
   /**
    * Gives a group limits of its own, and makes the queue a grouped one. Set if `capabilities.limits`.
    * @param limits null: as all groups of the queue
@@ -367,6 +389,8 @@ export interface Store {
   stats(options: { queue?: string; minutes?: number }): Promise<QueueStats[]>
   /** Adds measurements to the histograms of the current minute. The store keeps 60 minutes. */
   record(slices: readonly HistogramSlice[]): Promise<void>
+  /** Workers claim from these queues now; for `lastClaim`. @returns per queue whether the store knows it */
+  noteClaims(queues: readonly string[]): Promise<boolean[]>
   /** Calls the listener for each notification, until the returned function is called. @throws Closed */
   listen(listener: (bell: Bell) => void): () => void
   /** Closes the store. Later calls reject with `Closed`. May be called more than once. */
@@ -399,6 +423,8 @@ export interface GroupsRequest {
 }
 
 export interface StoreAdmin {
+  /** What was given of a queue's settings; null: the store does not know the queue. Rejects as the methods of `Store` do. */
+  settings(queue: string): Promise<GivenSettings | null>
   /**
    * Waiting jobs by priority and place, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first.
    * Rejects as the methods of `Store` do.

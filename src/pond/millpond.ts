@@ -17,7 +17,8 @@ import { type Explanation, explain } from './explain.ts'
 import type { PondInternals, Push, ResultOptions } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
 import { MAX_PUSH, type Pushed } from './push.ts'
-import { Queue, type QueueOptions } from './queue.ts'
+import { Queue } from './queue.ts'
+import type { QueueOptions } from './queue-options.ts'
 import { Results } from './results.ts'
 import { closeOnSignals } from './signals.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
@@ -108,7 +109,7 @@ export class Millpond implements AsyncDisposable {
       store,
       events: this.#events,
       maxPayload,
-      settings: new KnownSettings(store),
+      settings: new KnownSettings(store, (queue, settings) => this.#events.overridden(queue, settings)),
       pusher: new KeyedBatcher<Push, Pushed>(
         (pushes) => this.#push(pushes),
         limits,

@@ -1,60 +1,42 @@
-import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings, setsNothing } from '../store.ts'
-import { type Backoff, backoffPolicy, computedDelay } from '../values/backoff.ts'
+import {
+  JOB_STATES,
+  type JobState,
+  type NewJob,
+  type PushOutcome,
+  type QueueSettings,
+  type SettingName,
+  setsNothing,
+} from '../store.ts'
+import { computedDelay } from '../values/backoff.ts'
 import { checkCursor } from '../values/cursor.ts'
-import { type Duration, kindOf, milliseconds, shown } from '../values/duration.ts'
+import { kindOf, milliseconds, shown } from '../values/duration.ts'
 import { lacking, MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { jobInfo, type ListedJob } from '../values/job.ts'
 import type { GroupRecord } from '../values/limits.ts'
 import { checkQueueName } from '../values/names.ts'
-import { checkFunction, checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
-import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
+import { checkFunction, checkOptions, defined, isInteger } from '../values/options.ts'
 import type { Stored } from '../values/stored.ts'
 import type { BatchHandler } from '../worker/batch-context.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import type { Handler } from '../worker/runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
-import {
-  type GroupLimitOptions,
-  isLimits,
-  limitGroup,
-  limitSettings,
-  type QueueLimitOptions,
-  withLimits,
-} from './limits.ts'
+import { type GroupLimitOptions, limitGroup, limitSettings, withLimits } from './limits.ts'
 import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
+import {
+  checkQueueOptions,
+  checkSettingNames,
+  type OverrideOptions,
+  overriddenIn,
+  overrideSettings,
+  type QueueOptions,
+  type QueueSetting,
+  settingsOf,
+  shownSettings,
+} from './queue-options.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
-
-export interface QueueOptions {
-  /** Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset: nothing is checked. */
-  schema?: StandardSchema | undefined
-  /** Most scheduled and waiting jobs; at least 1. null removes the limit. Unset: no limit, in memory 100,000. Kept in the store, for every process. */
-  capacity?: number | null | undefined
-  /** What a push does when the queue is full: reject with `QueueFull`, or wait for room. `'reject'` unless set. Only for pushes of this process. */
-  whenFull?: 'reject' | 'wait' | undefined
-  /**
-   * `attempts`: how often a job is tried, the first attempt included; 1 to 1,000,000, 10 unless set. `backoff`: the delay before the next attempt;
-   * `'exponential'` unless set. Both are kept in the store, for every process and language. A `backoff` that is a function is not: only workers
-   * of this process call it.
-   */
-  retry?: { attempts?: number | undefined; backoff?: Backoff | undefined } | undefined
-  /** A worker that is silent for longer loses the job. 50 ms to 24 days, 30 s unless set. Kept in the store. */
-  lease?: Duration | undefined
-  /** How long an attempt may run, for jobs pushed without a `timeout`. 1 ms to 24 days; null: no limit, as when unset. Kept in the store. */
-  timeout?: Duration | null | undefined
-  /**
-   * How long finished jobs stay in the store. `done`: 1 h unless set. `dead`: 7 d unless set; also for cancelled jobs. Each 0 to 100 years;
-   * 0: not at all. Kept in the store.
-   */
-  keep?: { done?: Duration | undefined; dead?: Duration | undefined } | undefined
-  /**
-   * How many jobs may run at once and start in a time, over all workers; the same for each group, and groups take turns. Kept in the store.
-   * What is left out is no limit. Unset: the limits stay as they are. A store without limits (`capabilities.limits`) rejects them with `NotSupported`.
-   */
-  limits?: QueueLimitOptions | undefined
-}
 
 export interface PageOptions {
   /** Most entries of a page; 1 to 1,000, 100 unless given. */
@@ -63,24 +45,6 @@ export interface PageOptions {
   after?: string | undefined
 }
 
-const QUEUE_RULES: Rules<QueueOptions> = {
-  schema: isStandardSchema,
-  capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
-  whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
-  retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
-  lease: isDuration(50),
-  timeout: (value) => value === null || isDuration()(value, 'timeout'),
-  keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
-  limits: isLimits,
-}
-const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
-  attempts: isInteger(1, 1_000_000),
-  backoff: () => true,
-}
-const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {
-  done: (value) => milliseconds(value, 'keep.done') >= 0,
-  dead: (value) => milliseconds(value, 'keep.dead') >= 0,
-}
 /**
  * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return, `Handled` the data that
  * handlers get: the schema's output, or without a schema the data as they were stored.
@@ -103,12 +67,13 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   constructor(pond: PondInternals, name: unknown, options: QueueOptions | undefined) {
     this.name = checkQueueName(name)
     this.#pond = pond
-    this.#options = checkOptions(options, QUEUE_RULES, `queue ${this.name}`)
+    this.#options = checkQueueOptions(this.name, options)
     const { limits, retry, schema } = this.#options
     if (limits !== undefined) withLimits(pond.store, `limits of queue ${this.name}`)
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
     this.#preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
-    this.#settings = settingsOf(this.name, this.#options)
+    const settings = settingsOf(this.name, this.#options)
+    this.#settings = setsNothing(settings) ? undefined : settings
     this.#ready()
     if (this.#options.whenFull === 'wait') pond.capacityWaiters.listen()
   }
@@ -200,6 +165,37 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   /** Allows claims again, in every process. @throws Closed, `Store…` */
   async resume(): Promise<void> {
     await this.#pond.store.configure({ queue: this.name, paused: false })
+  }
+
+  /**
+   * Sets what code cannot change any more, in any process, until `clearOverrides`: for people who look after a queue. A program that gives other values
+   * emits `overridden`. Only what is given is set; of `limits`, too.
+   * @param options as those of `pond.queue` that are kept in the store; a `backoff` that is a function is not
+   * @throws InvalidOption, NotSupported (limits, on a store without them), Closed, `Store…`
+   */
+  async override(options: OverrideOptions): Promise<void> {
+    this.#pond.assertOpen()
+    await this.#ready()
+    await this.#pond.store.configure({ ...overrideSettings(this.#pond.store, this.name, options), by: 'operator' })
+  }
+
+  /**
+   * Gives settings back to code: what code has given last is in effect again, or else the default.
+   * @param names as `settings` names them; all that are overridden unless given
+   * @throws InvalidOption, Closed, `Store…`
+   */
+  async clearOverrides(names?: readonly SettingName[]): Promise<void> {
+    this.#pond.assertOpen()
+    const { admin } = this.#pond.store
+    const clear = names === undefined ? overriddenIn(await admin.settings(this.name)) : checkSettingNames(names)
+    await this.#pond.store.configure({ queue: this.name, by: 'operator', clear })
+  }
+
+  /** Each setting that is not the default: its value in effect, and who has set it. @throws Closed, `Store…` */
+  async settings(): Promise<QueueSetting[]> {
+    this.#pond.assertOpen()
+    await this.#ready()
+    return shownSettings(await this.#pond.store.admin.settings(this.name))
   }
 
   /**
@@ -360,26 +356,4 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     const message = `queue ${this.name} is full; push again later, or open it with whenFull: 'wait'`
     return new MillpondError('QueueFull', message, { queue: this.name })
   }
-}
-
-/** The settings that the store keeps; undefined where none is given. @throws InvalidOption */
-function settingsOf(queue: string, options: QueueOptions): QueueSettings | undefined {
-  const { capacity, keep, lease, limits, retry, timeout } = options
-  const backoff = retry?.backoff
-  const ms = (value: Duration | undefined, name: string) =>
-    value === undefined ? undefined : milliseconds(value, name)
-  const settings: QueueSettings = {
-    queue,
-    ...limitSettings(limits),
-    ...defined({
-      capacity,
-      keepDone: ms(keep?.done, 'keep.done'),
-      keepDead: ms(keep?.dead, 'keep.dead'),
-      attempts: retry?.attempts,
-      backoff: backoff === undefined || typeof backoff === 'function' ? undefined : backoffPolicy(backoff),
-      lease: ms(lease, 'lease'),
-      timeout: timeout === null ? null : ms(timeout, 'timeout'),
-    }),
-  }
-  return setsNothing(settings) ? undefined : settings
 }

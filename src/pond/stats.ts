@@ -32,7 +32,16 @@ export interface QueueReport extends Omit<QueueStats, 'histograms' | 'limits'> {
 const COUNTS = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
 const NOT_HELD: HeldBack = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }
 const UNSEEN = {
-  ...{ paused: false, capacity: null, counts: COUNTS, oldestWaiting: null, limits: null, histograms: [] },
+  ...{
+    paused: false,
+    capacity: null,
+    overrides: {},
+    lastClaim: null,
+    counts: COUNTS,
+    oldestWaiting: null,
+    limits: null,
+    histograms: [],
+  },
   ...NOT_HELD,
 }
 

@@ -48,6 +48,10 @@ async function call(store: Store, step: Step, cursors: Map<string, string>): Pro
   switch (step.op) {
     case 'configure':
       return (await store.configure({ queue: 'q', ...step.in })) ?? null
+    case 'settings':
+      return store.admin.settings(step.in.queue)
+    case 'noteClaims':
+      return store.noteClaims(step.in.queues)
     case 'push':
       return store.push(step.in.jobs.map(newJob))
     case 'claim':

@@ -272,7 +272,9 @@ function withoutWords(record: JobRecord | null): JobRecord | null {
 
 function sorted(stats: readonly (QueueStats | ModelStats)[]) {
   return stats
-    .map(({ histograms, ...rest }) => {
+    .map((one) => {
+      // The model has neither: the vectors have them.
+      const { histograms, overrides: _, lastClaim: __, ...rest } = { overrides: {}, lastClaim: null, ...one }
       const ordered = histograms.toSorted((a, b) => a.priority - b.priority || a.metric.localeCompare(b.metric))
       return { ...rest, histograms: ordered }
     })

@@ -13,6 +13,7 @@ test('they go in order once it does; a queue whose settings it refuses fails its
     configure: async ({ queue }) => {
       calls.push(`configure ${queue}`)
       if (queue === 'bad' && refuses) throw new MillpondError('StoreBusy', 'not now')
+      return []
     },
     push: async (jobs) => {
       calls.push(`push ${jobs.map(({ queue }) => queue).join(' ')}`)
@@ -45,7 +46,7 @@ test('one that comes just as it does does not overtake them, and other queues do
   const pushes: unknown[] = []
   const told = Promise.withResolvers<void>()
   const store = storeOf({
-    configure: () => told.promise,
+    configure: () => told.promise.then(() => []),
     push: async (jobs) => {
       pushes.push(...jobs.map(({ data }) => data.body))
       return jobs.map(({ id }) => ({ status: 'pushed', id }))
@@ -111,6 +112,7 @@ test('a queue object per push tells the store the same settings once, and others
   const store = storeOf({
     configure: async ({ capacity }) => {
       told.push(capacity)
+      return []
     },
     push: async (jobs) => jobs.map(({ id }) => ({ status: 'pushed', id })),
     stats: async () => [],

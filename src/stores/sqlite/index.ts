@@ -27,6 +27,7 @@ export const open: OpenStore = async (url, options) => {
     capabilities: { durable: true, shared: true, transactions: true, limits: true },
     transactions: transactionsOf(client),
     admin: {
+      settings: (queue) => client.call('settings', queue),
       list: (request) => client.call('list', request),
       requeue: (request) => client.call('requeue', request),
       groups: (request) => client.call('groups', request),
@@ -54,6 +55,7 @@ export const open: OpenStore = async (url, options) => {
     find: (ids) => client.call('find', ids),
     stats: (request) => client.call('stats', request),
     record: (slices) => client.call('record', slices),
+    noteClaims: (queues) => client.call('noteClaims', queues),
     listen: (listener) => client.listen(listener),
     close: () => client.close(),
   }
