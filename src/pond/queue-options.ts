@@ -50,6 +50,7 @@ export interface QueueSetting {
   code?: unknown
 }
 
+/** All that code and an operator may each set. */
 const SETTINGS: Readonly<Record<SettingName, true>> = {
   ...{ capacity: true, keepDone: true, keepDead: true, attempts: true, backoff: true, lease: true, timeout: true },
   ...{ running: true, rate: true, groupRunning: true, groupRate: true },
@@ -121,10 +122,14 @@ export function overrideSettings(store: Store, queue: string, options: OverrideO
   return { ...settingsOf(queue, others), ...defined(given) }
 }
 
+export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS).filter(isSettingName)
+
 export const overriddenIn = (given: GivenSettings | null): SettingName[] =>
   Object.keys(given?.operator ?? {}).filter(isSettingName)
 
-const isSettingName = (name: string): name is SettingName => Object.hasOwn(SETTINGS, name)
+function isSettingName(name: string): name is SettingName {
+  return Object.hasOwn(SETTINGS, name)
+}
 
 /** @throws InvalidOption */
 export function checkSettingNames(names: readonly SettingName[]): readonly SettingName[] {

@@ -72,7 +72,9 @@ const DEFAULTS = {
   groupRate: null,
 }
 
-export type ModelStats = Omit<QueueStats, 'capacity' | 'overrides' | 'lastClaim'> & { capacity: number | null | undefined }
+export type ModelStats = Omit<QueueStats, 'capacity' | 'overrides' | 'lastClaim'> & {
+  capacity: number | null | undefined
+}
 
 const live = (job: ModelJob) => job.state === 'scheduled' || job.state === 'waiting' || job.state === 'running'
 

@@ -42,14 +42,14 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
     route('PATCH /v1/queues/{queue}', 'changeQueue', 'Pause or resume a queue, change its settings', {
       description:
-        'What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process.',
+        "What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process. They are an operator's, which programs cannot change, unless `by` is `code`.",
       body: schemas.queueChange,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
       problems: [501, 503],
-      handle: async ({ params, body: { limits, ...body } }) => {
+      handle: async ({ params, body: { limits, by = 'operator', ...body } }) => {
         const queue = checkQueueName(params.queue)
         if (limits !== undefined) withLimits(store, 'limits')
-        const settings = { ...body, ...limitSettings(limits === null ? {} : limits), queue }
+        const settings = { ...body, ...limitSettings(limits === null ? {} : limits), queue, by }
         if (!setsNothing(settings)) {
           await queueLimit.admit(queue)
           await store.configure(settings)
