@@ -62,7 +62,13 @@ def call(store: Store, op: str, given: Case, cursors: dict[str, str]) -> Any:
     queue = named or "q"
     match op:
         case "configure":
+            if "clear" in given:
+                given["clear"] = [snake(name) for name in given["clear"]]
             return store.configure(queue, **{snake(name): value for name, value in given.items()})
+        case "settings":
+            return store.settings(queue)
+        case "noteClaims":
+            return store.note_claims(given["queues"])
         case "limitGroup":
             limits = given["limits"]
             return store.limit_group(queue, given["group"], None if limits is None else GroupLimits(**limits))

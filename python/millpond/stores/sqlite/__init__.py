@@ -19,8 +19,9 @@ from millpond.errors import MillpondError
 from millpond.jobs import (
     FINAL, Bell, Claimed, Completion, JobError, Listed, NewJob, Outcome, Pushed, Record, State, Swept, cursor_fields,
 )
-from millpond.queues import Group, GroupLimits, QueueLimits, QueueStats, Slice
+from millpond.queues import Given, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
+from millpond.stores.given import settle
 from millpond.stores.idle import IdleQueues
 from millpond.stores.sqlite import endings
 from millpond.stores.sqlite.claim import claim
@@ -57,9 +58,21 @@ class SqliteStore(Store):
             self._floor = fence_floor(self._connection)
         self._path = realpath(path)
 
-    def _configure(self, queue: str, settings: Mapping[str, Any]) -> None:
+    def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
         with self._writing() as tx:
-            _configure(tx, queue, settings)
+            settled = settle(_given(tx, queue) or Given(), settings, by, clear)
+            _configure(tx, queue, settled.apply)
+            code, operator = settled.given.texts()
+            tx.changes("configure/give", queue=queue, code=code or None, operator=operator or None)
+            return settled.overridden
+
+    def settings(self, queue: str) -> Given | None:
+        with self._reading() as tx:
+            return _given(tx, queue)
+
+    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
+        with self._writing() as tx:
+            return [tx.changes("record/claimed", queue=queue) == 1 for queue in queues]
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         with self._writing() as tx:
@@ -215,6 +228,11 @@ class SqliteTransaction(HandlerTransaction):
             tx.write_counts()
             self.connection.execute("rollback" if "stale" in outcomes else "commit")
             return outcomes  # type: ignore[no-any-return]
+
+
+def _given(tx: Transaction, queue: str) -> Given | None:
+    row = tx.row("configure/given", queue=queue)
+    return Given.from_texts(row["code"], row["operator"]) if row else None
 
 
 def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> None:
