@@ -41,7 +41,8 @@ begin
       v_outcomes[held.nth] := 'stale';
       continue;
     end if;
-    job.error := held.error;
+    job.error := case when octet_length(held.error) <= 1048576 then held.error
+      else '{"code":"PayloadTooLarge","name":"MillpondError","message":"the error of the attempt has more than 1048576 bytes"}' end;
     if held.delay is null or job.attempt >= job.attempts then
       perform retire(job, 'dead', v_now, v_policy.keep_dead);
       v_ring := v_ring || 'finished'::text;
@@ -52,7 +53,7 @@ begin
       job.due_at := v_now + v_delay;
       v_counted := job.line < 0;
       perform put_back(job, v_delay > 0);
-      if v_delay = 0 or v_counted then v_ring := v_ring || 'work'::text; end if;
+      if v_delay < 1000 or v_counted then v_ring := v_ring || 'work'::text; end if;
       v_outcomes[held.nth] := 'retry';
     end if;
   end loop;

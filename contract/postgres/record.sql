@@ -29,7 +29,7 @@ language plpgsql security definer set search_path = millpond, pg_temp
 as $$
 #variable_conflict use_column
 begin
-  update millpond.queues set claimed_at = time_of(note_claims.now) where name = any (note_claims.queues);
+  update millpond.queues set noted_at = time_of(note_claims.now) where name = any (note_claims.queues);
   return (
     select json_agg(exists (select from millpond.queues where queues.name = each.name) order by nth)
     from unnest(note_claims.queues) with ordinality as each(name, nth));

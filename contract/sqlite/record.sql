@@ -9,4 +9,4 @@ on conflict do update set count = count + excluded.count
 
 -- @statement claimed
 -- noteClaims. changes = 0: there is no such queue.
-update millpond_queues set claimed_at = :now where name = :queue
+update millpond_queues set noted_at = :now where name = :queue

@@ -31,7 +31,7 @@ create table millpond.queues (
   name           text    collate "C" not null unique check (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$'),
   code           jsonb,                                -- what code has given of the settings, and what an operator has; null: nothing
   operator       jsonb,
-  claimed_at     bigint,                               -- when a worker was last known to claim from it
+  noted_at       bigint,                               -- when a worker was last known to claim from it
   capacity       bigint  check (capacity >= 1),        -- most scheduled + waiting jobs; null: no limit
   keep_done      bigint  not null default 3600000 check (keep_done between 0 and 8640000000000000),        -- how long done jobs are kept
   keep_dead      bigint  not null default 604800000 check (keep_dead between 0 and 8640000000000000),      -- how long dead and cancelled ones are
@@ -170,7 +170,12 @@ create table millpond.waiting (
   progress          text collate "C",
   progress_bytes    bytea,
   error             text collate "C",                  -- JSON: code, name, message, stack
-  lease_until       bigint                             -- of running jobs; so that their rows have the same form
+  lease_until       bigint,                            -- of running jobs; so that their rows have the same form
+  -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and the job that makes it
+  -- so many, a record three bodies; quoted as JSON, which may take six bytes for one, either stays under the 512 MiB of JavaScript's longest text.
+  constraint payload_too_large check (
+    greatest(octet_length(data), octet_length(data_bytes), octet_length(progress), octet_length(progress_bytes)) <= 16777216),
+  constraint text_too_large check (greatest(octet_length(error), octet_length(trace), octet_length(worker)) <= 1048576)
 );
 create unique index waiting_id on millpond.waiting (id);
 create index waiting_ready     on millpond.waiting (queue, line, priority desc, seq) where not scheduled;
@@ -178,19 +183,20 @@ create index waiting_group     on millpond.waiting (queue, coalesce("group", '')
 create index waiting_scheduled on millpond.waiting (queue, due_at, seq)              where scheduled;
 create index waiting_due       on millpond.waiting (due_at, seq)                     where scheduled;
 
-create table millpond.running (like millpond.waiting including defaults);
+create table millpond.running (like millpond.waiting including defaults including constraints);
 alter table millpond.running alter lease_until set not null;
 create unique index running_id on millpond.running (id);
 create index running_lease     on millpond.running (lease_until, queue, seq);
 create index running_counted   on millpond.running (queue, coalesce("group", '')) where line < 0;
 
 create table millpond.done (
-  like millpond.waiting including defaults,
+  like millpond.waiting including defaults including constraints,
   finished_at     bigint   not null,
   slot            smallint not null,
   result_encoding text collate "C",
   result          text collate "C",
-  result_bytes    bytea
+  result_bytes    bytea,
+  constraint result_too_large check (greatest(octet_length(result), octet_length(result_bytes)) <= 16777216)
 ) partition by list (slot);
 create index done_id       on millpond.done (id);
 create index done_finished on millpond.done (queue, finished_at); -- whole batches finish at one time, which it keeps once
@@ -217,7 +223,7 @@ create table millpond.slots (
 insert into millpond.slots (slot, current, used) select n, n = 0, n = 0 from generate_series(-1, 7) as n;
 
 create table millpond.retired (
-  like millpond.waiting including defaults,
+  like millpond.waiting including defaults including constraints,
   finished_at bigint not null,
   state       text collate "C" not null                -- dead or cancelled
 );

@@ -24,7 +24,8 @@ from millpond.backoff import Backoff
 from millpond.errors import MillpondError
 from millpond.histogram import merge
 from millpond.jobs import (
-    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, Listed, NewJob, Pushed, Record, State, Swept, cursor_fields,
+    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, Listed, NewJob, Pushed, Record, Requeued, State, Swept,
+    cursor_fields,
 )
 from millpond.queues import LIMITS, METRICS, Given, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
@@ -169,10 +170,10 @@ class RedisStore(Store):
         return pushed
 
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
         self._claimed_from.add(queue)
-        found, known = self._claims.claim(queue, worker, limit, lease, min_priority)
+        found, known = self._claims.claim(queue, worker, limit, lease, min_priority, per_group)
         if not known:
             self._registry.known.pop(queue, None)
             self._restore(queue)
@@ -353,27 +354,29 @@ class RedisStore(Store):
             after = last.decode()
         return found
 
-    def requeue_ids(self, ids: Sequence[str]) -> int:
+    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
         located = self._registry.locate(ids).items()
-        return sum(self._requeue(part, 0, 0, chunk)[0] for part, known in located for chunk in chunks(known))
+        told = [self._requeue(part, [0, 0], chunk) for part, known in located for chunk in chunks(known)]
+        return Requeued(sum(came for came, _, _ in told), max((now for _, _, now in told), default=0))
 
-    def requeue_queue(self, queue: str, limit: int) -> int:
-        total = 0
+    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
+        total, first = 0, None
         for part in self._registry.parts(queue):
             start = 0
             while (most := min(MOST_ITEMS, limit - total)) > 0:
-                came, stayed = self._requeue(part, most, start, [])
+                came, stayed, now = self._requeue(part, [most, start, until or first], [])
+                first = first or now
                 total += came
                 start += stayed
                 if came + stayed < most:
                     break
-        return total
+        return Requeued(total, first or 0)
 
-    def _requeue(self, part: Part, limit: int, start: int, ids: Sequence[str]) -> tuple[int, int]:
-        came, stayed = self._connection.on_part("requeue", part, [limit, start], [to_bytes(id) for id in ids])
+    def _requeue(self, part: Part, head: Sequence[int | None], ids: Sequence[str]) -> tuple[int, int, int]:
+        came, stayed, now = self._connection.on_part("requeue", part, [*head], [to_bytes(id) for id in ids])
         if came:
             self._rings("work", part.queue)
-        return came, stayed
+        return came, stayed, now
 
     def begin(self) -> HandlerTransaction:
         raise MillpondError("NotSupported", "Redis is not the caller's database")

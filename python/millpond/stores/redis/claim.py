@@ -23,8 +23,8 @@ class Claims:
         self._ahead: float | None = None
         self._rejected: dict[tuple[Part, str], str] = {}
 
-    def claim(self, queue: str, worker: str, limit: int, *asked: int | None) -> tuple[Claimed, bool]:
-        """`asked`: lease and least priority. The answer, and whether the server knows the queue."""
+    def claim(self, queue: str, worker: str, limit: int, lease: int | None, min_priority: int, per_group: int) -> tuple[Claimed, bool]:
+        """`asked`: lease, least priority and jobs of a turn. The answer, and whether the server knows the queue."""
         parts = self._registry.parts(queue)
         self._turn += 1
         first = self._turn % len(parts)
@@ -37,7 +37,7 @@ class Claims:
             """Whether the partition may have more jobs."""
             got = 0
             while True:
-                answer = self._call(part, worker, most - got, *asked)
+                answer = self._call(part, worker, most - got, lease, min_priority, per_group)
                 heads.append(answer[:5])
                 found = claimed(answer)
                 jobs.extend(found)
@@ -79,13 +79,13 @@ class Claims:
             self._connection.on_part("release", part, [None], held)
         self._rejected.pop((part, worker), None)
 
-    def _call(self, part: Part, worker: str, limit: int, lease: int | None, min_priority: int | None) -> Any:
+    def _call(self, part: Part, worker: str, limit: int, lease: int | None, min_priority: int, per_group: int) -> Any:
         self._settle(part, worker)
         call, latest = secrets.token_hex(8), None
         if self._ahead is not None and self._connection.now() is None:
             latest = int((time.time() + self._ahead + CALL_TIMEOUT) * 1000)
         try:
-            answer = self._connection.on_part("claim", part, [limit, lease, worker, call, latest, min_priority])
+            answer = self._connection.on_part("claim", part, [limit, lease, worker, call, latest, min_priority, per_group])
         except LostAnswer:
             self._rejected[part, worker] = call
             raise

@@ -6,18 +6,19 @@ import type { Context } from '../queues.ts'
 
 export function configure(context: Context, change: SettingsChange): SettingName[] {
   if (setsNothing(change)) return []
-  const { statements, queues } = context
+  const { statements, queues, fences } = context
   const { queue: name } = change
   const before = queues.find(name)?.settings
   queues.write()
   const { apply, given, overridden } = settle(settings(context, name) ?? NOTHING_GIVEN, change)
-  statements.run('configure/configure', { queue: name, settings: JSON.stringify(apply) })
+  queues.configure(name, apply)
   statements.run('configure/give', { queue: name, ...givenTexts(given) })
   const queue = queues.findOrCreate(name)
   queue.isChanged = true
   const { isGrouped, limits } = queue.settings
   if (isGrouped && !before?.isGrouped) {
     for (const step of GROUPING) statements.run(`limits/${step}`, { queue: name })
+    fences.accept()
     queues.lineUp(name)
   }
   if (isGrouped && limits !== before?.limits) statements.run('limits/touch', { queue: name })
