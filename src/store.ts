@@ -6,7 +6,17 @@
  */
 
 import type { MillpondError } from './values/errors.ts'
-import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from './values/limits.ts'
+import type { GroupLimits, GroupRecord, HeldBack, LimitSettings } from './values/limits.ts'
+import type { GivenSettings, QueueSettings, SettingName, SettingsChange } from './values/settings.ts'
+
+export {
+  type BackoffPolicy,
+  type GivenSettings,
+  type QueueSettings,
+  type SettingName,
+  type SettingsChange,
+  setsNothing,
+} from './values/settings.ts'
 
 /** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
@@ -199,70 +209,6 @@ export interface JobRecord {
   /** Why the last failed attempt failed. */
   error: JobError | null
 }
-
-/** Settings that the store keeps for a queue, for every process. Only those given are changed. */
-export interface QueueSettings {
-  queue: string
-  /** Most scheduled and waiting jobs, at least 1; null: no limit. null unless set; memory: 100,000. */
-  capacity?: number | null
-  /** Milliseconds that done jobs are kept; 0: not at all. 1 hour unless set. */
-  keepDone?: number
-  /** Milliseconds that dead and cancelled jobs are kept; 0: not at all. 7 days unless set. */
-  keepDead?: number
-  /** A paused queue takes pushes and yields no claims. false unless set. */
-  paused?: boolean
-  /** For jobs pushed without `attempts`, at least 1; 10 unless set. */
-  attempts?: number
-  /** For failures with the delay `backoff`. Unless set: base 1 s, factor 2, max 1 h, jitter 0.5. */
-  backoff?: BackoffPolicy
-  /** Milliseconds, for claims and extensions that name no lease; 30,000 unless set. */
-  lease?: number
-  /** Milliseconds that an attempt may run, for jobs pushed without `timeout`; null: no limit. null unless set. */
-  timeout?: number | null
-  /** Most jobs of the queue that run at once, over all workers, at least 1; null: no limit. null unless set. */
-  running?: number | null
-  /** Starts of the queue's jobs, over all workers; null: no limit. null unless set. */
-  rate?: Rate | null
-  /** Groups take turns. Once true it stays so; the settings for groups and `limitGroup` make it true. false unless set. */
-  grouped?: true
-  /** Most jobs of each group that run at once, at least 1; null: no limit. null unless set. */
-  groupRunning?: number | null
-  /** Starts of each group's jobs; null: no limit. null unless set. */
-  groupRate?: Rate | null
-}
-
-/** delay = min(max, base × factor^(attempt − 1)) × (1 − jitter × random), in whole milliseconds; `contract/vectors/backoff.json` has cases. */
-export interface BackoffPolicy {
-  /** Delay after the first attempt, in milliseconds. */
-  base: number
-  /** 1 to 100; 1: the same delay each time. */
-  factor: number
-  /** Longest delay before jitter, in milliseconds. */
-  max: number
-  /** The share of the delay that is random, 0 to 1. */
-  jitter: number
-}
-
-/** The settings of which code and an operator each have their own value. `paused` and `grouped` are not among them: there the last call wins. */
-export type SettingName = Exclude<keyof QueueSettings, 'queue' | 'paused' | 'grouped'>
-
-/** What `configure` takes. */
-export interface SettingsChange extends QueueSettings {
-  /** Who gives the settings; `code` unless set. An operator's are in effect until they are cleared, whatever code gives meanwhile. */
-  by?: 'code' | 'operator'
-  /** What an operator gives back: then the code's value is in effect, else the default. */
-  clear?: readonly SettingName[]
-}
-
-/** What was given of a queue's settings, and by whom. */
-export interface GivenSettings {
-  code: Pick<QueueSettings, SettingName>
-  operator: Pick<QueueSettings, SettingName>
-}
-
-/** Whether the settings name a queue and nothing else. Such a `configure` makes no queue. */
-export const setsNothing = ({ queue: _, by: __, ...given }: SettingsChange): boolean =>
-  Object.values(given).every((value) => value === undefined)
 
 /** `wait`: from due to started. `run`: from started to finished. */
 export type Metric = 'wait' | 'run'
