@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from os.path import realpath
+from os.path import exists, realpath
 from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
@@ -26,7 +26,9 @@ from millpond.stores.given import settle
 from millpond.stores.idle import IdleQueues
 from millpond.stores.sqlite import endings
 from millpond.stores.sqlite.claim import claim
-from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, fence_floor, migrate, patient, transaction
+from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, migrate, patient, transaction
+from millpond.stores.sqlite.fences import Fences
+from millpond.stores.sqlite.guard import FileGuard
 from millpond.stores.sqlite.sweep import sweep
 from millpond.stores.sqlite.transaction import Transaction, body
 from millpond.stores.wire import read, to_json
@@ -42,6 +44,10 @@ _ORDERS: Final[Mapping[str, tuple[str, int]]] = {
 BODIES: Final = {"data": "encoding", "progress": "progress_encoding", "result": "result_encoding"}
 
 
+_LEFT_OPEN: Final[list[sqlite3.Connection]] = []
+"""Until the process ends: see FileGuard.is_shared."""
+
+
 def clock_of_machine() -> int:
     return time.time_ns() // 1_000_000
 
@@ -53,16 +59,22 @@ class SqliteStore(Store):
         self._clock, self._lock, self._closed = clock, threading.RLock(), False
         self._idle = IdleQueues()
         with coded():
+            # The last connection removes the log. After a crash it is still there.
+            was_open = exists(f"{realpath(path)}-wal")
             self._connection = connect(path)
-            migrate(self._connection)
+            self._connection.execute("select count(*) from sqlite_master").fetchone()
+            self._path = realpath(path)
+            self._guard, self._fences = FileGuard(path), Fences(self._path)
+            is_new = migrate(self._connection)
             self._connection.execute(STATEMENTS["claim/picks"])
-            self._floor = fence_floor(self._connection)
-        self._path = realpath(path)
+            with transaction(self._connection):
+                self._fences.open(Transaction(self._connection, clock()), is_new, was_open)
 
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
         with self._writing() as tx:
             settled = settle(_given(tx, queue) or Given(), settings, by, clear)
-            _configure(tx, queue, settled.apply)
+            if _configure(tx, queue, settled.apply):
+                self._fences.accept(tx)
             code, operator = settled.given.texts()
             tx.changes("configure/give", queue=queue, code=code or None, operator=operator or None)
             return settled.overridden
@@ -77,13 +89,17 @@ class SqliteStore(Store):
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         with self._writing() as tx:
-            _configure(tx, queue, {"grouped": True})
+            if _configure(tx, queue, {"grouped": True}):
+                self._fences.accept(tx)
             tx.changes("limit-group/limit", queue=queue, group=group, limits=to_json(limits))
 
     def push(self, jobs: Sequence[NewJob], tx: sqlite3.Connection | None = None) -> Sequence[Pushed]:
         if tx is None:
             with self._writing() as own:
                 return [_push(own, job) for job in jobs]
+        if not isinstance(tx, sqlite3.Connection):
+            message = "tx is no connection of the module sqlite3. Two SQLite libraries in one process damage the file"
+            raise MillpondError("TransactionMismatch", message)
         with coded():
             within = Transaction(tx, self._clock())
             if not tx.in_transaction or realpath(within.value("savepoint/file")) != self._path:
@@ -103,7 +119,7 @@ class SqliteStore(Store):
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
-        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, per_group, self._floor))
+        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, per_group, self._fences.floor(tx)))
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         with self._writing() as tx:
@@ -184,16 +200,22 @@ class SqliteStore(Store):
     def _close(self) -> None:
         with self._lock:
             self._closed = True
-            self._connection.close()
+            if self._guard.is_shared:
+                _LEFT_OPEN.append(self._connection)
+            else:
+                self._connection.close()
 
     @contextmanager
     def _writing(self, begin: str = "begin immediate") -> Iterator[Transaction]:
         with self._lock, coded():
             self._check_open()
+            self._guard.check()
             with transaction(self._connection, begin):
                 tx = Transaction(self._connection, self._clock())
                 yield tx
                 tx.write_counts()
+            # On the disk, but perhaps in a file that nobody finds again.
+            self._guard.check()
 
     def _reading(self) -> AbstractContextManager[Transaction]:
         """One view of the data for all that is read."""
@@ -236,17 +258,20 @@ def _given(tx: Transaction, queue: str) -> Given | None:
     return Given.from_texts(row["code"], row["operator"]) if row else None
 
 
-def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> None:
+def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> bool:
+    """Whether it has made triggers, which changes the schema."""
     before = tx.queue(queue)
     tx.changes("configure/configure", queue=queue, settings=to_json(settings))
     tx.reread()
     known = tx.made_queue(queue)
-    if known.grouped and not (before and before.grouped):
+    becomes_grouped = known.grouped and not (before and before.grouped)
+    if becomes_grouped:
         for name in ("count", "count_pushed", "count_left", "count_removed", "adopt_groups", "adopt"):
             tx.changes(f"limits/{name}", queue=queue)
         tx.line_up(queue)
     if known.grouped and (before is None or known.row["limits"] != before.row["limits"]):
         tx.changes("limits/touch", queue=queue)
+    return becomes_grouped
 
 
 def _push(tx: Transaction, job: NewJob) -> Pushed:
