@@ -21,11 +21,13 @@ export {
 export type { CloseOptions, CloseReport, PondCloseOptions } from './pond/close-options.ts'
 export type { AttemptEvent, JobEvent, PondEvents, Timings } from './pond/events.ts'
 export type { Explanation, WaitReason } from './pond/explain.ts'
+export type { ResultOptions } from './pond/internals.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
 export { Millpond, type OpenOptions, type PondCloseReport } from './pond/millpond.ts'
 export type { Pushed, PushManyOptions, PushOptions } from './pond/push.ts'
-export type { Queue, QueueOptions } from './pond/queue.ts'
-export type { Percentiles, QueueReport } from './pond/stats.ts'
+export type { PageOptions, Queue } from './pond/queue.ts'
+export type { OverrideOptions, QueueOptions, QueueSetting } from './pond/queue-options.ts'
+export type { Percentiles, QueueReport, StatsOptions } from './pond/stats.ts'
 export type { BatchJobOptions, BatchWorkOptions, WorkOptions } from './pond/work-options.ts'
 export type {
   Capabilities,
@@ -34,15 +36,17 @@ export type {
   JobState,
   LiveState,
   ReplicaQuery,
+  SettingName,
   TransactionQuery,
 } from './store.ts'
 export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'
 export type { Duration } from './values/duration.ts'
 export { type ErrorCode, isMillpondError, MillpondError } from './values/errors.ts'
-export type { Job, JobInfo, JobPart } from './values/job.ts'
+export type { Job, JobInfo, JobPart, ListedJob } from './values/job.ts'
 export type { GroupLimits, GroupRecord as GroupInfo, Rate } from './values/limits.ts'
 export type { RateOption, RateOptions } from './values/rate.ts'
 export type { StandardSchema } from './values/schema.ts'
+export type { Stored } from './values/stored.ts'
 export type { BatchAnswer, BatchContext, BatchHandler } from './worker/batch-context.ts'
 export type { Context } from './worker/context.ts'
 export type { Lane } from './worker/lanes.ts'

@@ -5,13 +5,20 @@
  * Calls made in the same tick may share one round trip and one commit; each still has its own outcome.
  */
 
-import type { BackoffPolicy } from './values/backoff.ts'
 import type { MillpondError } from './values/errors.ts'
 import type { HistogramSlice } from './values/histogram.ts'
-import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from './values/limits.ts'
+import type { GroupLimits, GroupRecord, HeldBack, LimitSettings } from './values/limits.ts'
+import type { GivenSettings, QueueSettings, SettingName, SettingsChange } from './values/settings.ts'
 
 export type { BackoffPolicy } from './values/backoff.ts'
 export type { HistogramSlice, Metric } from './values/histogram.ts'
+export {
+  type GivenSettings,
+  type QueueSettings,
+  type SettingName,
+  type SettingsChange,
+  setsNothing,
+} from './values/settings.ts'
 
 /** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
 export type Encoding = 'json' | 'msgpack' | 'bytes'
@@ -205,47 +212,16 @@ export interface JobRecord {
   error: JobError | null
 }
 
-/** Settings that the store keeps for a queue, for every process. Only those given are changed. */
-export interface QueueSettings {
-  queue: string
-  /** Most scheduled and waiting jobs, at least 1; null: no limit. null unless set; memory: 100,000. */
-  capacity?: number | null
-  /** Milliseconds that done jobs are kept; 0: not at all. 1 hour unless set. */
-  keepDone?: number
-  /** Milliseconds that dead and cancelled jobs are kept; 0: not at all. 7 days unless set. */
-  keepDead?: number
-  /** A paused queue takes pushes and yields no claims. false unless set. */
-  paused?: boolean
-  /** For jobs pushed without `attempts`, at least 1; 10 unless set. */
-  attempts?: number
-  /** For failures with the delay `backoff`. Unless set: base 1 s, factor 2, max 1 h, jitter 0.5. */
-  backoff?: BackoffPolicy
-  /** Milliseconds, for claims and extensions that name no lease; 30,000 unless set. */
-  lease?: number
-  /** Milliseconds that an attempt may run, for jobs pushed without `timeout`; null: no limit. null unless set. */
-  timeout?: number | null
-  /** Most jobs of the queue that run at once, over all workers, at least 1; null: no limit. null unless set. */
-  running?: number | null
-  /** Starts of the queue's jobs, over all workers; null: no limit. null unless set. */
-  rate?: Rate | null
-  /** Groups take turns. Once true it stays so; the settings for groups and `limitGroup` make it true. false unless set. */
-  grouped?: true
-  /** Most jobs of each group that run at once, at least 1; null: no limit. null unless set. */
-  groupRunning?: number | null
-  /** Starts of each group's jobs; null: no limit. null unless set. */
-  groupRate?: Rate | null
-}
-
-/** Whether the settings name a queue and nothing else. Such a `configure` makes no queue. */
-export const setsNothing = ({ queue: _, ...given }: QueueSettings): boolean =>
-  Object.values(given).every((value) => value === undefined)
-
 export interface QueueStats extends HeldBack {
   queue: string
   /** Whether claims are stopped. */
   paused: boolean
   /** Most scheduled and waiting jobs; null: no limit. */
   capacity: number | null
+  /** What an operator has set, and code cannot change. Empty: nothing. */
+  overrides: GivenSettings['operator']
+  /** Milliseconds since a worker last asked for jobs, to within half a minute; null: none has, since the queue exists. */
+  lastClaim: number | null
   /** Jobs per state, changed in the same commit as the jobs. */
   counts: Record<JobState, number>
   /** Milliseconds since the oldest waiting job became due; null: no job waits. */
@@ -312,9 +288,10 @@ export interface Store {
 
   /**
    * Sets the given settings and keeps the others; makes the queue if it does not exist. With only the queue's name it does nothing.
+   * @returns which of the settings an operator's other value keeps out of effect
    * @throws InvalidOption: the store cannot keep the value (Redis: one that partitions share, below their number)
    */
-  configure(settings: QueueSettings): Promise<void>
+  configure(settings: SettingsChange): Promise<readonly SettingName[]>
   /**
    * Gives a group limits of its own, and makes the queue a grouped one. Set if `capabilities.limits`.
    * @param limits null: as all groups of the queue
@@ -351,6 +328,8 @@ export interface Store {
   stats(options: { queue?: string; minutes?: number }): Promise<QueueStats[]>
   /** Adds measurements to the histograms of the current minute. The store keeps 60 minutes. */
   record(slices: readonly HistogramSlice[]): Promise<void>
+  /** Workers claim from these queues now; for `lastClaim`. @returns per queue whether the store knows it */
+  noteClaims(queues: readonly string[]): Promise<boolean[]>
   /** Calls the listener for each notification, until the returned function is called. @throws Closed */
   listen(listener: (bell: Bell) => void): () => void
   /** Closes the store. Later calls reject with `Closed`. May be called more than once. */
@@ -362,8 +341,14 @@ export interface ListRequest {
   state: JobState
   /** Most jobs, at least 1. */
   limit: number
-  /** Cursor: the last id of the page before. Unset: the first page. */
+  /** The `cursor` of the last job of the page before. Unset: the first page. */
   after?: string
+}
+
+/** A job in a list. */
+export interface ListedRecord extends JobRecord {
+  /** Where a page ends that ends with this job: the next one begins there, even if the job has moved on or is gone. Each store has its own form. */
+  cursor: string
 }
 
 export interface GroupsRequest {
@@ -395,11 +380,13 @@ export interface Requeued {
 }
 
 export interface StoreAdmin {
+  /** What was given of a queue's settings; null: the store does not know the queue. Rejects as the methods of `Store` do. */
+  settings(queue: string): Promise<GivenSettings | null>
   /**
    * Waiting jobs by priority and place, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first.
    * Rejects as the methods of `Store` do.
    */
-  list(request: ListRequest): Promise<JobRecord[]>
+  list(request: ListRequest): Promise<ListedRecord[]>
   /**
    * Sends dead or cancelled jobs back to waiting, with all their attempts: those of `ids`, or up to `limit` dead jobs of a queue. Rejects as the
    * methods of `Store` do.

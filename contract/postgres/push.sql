@@ -114,6 +114,16 @@ begin
   return nullif(v_known, '{}');
 end $$;
 
+-- How many jobs a queue with a capacity has room for. Others that push to this queue wait until this transaction ends: only then is it known how much
+-- room it took.
+create or replace function millpond.room_in(p_queue integer, p_capacity bigint, p_own boolean) returns bigint
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('millpond room'), p_queue);
+  if p_own and exists (select from millpond.moves where queue = p_queue offset 256) then perform millpond.add_up(p_queue); end if;
+  return p_capacity - coalesce((select sum(count) from millpond.counts_of(p_queue) where state in ('scheduled', 'waiting')), 0);
+end $$;
+
 -- data: JSON texts, in step with the ids.
 -- A call whose answer was lost may still be on its way when it is made again, and come in when its jobs have long been done. So whoever
 -- makes it again notes that down, for an hour, and while such a note is there fresh ids are looked for as well.
@@ -137,6 +147,7 @@ declare
   v_state    text    := case when v_later then 'scheduled' else 'waiting' end;
   v_queue    integer;
   v_limit    bigint;
+  v_room     bigint;
   v_attempts integer;
   v_timeout  bigint;
   v_limits   text;
@@ -158,8 +169,11 @@ begin
     v_queue := queue_of(push_list.queue);
     select q.capacity, q.attempts, q.timeout, q.limits into v_limit, v_attempts, v_timeout, v_limits from queues as q where q.id = v_queue;
   end if;
-  if v_limit is not null or not sees_all() then
-    -- Whether there is room has to be seen job by job.
+  if v_limit is not null and sees_all() then
+    v_room := room_in(v_queue, v_limit, push_list.own);
+  end if;
+  if v_limit is not null and (v_room is null or v_room < cardinality(push_list.ids)) or not sees_all() then
+    -- Who gets the last room has to be seen job by job.
     return push_jobs((
       select json_agg(json_build_object(
         'id', job.id, 'queue', push_list.queue, 'priority', push_list.priority, 'delay', push_list.delay,
@@ -261,10 +275,7 @@ begin
         if not v_sees then
           raise exception 'NotSupported: a push to a queue with a capacity needs a transaction in READ COMMITTED' using errcode = 'MP001';
         end if;
-        -- Others that push to this queue wait until this transaction ends: only then is it known how much room it took.
-        perform pg_advisory_xact_lock(hashtext('millpond room'), v_queue.id);
-        if push_jobs.own and exists (select from moves where queue = v_queue.id offset 256) then perform add_up(v_queue.id); end if;
-        select v_queue.capacity - coalesce(sum(count), 0) into v_room from counts_of(v_queue.id) where state in ('scheduled', 'waiting');
+        v_room := room_in(v_queue.id, v_queue.capacity, push_jobs.own);
       end if;
     end if;
     if not v_sees and not v_fresh then

@@ -106,6 +106,7 @@ begin
     )
     select json_build_object(
       'queue', q.name, 'paused', q.paused, 'capacity', q.capacity,
+      'overrides', coalesce(q.operator, '{}'), 'lastClaim', case when q.noted_at is not null then greatest(0, v_now - q.noted_at) end,
       'counts', json_build_object('scheduled', coalesce(scheduled, 0), 'waiting', coalesce(waiting, 0), 'running', coalesce(running, 0),
         'done', coalesce(done, 0), 'dead', coalesce(dead, 0), 'cancelled', coalesce(cancelled, 0)),
       'oldestWaiting', case when waiting > 0 then greatest(v_now - oldest_due(q.id), 0) end,

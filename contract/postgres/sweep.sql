@@ -302,7 +302,7 @@ begin
     ) as summed on summed.queue = q.id
     where q.capacity is null and q.keep_done = 3600000 and q.keep_dead = 604800000 and not q.paused and q.attempts = 10 and q.timeout is null
       and q.lease = 30000 and q.backoff_base = 1000 and q.backoff_factor = 2 and q.backoff_max = 3600000 and q.backoff_jitter = 0.5
-      and q.limits is null and coalesce(summed.jobs, 0) = 0
+      and q.limits is null and q.operator is null and coalesce(summed.jobs, 0) = 0
     limit idle_queues."limit";
 end $$;
 

@@ -7,20 +7,33 @@
 -- configure: changes a queue's settings.
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
 -- Head: nothing further.
+-- Head: known, code, operator. nil: what was given stays. Else the texts that the queue's hash is to have as `code` and `operator`, empty for
+--      nothing: JSON of what code and an operator have given, in the names and shapes of contract/operations.md. known: the two texts from which the
+--      client computed them and the items, joined by a line feed. If others are kept by now, nothing is changed.
 -- In:  two items per setting: its name, and its value as MessagePack. nil: capacity, timeout, running, rate, groupRunning and
 --      groupRate without limit. A rate is [count, per, burst], or that of several partitions (README.md). pause: ms for which the queue starts no job.
--- Out: [listed]: 0: the partition is not listed. Register the queue once more, and then call `listed`.
+-- Out: [listed, code, operator], the last two only where others are kept than `known` says. listed: 0: the partition is not listed. Register the queue once more, and then call `listed`.
 -- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of [base, factor, max, jitter], rates
 --      as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a grouped one; those that wait follow (`backlog.lua`).
 
 local K = keys_of('queue jobs states running pages waiting limits lines slots groups names touched @ends')
 local LIMITS = { running = true, rate = true, grouped = true, groupRunning = true, groupRate = true }
 local limited, grouped, work = false, false, false
+local known, code, operator = HEAD[6], HEAD[7], HEAD[8]
+if known then
+  local kept = redis.call('HMGET', K.queue, 'code', 'operator')
+  if known ~= (kept[1] or '') .. '\n' .. (kept[2] or '') then return { 1, kept[1] or '', kept[2] or '' } end
+end
 may_write(K)
 -- Whatever is set, the queue is there, and may be idle.
 redis.call('HSET', K.queue, 'set', 1)
 redis.call('PERSIST', K.queue)
 note_end(K, NOW)
+if known then
+  for name, value in pairs({ code = code, operator = operator }) do
+    if value == '' then redis.call('HDEL', K.queue, name) else redis.call('HSET', K.queue, name, value) end
+  end
+end
 for i = 3, #ARGV, 2 do
   local name, value = ARGV[i], cmsgpack.unpack(ARGV[i + 1])
   if LIMITS[name] then

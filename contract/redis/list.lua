@@ -4,10 +4,10 @@
 -- @include described.lua
 -- list: one queue partition's jobs in one state, a page at a time.
 -- KEYS: queue jobs states scheduled running pages waiting done dead cancelled results progress errors
--- Head: state, limit, after. after: nil: from the first; else what the last job of the page before stands at: [true, priority, place, time],
---      or, of a job in another partition, [false, priority, false, time, ties]: then from the first of a later time (an earlier one for final
+-- Head: state, limit, after. after: nil: from the first; else where the last job of the page before stood: [true, priority, place, time],
+--      or, if it was in another partition, [false, priority, false, time, ties]: then from the first of a later time (an earlier one for final
 --      states), or with ties from the first of that time. The time is when it was pushed, due, when its lease ends, or when it finished.
--- In:  that job's id, if it is in this partition.
+-- In:  that job's id, if it was in this partition. It need not be there any more.
 -- Out: eleven items per job, as in described.lua. Waiting jobs in the order of claiming, scheduled ones soonest first, running ones by lease, final
 --      ones newest first.
 -- Invariant: a page costs the page and a search, however deep it is.
@@ -51,6 +51,15 @@ local function rank_after()
   return math.max(low, found - 1)
 end
 
+-- As Redis orders members of the same score, which Lua's own comparison need not be.
+local function is_before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local one, other = string.byte(a, i), string.byte(b, i)
+    if one ~= other then return one < other end
+  end
+  return #a < #b
+end
+
 -- Of the priority of `after`: whether a job is still to come.
 local function beyond(number, entry)
   if after[3] then return number * PAGE + string.byte(entry) > after[3] end
@@ -83,8 +92,9 @@ local function list_done()
       if ties then return finished > after[4] end
       return finished >= after[4]
     end)
-    while own and at > 0 and redis.call('LINDEX', K.done, at - 1) ~= own do at = at - 1 end
-    start = own and at - 2 or at - 1
+    -- Where the job is gone, so are those that ended before it, except for others of its millisecond.
+    while own and at > 0 and redis.call('LINDEX', K.done, at - 1) ~= own and finished_at(at - 1) == after[4] do at = at - 1 end
+    start = own and redis.call('LINDEX', K.done, at - 1) == own and at - 2 or at - 1
     if start < 0 then return end
   end
   local page = redis.call('LRANGE', K.done, start >= 0 and math.max(0, start - limit + 1) or -limit, start)
@@ -95,11 +105,19 @@ end
 
 local function list_by_time(key)
   local newest_first = state == 'dead' or state == 'cancelled'
+  local range = newest_first and 'ZREVRANGE' or 'ZRANGE'
   if not after or own then
-    local rank = own and redis.call(newest_first and 'ZREVRANK' or 'ZRANK', key, own)
-    if own and not rank then return end
-    local from = rank and rank + 1 or 0
-    return put_all(redis.call(newest_first and 'ZREVRANGE' or 'ZRANGE', key, from, from + limit - 1))
+    local from = 0
+    if own then
+      local time = text(after[4])
+      local sooner = newest_first and redis.call('ZCOUNT', key, '(' .. time, '+inf') or redis.call('ZCOUNT', key, '-inf', '(' .. time)
+      from = search(sooner, sooner + redis.call('ZCOUNT', key, time, time), function(rank)
+        local id = redis.call(range, key, rank, rank)[1]
+        if newest_first then return is_before(id, own) end
+        return is_before(own, id)
+      end)
+    end
+    return put_all(redis.call(range, key, from, from + limit - 1))
   end
   local bound = (after[5] and '' or '(') .. text(after[4])
   if newest_first then return put_all(redis.call('ZREVRANGEBYSCORE', key, bound, '-inf', 'LIMIT', 0, limit)) end

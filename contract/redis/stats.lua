@@ -8,14 +8,14 @@
 -- Head: minutes.
 -- In:  nothing.
 -- Out: [paused, capacity or -1, scheduled, waiting, running, done, dead, cancelled, ms since the oldest waiting job was due or -1,
---      limits, nextStart (-1: as many run as may), groupsAtLimit, groupsHeld, minute…]. limits: nothing, or MessagePack of [running, rate, grouped,
+--      limits, nextStart (-1: as many run as may), groupsAtLimit, groupsHeld, operator, ms since the last claim or -1, minute…]. operator: see configure.lua. limits: nothing, or MessagePack of [running, rate, grouped,
 --      groupRunning, groupRate], what is not set false. Each minute as `record` keeps it, of the last `minutes`.
 -- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those of the last claim;
 --      of the groups to which something happened since then, 1,000 are looked at.
 
 local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held')
 local minutes = HEAD[6]
-local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'atLimit')
+local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'atLimit', 'operator', 'claimed')
 local oldest = math.huge
 
 for priority = 9, 0, -1 do
@@ -93,6 +93,8 @@ local out = {
   redis.call('ZCARD', K.dead), redis.call('ZCARD', K.cancelled), oldest < math.huge and math.max(0, NOW - oldest) or -1,
   limits_now(),
 }
+out[#out + 1] = settings[6] or ''
+out[#out + 1] = settings[7] and math.max(0, NOW - settings[7]) or -1
 if minutes > 0 then
   local current = math.floor(NOW / 60000)
   for _, slice in ipairs(redis.call('HVALS', K.histograms)) do

@@ -1,6 +1,8 @@
 -- configure: creates a queue or changes its settings.
 -- In:  queue; settings: those that are given, as JSON with the names and shapes of contract/operations.md.
 -- Out: nothing.
+-- Of a setting, an operator's value is in effect, else the code's, else the default (contract/operations.md). Who has given what is kept as it was given:
+-- run `given` first, and `give` after `configure`, which gets what comes into effect.
 -- Invariant: what is not given stays. Not run where nothing is given: a queue's name alone makes none.
 -- (`->>` gives NULL for what is null as for what is not there; json_type tells them apart.)
 
@@ -50,3 +52,9 @@ on conflict (name) do update set
   group_burst    = iif(json_type(:settings, '$.groupRate') is null, group_burst, excluded.group_burst),
   limits_total   = limits_total + (excluded.grouped = 1
     or coalesce(json_type(:settings, '$.paused'), json_type(:settings, '$.running'), json_type(:settings, '$.rate'), json_type(:settings, '$.groupRunning'), json_type(:settings, '$.groupRate')) is not null)
+
+-- @statement given
+select code, operator from millpond_queues where name = :queue
+
+-- @statement give
+update millpond_queues set code = :code, operator = :operator where name = :queue

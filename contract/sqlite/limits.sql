@@ -253,7 +253,7 @@ where seq in (
     union all
     select seq, priority from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
   )
-  where priority < :priority or priority = :priority and seq > :seq
+  where priority < :key or priority = :key and seq > :seq
   order by priority desc, seq
   limit :limit
 )

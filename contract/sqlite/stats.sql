@@ -56,6 +56,7 @@ with queue as materialized (
 )
 select json_object(
   'queue', name, 'paused', json(iif(paused, 'true', 'false')), 'capacity', capacity,
+  'overrides', json(ifnull(operator, '{}')), 'lastClaim', max(0, :now - noted_at),
   'counts', json_object(
     'scheduled', scheduled, 'waiting', waiting, 'running', running, 'done', done, 'dead', dead, 'cancelled', cancelled
   ),

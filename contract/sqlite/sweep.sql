@@ -19,7 +19,7 @@ with queue as materialized (
     ) as line_up,
     (select min(forget_at) from millpond_groups indexed by millpond_idle where queue = millpond_queues.name and touched = 0 and forget_at is not null) as forget_at,
     capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
-      and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+      and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5 and operator is null
       and max(scheduled, waiting, running, done, dead, cancelled) = 0 as idle,
     (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
     (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
@@ -102,7 +102,7 @@ delete from millpond_jobs where id = :id
 -- Counts that this transaction has summed up are written before.
 delete from millpond_queues
 where name = :queue and capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
-  and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5
+  and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5 and operator is null
   and max(scheduled, waiting, running, done, dead, cancelled) = 0
 
 -- @statement forget_queue

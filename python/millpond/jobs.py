@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
@@ -226,6 +226,21 @@ class Record(Job):
     progress: Body | None
     result: Body | None
     error: JobError | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(Record):
+    """A job in a list. `cursor`: where a page ends that ends with this job, even if the job has moved on or is gone."""
+
+    cursor: str
+
+
+def cursor_fields(state: State, cursor: str) -> Sequence[str]:
+    """What a store has put into a cursor behind the state."""
+    own, *fields = cursor.split(".")
+    if own != state or len(fields) < 2:
+        raise MillpondError("InvalidOption", f"`after` is the cursor of a job from a list of {state} jobs")
+    return fields
 
 
 @dataclass(frozen=True)

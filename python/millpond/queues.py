@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypedDict
 
 from millpond.backoff import Backoff
@@ -48,6 +49,22 @@ def check_settings(settings: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
+class Given:
+    """What code and an operator have given of a queue's settings, in the contract's form."""
+
+    code: Mapping[str, Any] = field(default_factory=dict)
+    operator: Mapping[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def from_texts(code: str | bytes | None, operator: str | bytes | None) -> Given:
+        return Given(json.loads(code or "{}"), json.loads(operator or "{}"))
+
+    def texts(self) -> tuple[str, str]:
+        """Empty: nothing."""
+        return json.dumps(self.code) if self.code else "", json.dumps(self.operator) if self.operator else ""
+
+
+@dataclass(frozen=True)
 class GroupLimits:
     """A group's own. None: as the queue has it for its groups. `weight`: its share of the turns."""
 
@@ -81,12 +98,15 @@ class QueueLimits:
 
 @dataclass(kw_only=True)
 class QueueStats:
-    """`next_start`: ms until a start of cost 1 is allowed; None: as many run as may."""
+    """`overrides`: what an operator has set, in the contract's names. `last_claim`: ms since a worker last asked for jobs; None: never.
+    `next_start`: ms until a start of cost 1 is allowed; None: as many run as may."""
 
     queue: str
     capacity: int | None
     paused: bool
     counts: dict[State, int]
+    overrides: Mapping[str, Any]
+    last_claim: int | None
     oldest_waiting: int | None
     limits: QueueLimits | None
     next_start: int | None

@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Unpack, cast
+from typing import Any, Final, Literal, Unpack, cast
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, NewJob, Outcome, Pushed, Record,
-    Release, Requeued, State, Swept, check_fields
+    Bell, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, Listed, NewJob, Outcome, Pushed,
+    Record, Release, Requeued, State, Swept, check_fields,
 )
-from millpond.queues import Group, GroupLimits, QueueStats, Settings, Slice, check_settings
+from millpond.queues import Given, Group, GroupLimits, QueueStats, Settings, Slice, check_settings
 
 Clock = Callable[[], int]
 """The time in ms since 1970. A store has its own unless a test gives it one."""
@@ -49,11 +49,15 @@ class Store(ABC):
     _ring: Callable[[Bell], None] | None = None
     _silence: Callable[[], None] | None = None
 
-    def configure(self, queue: str, **settings: Unpack[Settings]) -> None:
+    def configure(
+        self, queue: str, *, by: Literal["code", "operator"] = "code", clear: Sequence[str] = (), **settings: Unpack[Settings]
+    ) -> Sequence[str]:
+        """An operator's settings are in effect until they are cleared. Names what an operator's other value keeps out of effect."""
         check_fields({"queue": queue})
         check_settings(settings)
-        if settings:
-            self._configure(queue, settings)
+        if by not in ("code", "operator") or isinstance(clear, str) or set(clear) - Settings.__annotations__.keys():
+            raise MillpondError("InvalidOption", "`by` is code or operator, and `clear` a list of settings")
+        return self._configure(queue, settings, by, clear) if settings or clear else []
 
     def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
         return cast(Sequence[Outcome], self._end("complete", queue, items))
@@ -130,7 +134,7 @@ class Store(ABC):
     def record(self, slices: Sequence[Slice]) -> None: ...
 
     @abstractmethod
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]: ...
+    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]: ...
 
     @abstractmethod
     def groups(
@@ -150,7 +154,15 @@ class Store(ABC):
         """Error: `NotSupported`."""
 
     @abstractmethod
-    def _configure(self, queue: str, settings: Mapping[str, Any]) -> None: ...
+    def settings(self, queue: str) -> Given | None:
+        """What was given of its settings; None: the store does not know the queue."""
+
+    @abstractmethod
+    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
+        """Workers claim from these queues now: call it once in half a minute, for `last_claim`. Whether the store knows each."""
+
+    @abstractmethod
+    def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]: ...
 
     @abstractmethod
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None: ...

@@ -46,9 +46,10 @@ def test_lifecycle(path: Path, place: Place) -> None:
 
 
 def replay(store: Store, clock: Clock, vector: Case) -> None:
+    cursors: dict[str, str] = {}  # by job, of the last list that had it
     for number, step in enumerate(vector["steps"]):
         clock.now = EPOCH + step["at"]
-        given = call(store, step["op"], inward(step["in"]))
+        given = call(store, step["op"], inward(step["in"]), cursors)
         if "out" in step:
             expected, answer = step["out"], outward(given)
             if step["op"] == "stats":
@@ -56,12 +57,18 @@ def replay(store: Store, clock: Clock, vector: Case) -> None:
             differences(answer, expected, f"step {number}, {step['op']}")
 
 
-def call(store: Store, op: str, given: Case) -> Any:
+def call(store: Store, op: str, given: Case, cursors: dict[str, str]) -> Any:
     named = given.pop("queue", None)
     queue = named or "q"
     match op:
         case "configure":
+            if "clear" in given:
+                given["clear"] = [snake(name) for name in given["clear"]]
             return store.configure(queue, **{snake(name): value for name, value in given.items()})
+        case "settings":
+            return store.settings(queue)
+        case "noteClaims":
+            return store.note_claims(given["queues"])
         case "limitGroup":
             limits = given["limits"]
             return store.limit_group(queue, given["group"], None if limits is None else GroupLimits(**limits))
@@ -87,7 +94,10 @@ def call(store: Store, op: str, given: Case) -> Any:
         case "find":
             return store.find(given["ids"])
         case "list":
-            return store.list(queue, given["state"], given["limit"], given.get("after") and uuid_of(given["after"]))
+            after = given.get("after") and cursors[uuid_of(given["after"])]
+            listed = store.list(queue, given["state"], given["limit"], after)
+            cursors.update((each.id, each.cursor) for each in listed)
+            return listed
         case "requeue":
             if "ids" in given:
                 return store.requeue_ids(given["ids"])

@@ -35,8 +35,10 @@ def test_partitions(redis_store: RedisStore) -> None:
     store.sweep(100)
     assert store.stats("q")[0].capacity == 100 and store.stats("q")[0].counts["waiting"] >= 30
     listed: list[str] = []
-    while page := store.list("q", "waiting", 7, listed[-1] if listed else None):
+    cursor = None
+    while page := store.list("q", "waiting", 7, cursor):
         listed += [each.id for each in page]
+        cursor = page[-1].cursor
     assert sorted(listed) == sorted(each.id for each in jobs)
     claimed = store.claim("q", "w", 60).jobs
     assert len(claimed) == 60

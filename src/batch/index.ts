@@ -16,20 +16,20 @@ import { NestedCalls } from './nested-calls.ts'
 
 export interface BatchOptions<In> {
   /** Most items in a group. 500 unless given. */
-  max?: number
+  max?: number | undefined
   /** How long a call may wait for others to fill its group. 0 unless given: not at all. */
-  within?: Duration
+  within?: Duration | undefined
   /** How many groups may be under way at once. 1 unless given: whatever comes during one forms the next. */
-  concurrency?: number
+  concurrency?: number | undefined
   /** Most bytes in a group, by `size`; a single larger item goes alone. Without a limit unless given. */
-  bytes?: number
+  bytes?: number | undefined
   /** The size of an item in bytes. Given if `bytes` is, and only then. */
-  size?: (item: In) => number
+  size?: ((item: In) => number) | undefined
 }
 
 export interface BatchCallOptions {
   /** Rejects the call with its reason when aborted. If its group was not sent yet, the item is taken out of it. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 export interface BatchStats {

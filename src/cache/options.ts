@@ -11,21 +11,21 @@ type Size = number | `${number}${'kb' | 'mb' | 'gb'}`
 
 export interface CacheOptions {
   /** What all keys in Redis begin with; caches of different prefixes share nothing. 1 to 64 of `A–Z a–z 0–9 _ - .`; `cache` unless given. */
-  prefix?: string
+  prefix?: string | undefined
   /** Most that is kept in the process, up to 1 TB. `'64mb'` unless given; 0: nothing is kept. */
-  memory?: Size
+  memory?: Size | undefined
   /** How long a process may answer what another has invalidated, whatever happens to its connections. `'5s'` unless given; 100 ms to 1 hour. */
-  drift?: Duration
+  drift?: Duration | undefined
   /** How long a call to Redis may take; after that Redis counts as gone. `'2s'` unless given; 100 ms to 10 minutes. */
-  timeout?: Duration
+  timeout?: Duration | undefined
   /** Largest value, encoded, up to 4 GB less 1 kB. `'1gb'` unless given. */
-  maxValue?: Size
+  maxValue?: Size | undefined
   /** The URL's one host is a node of a Redis Cluster. false unless given; several hosts are always a cluster. */
-  cluster?: boolean
+  cluster?: boolean | undefined
   /** A Redis or Cluster of ioredis, which stays the caller's to close. Unless given, one is made from the URL. */
-  client?: Client
+  client?: Client | undefined
   /** Called with values in Redis that cannot be read, and with refreshes in the background that fail. Unless given: a warning of the process, once a minute. */
-  onError?: (error: MillpondError, key: string) => void
+  onError?: ((error: MillpondError, key: string) => void) | undefined
 }
 
 /** How long a value lives. Durations are at most 24 days. */
@@ -33,32 +33,32 @@ export interface LifeOptions {
   /** How long it is fresh; at least 1 ms. */
   ttl: Duration
   /** How long after that it is still answered while a new one is loaded in the background. 0 unless given. */
-  stale?: Duration
+  stale?: Duration | undefined
   /** How long after `ttl` it is answered if the loader fails or is too slow, or Redis is gone. 0 unless given. */
-  staleIfError?: Duration
+  staleIfError?: Duration | undefined
   /** The largest part of `ttl` that is taken off at random, so that values stored together do not expire together. 0 to 1; 0.1 unless given. */
-  jitter?: number
+  jitter?: number | undefined
 }
 
 export interface SetOptions extends LifeOptions {
   /** By these the value can be invalidated with others: at most 32, of 1 to 255 bytes each. None unless given. */
-  tags?: readonly string[]
+  tags?: readonly string[] | undefined
 }
 
 export interface WrapOptions<In> extends LifeOptions {
   /** What is cached under one text is one value, whoever asks: it must hold all that the value depends on. 1 to 1,024 bytes. */
   key: (input: In) => string
   /** How long `null` and `undefined` are kept; at most 24 days. 0 unless given: not at all. */
-  negative?: Duration
+  negative?: Duration | undefined
   /** By these the value can be invalidated with others: at most 32, of 1 to 255 bytes each. None unless given. */
-  tags?: readonly string[] | ((input: In) => readonly string[])
+  tags?: readonly string[] | ((input: In) => readonly string[]) | undefined
   /** How long a caller waits at most, before it gets an older value within `staleIfError`, or `TimedOut`. `'30s'` unless given; 100 ms to 24 days. */
-  timeout?: Duration
+  timeout?: Duration | undefined
 }
 
 export interface CallOptions {
   /** Lets this caller leave: rejects with its reason. When the last has left, the load is aborted. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 export interface Life extends Lives {

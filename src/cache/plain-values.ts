@@ -27,7 +27,7 @@ export type Encoding = keyof Values
 
 export interface PlainOptions {
   /** Time to live, from 1 ms to 24 days. Unless given the value does not expire. */
-  ttl?: Duration
+  ttl?: Duration | undefined
 }
 
 export interface Plain<Value> {

@@ -23,28 +23,28 @@ export interface CoalesceOptions<In, Out> {
   /** Which calls are identical: those of the same text, of any length. It must hold all that the answer depends on, the user too if that is so. */
   key: (input: In) => string
   /** How long a flight may take, after which all who wait get `TimedOut`. `'30s'` unless given; 1 ms to 24 days. */
-  timeout?: Duration
+  timeout?: Duration | undefined
   /**
    * For how long an answer is reused after its flight, up to 24 days. 0 unless given: not at all. Errors are never reused. An answer
    * that is asked for late in that time is renewed ahead, so that a steady stream of callers never waits.
    */
-  ttl?: Duration
+  ttl?: Duration | undefined
   /** Most answers kept for reuse; beyond it the oldest goes. 1,000 unless given; 1 to 10,000,000. */
-  maxEntries?: number
+  maxEntries?: number | undefined
   /** Makes each caller's own copy of the answer, `structuredClone` say. Without it all callers get the same object. */
-  copy?: (value: Out) => Out
+  copy?: ((value: Out) => Out) | undefined
   /**
    * Processes that share this pond's store make one call between them. Input and answer then travel through the store, as
    * payloads and results do. Any of the processes may make the call, until its pond closes.
    */
-  shared?: Millpond
+  shared?: Millpond | undefined
   /** With `shared`, and only then: what tells this function from others, the same in every process. 1 to 100 of `A–Z a–z 0–9 _ - . : /`. */
-  name?: string
+  name?: string | undefined
 }
 
 export interface CoalesceCallOptions {
   /** Lets this caller leave: rejects with its reason. The flight goes on for the others, and is aborted when nobody is left. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 /** What the function gets beside its input. */

@@ -4,7 +4,7 @@ import { checkOptions, isDuration, isFunction, type Rules } from '../values/opti
 
 export interface CloseOptions {
   /** How long running handlers may go on; 0 to 24 days, 30 s unless set. Then their signal is aborted and their jobs are given back. */
-  timeout?: Duration
+  timeout?: Duration | undefined
 }
 
 export interface PondCloseOptions extends CloseOptions {
@@ -12,7 +12,7 @@ export interface PondCloseOptions extends CloseOptions {
    * Called before anything is closed, while jobs still run and pushes are accepted: here, close the servers that use the pond. A promise is
    * awaited, but no longer than `timeout`; its time is deducted from `timeout`. If it fails, the pond closes all the same.
    */
-  before?: () => unknown
+  before?: (() => unknown) | undefined
 }
 
 const POND_RULES: Rules<PondCloseOptions> = { timeout: isDuration(0), before: isFunction }

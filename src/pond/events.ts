@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { JobError } from '../store.ts'
+import type { JobError, SettingName } from '../store.ts'
 import { inThisContext } from '../values/async-context.ts'
 import { kindOf, shown } from '../values/duration.ts'
 import { type ErrorCode, MillpondError } from '../values/errors.ts'
@@ -51,6 +51,11 @@ export interface PondEvents {
   rateLimited: [event: AttemptEvent & { pause: number }]
   /** A push found the queue full: it was rejected, or it waits. Not emitted for a push with `tx`. */
   full: [event: { queue: string }]
+  /**
+   * An operator's values of these settings stay in effect, not those that this program gives; see `queue.override`. Without a listener, it is shown as a
+   * process warning.
+   */
+  overridden: [event: { queue: string; settings: readonly SettingName[] }]
   /** A call to the store failed in the background; it is tried again. Without a listener, each code is shown once as a process warning. */
   error: [error: MillpondError]
 }
@@ -68,6 +73,7 @@ const NAMES: Readonly<Record<keyof PondEvents, true>> = {
   released: true,
   rateLimited: true,
   full: true,
+  overridden: true,
   error: true,
 }
 
@@ -136,6 +142,12 @@ export class PondEmitter {
     warn(`a job of queue ${queue} failed: ${text} (shown once${full}; ${advice})`, 'HandlerFailed')
   }
 
+  /** Once for the settings of a queue, since they are told to the store once. */
+  overridden(queue: string, settings: readonly SettingName[]): void {
+    if (this.has('overridden')) this.emit('overridden', { queue, settings })
+    else warnOverridden(queue, settings)
+  }
+
   /** An error in the background, which no caller gets. */
   trouble(error: MillpondError): void {
     if (this.has('error')) this.emit('error', error)
@@ -144,6 +156,12 @@ export class PondEmitter {
       warn(`${error.message} (further ones are not shown; listen to the pond's 'error' event)`, error.code)
     }
   }
+}
+
+function warnOverridden(queue: string, settings: readonly SettingName[]): void {
+  const what = `queue ${queue} keeps what an operator has set of ${settings.join(', ')}, not what this program gives`
+  const message = `${what}; queue.clearOverrides() ends that. Listen to the pond's 'overridden' event instead`
+  process.emitWarning(message, { type: 'MillpondWarning', code: 'Overridden' })
 }
 
 function warn(message: string, code: ErrorCode): void {

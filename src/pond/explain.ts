@@ -17,6 +17,8 @@ export type WaitReason =
   | { kind: 'groupLimit'; group: string; running: number; limit: number | null }
   /** The rate or a pause of its group allows no start before `until`. */
   | { kind: 'groupRate'; group: string; until: Date }
+  /** No job of its queue runs, and no worker has asked for one since then; null: none ever has. It is known to within half a minute. */
+  | { kind: 'noWorker'; lastClaim: Date | null }
   /** So many jobs come first, of the queue, or of its group where groups take turns. `more`: there may be further ones. */
   | { kind: 'behind'; jobs: number; more: boolean }
 
@@ -30,6 +32,8 @@ export interface Explanation {
   text: string
 }
 
+/** Milliseconds without a claim after which nobody seems to claim. Workers do so about once a second, and it is noted every half a minute. */
+const SILENCE = 60_000
 /** Stores may stop counting here. */
 const MAX_COUNTED = 1000
 
@@ -55,6 +59,9 @@ async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): P
   const reasons: WaitReason[] = []
   const limits = stats?.limits
   const after = (ms: number) => new Date(Date.now() + ms)
+  if (stats !== undefined && stats.counts.running === 0 && (stats.lastClaim === null || stats.lastClaim > SILENCE)) {
+    reasons.push({ kind: 'noWorker', lastClaim: stats.lastClaim === null ? null : after(-stats.lastClaim) })
+  }
   if (stats?.paused) reasons.push({ kind: 'paused' })
   if (stats?.nextStart === null) {
     reasons.push({ kind: 'queueLimit', running: stats.counts.running, limit: limits?.running ?? null })
@@ -82,6 +89,9 @@ function wordsOf(reason: WaitReason): string {
   switch (reason.kind) {
     case 'due':
       return `it is due at ${reason.at.toISOString()}`
+    case 'noWorker':
+      if (reason.lastClaim === null) return 'no worker has ever asked its queue for jobs'
+      return `no worker has asked its queue for jobs since ${reason.lastClaim.toISOString()}`
     case 'paused':
       return 'its queue is paused'
     case 'queueLimit':

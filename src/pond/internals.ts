@@ -6,12 +6,20 @@ import type { JobInfo } from '../values/job.ts'
 import type { Worker, WorkerOwner } from '../worker/worker.ts'
 import type { CapacityWaiters } from './capacity-waiters.ts'
 import type { PondEmitter } from './events.ts'
+import type { KnownSettings } from './known-settings.ts'
 import type { Pushed } from './push.ts'
+
+export interface ResultOptions {
+  /** How long to wait; 0 to 24 days, no limit unless given. */
+  timeout?: Duration | undefined
+  /** Stops waiting; the call rejects with the signal's reason. */
+  signal?: AbortSignal | undefined
+}
 
 /** A pond, as far as jobs are looked at there. */
 export interface JobReader {
   job(id: string): Promise<JobInfo | undefined>
-  result(id: string, options?: { timeout?: Duration; signal?: AbortSignal }): Promise<unknown>
+  result(id: string, options?: ResultOptions): Promise<unknown>
   /** Aborted when the pond begins to close. */
   readonly stopping?: AbortSignal
 }
@@ -28,6 +36,8 @@ export interface PondInternals extends WorkerOwner {
   readonly store: Store
   readonly events: PondEmitter
   readonly maxPayload: number
+  /** What the store was told of queues. */
+  readonly settings: KnownSettings
   readonly pusher: KeyedBatcher<Push, Pushed>
   readonly capacityWaiters: CapacityWaiters
   /** @throws Closed once no handler runs any more */

@@ -9,9 +9,9 @@ import { burstOf, type RateOption, rateOf } from '../values/rate.ts'
 /** Limits over all workers, in every process and language. Those that are left out, or null, are no limit. */
 export interface LimitOptions {
   /** Most jobs that run at once; whole number from 1 to 2^31 − 1. */
-  running?: number | null
+  running?: number | null | undefined
   /** Most starts in a time: `'100/s'`, `'5/10s'`, or `{ count, per, burst }`. */
-  rate?: RateOption | null
+  rate?: RateOption | null | undefined
 }
 
 export interface QueueLimitOptions extends LimitOptions {
@@ -19,12 +19,12 @@ export interface QueueLimitOptions extends LimitOptions {
    * Limits of each group. Groups then also take turns, one job each; `{}` for nothing but that. A queue whose groups took turns once goes on
    * so, even without this or with null. The jobs without a group take turns as a group of their own, without limits.
    */
-  group?: LimitOptions | null
+  group?: LimitOptions | null | undefined
 }
 
 export interface GroupLimitOptions extends LimitOptions {
   /** The group's share where groups take turns, beside those of other groups; above 0, at most 1000, 1 unless set. A group of weight 4 gets four turns for one. */
-  weight?: number
+  weight?: number | undefined
 }
 
 /** The limits that a queue has, in the shape of the option `limits`. */
@@ -78,6 +78,10 @@ export async function limitGroup(
   group: string,
   options: GroupLimitOptions | null,
 ): Promise<void> {
+  if (options === undefined) {
+    const message = `limitGroup of queue ${queue} takes the group's limits, or null to take away its own; got undefined`
+    throw new MillpondError('InvalidOption', message)
+  }
   const own = options === null ? null : checkOptions(options, GROUP_RULES, `limitGroup of queue ${queue}`)
   const limits: GroupLimits | null =
     own === null ? null : { running: own.running ?? null, rate: rate(own.rate, 'rate'), weight: own.weight ?? 1 }

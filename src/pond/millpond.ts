@@ -1,7 +1,7 @@
 import { KeyedBatcher } from '../batch/keyed-batcher.ts'
 import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from '../store.ts'
 import { openStore } from '../stores/open.ts'
-import { type Duration, milliseconds } from '../values/duration.ts'
+import { milliseconds } from '../values/duration.ts'
 import { LARGEST_PAYLOAD, MAX_PAYLOAD } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
@@ -14,22 +14,24 @@ import { CapacityWaiters } from './capacity-waiters.ts'
 import { type CloseReport, type PondCloseOptions, pondCloseOptions, within } from './close-options.ts'
 import { PondEmitter, type PondEvents } from './events.ts'
 import { type Explanation, explain } from './explain.ts'
-import type { PondInternals, Push } from './internals.ts'
+import type { PondInternals, Push, ResultOptions } from './internals.ts'
+import { KnownSettings } from './known-settings.ts'
 import { MAX_PUSH, type Pushed } from './push.ts'
-import { Queue, type QueueOptions } from './queue.ts'
+import { Queue } from './queue.ts'
+import type { QueueOptions } from './queue-options.ts'
 import { Results } from './results.ts'
 import { closeOnSignals } from './signals.ts'
-import { type QueueReport, queueReport } from './stats.ts'
+import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 
 /** The options of every store; further ones belong to the store of the URL and are listed on its page. */
 export interface OpenOptions {
   /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
-  maxPayload?: number
+  maxPayload?: number | undefined
   /**
    * Close the pond on SIGTERM and SIGINT, then end the process: with exit code 0, or 1 if closing failed. false unless set. An object holds the
    * options of `close`: `{ before: () => closeServer(server) }` closes a server first, so that no request is cut.
    */
-  signals?: boolean | PondCloseOptions
+  signals?: boolean | PondCloseOptions | undefined
   [storeOption: string]: unknown
 }
 
@@ -107,6 +109,7 @@ export class Millpond implements AsyncDisposable {
       store,
       events: this.#events,
       maxPayload,
+      settings: new KnownSettings(store, (queue, settings) => this.#events.overridden(queue, settings)),
       pusher: new KeyedBatcher<Push, Pushed>(
         (pushes) => this.#push(pushes),
         limits,
@@ -141,14 +144,15 @@ export class Millpond implements AsyncDisposable {
 
   /**
    * A queue by its name: 1 to 128 of the characters `A–Z a–z 0–9 _ - . : /`, the first one a letter or digit. The store makes the queue at the
-   * first push. Without a schema, the payload's type is only declared, never checked.
+   * first push. Without a schema, the types of the payload and of the result are only declared, never checked. The handler gets the payload as it was
+   * stored: a Date is its ISO text (`Stored`).
    * @throws InvalidName, InvalidOption, Closed
    */
   queue<const Options extends QueueOptions & { schema: StandardSchema }>(
     name: string,
     options: Options,
-  ): Queue<InputOf<SchemaOf<Options>>, OutputOf<SchemaOf<Options>>>
-  queue<Data = unknown>(name: string, options?: QueueOptions): Queue<Data>
+  ): Queue<InputOf<SchemaOf<Options>>, unknown, OutputOf<SchemaOf<Options>>>
+  queue<Data = unknown, Result = unknown>(name: string, options?: QueueOptions): Queue<Data, Result>
   queue(name: string, options?: QueueOptions): Queue {
     this.#assertOpen()
     return new Queue(this.#internals, name, options)
@@ -164,14 +168,16 @@ export class Millpond implements AsyncDisposable {
   /**
    * Waits until the job is finished, in whichever process it runs, and resolves to what its handler returned. While the store cannot be
    * reached, it goes on waiting.
-   * @param options `timeout`: 0 to 24 days, no limit unless given. `signal`: stops waiting; the call rejects with the signal's reason.
+   * The type of the result is the caller's word for it: `pond.result<Receipt>(id)`.
    * @throws JobFailed and ResultTimeout (their `cause` is the job's last error, if an attempt has failed), JobCancelled, JobUnknown,
    * PayloadNotDecodable, StoreCorrupt, InvalidOption, InvalidName, Closed, the signal's reason
    */
-  async result(id: string, options: { timeout?: Duration; signal?: AbortSignal } = {}): Promise<unknown> {
+  async result<Result = unknown>(id: string, options: ResultOptions = {}): Promise<Result> {
     this.#assertOpen()
     const { timeout, signal } = checkOptions(options, { timeout: isDuration(0), signal: isSignal }, 'result')
-    return this.#results.wait(checkId(id), timeout === undefined ? undefined : milliseconds(timeout, 'timeout'), signal)
+    const ms = timeout === undefined ? undefined : milliseconds(timeout, 'timeout')
+    // The caller has said what the handler returns.
+    return (await this.#results.wait(checkId(id), ms, signal)) as Result
   }
 
   /**
@@ -205,7 +211,7 @@ export class Millpond implements AsyncDisposable {
    * @param options `minutes`: how far back the percentiles look; whole minutes, 1 to 60, 5 unless given
    * @throws InvalidOption, Closed, `Store…`
    */
-  async stats(options: { minutes?: number } = {}): Promise<QueueReport[]> {
+  async stats(options: StatsOptions = {}): Promise<QueueReport[]> {
     this.#assertOpen()
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     return (await this.#store.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))

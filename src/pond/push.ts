@@ -7,7 +7,7 @@ import { encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId, newId } from '../values/ids.ts'
 import { checkKey } from '../values/names.ts'
-import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
+import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { MAX_COST } from '../values/rate.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import { checkCost, withLimits } from './limits.ts'
@@ -17,25 +17,25 @@ export interface PushOptions {
    * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and resolves to that job, so
    * a push whose answer was lost can be repeated. A job that is kept no longer is not known: with `keep.done: 0`, its repeat runs it again.
    */
-  id?: string
+  id?: string | undefined
   /** Whole number, 0 to 9, higher first; 4 unless set, as in JMS. */
-  priority?: number
+  priority?: number | undefined
   /** The job is due after this time, by the store's clock; 0 to 100 years, 0 unless set. Not together with `runAt`. */
-  delay?: Duration
+  delay?: Duration | undefined
   /** The job is due at this time: a Date, or milliseconds since 1970, not negative. A time in the past means now. Not together with `delay`. */
-  runAt?: Date | number
+  runAt?: Date | number | undefined
   /** At most one live job of the queue has this key; a second push resolves to the first job's id. 1 to 255 bytes of UTF-8 without NUL. */
-  key?: string
+  key?: string | undefined
   /** What it belongs to, such as a tenant: groups may have limits and take turns; see `limits` of the queue. 1 to 255 bytes of UTF-8 without NUL. */
-  group?: string
+  group?: string | undefined
   /** What its start takes of a rate, and how much it counts where groups take turns; whole number from 1 to 10,000, 1 unless set. */
-  cost?: number
+  cost?: number | undefined
   /** How often the job is tried, the first attempt included; 1 to 1,000,000, the queue's `retry.attempts` unless set. */
-  attempts?: number
+  attempts?: number | undefined
   /** How long one attempt may run; 1 ms to 24 days, the queue's `timeout` unless set. */
-  timeout?: Duration
+  timeout?: Duration | undefined
   /** W3C trace context (`traceparent`), kept with the job; 1 to 512 printable ASCII characters. */
-  trace?: string
+  trace?: string | undefined
   /**
    * Store the job inside this open transaction of the store's own database; the job exists when that commits. On a store without
    * transactions the push rejects with `NotSupported`, with any other value with `TransactionMismatch`. A full queue always rejects with
@@ -46,7 +46,7 @@ export interface PushOptions {
 
 export interface PushManyOptions<Data> extends Omit<PushOptions, 'id' | 'key'> {
   /** Called for each job; returns options that override the common ones, at once and without `tx`. */
-  each?: (data: Data, index: number) => Omit<PushOptions, 'tx'>
+  each?: ((data: Data, index: number) => Omit<PushOptions, 'tx'>) | undefined
 }
 
 /** A call to the store carries at most this many jobs and bytes of data. A single larger job goes alone. */
@@ -109,7 +109,8 @@ export class Preparer {
     const alike = each === undefined ? this.#checked(common) : NO_OPTIONS
     const jobs: (NewJob | Promise<NewJob>)[] = []
     for (const [index, item] of items.entries()) {
-      const given = each === undefined ? alike : this.#checked({ ...common, ...this.#own(each(item as never, index)) })
+      const given =
+        each === undefined ? alike : this.#checked({ ...common, ...defined(this.#own(each(item as never, index))) })
       jobs.push(this.#prepare(item, given))
     }
     const ready = jobs.filter((job): job is NewJob => !(job instanceof Promise))
@@ -147,8 +148,8 @@ export class Preparer {
   }
 
   /** The options that `each` returned. @throws InvalidOption for anything that would be ignored otherwise */
-  #own(given: PushOptions | undefined): PushOptions | undefined {
-    if (given === undefined) return given
+  #own(given: PushOptions | undefined): PushOptions {
+    if (given === undefined) return NO_OPTIONS
     const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
     if (isObject && !types.isPromise(given) && !('tx' in given)) return given
     const message = `each must return an object of options at once, without tx; got ${kindOf(given)}`

@@ -1,82 +1,57 @@
-import { JOB_STATES, type JobState, type NewJob, type PushOutcome, type QueueSettings, setsNothing } from '../store.ts'
-import { type Backoff, backoffPolicy, computedDelay } from '../values/backoff.ts'
-import { type Duration, kindOf, milliseconds, shown } from '../values/duration.ts'
+import {
+  JOB_STATES,
+  type JobState,
+  type NewJob,
+  type PushOutcome,
+  type QueueSettings,
+  type SettingName,
+  setsNothing,
+} from '../store.ts'
+import { computedDelay } from '../values/backoff.ts'
+import { checkCursor } from '../values/cursor.ts'
+import { kindOf, milliseconds, shown } from '../values/duration.ts'
 import { lacking, MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
-import { type JobInfo, jobInfo } from '../values/job.ts'
+import { jobInfo, type ListedJob } from '../values/job.ts'
 import type { GroupRecord } from '../values/limits.ts'
 import { checkQueueName } from '../values/names.ts'
-import { checkFunction, checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
-import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
+import { checkFunction, checkOptions, defined, isInteger } from '../values/options.ts'
+import type { Stored } from '../values/stored.ts'
 import type { BatchHandler } from '../worker/batch-context.ts'
+import type { Outcome } from '../worker/outcome.ts'
 import type { Handler } from '../worker/runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
-import {
-  type GroupLimitOptions,
-  isLimits,
-  limitGroup,
-  limitSettings,
-  type QueueLimitOptions,
-  withLimits,
-} from './limits.ts'
+import { type GroupLimitOptions, limitGroup, limitSettings, withLimits } from './limits.ts'
 import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
-import { type QueueReport, queueReport } from './stats.ts'
+import {
+  checkQueueOptions,
+  checkSettingNames,
+  type OverrideOptions,
+  overriddenIn,
+  overrideSettings,
+  type QueueOptions,
+  type QueueSetting,
+  settingsOf,
+  shownSettings,
+} from './queue-options.ts'
+import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
 import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 
-export interface QueueOptions {
-  /** Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset: nothing is checked. */
-  schema?: StandardSchema
-  /** Most scheduled and waiting jobs; at least 1. null removes the limit. Unset: no limit, in memory 100,000. Kept in the store, for every process. */
-  capacity?: number | null
-  /** What a push does when the queue is full: reject with `QueueFull`, or wait for room. `'reject'` unless set. Only for pushes of this process. */
-  whenFull?: 'reject' | 'wait'
-  /**
-   * `attempts`: how often a job is tried, the first attempt included; 1 to 1,000,000, 10 unless set. `backoff`: the delay before the next attempt;
-   * `'exponential'` unless set. Both are kept in the store, for every process and language. A `backoff` that is a function is not: only workers
-   * of this process call it.
-   */
-  retry?: { attempts?: number; backoff?: Backoff }
-  /** A worker that is silent for longer loses the job. 50 ms to 24 days, 30 s unless set. Kept in the store. */
-  lease?: Duration
-  /** How long an attempt may run, for jobs pushed without a `timeout`. 1 ms to 24 days; null: no limit, as when unset. Kept in the store. */
-  timeout?: Duration | null
-  /**
-   * How long finished jobs stay in the store. `done`: 1 h unless set. `dead`: 7 d unless set; also for cancelled jobs. Each 0 to 100 years;
-   * 0: not at all. Kept in the store.
-   */
-  keep?: { done?: Duration; dead?: Duration }
-  /**
-   * How many jobs may run at once and start in a time, over all workers; the same for each group, and groups take turns. Kept in the store.
-   * What is left out is no limit. Unset: the limits stay as they are. A store without limits (`capabilities.limits`) rejects them with `NotSupported`.
-   */
-  limits?: QueueLimitOptions
+export interface PageOptions {
+  /** Most entries of a page; 1 to 1,000, 100 unless given. */
+  limit?: number | undefined
+  /** Where the page before ended; see the method. Unset: the first page. */
+  after?: string | undefined
 }
 
-const QUEUE_RULES: Rules<QueueOptions> = {
-  schema: isStandardSchema,
-  capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
-  whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
-  retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
-  lease: isDuration(50),
-  timeout: (value) => value === null || isDuration()(value, 'timeout'),
-  keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
-  limits: isLimits,
-}
-const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
-  attempts: isInteger(1, 1_000_000),
-  backoff: () => true,
-}
-const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {
-  done: (value) => milliseconds(value, 'keep.done') >= 0,
-  dead: (value) => milliseconds(value, 'keep.dead') >= 0,
-}
 /**
- * One queue of a pond. Cheap: make it wherever it is needed.
+ * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return, `Handled` the data that
+ * handlers get: the schema's output, or without a schema the data as they were stored.
  *
  * `Store…` in a list of errors stands for StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt and StoreFailed.
  */
-export class Queue<Input = unknown, Output = Input> {
+export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   readonly name: string
   readonly #pond: PondInternals
   readonly #options: QueueOptions
@@ -92,12 +67,13 @@ export class Queue<Input = unknown, Output = Input> {
   constructor(pond: PondInternals, name: unknown, options: QueueOptions | undefined) {
     this.name = checkQueueName(name)
     this.#pond = pond
-    this.#options = checkOptions(options, QUEUE_RULES, `queue ${this.name}`)
+    this.#options = checkQueueOptions(this.name, options)
     const { limits, retry, schema } = this.#options
     if (limits !== undefined) withLimits(pond.store, `limits of queue ${this.name}`)
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
     this.#preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
-    this.#settings = settingsOf(this.name, this.#options)
+    const settings = settingsOf(this.name, this.#options)
+    this.#settings = setsNothing(settings) ? undefined : settings
     this.#ready()
     if (this.#options.whenFull === 'wait') pond.capacityWaiters.listen()
   }
@@ -115,7 +91,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (`tx` on a store without
    * transactions), TransactionMismatch, QueueFull, Closed, `Store…`
    */
-  push(data: Input, options?: PushOptions): Promise<Pushed> {
+  push(data: Data, options?: PushOptions): Promise<Pushed> {
     try {
       this.#pond.assertOpen()
       const job = this.#preparer.prepare(data, options)
@@ -133,12 +109,12 @@ export class Queue<Input = unknown, Output = Input> {
    * job its own `id` by `each`.
    * @throws as `push`
    */
-  async pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
+  async pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
     this.#pond.assertOpen()
     return this.#pond.pending(this.#pushMany(items, options))
   }
 
-  async #pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
+  async #pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
     if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
     const tx = options?.tx
     const prepared = await this.#preparer.prepareMany(items, options)
@@ -160,9 +136,12 @@ export class Queue<Input = unknown, Output = Input> {
    * Starts a worker, which runs until it is closed. With the option `batch` the handler gets several jobs at once.
    * @throws InvalidOption, NotSupported (`lanes`, `transaction` or `replica` on a store without them), Closed
    */
-  work(handler: BatchHandler<Output>, options: BatchWorkOptions): Worker
-  work(handler: Handler<Output>, options?: WorkOptions): Worker
-  work(handler: Handler<Output> | BatchHandler<Output>, options?: WorkOptions | BatchWorkOptions): Worker {
+  work(handler: BatchHandler<Handled>, options: BatchWorkOptions): Worker
+  work(handler: Handler<Handled, Result | Outcome>, options?: WorkOptions): Worker
+  work(
+    handler: Handler<Handled, Result | Outcome> | BatchHandler<Handled>,
+    options?: WorkOptions | BatchWorkOptions,
+  ): Worker {
     this.#pond.assertClaiming()
     checkFunction(handler, 'work takes a function as handler')
     const { store, events, maxPayload } = this.#pond
@@ -174,7 +153,7 @@ export class Queue<Input = unknown, Output = Input> {
       backoff: this.#backoff,
     }
     const ready = () => this.#ready()
-    // The schema, where there is one, has made the data an Output; where there is none, the caller has said what it is.
+    // The schema, where there is one, has made the data a Handled; where there is none, the caller has said what it is.
     const worker = new Worker(store, settings, handler as Handler | BatchHandler, events, ready, this.#pond)
     this.#pond.addWorker(worker)
     return worker
@@ -188,6 +167,37 @@ export class Queue<Input = unknown, Output = Input> {
   /** Allows claims again, in every process. @throws Closed, `Store…` */
   async resume(): Promise<void> {
     await this.#pond.store.configure({ queue: this.name, paused: false })
+  }
+
+  /**
+   * Sets what code cannot change any more, in any process, until `clearOverrides`: for people who look after a queue. A program that gives other values
+   * emits `overridden`. Only what is given is set; of `limits`, too.
+   * @param options as those of `pond.queue` that are kept in the store; a `backoff` that is a function is not
+   * @throws InvalidOption, NotSupported (limits, on a store without them), Closed, `Store…`
+   */
+  async override(options: OverrideOptions): Promise<void> {
+    this.#pond.assertOpen()
+    await this.#ready()
+    await this.#pond.store.configure({ ...overrideSettings(this.#pond.store, this.name, options), by: 'operator' })
+  }
+
+  /**
+   * Gives settings back to code: what code has given last is in effect again, or else the default.
+   * @param names as `settings` names them; all that are overridden unless given
+   * @throws InvalidOption, Closed, `Store…`
+   */
+  async clearOverrides(names?: readonly SettingName[]): Promise<void> {
+    this.#pond.assertOpen()
+    const { admin } = this.#pond.store
+    const clear = names === undefined ? overriddenIn(await admin.settings(this.name)) : checkSettingNames(names)
+    await this.#pond.store.configure({ queue: this.name, by: 'operator', clear })
+  }
+
+  /** Each setting that is not the default: its value in effect, and who has set it. @throws Closed, `Store…` */
+  async settings(): Promise<QueueSetting[]> {
+    this.#pond.assertOpen()
+    await this.#ready()
+    return shownSettings(await this.#pond.store.admin.settings(this.name))
   }
 
   /**
@@ -207,7 +217,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last name of the page before.
    * @throws InvalidOption, NotSupported (a store without limits), Closed, `Store…`
    */
-  async groups(options: { limit?: number; after?: string } = {}): Promise<GroupRecord[]> {
+  async groups(options: PageOptions = {}): Promise<GroupRecord[]> {
     this.#pond.assertOpen()
     const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a name' }
     const { limit = 100, after } = checkOptions(options, rules, 'groups')
@@ -217,18 +227,23 @@ export class Queue<Input = unknown, Output = Input> {
 
   /**
    * Jobs in one state, a page at a time: waiting jobs by priority, then oldest first, scheduled jobs by due time, running jobs by the end of their
-   * lease, finished jobs newest first.
-   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the last id of the page before.
-   * @throws InvalidOption, InvalidName, Closed, `Store…`
+   * lease, finished jobs newest first. Jobs that move while you page may be missed or seen twice; all others are listed once.
+   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the `cursor` of the last job of the page before.
+   * @throws InvalidOption, Closed, `Store…`
    */
-  async jobs(state: JobState, options: { limit?: number; after?: string } = {}): Promise<JobInfo[]> {
-    const rules: Rules<typeof options> = { limit: isInteger(1, 1000), after: (value) => checkId(value) !== '' }
+  async jobs(state: JobState, options: PageOptions = {}): Promise<ListedJob<Stored<Data>, Stored<Result>>[]> {
+    const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a cursor' }
     const { limit = 100, after } = checkOptions(options, rules, 'jobs')
     if (!JOB_STATES.includes(state)) {
       throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
     }
+    if (after !== undefined) checkCursor(state, after)
     const records = await this.#pond.store.admin.list({ queue: this.name, state, limit, ...defined({ after }) })
-    return records.map(jobInfo)
+    // As with handlers, the caller has said what the data and results are.
+    return records.map((record) => ({ ...jobInfo(record), cursor: record.cursor })) as ListedJob<
+      Stored<Data>,
+      Stored<Result>
+    >[]
   }
 
   /**
@@ -259,7 +274,7 @@ export class Queue<Input = unknown, Output = Input> {
    * @param options `minutes`: how far back the percentiles look; whole minutes, 1 to 60, 5 unless given
    * @throws InvalidOption, Closed, `Store…`
    */
-  async stats(options: { minutes?: number } = {}): Promise<QueueReport> {
+  async stats(options: StatsOptions = {}): Promise<QueueReport> {
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     await this.#ready()
     const [stats] = await this.#pond.store.stats({ queue: this.name, minutes })
@@ -269,7 +284,11 @@ export class Queue<Input = unknown, Output = Input> {
   /** Settles when the store knows the queue's settings; undefined if it knows them already. After a failure the next call tries again. */
   #ready(): Promise<void> | undefined {
     if (this.#settings === undefined || this.#configuring !== undefined) return this.#configuring
-    this.#configuring = this.#pond.store.configure(this.#settings)
+    this.#configuring = this.#pond.settings.tell(this.#settings)
+    if (this.#configuring === undefined) {
+      this.#settings = undefined
+      return undefined
+    }
     // Pushes that wait for the settings are the next reactions of this promise, so that no later push overtakes them.
     this.#configuring.then(
       () => {
@@ -341,26 +360,4 @@ export class Queue<Input = unknown, Output = Input> {
     const message = `queue ${this.name} is full; push again later, or open it with whenFull: 'wait'`
     return new MillpondError('QueueFull', message, { queue: this.name })
   }
-}
-
-/** The settings that the store keeps; undefined where none is given. @throws InvalidOption */
-function settingsOf(queue: string, options: QueueOptions): QueueSettings | undefined {
-  const { capacity, keep, lease, limits, retry, timeout } = options
-  const backoff = retry?.backoff
-  const ms = (value: Duration | undefined, name: string) =>
-    value === undefined ? undefined : milliseconds(value, name)
-  const settings: QueueSettings = {
-    queue,
-    ...limitSettings(limits),
-    ...defined({
-      capacity,
-      keepDone: ms(keep?.done, 'keep.done'),
-      keepDead: ms(keep?.dead, 'keep.dead'),
-      attempts: retry?.attempts,
-      backoff: backoff === undefined || typeof backoff === 'function' ? undefined : backoffPolicy(backoff),
-      lease: ms(lease, 'lease'),
-      timeout: timeout === null ? null : ms(timeout, 'timeout'),
-    }),
-  }
-  return setsNothing(settings) ? undefined : settings
 }

@@ -12,6 +12,11 @@ export interface Percentiles {
   p99: number | undefined
 }
 
+export interface StatsOptions {
+  /** How far back the percentiles look; whole minutes, 1 to 60, 5 unless given. */
+  minutes?: number | undefined
+}
+
 /** What the store tells of the queue now, and the percentiles of its waits and run times. */
 export interface QueueReport extends Omit<QueueStats, 'histograms' | 'limits'> {
   /** In the shape of the option `limits`; null: it has none, and groups do not take turns. */
@@ -27,7 +32,16 @@ export interface QueueReport extends Omit<QueueStats, 'histograms' | 'limits'> {
 const COUNTS = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
 const NOT_HELD: HeldBack = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }
 const UNSEEN = {
-  ...{ paused: false, capacity: null, counts: COUNTS, oldestWaiting: null, limits: null, histograms: [] },
+  ...{
+    paused: false,
+    capacity: null,
+    overrides: {},
+    lastClaim: null,
+    counts: COUNTS,
+    oldestWaiting: null,
+    limits: null,
+    histograms: [],
+  },
   ...NOT_HELD,
 }
 

@@ -10,20 +10,20 @@ import type { PondEmitter } from './events.ts'
 
 export interface WorkOptions {
   /** How many handlers run at once; 1 to 100,000, 10 unless set. */
-  concurrency?: number
+  concurrency?: number | undefined
   /** A job is claimed ahead only if it is expected to start within this; 0 to 24 days, 50 ms unless set. 0: never ahead. */
-  window?: Duration
+  window?: Duration | undefined
   /**
    * Keeps slots free for urgent jobs: of `concurrency` slots, jobs with a priority below a lane's `minPriority` hold none of its `reserve`. Jobs at or
    * above it may hold every slot. A worker with lanes claims nothing ahead. None unless set. A store that cannot claim by priority
    * (`capabilities.limits`) rejects them with `NotSupported`.
    */
-  lanes?: readonly Lane[]
+  lanes?: readonly Lane[] | undefined
   /**
    * Run each handler in a transaction that commits with the job's completion; see `ctx.tx`. false unless set. A store without transactions
    * (`capabilities.transactions`) rejects true with `NotSupported`.
    */
-  transaction?: boolean
+  transaction?: boolean | undefined
   /**
    * A streaming replica of the store's database: a URL, or a client as the store's `client` takes. A handler starts once the replica shows
    * everything that was committed before the job was pushed; see `ctx.replica`. Unset: no replica. A store without replicas
@@ -31,7 +31,7 @@ export interface WorkOptions {
    */
   replica?: unknown
   /** How long a job waits for the replica; then its handler reads the primary. 0 to 24 days, 5 s unless set. Only with `replica`. */
-  replicaTimeout?: Duration
+  replicaTimeout?: Duration | undefined
   /** Makes the handler one for batches; see `BatchWorkOptions`. */
   batch?: undefined
 }
@@ -40,14 +40,14 @@ export interface WorkOptions {
 export interface BatchWorkOptions {
   batch: BatchJobOptions
   /** How many batches run at once; 1 to 100,000, 1 unless set. */
-  concurrency?: number
+  concurrency?: number | undefined
   /**
    * How long jobs for which no batch becomes free are held beyond `batch.within`, as happens with `sameGroup`; then they are given back. 0 to 24 days,
    * 50 ms unless set.
    */
-  window?: Duration
+  window?: Duration | undefined
   /** Run each batch in a transaction that commits with the completions; see `BatchContext.tx`. false unless set. As in `WorkOptions`. */
-  transaction?: boolean
+  transaction?: boolean | undefined
 }
 
 export interface BatchJobOptions {
@@ -57,11 +57,11 @@ export interface BatchJobOptions {
    * How long a batch waits to become fuller, from the arrival of its first job. 0 to 24 days, less than half of the queue's lease; 0 unless set: not at
    * all. A claim that is under way is waited for in any case.
    */
-  within?: Duration
+  within?: Duration | undefined
   /** A batch of so many jobs waits no longer; 1 to `max`. If not set: `max` with `within`, else 1. */
-  min?: number
+  min?: number | undefined
   /** A batch has jobs of one group only; the jobs without a group are one. false unless set. */
-  sameGroup?: boolean
+  sameGroup?: boolean | undefined
 }
 
 const WORK_RULES: Rules<Given> = {

@@ -1,5 +1,6 @@
 /** What requests take and answers hold, as JSON Schema. */
 
+import { SETTING_NAMES } from '../pond/queue-options.ts'
 import { JOB_STATES } from '../store.ts'
 import { LAST_TIME, LONGEST_TIMER } from '../values/duration.ts'
 import { ERROR_CODES } from '../values/errors.ts'
@@ -146,13 +147,15 @@ export const listedJob = reply('ListedJob', always, {
   ...{ ...sometimes, key: text, group: text, worker: text, cost: anInteger },
   data: described(anything, `${anything.description} Left out where it cannot be decoded.`),
 })
+/** Where a page of jobs ended. */
+export const cursor = string({ maxLength: 255, pattern: '^[a-z]+(\\.[0-9a-f-]+)+$' })
 export const jobList = reply(
   'JobList',
   { jobs: array(listedJob) },
   {
     next: described(
-      id,
-      'Give it as `after` for the next page; left out on the last one. A page may be shorter than its limit.',
+      cursor,
+      'Give it as `after` for the next page, which goes on there even if the job has moved on; left out on the last one. A page may be shorter than its limit.',
     ),
   },
 )
@@ -276,6 +279,11 @@ export const queueReport = reply('Queue', {
   ),
   groupsAtLimit: described(count, 'Groups with waiting jobs that wait for a slot of their own.'),
   groupsHeld: described(count, 'Groups with waiting jobs that wait for their rate, or the end of their pause.'),
+  overrides: object({}, {}, { description: 'What an operator has set, by name; it holds whatever programs give.' }),
+  lastClaim: described(
+    orNull,
+    'Milliseconds since a worker last asked for jobs, to within half a minute; null: never.',
+  ),
 })
 export const queueList = reply('Queues', { queues: array(queueReport) })
 
@@ -336,6 +344,14 @@ export const queueChange = request(
     lease: lease('Of claims and extensions that name none'),
     timeout: nullable(timeout),
     limits: nullable(queueLimits),
+    by: oneOf(['operator', 'code'], {
+      description: "An operator's settings hold until they are cleared. A program that gives its own at start is code.",
+      default: 'operator',
+    }),
+    clear: array(oneOf(SETTING_NAMES), {
+      description: 'Settings of the operator that are given back: what code gives holds again.',
+      maxItems: SETTING_NAMES.length,
+    }),
   },
 )
 
@@ -361,8 +377,17 @@ export const group = reply('Group', {
 export const groupList = reply('Groups', { groups: array(group) }, { next: groupName })
 
 const reason = object(
-  { kind: oneOf(['due', 'paused', 'queueLimit', 'queueRate', 'groupLimit', 'groupRate', 'behind']) },
-  { at: time, until: time, group: groupName, running: count, limit: orNull, jobs: count, more: boolean },
+  { kind: oneOf(['due', 'noWorker', 'paused', 'queueLimit', 'queueRate', 'groupLimit', 'groupRate', 'behind']) },
+  {
+    at: time,
+    until: time,
+    group: groupName,
+    running: count,
+    limit: orNull,
+    jobs: count,
+    more: boolean,
+    lastClaim: nullable(time),
+  },
 )
 export const explanation = reply('Explanation', {
   ...{ id, queue: text, state, text: described(text, 'The reasons in words.') },

@@ -41,7 +41,7 @@ export interface Delivery {
    * Called for each failed attempt, and for each 429 that pauses. The message holds no secrets and no query of the URL. Unset: for failures a
    * process warning, as for any job.
    */
-  onFailure?: (job: { id: string; queue: string; attempt: number }, message: string) => void
+  onFailure?: ((job: { id: string; queue: string; attempt: number }, message: string) => void) | undefined
 }
 
 /** `limits`: whether the store has them. */

@@ -27,35 +27,35 @@ export interface ServeOptions {
    * Every request must have one of them as `Authorization: Bearer TOKEN`. Each is 16 to 1,024 visible ASCII characters. Unset: no token is
    * needed, and only requests whose Host is a name of this machine, or one of `hosts`, are accepted.
    */
-  tokens?: readonly string[]
+  tokens?: readonly string[] | undefined
   /** Without tokens: further names that Host may have. None unless set. */
-  hosts?: readonly string[]
+  hosts?: readonly string[] | undefined
   /** Queues that are delivered to webhooks. None unless set. */
-  deliveries?: readonly Delivery[]
+  deliveries?: readonly Delivery[] | undefined
   /** Most bytes of a request's body; 1 byte to 512 MiB, 2 MiB unless set. */
-  maxBody?: number
+  maxBody?: number | undefined
   /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
-  maxPayload?: number
+  maxPayload?: number | undefined
   /** Longest wait of a claim, a long poll or a push; 0 to 24 days, 60 s unless set. 0: requests never wait. */
-  maxWait?: Duration
+  maxWait?: Duration | undefined
   /** Most requests of each kind (pushes; polls and streams; claims) that wait at once; 0 to 1,000,000, 1,000 unless set. Further ones are answered at once. */
-  maxWaiting?: number
+  maxWaiting?: number | undefined
   /**
    * Most of them for one client, that is, for one address; 0 to 1,000,000, half of `maxWaiting` unless set. Behind a proxy all clients count as
    * one.
    */
-  maxWaitingPerClient?: number
+  maxWaitingPerClient?: number | undefined
   /**
    * Connections that the server in front takes at once; 1 to 1,000,000, 1,024 unless set. Delayed 401s hold at most a quarter of them; further
    * 401s are answered at once.
    */
-  maxConnections?: number
+  maxConnections?: number | undefined
   /** Called for each request without a valid token, which is a 401. It is not given the tokens. Unset: nothing is called. */
-  onUnauthorized?: (client: UnauthorizedClient) => void
+  onUnauthorized?: ((client: UnauthorizedClient) => void) | undefined
   /** With this many queues, a push to a new queue is a 503 with `TooManyQueues`; 0 to 1,000,000, 10,000 unless set. */
-  maxQueues?: number
+  maxQueues?: number | undefined
   /** Called with errors of the service; the client gets a 500 or 503 without details. Unset: the first one is a process warning. */
-  onError?: OnError
+  onError?: OnError | undefined
 }
 
 const RULES: Rules<ServeOptions> = {
@@ -87,7 +87,7 @@ export interface Served {
    * @param options `timeout`: how long deliveries under way may take; 0 to 24 days, 30 s unless given
    * @throws InvalidOption
    */
-  close(options?: { timeout?: Duration }): Promise<void>
+  close(options?: { timeout?: Duration | undefined }): Promise<void>
 }
 
 /**

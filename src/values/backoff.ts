@@ -27,13 +27,13 @@ export interface BackoffPolicy {
 export interface BackoffOptions {
   type: 'exponential' | 'fixed'
   /** Delay after the first attempt; 1 s unless set. */
-  base?: Duration
+  base?: Duration | undefined
   /** 2 unless set; at least 1. */
-  factor?: number
+  factor?: number | undefined
   /** Longest delay before jitter; 1 h unless set. */
-  max?: Duration
+  max?: Duration | undefined
   /** How much of the delay is left to chance, 0 to 1; 0.5 unless set. */
-  jitter?: number
+  jitter?: number | undefined
 }
 
 /** Delay after the given attempt (from 1) failed with the given error. */

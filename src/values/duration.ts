@@ -1,7 +1,10 @@
 import { MillpondError } from './errors.ts'
 
-/** `'250ms' '30s' '5m' '1h' '7d'`, or a number of milliseconds. */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+/**
+ * `'250ms' '30s' '5m' '1h' '7d'`, or a number of milliseconds. Any string passes the types, so that it can come from an environment variable; one
+ * of another form is refused with `InvalidOption`.
+ */
+export type Duration = number | string
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 

@@ -57,24 +57,30 @@ export type JobPart = 'data' | 'progress' | 'result'
 type Time = 'pushedAt' | 'dueAt' | 'startedAt' | 'finishedAt'
 
 /** All there is to know about a job; times are the store's. */
-export interface JobInfo extends Omit<JobRecord, JobPart | Time> {
+export interface JobInfo<Data = unknown, Result = unknown> extends Omit<JobRecord, JobPart | Time> {
   /** What its start takes of a rate. */
   cost: number
   pushedAt: Date
   dueAt: Date
   startedAt: Date | null
   finishedAt: Date | null
-  /** undefined if it cannot be decoded; see `undecodable`. */
-  data: unknown
+  /** As stored: a Date is its ISO text. undefined if it cannot be decoded; see `undecodable`. */
+  data: Data | undefined
   /** What the handler last reported; undefined before it did. */
   progress: unknown
   /** What the handler returned; undefined before it did. */
-  result: unknown
+  result: Result | undefined
   /**
    * Which of `data`, `progress` and `result` the store has but nobody can decode; they are undefined here. Nearly always empty: another
    * program wrote such a job, or its bytes were damaged.
    */
   undecodable: readonly JobPart[]
+}
+
+/** A job in a list. */
+export interface ListedJob<Data = unknown, Result = unknown> extends JobInfo<Data, Result> {
+  /** Where a page ends that ends with this job: the option `after` of the next one. It holds even if the job has moved on or is gone. */
+  cursor: string
 }
 
 /** Never throws because of the job's data: a job that cannot be read must not hide the jobs listed with it. */

@@ -59,7 +59,10 @@ export const isFunction = (value: unknown) => typeof value === 'function' || 'a 
 export const isSignal = (value: unknown) => hasTag(value, 'AbortSignal') || 'an AbortSignal'
 
 /** The signal of a call's options, where it is the only option. @throws InvalidOption, and the reason of a signal that is aborted */
-export function signalOf(options: { signal?: AbortSignal } | undefined, where: string): AbortSignal | undefined {
+export function signalOf(
+  options: { signal?: AbortSignal | undefined } | undefined,
+  where: string,
+): AbortSignal | undefined {
   if (options === undefined) return undefined
   const { signal } = checkOptions(options, { signal: isSignal }, where)
   signal?.throwIfAborted()

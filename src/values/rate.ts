@@ -21,7 +21,7 @@ export interface RateOptions {
   /** In this time; 1 ms to 1 day, and long enough that a start takes a microsecond. */
   per: Duration
   /** Starts that may come at once after a pause; whole number, 1 to 1,000,000. The starts of 100 ms unless set or where null, at least 1. */
-  burst?: number | null
+  burst?: number | null | undefined
 }
 
 /** Of one job. */

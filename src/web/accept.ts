@@ -30,36 +30,36 @@ export interface AcceptOptions<Input = unknown> {
    * Whether the request may push. true: yes; a Response is sent as it is; anything else is a 403. Called before the body is read. Unset: every
    * request may. Here and in the other hooks, `request.formData()`, `request.clone()` and the like keep to `maxBody` and `bodyTimeout`.
    */
-  guard?: (request: Request) => MaybePromise<Verdict>
+  guard?: ((request: Request) => MaybePromise<Verdict>) | undefined
   /**
    * Makes the payload; a Response refuses the request. `body()` reads the body within the limits. Unset: the body is the payload. It should
    * return the same payload for the same request; if it does not, set `idempotency.compare` to false.
    */
-  data?: (request: Request, body: () => Promise<unknown>) => MaybePromise<Input | Response>
+  data?: ((request: Request, body: () => Promise<unknown>) => MaybePromise<Input | Response>) | undefined
   /** Options of the push, such as priority, delay, key or group. If they have an `id`, an `Idempotency-Key` is ignored. Unset: none. */
-  push?: (request: Request, data: Input) => MaybePromise<Omit<PushOptions, 'tx'>>
+  push?: ((request: Request, data: Input) => MaybePromise<Omit<PushOptions, 'tx'>>) | undefined
   /**
    * Whether the request may see a job that existed already, by the `key` or `id` of `push` or by its `Idempotency-Key`. Anything but true is a
    * 409, which shows nothing of the job. Unset: only a job of the same `Idempotency-Key` and scope is shown. `'shared'`: all clients are one
    * tenant and may see each other's jobs.
    */
-  existing?: 'shared' | ((request: Request, job: JobInfo) => MaybePromise<boolean>)
+  existing?: 'shared' | ((request: Request, job: JobInfo) => MaybePromise<boolean>) | undefined
   /** How the header `Idempotency-Key` is handled; see there for the defaults. */
-  idempotency?: IdempotencyOptions
+  idempotency?: IdempotencyOptions | undefined
   /** The `Location` of a job: a path or URL with `:id` in it; `/jobs/:id` unless set. Serve it with `follow`. */
-  location?: string
+  location?: string | undefined
   /** Most bytes of a body; 0 to 512 MiB, 1 MiB unless set. A larger body is a 413. */
-  maxBody?: number
+  maxBody?: number | undefined
   /** How long the client may take to send a body; 1 ms to 24 days, 30 s unless set. Then it is a 408. */
-  bodyTimeout?: Duration
+  bodyTimeout?: Duration | undefined
   /** Longest wait for a result; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
-  maxWait?: Duration
+  maxWait?: Duration | undefined
   /** Most requests that wait for results at once; 0 to 1,000,000, 1,000 unless set. Further ones are answered 202 at once. */
-  maxWaiting?: number
+  maxWaiting?: number | undefined
   /** `Retry-After` of a 503; 1 ms to 24 days, 5 s unless set. Each answer has a random value between this and twice this. */
-  retryAfter?: Duration
+  retryAfter?: Duration | undefined
   /** Called with errors of the service; the client gets a 500 or 503 without details. Unset: the first one is a process warning. */
-  onError?: OnError
+  onError?: OnError | undefined
 }
 
 const RULES: Rules<AcceptOptions> = {

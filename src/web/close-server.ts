@@ -17,7 +17,7 @@ import { checkOptions, isDuration, type Rules } from '../values/options.ts'
 
 export interface CloseServerOptions {
   /** How long requests under way may take; 0 to 24 days, 20 s unless set. Then their connections are cut. */
-  timeout?: Duration
+  timeout?: Duration | undefined
 }
 
 /** The part of a server of node:http or node:https that `closeServer` uses. Express, Fastify and Hono build on these. */

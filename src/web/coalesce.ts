@@ -19,28 +19,28 @@ export interface CoalesceResponsesOptions {
    * The key of a request; its URL unless set. The host that the request names is part of any key, unless `ignore` or `covers` has `Host`: a
    * client may name any.
    */
-  key?: (request: Request) => ResponseKey
+  key?: ((request: Request) => ResponseKey) | undefined
   /** How long an answer is reused; 0 to 24 days, 0 unless set: only requests at the same time share it. `Cache-Control` may shorten it. */
-  ttl?: Duration
+  ttl?: Duration | undefined
   /** How long requests wait for a shared run of the handler; 1 ms to 24 days, 30 s unless set. Then they get a 503. */
-  timeout?: Duration
+  timeout?: Duration | undefined
   /**
    * Further request headers that answers differ by, such as `X-Tenant`: their values become part of the key. None unless set.
    *
    * A header that is in none of `vary`, `ignore`, the `covers` of `key` and the list of docs/coalesce.md makes its request personal: the request
    * shares nothing.
    */
-  vary?: readonly string[]
+  vary?: readonly string[] | undefined
   /** Further request headers that no answer depends on, such as the request id of a proxy. None unless set. */
-  ignore?: readonly string[]
+  ignore?: readonly string[] | undefined
   /** Headers of that list that name a user to this service after all, such as `X-Real-IP`. None unless set. */
-  personal?: readonly string[]
+  personal?: readonly string[] | undefined
   /** Largest shared body, in bytes; 0 to 1 GiB, 1 MiB unless set. */
-  maxBody?: number
+  maxBody?: number | undefined
   /** Most answers kept for reuse; 1 to 10,000,000, 1,000 unless set. Beyond it the oldest are removed. */
-  maxEntries?: number
+  maxEntries?: number | undefined
   /** Most bytes of all answers kept for reuse; at least 1, 64 MiB unless set. Beyond it the oldest are removed. */
-  maxBytes?: number
+  maxBytes?: number | undefined
 }
 
 export interface ResponseCounts extends SharingCounts {

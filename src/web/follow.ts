@@ -3,6 +3,7 @@
  * A function from Request to Response, so that it runs on every Web-standard server.
  */
 
+import type { JobReader } from '../pond/internals.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import { type Duration, milliseconds, timeText } from '../values/duration.ts'
 import { isMillpondError } from '../values/errors.ts'
@@ -24,26 +25,26 @@ export interface FollowOptions {
    * Whether the request may see this job, or with DELETE cancel it. true: yes; a Response is sent as it is; anything else is a 404, as if there
    * were no such job. Unset: every client that knows the id may. An id has 74 random bits, but an id derived from an `Idempotency-Key` has none.
    */
-  guard?: (request: Request, job: JobInfo) => Verdict | Promise<Verdict>
+  guard?: ((request: Request, job: JobInfo) => Verdict | Promise<Verdict>) | undefined
   /** The job id of a request; the last segment of its path unless set. undefined: 404. */
-  id?: (request: Request) => string | undefined
+  id?: ((request: Request) => string | undefined) | undefined
   /** Longest wait of a long poll; 0 to 24 days, 60 s unless set. 0: `Prefer: wait` has no effect. */
-  maxWait?: Duration
+  maxWait?: Duration | undefined
   /** Most long polls and event streams at once; 0 to 1,000,000, 1,000 unless set. Further polls are answered at once, further streams get a 503. */
-  maxFollowers?: number
+  maxFollowers?: number | undefined
   /**
    * Most of them for one client; 0 to 1,000,000, `maxFollowers` unless set. A client is the address of a connection, known behind `toNode` and
    * `toFastify` only. Behind a proxy all clients count as one.
    */
-  maxFollowersPerClient?: number
+  maxFollowersPerClient?: number | undefined
   /** Time between heartbeats on an event stream without events; 10 ms to 24 days, 15 s unless set. */
-  heartbeat?: Duration
+  heartbeat?: Duration | undefined
   /** How long an event stream may last; 10 ms to 24 days, 1 h unless set. */
-  maxStream?: Duration
+  maxStream?: Duration | undefined
   /** `Retry-After` of a 503; 1 ms to 24 days, 5 s unless set. Each answer has a random value between this and twice this. */
-  retryAfter?: Duration
+  retryAfter?: Duration | undefined
   /** Called with errors of the service; the client gets a 500 or 503 without details. Unset: the first one is a process warning. */
-  onError?: OnError
+  onError?: OnError | undefined
 }
 
 const RULES: Rules<FollowOptions> = {
@@ -63,7 +64,7 @@ const RULES: Rules<FollowOptions> = {
  * @throws InvalidOption
  */
 export function follow(
-  pond: Pick<Millpond, 'job' | 'result' | 'cancel' | 'queue' | 'on'> & Partial<Pick<Millpond, 'stopping'>>,
+  pond: Pick<Millpond, 'job' | 'cancel' | 'queue' | 'on'> & Pick<JobReader, 'result' | 'stopping'>,
   options?: FollowOptions,
 ): (request: Request) => Promise<Response> {
   const given = checkOptions(options, RULES, 'follow')

@@ -10,9 +10,9 @@ export interface IdempotencyOptions {
    * The owner of a key, such as the user or tenant of the session: the same key in another scope makes another job. A request with a key but
    * an undefined or empty scope is a 400. Unset: the scope is the `Authorization` header, so a retry with a new token makes another job.
    */
-  scope?: (request: Request) => string | undefined | Promise<string | undefined>
+  scope?: ((request: Request) => string | undefined | Promise<string | undefined>) | undefined
   /** Whether a repeated request must have the same payload; if it differs, it is a 422. true unless set. */
-  compare?: boolean
+  compare?: boolean | undefined
 }
 
 export const IDEMPOTENCY_RULES: Rules<IdempotencyOptions> = { scope: isFunction, compare: isBoolean }

@@ -12,7 +12,7 @@ export { type ClosableServer, type CloseServerOptions, closeServer } from './clo
 
 export interface NodeOptions {
   /** How long a client may take to read 64 KiB of its answer, or the rest of it; 1 ms to 24 days, 60 s unless set. Then its connection is cut. */
-  stall?: Duration
+  stall?: Duration | undefined
 }
 
 const RULES: Rules<NodeOptions> = { stall: isDuration() }

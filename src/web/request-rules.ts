@@ -48,9 +48,9 @@ export const isHeaderName = (name: string): boolean => /^[!#$%&'*+\-.^_`|~a-z0-9
 
 /** Of headers, in any case: those in the key; those that no response depends on; those that make a request personal after all. */
 export interface HeaderNames {
-  vary?: readonly string[]
-  ignore?: readonly string[]
-  personal?: readonly string[]
+  vary?: readonly string[] | undefined
+  ignore?: readonly string[] | undefined
+  personal?: readonly string[] | undefined
 }
 
 export class RequestRules {

@@ -10,6 +10,7 @@
  * A look that finds no change is passed only to followers that came since the last one. Otherwise each new follower of a job with
  * thousands would cost as much as all of them.
  */
+import type { JobReader } from '../pond/internals.ts'
 import type { Millpond } from '../pond/millpond.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { JobInfo } from '../values/job.ts'
@@ -27,7 +28,7 @@ export interface Follower {
   failed(error: unknown): void
 }
 
-type WatchedPond = Pick<Millpond, 'job' | 'result' | 'on'>
+type WatchedPond = Pick<Millpond, 'job' | 'on'> & Pick<JobReader, 'result'>
 
 export class Watcher {
   readonly #pond: WatchedPond

@@ -17,6 +17,45 @@ async function dead(pond: Millpond, count: number): Promise<string[]> {
   return ids
 }
 
+onEachStore('overrides', {
+  "an operator's limits survive a process that starts with others, until they are given back": async ({
+    open,
+    shared,
+  }) => {
+    const pond = await open()
+    const options = { capacity: 100, keep: { done: '1h' }, limits: { running: 5 } }
+    const queue = pond.queue('q', options)
+    await queue.push(1)
+    await queue.override({ capacity: 7, limits: { running: 2, group: { running: 1 } }, lease: '1m' })
+    const later = shared ? await open() : pond
+    const heard: unknown[] = []
+    later.on('overridden', (event) => heard.push(event))
+    const again = later.queue('q', { ...options, capacity: 200 })
+    await again.push(2)
+    assert.deepEqual(heard, [{ queue: 'q', settings: ['capacity', 'groupRunning', 'running'] }])
+    const { capacity, limits, overrides } = await again.stats()
+    assert.deepEqual([capacity, limits?.running, limits?.group?.running], [7, 2, 1])
+    assert.deepEqual(overrides, { capacity: 7, running: 2, groupRunning: 1, lease: 60_000 })
+    const settings = new Map((await again.settings()).map((setting) => [setting.name, setting]))
+    assert.deepEqual(settings.get('capacity'), { name: 'capacity', value: 7, by: 'operator', code: 200 })
+    assert.deepEqual(settings.get('keepDone'), { name: 'keepDone', value: 3_600_000, by: 'code' })
+    await again.clearOverrides(['capacity'])
+    assert.equal((await again.stats()).capacity, 200)
+    await again.clearOverrides()
+    const cleared = await again.stats()
+    assert.deepEqual([cleared.overrides, cleared.limits?.running, cleared.limits?.group?.running], [{}, 5, null])
+  },
+
+  'bad overrides are refused': async ({ open }) => {
+    const queue = (await open()).queue('q')
+    await refused(queue.override({ capacity: 0 }), 'InvalidOption', /capacity/)
+    await refused(queue.override({ schema: {} } as never), 'InvalidOption', /"schema"; known are capacity/)
+    await refused(queue.override({ retry: { backoff: () => 5 } }), 'InvalidOption', /function/)
+    await refused(queue.clearOverrides(['colour' as never]), 'InvalidOption', /"colour" is no setting/)
+    assert.deepEqual(await queue.settings(), [])
+  },
+})
+
 onEachStore('pause', {
   'a paused queue takes pushes and starts nothing until it is resumed': async ({ open }) => {
     const pond = await open()

@@ -35,7 +35,6 @@ onEachStore('close', {
     const worker = pond.queue('q').work(() => {})
     const wrong = [{ timeout: -1 }, { timeout: 'soon' }, { other: 1 }]
     for (const options of wrong) {
-      // @ts-expect-error: what callers without types may give
       for (const close of [() => pond.close(options), () => worker.close(options)])
         await refused(close(), 'InvalidOption')
     }

@@ -181,11 +181,12 @@ onEachStore('limits', {
     const c = await queue.push('c', { group: 'x' })
     const d = await queue.push('d', { delay: '1h' })
     const kinds = async (id: string) => (await pond.explain(id))?.reasons.map(({ kind }) => kind)
-    assert.deepEqual(await kinds(a.id), [])
-    assert.deepEqual(await kinds(b.id), ['behind'])
+    assert.deepEqual(await kinds(a.id), ['noWorker'])
+    assert.match((await pond.explain(a.id))?.text ?? '', /waits: no worker has ever asked its queue for jobs\.$/)
+    assert.deepEqual(await kinds(b.id), ['noWorker', 'behind'])
     assert.deepEqual(await kinds(d.id), ['due'])
     await queue.pause()
-    assert.deepEqual(await kinds(b.id), ['paused', 'behind'])
+    assert.deepEqual(await kinds(b.id), ['noWorker', 'paused', 'behind'])
     await queue.resume()
     queue.work(() => opened)
     await inState(pond, a.id, 'running')
@@ -203,6 +204,22 @@ onEachStore('limits', {
     await inState(pond, c.id, 'done')
     assert.match((await pond.explain(c.id))?.text ?? '', /is done\.$/)
     assert.equal(await pond.explain('019b76da-a800-7000-8000-000000000001'), undefined)
+  },
+
+  'a worker that waits for jobs is known, to explain too': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue('q')
+    const first = await queue.push('first')
+    const worker = queue.work(() => {})
+    await inState(pond, first.id, 'done')
+    await until(async () => (await queue.stats()).lastClaim !== null, 'the note of a claim')
+    await worker.close()
+    const { id } = await queue.push('second')
+    const told = await pond.explain(id)
+    assert.deepEqual(
+      [told?.reasons, told?.text],
+      [[], `Job ${id} waits for a free worker; nothing else holds it back.`],
+    )
   },
 
   'a queue without limits that is paused by rateLimited: stats and explain tell': async ({ open }) => {
@@ -250,6 +267,7 @@ onEachStore('limits', {
     await queue.push('a', { cost: 3 })
     await refused(queue.limitGroup('a', { weight: 0 }), 'InvalidOption', /weight/)
     await refused(queue.limitGroup('a', { rate: 'often' as RateOption }), 'InvalidOption', /rate/)
+    await refused(queue.limitGroup('a', undefined as never), 'InvalidOption', /or null to take away/)
     await refused(queue.limitGroup('a\0', { weight: 2 }), 'InvalidName')
     await refused(queue.groups({ limit: 0 }), 'InvalidOption', /limit/)
   },

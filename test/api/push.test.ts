@@ -310,7 +310,7 @@ onEachStore('push', {
       if (page.length === 0) break
       assert.ok(page.length <= 10)
       all.push(...page.map(({ data }) => data))
-      after = page.at(-1)?.id
+      after = page.at(-1)?.cursor
     }
     assert.deepEqual(all, [99, ...numbers(25)])
     assert.equal(first(await queue.jobs('scheduled')).data, 100)

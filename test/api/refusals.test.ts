@@ -134,12 +134,16 @@ onEachStore('refusals', {
       await refused(pond.job(bad), 'InvalidName', /UUID/)
       await refused(pond.result(bad), 'InvalidName', /UUID/)
       await refused(pond.cancel(bad), 'InvalidName', /UUID/)
-      await refused(queue.jobs('waiting', { after: bad }), 'InvalidName', /UUID/)
     }
     await refused(pond.result(id, { timeout: '25d' }), 'InvalidOption', /24d/)
     await refused(pond.result(id, anything({ within: 5 })), 'InvalidOption', /"within"/)
     await refused(pond.result(id, anything({ signal: {} })), 'InvalidOption', /AbortSignal/)
     await refused(queue.jobs(anything('failed')), 'InvalidOption', /state is one of scheduled, waiting/)
+    const [listed] = await queue.jobs('waiting')
+    await refused(queue.jobs('dead', anything({ after: listed?.cursor })), 'InvalidOption', /list of dead jobs/)
+    for (const bad of ['', 'x', id, 'waiting.4', `waiting.${'1.'.repeat(9)}1`, anything<string>(7)]) {
+      await refused(queue.jobs('waiting', { after: bad }), 'InvalidOption', /cursor/)
+    }
     await refused(queue.jobs('waiting', { limit: 0 }), 'InvalidOption', /limit.*1 to 1000/)
     await refused(queue.jobs('waiting', { limit: 1001 }), 'InvalidOption', /1 to 1000/)
     await refused(queue.stats({ minutes: 61 }), 'InvalidOption', /1 to 60/)

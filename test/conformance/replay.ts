@@ -25,9 +25,10 @@ const ERROR: JobError = { code: 'HandlerFailed', name: 'Error', message: 'it fai
 
 /** `clock` is what the store was opened with. */
 export async function replay(vector: Vector, store: Store, clock: { now: number }): Promise<void> {
+  const cursors = new Map<string, string>()
   for (const [index, step] of vector.steps.entries()) {
     clock.now = EPOCH + step.at
-    const answer = await call(store, step)
+    const answer = await call(store, step, cursors)
     if (step.out === undefined) continue
     const actual = shorten(answer)
     const expected = step.out
@@ -50,10 +51,15 @@ function matches(actual: Json | undefined, expected: Json): boolean {
   return Object.entries(expected).every(([name, value]) => matches(actual[name], value))
 }
 
-async function call(store: Store, step: Step): Promise<unknown> {
+/** @param cursors by job, of the last list that had it */
+async function call(store: Store, step: Step, cursors: Map<string, string>): Promise<unknown> {
   switch (step.op) {
     case 'configure':
       return (await store.configure({ queue: 'q', ...step.in })) ?? null
+    case 'settings':
+      return store.admin.settings(step.in.queue)
+    case 'noteClaims':
+      return store.noteClaims(step.in.queues)
     case 'push':
       return store.push(step.in.jobs.map(newJob))
     case 'claim':
@@ -95,7 +101,10 @@ async function call(store: Store, step: Step): Promise<unknown> {
       return (await store.record(step.in.slices)) ?? null
     case 'list': {
       const { after, ...rest } = step.in
-      return store.admin.list({ queue: 'q', ...rest, ...(after === undefined ? {} : { after: longId(after) }) })
+      const from = after === undefined ? {} : { after: cursors.get(longId(after)) ?? 'of no list' }
+      const listed = await store.admin.list({ queue: 'q', ...rest, ...from })
+      for (const { id, cursor } of listed) cursors.set(id, cursor)
+      return listed
     }
     case 'limitGroup':
       return (await store.limitGroup?.(step.in.queue ?? 'q', step.in.group, step.in.limits)) ?? null

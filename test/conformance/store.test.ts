@@ -2,10 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { JobState, NewJob } from '../../src/store.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { stores } from './stores.ts'
-import { claim, conformance, ERROR, first, newJob, newJobs, running } from './suite.ts'
+import { claim, conformance, ERROR, newJob, newJobs, running } from './suite.ts'
 
 const closed = (error: unknown) => isMillpondError(error, 'Closed')
 
@@ -43,22 +42,6 @@ conformance('a store and its end', {
     assert.deepEqual(await store.complete('q', [{ ...hold, result: null }]), ['stale'])
     assert.deepEqual(await store.fail('q', [{ ...hold, error: ERROR, delay: 0 }]), ['stale'])
     assert.deepEqual(await store.release('q', [hold]), ['stale'])
-  },
-
-  'a page of a list does not begin after a job of another queue': async (store, clock) => {
-    const [here, there] = [newJobs(3), newJobs(3, { queue: 'secret' })]
-    await store.push([...here, ...there])
-    const list = async (state: JobState) => {
-      const after = (jobs: NewJob[]) => store.admin.list({ queue: 'q', state, limit: 10, after: first(jobs).id })
-      return [await after(here), await after(there)].map(({ length }) => length)
-    }
-    assert.deepEqual(await list('waiting'), [2, 0])
-    // One after another, since those that ended last come first.
-    for (const { id } of [...here, ...there].toReversed()) {
-      await store.cancel([id])
-      clock.now++
-    }
-    assert.deepEqual(await list('cancelled'), [2, 0])
   },
 
   'closing twice is closing once': async (store) => {

@@ -1,7 +1,7 @@
 /** The lifecycle vectors as data: their types, and the translation of their shorthand (see the README next to them). */
 
 import { readdirSync, readFileSync } from 'node:fs'
-import type { JobError, JobState, Metric, QueueSettings } from '../../src/store.ts'
+import type { JobError, JobState, Metric, SettingsChange } from '../../src/store.ts'
 import type { GroupLimits } from '../../src/values/limits.ts'
 
 const folder = new URL('../../contract/vectors/lifecycle/', import.meta.url)
@@ -34,7 +34,9 @@ interface VectorHold {
 }
 
 type Call =
-  | { op: 'configure'; in: Partial<QueueSettings> }
+  | { op: 'configure'; in: Partial<SettingsChange> }
+  | { op: 'settings'; in: { queue: string } }
+  | { op: 'noteClaims'; in: { queues: string[] } }
   | { op: 'push'; in: { jobs: VectorJob[] } }
   | {
       op: 'claim'

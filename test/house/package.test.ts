@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, dirname, join, posix } from 'node:path'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startMillpond } from '../cli/fixture.ts'
@@ -46,12 +46,13 @@ const run = (code: string) => {
   return execFileSync(process.execPath, ['main.js'], { cwd: project, encoding: 'utf8', timeout: 30_000 })
 }
 
-test('it holds the library, its documentation and the contract, and nothing of the lab, the tests or the examples', () => {
+test('it holds the library, its documentation, the examples and the contract, and nothing of the lab, the tests or the decisions', () => {
   assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'))
   assert.ok(
     files.includes('dist/stores/sqlite/connection/thread-code.js') && files.includes('contract/sqlite/push.sql'),
   )
-  const allowed = /^(dist|contract|docs)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+  const allowed =
+    /^(dist|contract(?!\/vectors)|docs(?!\/decisions|\/contributing)|examples)\/|^(package\.json|[A-Z]+\.md|LICENSE)$/
   assert.deepEqual(
     files.filter((file) => !allowed.test(file)),
     [],
@@ -60,6 +61,19 @@ test('it holds the library, its documentation and the contract, and nothing of t
     files.filter((file) => file.startsWith('dist/') && file.endsWith('.ts') && !file.endsWith('.d.ts')),
     [],
   )
+})
+
+test('the links of its pages lead to what it holds, or to the web', () => {
+  const isThere = (path: string) => files.some((file) => file === path || file.startsWith(`${path}/`))
+  const dead: string[] = []
+  for (const page of files.filter((file) => file.endsWith('.md'))) {
+    for (const [, link = ''] of readFileSync(join(root, page), 'utf8').matchAll(/\]\(([^)\s]+)\)/g)) {
+      const path = posix.join(posix.dirname(page), link.replace(/#.*/, ''))
+      const isOutside = /^https?:/.test(link) || link.startsWith('#')
+      if (!isOutside && !isThere(path.replace(/\/$/, ''))) dead.push(`${page}: ${link}`)
+    }
+  }
+  assert.deepEqual(dead, [])
 })
 
 test('every dependency that the compiled code imports is a declared one', () => {

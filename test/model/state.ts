@@ -47,6 +47,8 @@ export const DEFAULTS = {
   groupRate: null,
 }
 
-export type ModelStats = Omit<QueueStats, 'capacity'> & { capacity: number | null | undefined }
+export type ModelStats = Omit<QueueStats, 'capacity' | 'overrides' | 'lastClaim'> & {
+  capacity: number | null | undefined
+}
 
 export const live = (job: ModelJob) => job.state === 'scheduled' || job.state === 'waiting' || job.state === 'running'

@@ -223,7 +223,7 @@ serveTest('explain tells why a job does not run', async ({ open }) => {
   const first = await client.push('q', 1)
   const second = await client.push('q', 2)
   const later = await client.push('q', 3, { delay: MINUTE })
-  assert.deepEqual((await explained(client, first)).reasons, [])
+  assert.deepEqual((await explained(client, first)).reasons, [{ kind: 'noWorker', lastClaim: null }])
   await client.claim('q', { worker: 'w1' })
   const { text, ...facts } = await explained(client, first)
   assert.deepEqual(facts, { id: first, queue: 'q', state: 'running', reasons: [] })

@@ -72,7 +72,16 @@ test('a name is asked for once, until queues have gone', async () => {
     return there.has(queue)
       ? [
           {
-            ...{ queue, paused: false, capacity: null, counts, oldestWaiting: null, limits: null },
+            ...{
+              queue,
+              paused: false,
+              capacity: null,
+              overrides: {},
+              lastClaim: null,
+              counts,
+              oldestWaiting: null,
+              limits: null,
+            },
             ...held,
             histograms: [],
           },

@@ -125,7 +125,7 @@ describe('what happens in psql', { skip }, () => {
     const fill = (store: Store) => store.push([job(), job(), job()])
     await heard('room', fill, (schema) => `select ${schema}.claim('emails', 'psql', 1)`)
     await heard('room', fill, (schema) => `select ${schema}.cancel(array(select id from ${schema}.jobs))`)
-    await heard('room', fill, (schema) => `select ${schema}.configure('emails', set_capacity => true)`)
+    await heard('room', fill, (schema) => `select ${schema}.configure('emails', '{"capacity": null}')`)
   })
 
   test('cancelled: a running job', async () => {

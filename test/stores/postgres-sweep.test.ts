@@ -226,7 +226,7 @@ describe('lists', { skip }, () => {
       ] as const) {
         const jobs = await second.admin.list({ queue, state, limit: 50 })
         assert.equal(jobs.length, count)
-        if (jobs.length > 1) await second.admin.list({ queue, state, limit: 50, after: jobs[0]?.id ?? '' })
+        if (jobs.length > 1) await second.admin.list({ queue, state, limit: 50, after: jobs[0]?.cursor ?? '' })
       }
       await second.close()
       const rows = (await settled()) - before

@@ -165,10 +165,11 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         assert.equal(whole.length, count, state)
         for (const limit of [1, 2, 5]) {
           const pages: string[] = []
+          let after: string | undefined
           for (;;) {
-            const after = pages.at(-1)
             const page = await store.admin.list({ queue: 'q', state, limit, ...(after === undefined ? {} : { after }) })
             pages.push(...page.map(({ id }) => id))
+            after = page.at(-1)?.cursor
             if (page.length < limit) break
           }
           assert.deepEqual(

@@ -13,6 +13,7 @@ test('they go in order once it does; a queue whose settings it refuses fails its
     configure: async ({ queue }) => {
       calls.push(`configure ${queue}`)
       if (queue === 'bad' && refuses) throw new MillpondError('StoreBusy', 'not now')
+      return []
     },
     push: async (jobs) => {
       calls.push(`push ${jobs.map(({ queue }) => queue).join(' ')}`)
@@ -45,7 +46,7 @@ test('one that comes just as it does does not overtake them, and other queues do
   const pushes: unknown[] = []
   const told = Promise.withResolvers<void>()
   const store = storeOf({
-    configure: () => told.promise,
+    configure: () => told.promise.then(() => []),
     push: async (jobs) => {
       pushes.push(...jobs.map(({ data }) => data.body))
       return jobs.map(({ id }) => ({ status: 'pushed', id }))
@@ -103,5 +104,26 @@ test('one that comes as they fail is tried anew, and no failure is left to nobod
   assert.ok(refusals > 1)
   await nextTurn()
   assert.equal(unhandled, 0)
+  await pond.close()
+})
+
+test('a queue object per push tells the store the same settings once, and others at once', async () => {
+  const told: unknown[] = []
+  const store = storeOf({
+    configure: async ({ capacity }) => {
+      told.push(capacity)
+      return []
+    },
+    push: async (jobs) => jobs.map(({ id }) => ({ status: 'pushed', id })),
+    stats: async () => [],
+    close: async () => {},
+  })
+  const pond = new Millpond(store, 1000)
+  for (let i = 0; i < 5; i++) await pond.queue<number>('q', { capacity: 5 }).push(i)
+  assert.deepEqual(told, [5])
+  await Promise.all([6, 6, 6].map((capacity) => pond.queue<number>('q', { capacity }).push(1)))
+  assert.deepEqual(told, [5, 6])
+  await pond.queue<number>('q', { capacity: 5 }).push(1)
+  assert.deepEqual(told, [5, 6, 5])
   await pond.close()
 })

@@ -13,7 +13,7 @@ test('requeue of a queue: each call after the first one asks for what was dead a
   }
   const pond = new Millpond(
     storeOf({
-      admin: { list: async () => [], requeue },
+      admin: { settings: async () => null, list: async () => [], requeue },
       stats: async () => [],
       close: async () => {},
     }),

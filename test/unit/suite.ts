@@ -10,7 +10,7 @@ export function storeOf(given: Partial<Store>): Store {
   return {
     name: 'fake',
     capabilities: { durable: false, shared: false, transactions: false },
-    admin: { list: NOT_THERE('list'), requeue: NOT_THERE('requeue') },
+    admin: { settings: NOT_THERE('settings'), list: NOT_THERE('list'), requeue: NOT_THERE('requeue') },
     configure: NOT_THERE('configure'),
     push: NOT_THERE('push'),
     claim: NOT_THERE('claim'),
@@ -23,6 +23,7 @@ export function storeOf(given: Partial<Store>): Store {
     find: NOT_THERE('find'),
     stats: NOT_THERE('stats'),
     record: NOT_THERE('record'),
+    noteClaims: NOT_THERE('noteClaims'),
     listen: () => () => {},
     close: NOT_THERE('close'),
     ...given,

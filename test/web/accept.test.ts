@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { Packr } from 'msgpackr'
 import { z } from 'zod'
 import { Millpond, MillpondError } from '../../src/index.ts'
+import type { JobReader } from '../../src/pond/internals.ts'
 import { accept } from '../../src/web/index.ts'
 import { until } from '../api/suite.ts'
 import { coded } from '../unit/suite.ts'
@@ -374,7 +375,7 @@ webTest('Prefer: wait where no wait is allowed, or with all places taken, waits 
 webTest('a client that hangs up ends its wait, and its job stays', async ({ pond, serve }) => {
   const queue = pond.queue('q')
   let over = 0
-  const result: Millpond['result'] = (id, options) => pond.result(id, options).finally(() => over++)
+  const result: JobReader['result'] = (id, options) => pond.result(id, options).finally(() => over++)
   const origin = await serve(accept(lookedAt(queue, { result })))
   const leaving = new AbortController()
   const headers = { 'content-type': 'application/json', prefer: 'wait=60' }

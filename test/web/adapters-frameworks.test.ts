@@ -6,6 +6,7 @@ import express, { type Request as ExpressRequest, type Response as ExpressRespon
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import type { Millpond } from '../../src/index.ts'
+import type { JobReader } from '../../src/pond/internals.ts'
 import { toFastify } from '../../src/web/fastify.ts'
 import { accept, follow } from '../../src/web/index.ts'
 import { toNode } from '../../src/web/node.ts'
@@ -99,7 +100,7 @@ for (const [name, service] of Object.entries(SERVICES)) {
   webTest(`${name}: hanging up ends a wait`, async ({ pond, serve }) => {
     const queue = pond.queue('emails')
     let results = 0
-    const result: Millpond['result'] = (id, options) => {
+    const result: JobReader['result'] = (id, options) => {
       results++
       return pond.result(id, options).finally(() => results--)
     }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import compression from 'compression'
 import express from 'express'
 import { Millpond, MillpondError } from '../../src/index.ts'
+import type { JobReader } from '../../src/pond/internals.ts'
 import { follow } from '../../src/web/index.ts'
 import { toNode } from '../../src/web/node.ts'
 import { gate, inState, until } from '../api/suite.ts'
@@ -51,7 +52,7 @@ async function next(stream: AsyncGenerator<Event>): Promise<Event> {
 /** What `follow` needs of a pond, each replaceable. */
 const parts = (pond: Millpond) => ({
   job: pond.job.bind(pond),
-  result: pond.result.bind(pond),
+  result: pond.result.bind(pond) as JobReader['result'],
   cancel: pond.cancel.bind(pond),
   queue: pond.queue.bind(pond),
   on: pond.on.bind(pond),

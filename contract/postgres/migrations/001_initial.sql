@@ -34,6 +34,9 @@ create sequence millpond.place;
 create table millpond.queues (
   id             integer generated always as identity primary key,
   name           text    collate "C" not null unique check (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$'),
+  code           jsonb,                                -- what code has given of the settings, and what an operator has; null: nothing
+  operator       jsonb,
+  noted_at       bigint,                               -- when a worker was last known to claim from it
   capacity       bigint  check (capacity >= 1),        -- most scheduled + waiting jobs; null: no limit
   keep_done      bigint  not null default 3600000 check (keep_done between 0 and 8640000000000000),        -- how long done jobs are kept
   keep_dead      bigint  not null default 604800000 check (keep_dead between 0 and 8640000000000000),      -- how long dead and cancelled ones are

@@ -17,6 +17,9 @@ create table millpond_queues (
   backoff_factor  real    not null default 2,
   backoff_max     integer not null default 3600000,
   backoff_jitter  real    not null default 0.5,
+  code            text,                                 -- JSON of what code has given of the settings, and what an operator has: see configure.sql
+  operator        text,
+  noted_at        integer,                              -- when a worker was last known to claim from it
   scheduled       integer not null default 0,
   waiting         integer not null default 0,
   running         integer not null default 0,

@@ -18,7 +18,7 @@ const STATS_QUERY = { minutes: integer(1, 60, { description: 'How far back the p
 const LIST_STATE = { state: oneOf(JOB_STATES, { description: 'Their state.' }) }
 const LIST_QUERY = {
   limit: integer(1, 100, { description: 'Most jobs or groups of a page.', default: 20 }),
-  after: { ...schemas.id, description: '`next` of the page before.' },
+  after: { ...schemas.cursor, description: '`next` of the page before, with the same `state`.' },
 }
 const GROUPS_QUERY = {
   limit: LIST_QUERY.limit,
@@ -44,14 +44,14 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     }),
     route('PATCH /v1/queues/{queue}', 'changeQueue', 'Pause or resume a queue, change its settings', {
       description:
-        'What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process.',
+        "What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process. They are an operator's, which programs cannot change, unless `by` is `code`.",
       body: schemas.queueChange,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
       problems: [404, 501, 503],
-      handle: async ({ params, body: { limits, ...body } }) => {
+      handle: async ({ params, body: { limits, by = 'operator', ...body } }) => {
         const queue = checkQueueName(params.queue)
         if (limits !== undefined) withLimits(store, 'limits')
-        const settings = { ...body, ...limitSettings(limits === null ? {} : limits), queue }
+        const settings = { ...body, ...limitSettings(limits === null ? {} : limits), queue, by }
         if (!setsNothing(settings)) {
           await queueLimit.admit(queue)
           await store.configure(settings)
@@ -127,13 +127,13 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     const queue = pond.queue(name)
     const jobs: object[] = []
     let bytes = 0
-    let after = query.after?.toLowerCase()
+    let { after } = query
     for (;;) {
       const asked = Math.min(MAX_JOBS_PER_CALL, limit - jobs.length)
       const got = await queue.jobs(state, { limit: asked, ...defined({ after }) })
       for (const job of got) {
         jobs.push(listView(job))
-        after = job.id
+        after = job.cursor
         bytes += sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress)
         // Also in the midst of what was got: together the jobs may be more than one answer holds.
         if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }

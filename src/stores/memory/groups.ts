@@ -19,7 +19,7 @@ import {
 import { Heap, type HeapEntry } from './heap.ts'
 import type { Job } from './job.ts'
 import { Throttle } from './throttle.ts'
-import { byClaim, WaitingJobs } from './waiting.ts'
+import { byClaim, type Place, WaitingJobs } from './waiting.ts'
 
 const PRIORITIES = 10
 
@@ -182,10 +182,10 @@ export class Groups {
   }
 
   /** In the order of priority and place. */
-  *after(cursor: Job | null): Generator<Job> {
+  *after(from: Place | null): Generator<Job> {
     const jobs = [...this.#groups.values()].flatMap(({ waiting }) => [...waiting.after(null)])
     for (const job of jobs.sort((a, b) => (byClaim(a, b) ? -1 : 1))) {
-      if (cursor === null || byClaim(cursor, job)) yield job
+      if (from === null || job.priority < from.key || (job.priority === from.key && job.place > from.number)) yield job
     }
   }
 

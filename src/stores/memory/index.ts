@@ -16,13 +16,13 @@ import type { OpenStore } from '../../store.ts'
 import { checkNames, invalid } from '../options.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim } from './operations/claim.ts'
-import { configure, limitGroup } from './operations/configure.ts'
+import { configure, limitGroup, settings } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
 import { ahead, find, groups, list } from './operations/find.ts'
 import { push } from './operations/push.ts'
 import { requeue } from './operations/requeue.ts'
-import { record, stats } from './operations/stats.ts'
+import { noteClaims, record, stats } from './operations/stats.ts'
 import { sweep } from './operations/sweep.ts'
 import { MemoryState } from './state.ts'
 
@@ -42,7 +42,7 @@ export const open: OpenStore = async (url, options) => {
   return {
     name: 'memory',
     capabilities: { durable: false, shared: false, transactions: false, limits: true },
-    admin: { list: on(list), requeue: on(requeue), groups: on(groups), ahead: on(ahead) },
+    admin: { settings: on(settings), list: on(list), requeue: on(requeue), groups: on(groups), ahead: on(ahead) },
     configure: on(configure),
     limitGroup: on(limitGroup),
     push: on(push),
@@ -56,6 +56,7 @@ export const open: OpenStore = async (url, options) => {
     find: on(find),
     stats: on(stats),
     record: on(record),
+    noteClaims: on(noteClaims),
     listen(listener) {
       state.assertOpen()
       return state.bells.listen(listener)

@@ -49,6 +49,8 @@ export class Job implements Linked<Job>, Indexed<Job> {
   startedAt = 0
   leaseUntil = 0
   finishedAt = 0
+  /** Which ending of its queue that was, so that jobs of the same millisecond have an order. */
+  ending = 0
   /** Of the last claim; null: there was none, or it was given back. */
   worker: string | null = null
   progress: Encoded | null = null

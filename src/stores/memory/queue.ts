@@ -5,10 +5,11 @@
  * sizes of the containers. `finish` is the only way into a final state, `#forget` the only way out of the store.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { FinalState, JobState, QueueSettings } from '../../store.ts'
+import type { FinalState, GivenSettings, JobState, QueueSettings, SettingName, SettingsChange } from '../../store.ts'
 import type { HeldBack, LimitSettings } from '../../values/limits.ts'
 import { LinkedList } from '../../values/linked-list.ts'
 import { DEFAULTS as COMMON_DEFAULTS } from '../defaults.ts'
+import { NOTHING_GIVEN, settle } from '../given-settings.ts'
 import { Groups } from './groups.ts'
 import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
@@ -22,8 +23,10 @@ const MAX_FINISHED = 10_000
 
 type Settings = Required<Omit<QueueSettings, 'queue' | 'grouped'>> & { grouped: boolean }
 
+const COMMON_AND_CAPACITY = { ...COMMON_DEFAULTS, capacity: 100_000 }
+
 /** The default settings. Claims in queues that do not exist use them, too. */
-export const DEFAULTS: Readonly<Settings> = { ...COMMON_DEFAULTS, capacity: 100_000, grouped: false }
+export const DEFAULTS: Readonly<Settings> = { ...COMMON_AND_CAPACITY, grouped: false }
 
 export const byDue = (a: Job, b: Job): boolean => a.dueAt < b.dueAt || (a.dueAt === b.dueAt && byPlace(a, b))
 export const byLease = (a: Job, b: Job): boolean =>
@@ -32,6 +35,9 @@ export const byLease = (a: Job, b: Job): boolean =>
 export class MemoryQueue {
   readonly name: string
   readonly settings = { ...DEFAULTS }
+  given: GivenSettings = NOTHING_GIVEN
+  /** When a worker was last known to claim from it; null: never. */
+  claimedAt: number | null = null
   waiting: WaitingJobs | Groups = new WaitingJobs()
   readonly scheduled = new Heap<Job>(byDue)
   /** In the order of claiming. */
@@ -47,6 +53,8 @@ export class MemoryQueue {
   readonly histograms = new Histograms()
   /** Of the queue's own rate and pause. */
   readonly #throttle = new Throttle()
+  /** How many jobs have reached a final state. */
+  #endings = 0
   /** The store's jobs, from which one is taken once it is kept no longer. */
   readonly #jobs: IdIndex<Job>
 
@@ -55,12 +63,14 @@ export class MemoryQueue {
     this.#jobs = jobs
   }
 
-  configure(settings: Partial<Settings>): void {
-    for (const [name, value] of Object.entries(structuredClone(settings))) {
-      if (value !== undefined) Object.assign(this.settings, { [name]: value })
-    }
+  /** @returns what an operator's value keeps out of effect */
+  configure(change: SettingsChange): SettingName[] {
+    const { apply, given, overridden } = settle(this.given, structuredClone(change), COMMON_AND_CAPACITY)
+    this.given = given
+    Object.assign(this.settings, apply)
     const { grouped, groupRunning, groupRate } = this.settings
     if (grouped || groupRunning !== null || groupRate !== null) this.group().touchAll()
+    return overridden
   }
 
   /** Makes it a grouped queue, if it is none. */
@@ -130,7 +140,11 @@ export class MemoryQueue {
 
   /** There is no job, and every setting is the default. */
   get isIdle(): boolean {
-    return Object.values(this.counts()).every((count) => count === 0) && isDeepStrictEqual(this.settings, DEFAULTS)
+    return (
+      Object.values(this.counts()).every((count) => count === 0) &&
+      isDeepStrictEqual(this.settings, DEFAULTS) &&
+      Object.keys(this.given.operator).length === 0
+    )
   }
 
   counts(): Record<JobState, number> {
@@ -192,6 +206,7 @@ export class MemoryQueue {
     if (job.key !== null) this.keys.delete(job.key)
     job.state = state
     job.finishedAt = now
+    job.ending = ++this.#endings
     if (this.#keep(state) === 0) {
       this.#jobs.remove(job)
       return

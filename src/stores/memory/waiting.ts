@@ -16,6 +16,13 @@ export const byClaim = (a: Job, b: Job): boolean =>
 /** Most jobs that came back of which `oldestDue` looks at the time. A heap has its first entries among these. */
 const MAX_RETURNED_SEEN = 64
 
+/** Where a page of a list ended: what the list is ordered by, the job's number in that order, and the job, if it still exists. */
+export interface Place {
+  readonly key: number
+  readonly number: number
+  readonly job: Job | undefined
+}
+
 class OnePriority {
   readonly fresh = new LinkedList<Job>()
   readonly returned = new Heap<Job>(byPlace)
@@ -27,10 +34,10 @@ class OnePriority {
     return fresh === null || byPlace(returned, fresh) ? returned : fresh
   }
 
-  /** In order of place, from after `cursor` on. */
-  *after(cursor: Job | null): Generator<Job> {
-    const place = cursor?.place ?? -1
-    let fresh = cursor?.list === this.fresh ? cursor.next : this.fresh.first
+  /** In order of place, from there on. */
+  *after(from: Place | null): Generator<Job> {
+    const place = from?.number ?? -1
+    let fresh = from?.job?.list === this.fresh ? from.job.next : this.fresh.first
     while (fresh !== null && fresh.place <= place) fresh = fresh.next
     const returned = this.returned.all.filter((job) => job.place > place).sort((a, b) => a.place - b.place)
     for (const job of returned) {
@@ -87,11 +94,11 @@ export class WaitingJobs {
     return oldest === Number.POSITIVE_INFINITY ? null : oldest
   }
 
-  /** In the order of claiming, from after `cursor` on. Lazily, so that a page costs no more than the page and a walk to it. */
-  *after(cursor: Job | null): Generator<Job> {
-    const highest = cursor?.priority ?? this.#priorities.length - 1
+  /** In the order of claiming, from there on. Lazily, so that a page costs no more than the page and a walk to it. */
+  *after(from: Place | null): Generator<Job> {
+    const highest = from?.key ?? this.#priorities.length - 1
     for (let priority = highest; priority >= 0; priority--) {
-      yield* this.#priorities[priority]?.after(priority === highest ? cursor : null) ?? []
+      yield* this.#priorities[priority]?.after(priority === highest ? from : null) ?? []
     }
   }
 

@@ -27,7 +27,7 @@ import { toMillpondError } from './errors.ts'
 import { type Context, Notifier } from './notifier.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim } from './operations/claim.ts'
-import { configure, limitGroup } from './operations/configure.ts'
+import { configure, settings as given, limitGroup } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
 import { ahead, find, groups, list } from './operations/find.ts'
@@ -96,6 +96,7 @@ function storeOf(
     transactions: transactionsOf(context, settings.connections - 2, install),
     replicas: replicasOf(database, settings),
     admin: {
+      settings: operation(given),
       list: operation(list),
       requeue: operation(requeue),
       groups: operation(groups),

@@ -24,13 +24,13 @@ import type { Context } from './context.ts'
 import { Notifier } from './notifier.ts'
 import { cancel } from './operations/cancel.ts'
 import { claim, settleClaims } from './operations/claim.ts'
-import { configure, limitGroup } from './operations/configure.ts'
+import { configure, limitGroup, settings } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
 import { ahead, find, groups, list } from './operations/find.ts'
 import { lane, push } from './operations/push.ts'
 import { requeue } from './operations/requeue.ts'
-import { record, stats } from './operations/stats.ts'
+import { noteClaims, record, stats } from './operations/stats.ts'
 import { sweep } from './operations/sweep.ts'
 import { Locations } from './partition.ts'
 import { Queues } from './queues.ts'
@@ -80,7 +80,7 @@ function storeOf(context: Context): Store {
     name: 'redis',
     pipelined: true,
     capabilities: CAPABILITIES,
-    configure: (settings) => configure(context, settings),
+    configure: (change) => configure(context, change),
     limitGroup: (queue, group, limits) => limitGroup(context, queue, group, limits),
     push: (jobs) => push(context, jobs),
     lane: (job) => lane(context, job),
@@ -94,6 +94,7 @@ function storeOf(context: Context): Store {
     find: async (ids) => (await find(context, ids)).map((found) => found?.record ?? null),
     stats: (options) => stats(context, options),
     record: (slices) => record(context, slices),
+    noteClaims: (queues) => noteClaims(context, queues),
     listen(listener) {
       context.calls.assertOpen()
       return context.notifier.listen(listener)
@@ -103,6 +104,7 @@ function storeOf(context: Context): Store {
       return closing
     },
     admin: {
+      settings: (queue) => settings(context, queue),
       list: (request) => list(context, request),
       groups: (request) => groups(context, request),
       ahead: async (id) => (await ahead(context, id)) ?? null,

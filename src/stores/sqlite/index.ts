@@ -36,6 +36,7 @@ export const open: OpenStore = async (url, options) => {
     capabilities: { durable: true, shared: true, transactions: true, limits: true },
     transactions: transactionsOf(client, driver),
     admin: {
+      settings: (queue) => client.call('settings', queue),
       list: (request) => client.call('list', request),
       requeue: (request) => client.call('requeue', request),
       groups: (request) => client.call('groups', request),
@@ -63,6 +64,7 @@ export const open: OpenStore = async (url, options) => {
     find: (ids) => client.call('find', ids),
     stats: (request) => client.call('stats', request),
     record: (slices) => client.call('record', slices),
+    noteClaims: (queues) => client.call('noteClaims', queues),
     listen: (listener) => client.listen(listener),
     close: () => client.close(),
   }

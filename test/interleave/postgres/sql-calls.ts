@@ -65,11 +65,9 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
   }
 
   return {
-    async configure({ queue, capacity, keepDone, keepDead, paused, ...limits }: QueueSettings) {
-      await answer('configure($1, $2, $3, $4, $5, $6, limits => $7)', [
-        ...[queue, capacity !== undefined, capacity, keepDone, keepDead, paused],
-        Object.keys(limits).length > 0 ? JSON.stringify(limits) : null,
-      ])
+    async configure({ queue, ...settings }: QueueSettings) {
+      await answer('configure($1, $2)', [queue, JSON.stringify(settings)])
+      return []
     },
     async limitGroup(queue, group, limits) {
       await answer('limit_group($1, $2, $3)', [queue, group, limits === null ? null : JSON.stringify(limits)])

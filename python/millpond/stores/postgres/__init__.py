@@ -21,15 +21,15 @@ from psycopg.pq import TransactionStatus
 from millpond.encoding import Body, Encoding
 from millpond.errors import LostAnswer, MillpondError
 from millpond.jobs import (
-    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome, Pushed,
-    Record, Requeued, State, Swept
+    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Listed, Lost, NewJob,
+    Outcome, Pushed, Record, Requeued, State, Swept,
 )
-from millpond.queues import LIMITS, Group, GroupLimits, QueueLimits, QueueStats, Slice
+from millpond.queues import Given, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.idle import IdleQueues
 from millpond.stores.postgres.connection import Connected, Connection, ask, coded, connect, run
 from millpond.stores.postgres.install import Schema
-from millpond.stores.wire import camel, read, to_json
+from millpond.stores.wire import camel, read, snake, to_json
 
 PUSH_AGAIN_FOR: Final = 10.0
 LOOK_FOR_IDLE_EVERY: Final = 60_000
@@ -55,13 +55,18 @@ class PostgresStore(Store):
             self._connection = Connection(url)
             self._install = self._schema.open(self._connection.open())
 
-    def _configure(self, queue: str, settings: Mapping[str, Any]) -> None:
-        given = {name: value for name, value in settings.items() if name not in (*LIMITS, "backoff")}
-        given |= {f"set_{name}": True for name in given.keys() & {"capacity", "timeout"}}
-        if "backoff" in settings:
-            given |= {f"backoff_{name}": value for name, value in vars(settings["backoff"]).items()}
-        limits = {name: settings[name] for name in LIMITS if name in settings}
-        self._call("configure", queue=queue, **given, limits=to_json(limits or None))
+    def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
+        given = to_json(settings) or "{}"
+        names = self._call("configure", queue=queue, settings=given, by=by, clear=[camel(name) for name in clear])[0][0]
+        return [snake(name) for name in names]
+
+    def settings(self, queue: str) -> Given | None:
+        told = self._call("settings", queue=queue)[0][0]
+        return told and Given(**told)
+
+    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
+        known: Sequence[bool] = self._call("note_claims", queues=list(queues), now=self._now)[0][0]
+        return known
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         self._call("limit_group", queue=queue, group=group, limits=to_json(limits))
@@ -182,8 +187,9 @@ class PostgresStore(Store):
     def record(self, slices: Sequence[Slice]) -> None:
         self._call("record", slices=json.dumps(slices, default=vars), now=self._now)
 
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
-        return [_record(row[0]) for row in self._call("list", queue=queue, state=state, limit=limit, after=after)]
+    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
+        rows = self._call("list", queue=queue, state=state, limit=limit, after=after)
+        return [Listed(**vars(_record(row[0]["record"])), cursor=row[0]["cursor"]) for row in rows]
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         rows = self._call("groups", queue=queue, limit=limit, after=after, group=group, now=self._now)

@@ -24,15 +24,17 @@ from millpond.backoff import Backoff
 from millpond.errors import MillpondError
 from millpond.histogram import merge
 from millpond.jobs import (
-    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, NewJob, Pushed, Record, Requeued, State, Swept
+    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, Listed, NewJob, Pushed, Record, Requeued, State, Swept,
+    cursor_fields,
 )
-from millpond.queues import LIMITS, METRICS, Group, GroupLimits, QueueLimits, QueueStats, Slice
+from millpond.queues import LIMITS, METRICS, Given, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.redis.claim import Claims
 from millpond.stores.redis.connection import MOST_ITEMS, Argument, Connection, chunks
 from millpond.stores.redis.push import Pusher
 from millpond.stores.redis.registry import Registry, group_by_part
 from millpond.stores.redis.routing import Part, group_index, partition_of
+from millpond.stores.given import Settled, in_python, settle
 from millpond.stores.redis.shares import check_shared, rate_in, rate_list, settings_of, share_of
 from millpond.stores.redis.sweep import Sweep
 from millpond.stores.redis.wire import (
@@ -82,31 +84,62 @@ class RedisStore(Store):
         if not int(info["aof_enabled"]):
             warnings.warn("Redis keeps no append-only file: a crash of the server loses jobs", stacklevel=3)
 
-    def _configure(self, queue: str, settings: Mapping[str, Any]) -> None:
-        self._apply(queue, settings)
-        self._made[queue] = self._made.get(queue, {}) | dict(settings)
-        if "capacity" in settings:
+    def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
+        settled = self._apply(queue, settings, by, clear)
+        if by == "code":
+            self._made[queue] = self._made.get(queue, {}) | dict(settings)
+        applied = in_python(settled.apply)
+        if "capacity" in applied:
             self._rings("room", queue)
-        if settings.get("paused") is False or settings.keys() & LIMITS:
+        if applied.get("paused") is False or applied.keys() & LIMITS:
             self._rings("work", queue)
+        return settled.overridden
+
+    def settings(self, queue: str) -> Given | None:
+        if queue not in self._registry.all():
+            return None
+        texts = self._connection.on_part("given", self._registry.parts(queue)[0], [])
+        return Given.from_texts(*texts) if texts else None
+
+    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
+        there = self._registry.all()
+        return [
+            queue in there and self._connection.on_part("note-claims", self._registry.parts(queue)[0], [])[0] == 1
+            for queue in queues
+        ]
 
     def _restore(self, queue: str) -> None:
         """The server may have lost the queue's settings."""
         made = self._made.get(queue, {})
         if any(value != DEFAULTS.get(name) for name, value in made.items()):
-            self._apply(queue, made)
+            self._apply(queue, made, "code", ())
 
-    def _apply(self, queue: str, settings: Mapping[str, Any]) -> None:
+    def _apply(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
         self._registry.register(queue)
         parts = self._registry.parts(queue)
         check_shared(settings, ("capacity", "running", "rate"), len(parts))
-        for part in parts:
-            self._send(part, settings_of(settings, part.index, len(parts)))
+        return [self._settle(part, len(parts), settings, by, clear) for part in parts][0]
 
-    def _send(self, part: Part, settings: Mapping[str, Any]) -> None:
+    def _settle(self, part: Part, count: int, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
+        """What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here."""
+        known = ("", "")
+        while True:
+            settled = settle(Given.from_texts(*known), settings, by, clear)
+            head = ["\n".join(known), *settled.given.texts()]
+            kept = self._send(part, settings_of(in_python(settled.apply), part.index, count), head)
+            if not kept:
+                return settled
+            known = kept
+
+    def _send(self, part: Part, settings: Mapping[str, Any], head: Sequence[object] = ()) -> tuple[str, str] | None:
+        """What code and an operator have given, if it is not what the head says; then nothing was changed."""
         items = [item for name, value in settings.items() for item in (camel(name), pack_setting(value))]
-        if not self._connection.on_part("configure", part, [], items)[0]:
+        listed, *kept = self._connection.on_part("configure", part, head, items)
+        if kept:
+            return kept[0].decode(), kept[1].decode()
+        if not listed:
             self._registry.confirm(part)
+        return None
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         """A group's jobs are in one partition. Those without a group are in all of them, which share their limits."""
@@ -245,6 +278,7 @@ class RedisStore(Store):
         capacity: int | None = None
         oldest, limits, paused = -1, None, False
         starts, at_limit, held = list[int | None](), 0, 0
+        given, claims = Given(), list[int | None]()
         counts = dict.fromkeys(STATES, 0)
         slices: dict[tuple[int, int], Slice] = {}
         parts = self._registry.parts(queue)
@@ -259,13 +293,17 @@ class RedisStore(Store):
             at_limit, held = at_limit + at_limit_here, held + held_here
             for state, count in zip(STATES, rest):
                 counts[state] += count
-            for minute in rest[len(STATES) + 5 :]:
+            operator, claimed = rest[len(STATES) + 5 : len(STATES) + 7]
+            given = Given.from_texts(None, operator)
+            claims.append(claimed if claimed >= 0 else None)
+            for minute in rest[len(STATES) + 7 :]:
                 _, *numbers = msgpack.unpackb(minute)
                 for priority, metric, bucket, count in chunks([int(each) for each in numbers], 4):
                     new = Slice(queue, priority, METRICS[metric], {})
                     merge(slices.setdefault((priority, metric), new).buckets, {bucket: count})
         return QueueStats(
-            queue=queue, capacity=capacity, paused=paused, counts=counts, oldest_waiting=oldest if oldest >= 0 else None,
+            queue=queue, capacity=capacity, paused=paused, counts=counts, overrides=given.operator,
+            last_claim=_least(*claims), oldest_waiting=oldest if oldest >= 0 else None,
             limits=limits, next_start=_least(*starts), groups_at_limit=at_limit, groups_held=held,
             histograms=list(slices.values()),
         )  # fmt: skip
@@ -280,15 +318,16 @@ class RedisStore(Store):
             ]  # fmt: skip
             self._connection.on_part("record", self._registry.parts(queue)[0], [numbers])
 
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
-        last = self._found([after]).get(after) if after else None
-        if after and (last is None or (last[1][0].queue, last[1][0].state) != (queue, state)):
-            return []
-        jobs: list[tuple[Record, int, int]] = []
+    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
+        last = cursor_fields(state, after) if after else None
+        jobs: list[tuple[Listed, int, int]] = []
         for part in self._registry.parts(queue):
-            place, items = _beyond(part, *last) if last else (None, [])
+            place, items = _beyond(part, last) if last else (None, [])
             answer = self._connection.on_part("list", part, [state, min(limit, MOST_ITEMS), place], items)
-            jobs += [described(queue, each) for each in chunks(answer, DESCRIBED)]
+            for each in chunks(answer, DESCRIBED):
+                record, at, time = described(queue, each)
+                cursor = f"{state}.{record.priority}.{time}.{at}.{part.index}.{record.id}"
+                jobs.append((Listed(**vars(record), cursor=cursor), at, time))
         # The sort is stable: jobs of the same time stay in the order of partitions, and within one as the script gave them.
         sign = -1 if state in FINAL else 1
         jobs.sort(key=lambda job: (-job[0].priority if state == "waiting" else 0, sign * job[2]))
@@ -379,12 +418,12 @@ class RedisStore(Store):
             self._connection.client.close()
 
 
-def _beyond(part: Part, of: Part, last: tuple[Record, int, int]) -> tuple[list[object], list[Argument]]:
-    """Where the page after that job begins in a partition."""
-    record, place, time = last
-    if part == of:
-        return [True, record.priority, place, time], [to_bytes(record.id)]
-    return [False, record.priority, False, time, part.index > of.index], []
+def _beyond(part: Part, last: Sequence[str]) -> tuple[list[object], list[Argument]]:
+    """Where the page after that place begins in a partition."""
+    priority, time, place, index = map(int, last[:4])
+    if part.index == index:
+        return [True, priority, place, time], [to_bytes(last[4])]
+    return [False, priority, False, time, part.index > index], []
 
 
 def _delay(delay: int | str | None) -> str:

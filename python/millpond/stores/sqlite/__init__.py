@@ -17,10 +17,12 @@ from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    FINAL, Bell, Claimed, Completion, JobError, NewJob, Outcome, Pushed, Record, Requeued, State, Swept
+    FINAL, Bell, Claimed, Completion, JobError, Listed, NewJob, Outcome, Pushed, Record, Requeued, State, Swept,
+    cursor_fields,
 )
-from millpond.queues import Group, GroupLimits, QueueLimits, QueueStats, Slice
+from millpond.queues import Given, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
+from millpond.stores.given import settle
 from millpond.stores.idle import IdleQueues
 from millpond.stores.sqlite import endings
 from millpond.stores.sqlite.claim import claim
@@ -35,6 +37,10 @@ T = TypeVar("T")
 
 LOOK_EVERY: Final = 0.010
 BELLS: Final = ("work", "room", "finished", "cancelled")
+# The column by which a state is listed, and where its first page begins.
+_ORDERS: Final[Mapping[str, tuple[str, int]]] = {
+    "waiting": ("priority", 10), "scheduled": ("due_at", 1 - 2**53), "running": ("lease_until", 1 - 2**53),
+}  # fmt: skip
 BODIES: Final = {"data": "encoding", "progress": "progress_encoding", "result": "result_encoding"}
 
 
@@ -64,10 +70,22 @@ class SqliteStore(Store):
             with transaction(self._connection):
                 self._fences.open(Transaction(self._connection, clock()), is_new, was_open)
 
-    def _configure(self, queue: str, settings: Mapping[str, Any]) -> None:
+    def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
         with self._writing() as tx:
-            if _configure(tx, queue, settings):
+            settled = settle(_given(tx, queue) or Given(), settings, by, clear)
+            if _configure(tx, queue, settled.apply):
                 self._fences.accept(tx)
+            code, operator = settled.given.texts()
+            tx.changes("configure/give", queue=queue, code=code or None, operator=operator or None)
+            return settled.overridden
+
+    def settings(self, queue: str) -> Given | None:
+        with self._reading() as tx:
+            return _given(tx, queue)
+
+    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
+        with self._writing() as tx:
+            return [tx.changes("record/claimed", queue=queue) == 1 for queue in queues]
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         with self._writing() as tx:
@@ -136,16 +154,15 @@ class SqliteStore(Store):
                 for bucket, count in each.buckets.items():
                     tx.changes("record/record", bucket=bucket, count=count, **given)
 
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Record]:
+    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
+        column, first = _ORDERS.get(state, ("finished_at", 2**53 - 1))
+        key, seq = map(int, cursor_fields(state, after)[:2]) if after else (first, -1)
         with self._reading() as tx:
-            place = tx.row("list/cursor", after=after, queue=queue, state=state)
-            if place is None:
-                return []
             known, statement = tx.queue(queue), "list/final" if state in FINAL else f"list/{state}"
             if known and known.grouped and state == "waiting":
                 statement = "limits/waiting"
-            rows = tx.rows(statement, queue=queue, state=state, limit=limit, **dict(place))
-            return [_record(row) for row in rows]
+            rows = tx.rows(statement, queue=queue, state=state, limit=limit, key=key, seq=seq)
+            return [Listed(**vars(_record(row)), cursor=f"{state}.{row[column]}.{row['seq']}") for row in rows]
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         with self._reading() as tx:
@@ -234,6 +251,11 @@ class SqliteTransaction(HandlerTransaction):
             tx.write_counts()
             self.connection.execute("rollback" if "stale" in outcomes else "commit")
             return outcomes  # type: ignore[no-any-return]
+
+
+def _given(tx: Transaction, queue: str) -> Given | None:
+    row = tx.row("configure/given", queue=queue)
+    return Given.from_texts(row["code"], row["operator"]) if row else None
 
 
 def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> bool:

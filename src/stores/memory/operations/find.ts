@@ -1,48 +1,64 @@
-import type { GroupsRequest, JobRecord, ListRequest } from '../../../store.ts'
+import type { GroupsRequest, JobRecord, JobState, ListedRecord, ListRequest } from '../../../store.ts'
+import { cursorFields, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
+import type { LinkedList } from '../../../values/linked-list.ts'
 import { Groups } from '../groups.ts'
-import type { Job } from '../job.ts'
-import { byDue, byLease, type MemoryQueue } from '../queue.ts'
+import { isFinal, type Job } from '../job.ts'
+import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
+import type { Place } from '../waiting.ts'
 
 export function find(state: MemoryState, ids: readonly string[]): (JobRecord | null)[] {
   return ids.map((id) => state.jobs.get(id)?.toRecord() ?? null)
 }
 
-export function list({ queues, jobs }: MemoryState, request: ListRequest): JobRecord[] {
-  const queue = queues.get(request.queue)
-  const cursor = request.after === undefined ? null : jobs.get(request.after)
-  // A page after a job that has gone, has moved on to another state, or is of another queue has no place to begin.
-  if (queue === undefined || cursor === undefined) return []
-  if (cursor !== null && (cursor.state !== request.state || cursor.queue !== request.queue)) return []
-  const page: JobRecord[] = []
-  for (const job of jobsAfter(queue, request.state, cursor)) {
-    if (page.length >= request.limit) break
-    page.push(job.toRecord())
+export function list({ queues, jobs }: MemoryState, request: ListRequest): ListedRecord[] {
+  const { queue: name, state, limit } = request
+  const queue = queues.get(name)
+  if (queue === undefined) return []
+  const [key, number, id = ''] = request.after === undefined ? [] : (cursorFields(state, request.after) ?? [])
+  const after = key === undefined ? null : { key: Number(key), number: Number(number), job: jobs.get(id) }
+  const page: ListedRecord[] = []
+  for (const job of jobsAfter(queue, state, after)) {
+    if (page.length >= limit) break
+    page.push({ ...job.toRecord(), cursor: cursorOf(state, keyOf(job, state), numberOf(job, state), job.id) })
   }
   return page
 }
 
-function jobsAfter(queue: MemoryQueue, state: ListRequest['state'], cursor: Job | null): Iterable<Job> {
+function keyOf(job: Job, state: JobState): number {
+  if (state === 'waiting') return job.priority
+  if (state === 'scheduled') return job.dueAt
+  return state === 'running' ? job.leaseUntil : job.finishedAt
+}
+
+const numberOf = (job: Job, state: JobState): number => (isFinal(state) ? job.ending : job.place)
+
+function jobsAfter(queue: MemoryQueue, state: JobState, after: Place | null): Iterable<Job> {
   switch (state) {
     case 'waiting':
-      return queue.waiting.after(cursor)
+      return queue.waiting.after(after)
     case 'scheduled':
-      return sortedAfter(queue.scheduled.all, byDue, cursor)
+      return sortedAfter(queue.scheduled.all, state, after)
     case 'running':
-      return sortedAfter([...queue.running], byLease, cursor)
+      return sortedAfter([...queue.running], state, after)
     default:
-      return backwards(cursor === null ? queue.finished[state].last : cursor.prev)
+      return backwards(queue.finished[state], after)
   }
 }
 
-function sortedAfter(jobs: readonly Job[], before: (a: Job, b: Job) => boolean, cursor: Job | null): Job[] {
-  const rest = cursor === null ? [...jobs] : jobs.filter((job) => before(cursor, job))
-  return rest.sort((a, b) => (before(a, b) ? -1 : 1))
+function sortedAfter(jobs: readonly Job[], state: JobState, after: Place | null): Job[] {
+  const order = (job: Job, key: number, number: number) => keyOf(job, state) - key || job.place - number
+  const rest = after === null ? [...jobs] : jobs.filter((job) => order(job, after.key, after.number) > 0)
+  return rest.sort((a, b) => order(a, keyOf(b, state), b.place))
 }
 
-function* backwards(from: Job | null): Generator<Job> {
-  for (let job = from; job !== null; job = job.prev) yield job
+/** The one that ended last comes first. */
+function* backwards(list: LinkedList<Job>, after: Place | null): Generator<Job> {
+  const isThere = after?.job?.list === list && after.job.ending === after.number
+  let job = isThere ? (after?.job?.prev ?? null) : list.last
+  while (job !== null && after !== null && job.ending >= after.number) job = job.prev
+  for (; job !== null; job = job.prev) yield job
 }
 
 export function groups(state: MemoryState, request: GroupsRequest): GroupRecord[] {

@@ -15,6 +15,8 @@ export function stats(
         queue: queue.name,
         paused: queue.settings.paused,
         capacity: queue.settings.capacity,
+        overrides: structuredClone(queue.given.operator),
+        lastClaim: queue.claimedAt === null ? null : Math.max(0, now - queue.claimedAt),
         counts: queue.counts(),
         oldestWaiting: oldest === null ? null : now - oldest,
         limits: queue.limits,
@@ -27,4 +29,12 @@ export function stats(
 export function record(state: MemoryState, slices: readonly HistogramSlice[]): void {
   const now = ORIGIN + state.now()
   for (const slice of slices) state.queues.get(slice.queue)?.histograms.record(slice, now)
+}
+
+export function noteClaims(state: MemoryState, names: readonly string[]): boolean[] {
+  return names.map((name) => {
+    const queue = state.queues.get(name)
+    if (queue !== undefined) queue.claimedAt = state.now()
+    return queue !== undefined
+  })
 }

@@ -1,18 +1,23 @@
-import { type QueueSettings, setsNothing } from '../../../store.ts'
+import { type GivenSettings, type SettingName, type SettingsChange, setsNothing } from '../../../store.ts'
 import type { GroupLimits } from '../../../values/limits.ts'
 import type { Context } from '../notifier.ts'
+import { textArray } from '../wire.ts'
 
-export async function configure({ calls, notifier }: Context, settings: QueueSettings): Promise<void> {
-  if (setsNothing(settings)) return
-  const { queue, capacity, keepDone, keepDead, paused, attempts, timeout, lease, backoff, ...limits } = settings
-  const limited = Object.values(limits).some((limit) => limit !== undefined)
-  await calls.done('configure($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)', [
-    ...[queue, capacity !== undefined, capacity, keepDone, keepDead, paused, attempts],
-    ...[timeout !== undefined, timeout, lease],
-    ...[backoff?.base, backoff?.factor, backoff?.max, backoff?.jitter, limited ? JSON.stringify(limits) : null],
-  ])
-  if (capacity !== undefined) notifier.bells.ring('room', queue)
-  if (paused === false || limited) notifier.bells.ring('work', queue)
+const LIMITS = ['running', 'rate', 'groupRunning', 'groupRate'] as const
+
+export async function configure({ calls, notifier }: Context, change: SettingsChange): Promise<SettingName[]> {
+  if (setsNothing(change)) return []
+  const { queue, by = 'code', clear = [], ...settings } = change
+  const values = [queue, JSON.stringify(settings), by, textArray(clear)]
+  const overridden = await calls.answer<SettingName[]>('configure($1, $2, $3, $4)', values)
+  if (settings.capacity !== undefined || clear.includes('capacity')) notifier.bells.ring('room', queue)
+  const isLimited = settings.grouped || LIMITS.some((name) => settings[name] !== undefined || clear.includes(name))
+  if (settings.paused === false || isLimited) notifier.bells.ring('work', queue)
+  return overridden
+}
+
+export async function settings({ calls }: Context, queue: string): Promise<GivenSettings | null> {
+  return calls.answer('settings($1)', [queue])
 }
 
 export async function limitGroup(

@@ -1,6 +1,6 @@
 /** Look-ups: find and list. */
 import { Batcher } from '../../../batch/batcher.ts'
-import type { GroupsRequest, JobRecord, ListRequest } from '../../../store.ts'
+import type { GroupsRequest, JobRecord, ListedRecord, ListRequest } from '../../../store.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import type { Context } from '../notifier.ts'
 import { orNull, plainArray, recordFrom, type TaggedRecord } from '../wire.ts'
@@ -27,10 +27,14 @@ export function find({ calls, notifier }: Context): (ids: readonly string[]) => 
   }
 }
 
-export async function list({ calls }: Context, { queue, state, limit, after }: ListRequest): Promise<JobRecord[]> {
-  return (await calls.answers<TaggedRecord>('list($1, $2, $3, $4)', [queue, state, limit, after ?? null])).map(
-    recordFrom,
-  )
+interface Listed {
+  record: TaggedRecord
+  cursor: string
+}
+
+export async function list({ calls }: Context, { queue, state, limit, after }: ListRequest): Promise<ListedRecord[]> {
+  const listed = await calls.answers<Listed>('list($1, $2, $3, $4)', [queue, state, limit, after ?? null])
+  return listed.map(({ record, cursor }) => ({ ...recordFrom(record), cursor }))
 }
 
 export async function groups({ calls }: Context, request: GroupsRequest): Promise<GroupRecord[]> {

@@ -1,8 +1,9 @@
 /** Figures: stats and record. */
 import type { QueueStats, Store } from '../../../store.ts'
 import type { Context } from '../notifier.ts'
+import { textArray } from '../wire.ts'
 
-export function figures({ calls }: Context): Pick<Store, 'stats' | 'record'> {
+export function figures({ calls }: Context): Pick<Store, 'stats' | 'record' | 'noteClaims'> {
   /** Settles when all that was recorded here is written: calls on several connections overtake each other. */
   let recorded: Promise<unknown> = Promise.resolve()
   return {
@@ -10,6 +11,7 @@ export function figures({ calls }: Context): Pick<Store, 'stats' | 'record'> {
       await recorded
       return calls.answers<QueueStats>('stats($1, $2, $3)', [queue ?? null, minutes, calls.now()])
     }),
+    noteClaims: calls.operation((queues) => calls.answer('note_claims($1, $2)', [textArray(queues), calls.now()])),
     record: calls.operation(async (slices) => {
       const written = calls.done('record($1, $2)', [JSON.stringify(slices), calls.now()])
       recorded = Promise.allSettled([recorded, written])

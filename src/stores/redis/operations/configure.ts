@@ -1,31 +1,71 @@
 /** A queue's settings, on all of its partitions. */
 import { isDeepStrictEqual } from 'node:util'
-import { type QueueSettings, setsNothing } from '../../../store.ts'
+import {
+  type GivenSettings,
+  type QueueSettings,
+  type SettingName,
+  type SettingsChange,
+  setsNothing,
+} from '../../../store.ts'
 import type { GroupLimits, Rate } from '../../../values/limits.ts'
 import { burstOf } from '../../../values/rate.ts'
 import { DEFAULTS } from '../../defaults.ts'
+import { givenFrom, givenTexts, NOTHING_GIVEN, type Settled, settle } from '../../given-settings.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { groupIndex, type Partition } from '../partition.ts'
-import { pack, rateList } from '../wire.ts'
+import { pack, rateList, textIn } from '../wire.ts'
 
 const LIMITS = ['running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
 
 /** @throws InvalidOption where a number that the partitions share is less than theirs */
-export async function configure(context: Context, settings: QueueSettings): Promise<void> {
+export async function configure(context: Context, change: SettingsChange): Promise<SettingName[]> {
   const { calls, queues, notifier, settings: made } = context
   calls.assertOpen()
-  if (setsNothing(settings)) return
-  const { queue, capacity } = settings
+  if (setsNothing(change)) return []
+  const { queue, by, clear: _, ...values } = change
   const { partitions } = await queues.create(queue)
-  await Promise.all(partitions.map((partition) => send(context, partition, settings)))
-  made.set(queue, { ...made.get(queue), ...settings })
-  if (capacity !== undefined) notifier.local.ring('room', queue)
-  if (settings.paused === false || LIMITS.some((name) => settings[name] !== undefined))
-    notifier.local.ring('work', queue)
+  const settled = await Promise.all(partitions.map((partition) => settleIn(context, partition, change)))
+  if (by !== 'operator') made.set(queue, { ...made.get(queue), ...values, queue })
+  const [{ apply, overridden } = { apply: {}, overridden: [] }] = settled
+  if (apply.capacity !== undefined) notifier.local.ring('room', queue)
+  if (apply.paused === false || LIMITS.some((name) => apply[name] !== undefined)) notifier.local.ring('work', queue)
+  return overridden
 }
 
-async function send(context: Context, partition: Partition, settings: QueueSettings): Promise<void> {
+/** What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here. */
+async function settleIn(context: Context, partition: Partition, change: SettingsChange): Promise<Settled> {
+  let known = NOTHING_GIVEN
+  for (;;) {
+    const settled = settle(known, change)
+    const others = await send(
+      context,
+      partition,
+      { queue: partition.queue, ...settled.apply },
+      { known, given: settled.given },
+    )
+    if (others === undefined) return settled
+    known = others
+  }
+}
+
+export async function settings(context: Context, queue: string): Promise<GivenSettings | null> {
+  context.calls.assertOpen()
+  const [first] = (await context.queues.listed(queue)) ?? []
+  const [code, operator] = first === undefined ? [] : await callScript(context, 'given', first)
+  return code === undefined ? null : givenOf(code, operator)
+}
+
+const givenOf = (code: unknown, operator: unknown): GivenSettings =>
+  givenFrom(textIn(code) || null, textIn(operator) || null)
+
+/** @returns what is kept instead of `known`; undefined: the settings were taken */
+async function send(
+  context: Context,
+  partition: Partition,
+  settings: QueueSettings,
+  sides?: { known: GivenSettings; given: GivenSettings },
+): Promise<GivenSettings | undefined> {
   const { queue: _, backoff, capacity, running, rate, groupRate, ...rest } = settings
   const given = Object.entries({
     ...rest,
@@ -36,8 +76,16 @@ async function send(context: Context, partition: Partition, settings: QueueSetti
     backoff: backoff && [backoff.base, backoff.factor, backoff.max, backoff.jitter],
   }).filter(([, value]) => value !== undefined)
   const items = given.flatMap(([name, value]) => [name, pack(value)])
-  const [listed] = await callScript(context, 'configure', partition, { items, safe: true })
+  const head = sides === undefined ? [] : headOf(sides.known, sides.given)
+  const [listed, code, operator] = await callScript(context, 'configure', partition, { head, items, safe: true })
+  if (code !== undefined) return givenOf(code, operator)
   if (listed === 0) await confirmListed(context, partition)
+  return undefined
+}
+
+function headOf(known: GivenSettings, given: GivenSettings): unknown[] {
+  const [before, after] = [givenTexts(known), givenTexts(given)]
+  return [`${before.code ?? ''}\n${before.operator ?? ''}`, after.code ?? '', after.operator ?? '']
 }
 
 /** As scripts keep it: of several partitions each starts its share of the jobs, and keeps the burst of the whole queue beside its own. */

@@ -3,7 +3,15 @@
  * For other ids, one call asks all partitions of a bucket, so a look-up takes at most `BUCKETS` calls for any number of queues.
  */
 
-import { type GroupsRequest, JOB_STATES, type JobRecord, type JobState, type ListRequest } from '../../../store.ts'
+import {
+  type GroupsRequest,
+  JOB_STATES,
+  type JobRecord,
+  type JobState,
+  type ListedRecord,
+  type ListRequest,
+} from '../../../store.ts'
+import { cursorFields, cursorOf } from '../../../values/cursor.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { callScript } from '../connection/script-call.ts'
@@ -111,23 +119,18 @@ async function locate(
   return located
 }
 
-export async function list(context: Context, { queue, state, limit, after }: ListRequest): Promise<JobRecord[]> {
+export async function list(context: Context, { queue, state, limit, after }: ListRequest): Promise<ListedRecord[]> {
   context.calls.assertOpen()
   const partitions = await context.queues.look(queue)
-  let last: Found | undefined
-  if (after !== undefined) {
-    const [found] = await find(context, [after])
-    // A page after a job that has gone, or has moved on to another state, has no place to begin.
-    if (!found || found.record.queue !== queue || found.record.state !== state) return []
-    last = found
-  }
-  const records: JobRecord[] = []
+  let last = after === undefined ? undefined : placeIn(state, after)
+  const records: ListedRecord[] = []
   // What a script does is bounded, so a long list is several.
   while (records.length < limit) {
     const most = Math.min(limit - records.length, MAX_ITEMS_PER_CALL)
     const page = await listPage(context, partitions, state, most, last)
-    records.push(...page.map(({ record }) => record))
-    last = page.at(-1)
+    const places = page.map(placeOf)
+    records.push(...page.map(({ record }, index) => ({ ...record, cursor: cursorText(state, places[index]) })))
+    last = places.at(-1)
     if (page.length < most) break
   }
   return records
@@ -138,13 +141,12 @@ async function listPage(
   partitions: readonly Partition[],
   state: JobState,
   limit: number,
-  last: Found | undefined,
+  last: Place | undefined,
 ): Promise<Found[]> {
   const pages = await Promise.all(
     partitions.map(async (partition) => {
-      const isHome = last?.partition.index === partition.index
       const head = [state, limit, last === undefined ? null : cursorFor(partition, last)]
-      const items = isHome && last !== undefined ? [idBytes(last.record.id)] : []
+      const items = last?.partition === partition.index ? [idBytes(last.id)] : []
       return foundIn(partition, await callScript(context, 'list', partition, { head, items }))
     }),
   )
@@ -161,11 +163,31 @@ function inOrderOf(state: JobState): (a: Found, b: Found) => number {
   return (a, b) => byPriority(a, b) || (a.time - b.time) * sign || a.partition.index - b.partition.index
 }
 
+/** Where a job stands in a list: the fields of its cursor, in this order. `partition`: its index. */
+interface Place {
+  priority: number
+  time: number
+  place: number
+  partition: number
+  id: string
+}
+
+const placeOf = ({ record: { id, priority }, time, place, partition: { index } }: Found): Place => {
+  return { priority, time, place, partition: index, id }
+}
+
+const cursorText = (state: JobState, place: Place | undefined): string => cursorOf(state, ...Object.values(place ?? {}))
+
+function placeIn(state: JobState, cursor: string): Place | undefined {
+  const [priority, time, place, partition, id = ''] = cursorFields(state, cursor) ?? []
+  if (id === '') return undefined
+  return { priority: Number(priority), time: Number(time), place: Number(place), partition: Number(partition), id }
+}
+
 /** As `list.lua` takes it: [own, priority, place, time, ties]. */
-function cursorFor({ index }: Partition, { record, place, time, partition: home }: Found): unknown[] {
-  const own = index === home.index
-  const priority = record.state === 'waiting' ? record.priority : 0
-  return [own, priority, own ? place : false, time, index > home.index]
+function cursorFor({ index }: Partition, { priority, time, place, partition }: Place): unknown[] {
+  const own = index === partition
+  return [own, priority, own ? place : false, time, index > partition]
 }
 
 const PER_JOB = 11

@@ -2,11 +2,12 @@
 import { type HistogramSlice, JOB_STATES, type QueueStats } from '../../../store.ts'
 import { merge } from '../../../values/histogram.ts'
 import type { LimitSettings } from '../../../values/limits.ts'
+import { givenFrom } from '../../given-settings.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
-import { bytesIn, leastOf, listBefore, numberIn, numberOrNull, rateIn, timeOrNull } from '../wire.ts'
+import { bytesIn, leastOf, listBefore, numberIn, numberOrNull, rateIn, textIn, timeOrNull } from '../wire.ts'
 
 /** Partitions asked at once: others' calls must not wait behind thousands. */
 const MAX_CALLS_AT_ONCE = 50
@@ -49,7 +50,7 @@ function statsIn(reply: readonly unknown[], { queue, count: partitions }: Partit
   const [paused, capacity, ...rest] = reply
   const [scheduled = 0, waiting = 0, running = 0, done = 0, dead = 0, cancelled = 0] = rest.slice(0, 6).map(numberIn)
   const histograms: HistogramSlice[] = []
-  for (const minute of rest.slice(11)) {
+  for (const minute of rest.slice(13)) {
     const figures = listBefore(bytesIn(minute)).list.slice(1).map(numberIn)
     for (const [priority = 0, metric, bucket = 0, count = 0] of chunks(figures, 4)) {
       addSlice(histograms, { queue, priority, metric: metric === 0 ? 'wait' : 'run', buckets: { [bucket]: count } })
@@ -59,6 +60,8 @@ function statsIn(reply: readonly unknown[], { queue, count: partitions }: Partit
     queue,
     paused: paused === 1,
     capacity: timeOrNull(capacity),
+    overrides: givenFrom(null, textIn(rest[11]) || null).operator,
+    lastClaim: timeOrNull(rest[12]),
     counts: { scheduled, waiting, running, done, dead, cancelled },
     oldestWaiting: timeOrNull(rest[6]),
     limits: limitsIn(bytesIn(rest[7]), partitions),
@@ -88,6 +91,7 @@ function addPart(into: QueueStats, part: QueueStats): void {
   if (part.limits && into.limits) addLimits(into.limits, part.limits)
   else into.limits ??= part.limits
   into.nextStart = leastOf(into.nextStart, part.nextStart)
+  into.lastClaim = leastOf(into.lastClaim, part.lastClaim)
   into.groupsAtLimit += part.groupsAtLimit
   into.groupsHeld += part.groupsHeld
   for (const slice of part.histograms) addSlice(into.histograms, slice)
@@ -97,6 +101,17 @@ function addPart(into: QueueStats, part: QueueStats): void {
 function addLimits(into: LimitSettings, part: LimitSettings): void {
   if (into.running !== null && part.running !== null) into.running += part.running
   into.grouped ||= part.grouped
+}
+
+/** Noted in the first partition, as figures are. */
+export async function noteClaims(context: Context, names: readonly string[]): Promise<boolean[]> {
+  context.calls.assertOpen()
+  return Promise.all(
+    names.map(async (queue) => {
+      const [first] = (await context.queues.listed(queue)) ?? []
+      return first !== undefined && (await callScript(context, 'note-claims', first))[0] === 1
+    }),
+  )
 }
 
 /** Into the slice of the same priority and metric. */

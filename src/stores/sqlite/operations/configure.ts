@@ -1,12 +1,18 @@
-import { type QueueSettings, setsNothing } from '../../../store.ts'
+import { type GivenSettings, type SettingName, type SettingsChange, setsNothing } from '../../../store.ts'
 import type { GroupLimits } from '../../../values/limits.ts'
+import { givenFrom, givenTexts, NOTHING_GIVEN, settle } from '../../given-settings.ts'
+import { textOrNull } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
 
-export function configure({ statements, queues, fences }: Context, settings: QueueSettings): void {
-  if (setsNothing(settings)) return
-  const { queue: name, ...given } = settings
+export function configure(context: Context, change: SettingsChange): SettingName[] {
+  if (setsNothing(change)) return []
+  const { statements, queues, fences } = context
+  const { queue: name } = change
   const before = queues.find(name)?.settings
-  queues.configure(name, given)
+  queues.write()
+  const { apply, given, overridden } = settle(settings(context, name) ?? NOTHING_GIVEN, change)
+  queues.configure(name, apply)
+  statements.run('configure/give', { queue: name, ...givenTexts(given) })
   const queue = queues.findOrCreate(name)
   queue.isChanged = true
   const { isGrouped, limits } = queue.settings
@@ -16,6 +22,12 @@ export function configure({ statements, queues, fences }: Context, settings: Que
     queues.lineUp(name)
   }
   if (isGrouped && limits !== before?.limits) statements.run('limits/touch', { queue: name })
+  return overridden
+}
+
+export function settings({ statements }: Context, queue: string): GivenSettings | null {
+  const row = statements.get('configure/given', { queue })
+  return row === undefined ? null : givenFrom(textOrNull(row.code), textOrNull(row.operator))
 }
 
 const GROUPING = ['count', 'count_pushed', 'count_left', 'count_removed', 'adopt_groups', 'adopt']

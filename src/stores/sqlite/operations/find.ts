@@ -1,4 +1,5 @@
-import type { GroupsRequest, JobRecord, ListRequest } from '../../../store.ts'
+import type { GroupsRequest, JobRecord, JobState, ListedRecord, ListRequest } from '../../../store.ts'
+import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { jobErrorFromJson } from '../../job-error.ts'
 import { integer, integerOrNull, type Row, stateFrom, text, textOrNull } from '../connection/values.ts'
@@ -39,14 +40,24 @@ function recordFrom(row: Row): JobRecord {
   }
 }
 
-export function list({ statements, queues }: Context, request: ListRequest): JobRecord[] {
-  const { queue, state, limit, after = null } = request
-  const cursor = statements.get('list/cursor', { queue, state, after })
-  if (cursor === undefined) return []
+const FINAL: [string, number] = ['finished_at', Number.MAX_SAFE_INTEGER]
+/** The column by which a state is listed, and where its first page begins. */
+const ORDERS: Readonly<Record<JobState, [column: string, first: number]>> = {
+  waiting: ['priority', 10],
+  scheduled: ['due_at', Number.MIN_SAFE_INTEGER],
+  running: ['lease_until', Number.MIN_SAFE_INTEGER],
+  ...{ done: FINAL, dead: FINAL, cancelled: FINAL },
+}
+
+export function list({ statements, queues }: Context, request: ListRequest): ListedRecord[] {
+  const { queue, state, limit, after } = request
+  const [column, first] = ORDERS[state]
+  const [key = first, seq = -1] = cursorNumbers(state, after, [first, -1])
   const isGrouped = state === 'waiting' && queues.find(queue)?.settings.isGrouped
   const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
   const name = isGrouped ? 'limits/waiting' : `list/${isLive ? state : 'final'}`
-  return statements.all(name, { queue, state, limit, ...cursor }).map(recordFrom)
+  const rows = statements.all(name, { queue, state, limit, key, seq })
+  return rows.map((row) => ({ ...recordFrom(row), cursor: cursorOf(state, integer(row[column]), integer(row.seq)) }))
 }
 
 export function groups({ statements, now }: Context, request: GroupsRequest): GroupRecord[] {

@@ -19,3 +19,9 @@ export function record({ statements, now }: Context, slices: readonly HistogramS
     }
   }
 }
+
+export function noteClaims({ statements, queues, now }: Context, names: readonly string[]): boolean[] {
+  // What this transaction has pushed before is known to the statement only then.
+  queues.write()
+  return names.map((queue) => statements.run('record/claimed', { queue, now }) === 1)
+}

@@ -1,0 +1,142 @@
+/** Every code block of the README and the documentation is checked and, unless its page says why not, run. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { Millpond } from '../../src/index.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { type Block, codeBlocks, LANGUAGES, type Language, programOf, ROOT } from './code-blocks.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(ROOT)
+const blocks = codeBlocks()
+const of = (language: Language) => blocks.filter((block) => block.language === language)
+/** Inside the repository, so that the programs find its packages; the dot hides it from all other tools. */
+const programs = mkdtempSync(join(root, 'test/house/.blocks-'))
+const folder = mkdtempSync(join(tmpdir(), 'millpond-blocks-'))
+after(() => {
+  for (const path of [programs, folder]) rmSync(path, { recursive: true, force: true })
+})
+
+const fileOf = ({ at }: Block) => join(programs, `${at.replace(/\W/g, '-')}.ts`)
+const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'))
+const paths: Record<string, [string]> = compilerOptions.paths
+
+before(() => {
+  for (const block of of('ts')) writeFileSync(fileOf(block), `${programOf(block)}export {}\n`)
+  const options = { noUnusedLocals: false, noUnusedParameters: false }
+  const config = { extends: join(root, 'tsconfig.json'), compilerOptions: options, include: ['*.ts'] }
+  writeFileSync(join(programs, 'tsconfig.json'), JSON.stringify(config))
+})
+
+test('each block says in which language it is', () => {
+  const known: readonly string[] = LANGUAGES
+  assert.deepEqual(
+    blocks.filter(({ language }) => !known.includes(language)).map(({ at }) => at),
+    [],
+  )
+})
+
+test('the TypeScript has no fault, checked as strictly as the sources', async () => {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc')
+  const checked = await run(process.execPath, [compiler, '-p', programs], { cwd: programs }).catch((error) => error)
+  assert.equal(checked.stdout, '')
+})
+
+/** What the program needs that is not here. */
+function lacks(program: string): string | false {
+  if (program.includes('redis://localhost')) return missingReason('redis')
+  return program.includes('MILLPOND_TEST_POSTGRES') && missingReason('postgres')
+}
+
+describe('the TypeScript runs', { concurrency: 2 }, () => {
+  for (const block of of('ts').filter(({ noRun }) => noRun === undefined)) {
+    test(block.at, { skip: lacks(programOf(block)), timeout: 30_000 }, async () => {
+      const own = mkdtempSync(join(folder, 'ts-'))
+      // A page's worker may go on; its program is over when its last line is.
+      const code = `${readFileSync(fileOf(block), 'utf8')}process.exit(0)\n`
+        .replace(/from '(millpond[^']*)'/g, (_, name) => `from '${join(root, paths[name]?.[0] ?? name)}'`)
+        .replaceAll('redis://localhost', serverUrl('redis') ?? '')
+      const file = fileOf(block).replace(/ts$/, 'run.ts')
+      writeFileSync(file, code)
+      await run(process.execPath, [file], { cwd: own })
+    })
+  }
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0)
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  assert.ok(typeof address === 'object' && address !== null)
+  return address.port
+}
+
+describe('the shell commands run', () => {
+  for (const block of of('sh')) {
+    test(block.at, { skip: block.noRun !== undefined && block.noRun, timeout: 30_000 }, async () => {
+      const own = mkdtempSync(join(folder, 'sh-'))
+      const port = await freePort()
+      const env = {
+        ...process.env,
+        NODE: process.execPath,
+        ROOT: root,
+        PORT: `${port}`,
+        ORIGIN: `http://127.0.0.1:${port}`,
+      }
+      await run('sh', ['-e', '-c', programOf(block)], { cwd: own, env })
+    })
+  }
+
+  test('those that do not are shell all the same', async () => {
+    for (const { code, noRun } of of('sh')) if (noRun !== undefined) await run('sh', ['-n', '-c', code])
+  })
+})
+
+test('the JSON is JSON', () => {
+  for (const { code } of of('json')) JSON.parse(code)
+})
+
+const sqlOf = (page: string) => of('sql').filter((block) => block.page === page)
+
+test('the SQL of docs/sqlite.md runs on a store', async () => {
+  const file = join(folder, 'sql.db')
+  const pond = await Millpond.open(`sqlite:${file}`)
+  await pond.queue('emails').push({ to: 'ada@example.org' })
+  const db = new DatabaseSync(file)
+  for (const { code } of sqlOf('docs/sqlite.md')) db.exec(code)
+  db.close()
+  await pond.close()
+})
+
+test('the SQL of docs/postgres.md runs on a store', { skip: missingReason('postgres') }, async () => {
+  const name = `docs_${process.pid}`
+  const admin = new pg.Client(serverUrl('postgres'))
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  const roles = ['web', 'jobs', 'support']
+  for (const role of roles) await admin.query(`create role ${role}`)
+  try {
+    const url = new URL(serverUrl('postgres') ?? '')
+    url.pathname = name
+    const pond = await Millpond.open(url)
+    const client = new pg.Client(url.href)
+    await client.connect()
+    for (const { code } of sqlOf('docs/postgres.md')) await client.query(code)
+    await client.query(`drop owned by ${roles.join(', ')}`)
+    await client.end()
+    assert.equal((await pond.queue('emails').jobs('waiting')).length, 1)
+    await pond.close()
+  } finally {
+    await admin.query(`drop database if exists ${name} with (force)`)
+    for (const role of roles) await admin.query(`drop role ${role}`)
+    await admin.end()
+  }
+})

@@ -1,0 +1,3 @@
+import { batch } from 'millpond'
+
+const loadUser = batch(async (ids: number[]) => ids.map((id) => ({ id })))

@@ -1,0 +1,3 @@
+import { coalesceResponses } from 'millpond/web'
+
+const userOf = (headers: Headers) => headers.get('cookie') ?? ''

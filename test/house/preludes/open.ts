@@ -1,0 +1,1 @@
+import { Millpond } from 'millpond'

@@ -1,0 +1,2 @@
+declare const Deno: { serve(handler: (request: Request) => Promise<Response>): void }
+declare const token: string
