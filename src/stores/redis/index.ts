@@ -16,8 +16,7 @@
 import '../../values/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
-import { connected, newClient, ownLike } from '../redis-client/client.ts'
-import type { Client } from '../redis-client/settings.ts'
+import { newClient, ownLike } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
 import { checkServer } from './connection/server.ts'
 import type { Context } from './context.ts'
@@ -44,25 +43,26 @@ export const open: OpenStore = async (url, options) => {
   const client = settings.client === undefined ? await newClient(settings) : ownLike(settings.client, settings.timeout)
   // While the server waits for replicas it answers nothing else on that connection.
   const safe = settings.wait > 0 ? ownLike(client, settings.timeout) : client
+  const calls = new Calls(client, { ...settings, wait: 0 })
+  const safeCalls = safe === client ? calls : new Calls(safe, settings)
   try {
-    await Promise.all([connected(client, settings), connected(safe, settings)])
+    await Promise.all([calls.connected(), safeCalls.connected()])
     await keepProcessAlive(checkServer(client, settings.where))
   } catch (error) {
     client.disconnect()
     safe.disconnect()
     throw error
   }
-  return storeOf(contextOf(client, safe, settings, options.clock))
+  return storeOf(contextOf(calls, safeCalls, settings, options.clock))
 }
 
-function contextOf(client: Client, safe: Client, settings: Settings, clock: (() => number) | undefined): Context {
+function contextOf(calls: Calls, safeCalls: Calls, settings: Settings, clock: (() => number) | undefined): Context {
   const { prefix, timeout } = settings
-  const calls = new Calls(client, { ...settings, wait: 0 })
   return {
     calls,
-    safeCalls: safe === client ? calls : new Calls(safe, settings),
+    safeCalls,
     queues: new Queues(calls, settings),
-    notifier: new Notifier(client, `{${prefix}}:bells`, timeout),
+    notifier: new Notifier(calls.client, `{${prefix}}:bells`, timeout),
     prefix,
     timeout,
     now: clock ?? (() => null),
