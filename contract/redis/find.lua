@@ -4,18 +4,23 @@
 -- KEYS: queue jobs states running results progress errors
 -- Head: nothing further.
 -- In:  ids.
--- Out: eleven items per job that is known here, as in described.lua.
+-- Out: [left, item…]: eleven items per job that is known here, as in described.lua. left: how many of the last ids are left to another call, since jobs are large.
 -- Invariant: changes no job. Where one is not finished, the queue is marked as watched, for the bell when it is.
 
 local K = keys_of('queue jobs states running results progress errors')
-local ids, out, live = {}, {}, false
+local ids, out, live = {}, { 0 }, false
 for i = 3, #ARGV do ids[i - 2] = ARGV[i] end
-local records, states = hmget(K.jobs, ids), hmget(K.states, ids)
+local states = hmget(K.states, ids)
 local FINAL = { done = true, dead = true, cancelled = true }
 
 for i = 1, #ids do
-  if records[i] then
-    describe(K, out, ids[i], records[i], states[i])
+  if described_bytes >= MOST_BYTES then
+    out[1] = #ids - i + 1
+    break
+  end
+  local record = redis.call('HGET', K.jobs, ids[i])
+  if record then
+    describe(K, out, ids[i], record, states[i])
     if not FINAL[out[#out - 9]] then live = true end
   end
 end

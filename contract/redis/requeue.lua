@@ -5,7 +5,7 @@
 -- KEYS: queue jobs states keys pages waiting dead cancelled lines touched
 -- Head: limit: up to so many dead ones, longest dead first; from: how many of those to pass over. With items, 0.
 -- In:  ids of the jobs.
--- Out: [how many came back, how many were looked at and stay].
+-- Out: [how many came back, how many were looked at and stay, how many were left to another call, since jobs are large].
 -- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is. Looks at `limit` jobs at most.
 
 local K = keys_of('queue jobs states keys pages waiting dead cancelled lines touched')
@@ -16,7 +16,7 @@ local stayed = 0
 local function requeue(id)
   local state = state_of(K, id)
   if not state or (state[1] ~= 'dead' and state[1] ~= 'cancelled') then return end
-  local list = facts(redis.call('HGET', K.jobs, id))
+  local list = facts_of(K, id)
   local key = list[7]
   if key and redis.call('HEXISTS', K.keys, key) == 1 then
     stayed = stayed + 1
@@ -28,13 +28,18 @@ local function requeue(id)
   enter(list[3], list[1], id, list[5], list[9])
 end
 
-if limit == 0 then
-  for i = 3, #ARGV do requeue(ARGV[i]) end
-else
-  for _, id in ipairs(redis.call('ZRANGE', K.dead, from, from + limit - 1)) do requeue(id) end
+local ids, left = {}, 0
+if limit == 0 then for i = 3, #ARGV do ids[i - 2] = ARGV[i] end
+else ids = redis.call('ZRANGE', K.dead, from, from + limit - 1) end
+for i = 1, #ids do
+  if read_bytes >= LARGE then
+    left = #ids - i + 1
+    break
+  end
+  requeue(ids[i])
 end
 if entering_count > 0 then
   entered(K)
   wake(K)
 end
-return { entering_count, stayed }
+return { entering_count, stayed, left }

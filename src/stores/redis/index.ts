@@ -20,9 +20,10 @@ import { newClient, ownLike } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
 import { checkServer } from './connection/server.ts'
 import type { Context } from './context.ts'
+import { nothingFound } from './found.ts'
 import { Notifier } from './notifier.ts'
 import { cancel } from './operations/cancel.ts'
-import { claim, settleClaims } from './operations/claim.ts'
+import { claim, claimLane, settleClaims } from './operations/claim.ts'
 import { configure, limitGroup } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
@@ -32,6 +33,7 @@ import { requeue } from './operations/requeue.ts'
 import { record, stats } from './operations/stats.ts'
 import { sweep } from './operations/sweep.ts'
 import { Locations } from './partition.ts'
+import { Patience } from './patience.ts'
 import { Queues } from './queues.ts'
 import { type Settings, storeSettings } from './settings.ts'
 
@@ -69,6 +71,11 @@ function contextOf(calls: Calls, safeCalls: Calls, settings: Settings, clock: ((
     settings: new Map(),
     locations: new Locations(),
     doubtfulClaims: new Map(),
+    claimedFrom: new WeakMap(),
+    patience: new Patience(),
+    found: nothingFound(),
+    silentBuckets: new Set(),
+    queueCount: 0,
     doubtfulEndings: new WeakSet(),
     turn: 0,
   }
@@ -84,6 +91,7 @@ function storeOf(context: Context): Store {
     limitGroup: (queue, group, limits) => limitGroup(context, queue, group, limits),
     push: (jobs) => push(context, jobs),
     lane: (job) => lane(context, job),
+    claimLane: (job) => claimLane(context, job),
     claim: (request) => claim(context, request),
     complete: (queue, completions) => complete(context, queue, completions),
     fail: (queue, failures) => fail(context, queue, failures),

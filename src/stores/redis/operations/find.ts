@@ -38,9 +38,12 @@ interface Found {
 
 export async function find(context: Context, ids: readonly string[]): Promise<(Found | null)[]> {
   return askOwners(context, ids, async (partition, own) => {
-    const found = await foundIn(partition, await callScript(context, 'find', partition, { items: own.map(idBytes) }))
+    const { left, found } = foundIn(
+      partition,
+      await callScript(context, 'find', partition, { items: own.map(idBytes) }),
+    )
     const byId = new Map(found.map((one) => [one.record.id, one]))
-    return own.map((id) => byId.get(id) ?? null)
+    return own.slice(0, own.length - left).map((id) => byId.get(id) ?? null)
   })
 }
 
@@ -113,7 +116,7 @@ async function locate(
 
 export async function list(context: Context, { queue, state, limit, after }: ListRequest): Promise<JobRecord[]> {
   context.calls.assertOpen()
-  const partitions = await context.queues.look(queue)
+  const partitions = (await context.queues.listed(queue)) ?? (await context.queues.look(queue))
   let last: Found | undefined
   if (after !== undefined) {
     const [found] = await find(context, [after])
@@ -125,10 +128,10 @@ export async function list(context: Context, { queue, state, limit, after }: Lis
   // What a script does is bounded, so a long list is several.
   while (records.length < limit) {
     const most = Math.min(limit - records.length, MAX_ITEMS_PER_CALL)
-    const page = await listPage(context, partitions, state, most, last)
+    const { page, more } = await listPage(context, partitions, state, most, last)
     records.push(...page.map(({ record }) => record))
     last = page.at(-1)
-    if (page.length < most) break
+    if (page.length < most && !more) break
   }
   return records
 }
@@ -139,7 +142,7 @@ async function listPage(
   state: JobState,
   limit: number,
   last: Found | undefined,
-): Promise<Found[]> {
+): Promise<{ page: Found[]; more: boolean }> {
   const pages = await Promise.all(
     partitions.map(async (partition) => {
       const isHome = last?.partition.index === partition.index
@@ -148,8 +151,11 @@ async function listPage(
       return foundIn(partition, await callScript(context, 'list', partition, { head, items }))
     }),
   )
-  const [only = []] = pages
-  return pages.length === 1 ? only : pages.flat().sort(inOrderOf(state)).slice(0, limit)
+  const merged = pages.flatMap(({ found }) => found)
+  if (pages.length > 1) merged.sort(inOrderOf(state))
+  // What comes after the last job of a page that is cut short may come after others of its partition.
+  const ends = pages.flatMap(({ left, found }) => (left > 0 ? merged.indexOf(found.at(-1) as Found) + 1 : []))
+  return { page: merged.slice(0, Math.min(limit, ...ends)), more: ends.length > 0 }
 }
 
 const isFinal = (state: JobState): boolean => state === 'done' || state === 'dead' || state === 'cancelled'
@@ -171,8 +177,8 @@ function cursorFor({ index }: Partition, { record, place, time, partition: home 
 const PER_JOB = 11
 
 /** As `described.lua` answers. */
-function foundIn(partition: Partition, reply: readonly unknown[]): Found[] {
-  return chunks(reply, PER_JOB).map(
+function foundIn(partition: Partition, [left, ...reply]: readonly unknown[]): { left: number; found: Found[] } {
+  const found = chunks(reply, PER_JOB).map(
     ([id, stateText, attempt, due, started, end, worker, progress, error, result, kept]) => {
       const state = stateIn(stateText)
       const { place, ...rest } = recordIn(bytesIn(kept))
@@ -200,6 +206,7 @@ function foundIn(partition: Partition, reply: readonly unknown[]): Found[] {
       }
     },
   )
+  return { left: numberIn(left), found }
 }
 
 function stateIn(value: unknown): JobState {
@@ -216,7 +223,7 @@ export async function groups(context: Context, request: GroupsRequest): Promise<
   context.calls.assertOpen()
   const { queue, limit, after, group } = request
   if (group !== undefined && after !== undefined && group <= after) return []
-  const partitions = await context.queues.look(queue)
+  const partitions = (await context.queues.listed(queue)) ?? (await context.queues.look(queue))
   const home = group === undefined || group === '' ? undefined : groupIndex(partitions.length, group)
   const asked = home === undefined ? partitions : partitions.slice(home, home + 1)
   const pages = await Promise.all(asked.map((partition) => groupsIn(context, partition, request)))

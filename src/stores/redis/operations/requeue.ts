@@ -20,14 +20,15 @@ export async function requeue(
       ({ partition }) => partition,
       async (partition, own) => {
         const ids = own.map(({ record }) => idBytes(record.id))
-        const { back } = await requeueIn(context, partition, 0, 0, ids)
+        const { back, left } = await requeueIn(context, partition, 0, 0, ids)
         count += back
-        return []
+        return ids.slice(left).map(() => true)
       },
     )
     answered(answers)
   } else {
-    for (const partition of await context.queues.look(request.queue))
+    const { queues } = context
+    for (const partition of (await queues.listed(request.queue)) ?? (await queues.look(request.queue)))
       count += await requeueDead(context, partition, request.limit - count)
   }
   return count
@@ -38,17 +39,17 @@ async function requeueDead(context: Context, partition: Partition, limit: number
   let count = 0
   for (let passed = 0; count < limit; ) {
     const most = Math.min(limit - count, MAX_ITEMS_PER_CALL)
-    const { back, stayed } = await requeueIn(context, partition, most, passed, [])
+    const { back, stayed, left } = await requeueIn(context, partition, most, passed, [])
     count += back
     passed += stayed
-    if (back + stayed < most) break
+    if (back + stayed < most && left === 0) break
   }
   return count
 }
 
 async function requeueIn(context: Context, partition: Partition, limit: number, from: number, ids: readonly Buffer[]) {
   const answer = await callScript(context, 'requeue', partition, { head: [limit, from], items: ids, safe: true })
-  const [back = 0, stayed = 0] = answer.map(numberIn)
+  const [back = 0, stayed = 0, left = 0] = answer.map(numberIn)
   if (back > 0) context.notifier.local.ring('work', partition.queue)
-  return { back, stayed }
+  return { back, stayed, left }
 }
