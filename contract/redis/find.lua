@@ -10,19 +10,11 @@
 local K = keys_of('queue jobs states running results progress errors')
 local ids, out, live = {}, { 0 }, false
 for i = 3, #ARGV do ids[i - 2] = ARGV[i] end
-local states = hmget(K.states, ids)
-local FINAL = { done = true, dead = true, cancelled = true }
+out[1] = describe_all(K, out, ids)
 
-for i = 1, #ids do
-  if described_bytes >= MOST_BYTES then
-    out[1] = #ids - i + 1
-    break
-  end
-  local record = redis.call('HGET', K.jobs, ids[i])
-  if record then
-    describe(K, out, ids[i], record, states[i])
-    if not FINAL[out[#out - 9]] then live = true end
-  end
+local FINAL = { done = true, dead = true, cancelled = true }
+for i = 3, #out, 11 do
+  if not FINAL[out[i]] then live = true end
 end
 if live then
   local mark = redis.call('HGET', K.queue, 'watched')

@@ -18,14 +18,7 @@ local own = after and ARGV[3]
 local out = { 0 }
 
 local function put_all(ids)
-  local states = hmget(K.states, ids)
-  for i = 1, #ids do
-    if described_bytes >= MOST_BYTES then
-      out[1] = 1
-      break
-    end
-    describe(K, out, ids[i], redis.call('HGET', K.jobs, ids[i]), states[i])
-  end
+  if describe_all(K, out, ids) > 0 then out[1] = 1 end
 end
 
 -- The least index from `low` to below `high` at which `past(index)` holds; else `high`.

@@ -6,6 +6,8 @@ export interface Found extends Pick<Swept, 'lost' | 'promoted' | 'expired'> {
   groups: number
   /** Queues of which a partition has been idle for long. */
   idle: Set<string>
+  /** Of a call that was left behind, and failed then. */
+  trouble?: { reason: unknown } | undefined
 }
 
 export const nothingFound = (): Found => ({ lost: [], promoted: 0, expired: 0, groups: 0, idle: new Set() })

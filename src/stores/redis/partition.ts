@@ -54,6 +54,8 @@ export class Partition {
   serverAhead: number | null = null
   /** It did not answer of late. Claims leave it out until it answers. */
   away = false
+  /** Why, once that is known. The next claim that finds nothing tells it. */
+  trouble: { reason: unknown } | undefined
 
   constructor(prefix: string, queue: string, index: number, count = 1) {
     this.queue = queue

@@ -100,8 +100,14 @@ async function claimAmong(context: Context, request: ClaimRequest, partitions: r
     rest = [...rest.slice(left), ...(await from(sharing, shareOf, answered))]
   }
   const { jobs } = claimed
-  if (jobs.length === 0) failures.throwFirst()
-  else notifier.local.ring('room', request.queue)
+  if (jobs.length === 0) {
+    for (const partition of partitions) {
+      if (partition.trouble !== undefined) failures.note(partition.trouble.reason)
+      partition.trouble = undefined
+    }
+    failures.throwFirst()
+  }
+  if (jobs.length > 0) notifier.local.ring('room', request.queue)
   // By time among equals: places are each partition's own.
   if (partitions.length > 1) jobs.sort((a, b) => b.priority - a.priority || a.pushedAt - b.pushedAt)
   return { claimed: { ...claimed, retryAfter: jobs.length < request.limit ? claimed.retryAfter : null }, refused }
@@ -129,11 +135,13 @@ function leaveOut(context: Context, partition: Partition, request: ClaimRequest,
       try {
         await claimFrom(context, partition, request, 0)
         break
-      } catch {
+      } catch (reason) {
+        partition.trouble = { reason }
         await pause(AWAY_PAUSE, undefined, { ref: false })
       }
     }
     partition.away = false
+    partition.trouble = undefined
     notifier.local.ring('work', partition.queue)
   }
   void asking()

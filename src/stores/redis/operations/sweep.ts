@@ -23,10 +23,16 @@ export async function sweep(context: Context, limit: number): Promise<Swept> {
   const turn = context.turn++ % BUCKETS
   const buckets = Array.from({ length: BUCKETS }, (_, i) => (i + turn) % BUCKETS)
   const failures = new Failures()
+  const tellLater = (reason: unknown): void => {
+    found.trouble = { reason }
+  }
   /** @returns per call its answer; undefined: it failed, or was left behind */
   const answersOf = async <T>(asked: readonly Promise<T>[], othersAnswered: boolean) => {
     const settled = await inTime(asked, patience.limit, othersAnswered)
-    for (const result of settled) if (result?.status === 'rejected') failures.note(result.reason)
+    for (const [at, result] of settled.entries()) {
+      if (result?.status === 'rejected') failures.note(result.reason)
+      else if (result === undefined) asked[at]?.catch(tellLater)
+    }
     return settled.map((result) => (result?.status === 'fulfilled' ? { value: result.value } : result && 'failed'))
   }
   const look = async (some: readonly number[], most: number): Promise<Map<number, Due>> => {
@@ -45,6 +51,8 @@ export async function sweep(context: Context, limit: number): Promise<Swept> {
   const partitions = [...dues.values()].flatMap((due) => due.partitions)
   for (const partition of partitions) await answersOf([sweepPartition(context, partition, limit)], true)
   await answersOf([checkList(context)], true)
+  if (found.trouble !== undefined) failures.note(found.trouble.reason)
+  found.trouble = undefined
   if (found.promoted === 0 && found.expired === 0 && found.lost.length === 0) failures.throwFirst()
   const changed = [...new Set(partitions.map(({ bucket }) => bucket))]
   for (const [bucket, due] of await look(changed, 0)) dues.set(bucket, due)
@@ -72,10 +80,10 @@ function leaveOut({ silentBuckets }: Context, bucket: number, look: Promise<unkn
 async function checkList(context: Context): Promise<void> {
   const { queues, found } = context
   const idle = [...found.idle].slice(0, MAX_REMOVED)
-  const removed = await Promise.allSettled(idle.map((name) => remove(context, name)))
+  // What fails is tried again with the next sweep that finds it so.
+  await Promise.allSettled(idle.map((name) => remove(context, name)))
   context.queueCount = await queues.count()
-  if (context.queueCount < queues.allKnown().size) await relist(context)
-  for (const result of removed) if (result.status === 'rejected') throw result.reason
+  if (context.queueCount < queues.allKnown().size) await relist(context).catch(() => undefined)
 }
 
 /** The ms until the next scheduled job of a bucket is due, and the partitions that have something to do. */
