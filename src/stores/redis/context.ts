@@ -1,6 +1,7 @@
 /** What the operations of one store share. */
 import type { ClaimedJob, QueueSettings } from '../../store.ts'
 import type { Calls } from './connection/calls.ts'
+import type { EvictionWatch } from './connection/server.ts'
 import type { Found } from './found.ts'
 import type { Notifier } from './notifier.ts'
 import type { Locations, Partition } from './partition.ts'
@@ -26,6 +27,9 @@ export interface Context {
   /** Where claims came from, of queues with several partitions. A queue may be split anew while they are held. */
   readonly claimedFrom: WeakMap<ClaimedJob, Partition>
   readonly patience: Patience
+  /** For messages. */
+  readonly where: string
+  readonly evictionWatch: EvictionWatch
   readonly found: Found
   /** Buckets that have not answered a sweep yet. */
   readonly silentBuckets: Set<number>

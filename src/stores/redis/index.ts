@@ -18,7 +18,7 @@ import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newClient, ownLike } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
-import { checkServer } from './connection/server.ts'
+import { checkServer, EvictionWatch } from './connection/server.ts'
 import type { Context } from './context.ts'
 import { nothingFound } from './found.ts'
 import { Notifier } from './notifier.ts'
@@ -73,6 +73,8 @@ function contextOf(calls: Calls, safeCalls: Calls, settings: Settings, clock: ((
     doubtfulClaims: new Map(),
     claimedFrom: new WeakMap(),
     patience: new Patience(),
+    where: settings.where,
+    evictionWatch: new EvictionWatch(),
     found: nothingFound(),
     silentBuckets: new Set(),
     queueCount: 0,

@@ -19,6 +19,7 @@ const MAX_REMOVED = 100
 export async function sweep(context: Context, limit: number): Promise<Swept> {
   const { calls, found, patience, silentBuckets } = context
   calls.assertOpen()
+  void context.evictionWatch.look(calls.client, context.where)
   // Each bucket is the first in turn, so that none waits for ever behind others.
   const turn = context.turn++ % BUCKETS
   const buckets = Array.from({ length: BUCKETS }, (_, i) => (i + turn) % BUCKETS)
