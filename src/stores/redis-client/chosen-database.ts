@@ -5,12 +5,15 @@
  *   connected ──SELECT──► chosen
  *                 └─refused─► calls are rejected, and it is asked again each second
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import { MillpondError } from '../../values/errors.ts'
 import { safeText } from '../../values/safe-error.ts'
 import { isPassing } from './errors.ts'
 import type { Client } from './settings.ts'
 
+/** Milliseconds. */
 const RETRY_PAUSE = 1000
+const POLL = 10
 
 export class ChosenDatabase {
   readonly #client: Client
@@ -44,6 +47,13 @@ export class ChosenDatabase {
   check(): void {
     if (this.#chosen) return
     throw this.#refusal ?? new Error("the connection isn't ready: its database is not chosen yet")
+  }
+
+  /** Resolves when the server has answered. @throws as `check`, also where it has not in so many ms */
+  async settled(timeout: number): Promise<void> {
+    const until = performance.now() + timeout
+    while (!this.#chosen && this.#refusal === undefined && performance.now() < until) await pause(POLL)
+    this.check()
   }
 
   async #choose(connection: number): Promise<void> {

@@ -73,8 +73,7 @@ export class Calls {
   /** @throws StoreUnavailable where there is no connection in time, or none to the right database */
   async connected(): Promise<void> {
     await connected(this.client, this.#settings)
-    // Waits for that, too.
-    if (!this.#database.chosen) await this.command('', 'ping')
+    await this.#database.settled(this.#settings.timeout)
   }
 
   get closed(): boolean {
