@@ -21,7 +21,7 @@ interface Link {
 
 export class TcpProxy {
   readonly port: number
-  readonly #target: number
+  #target: number
   readonly #links = new Set<Link>()
   #listener: Server | undefined
   #swallows = false
@@ -83,6 +83,11 @@ export class TcpProxy {
       link.server?.pause()
       link.abandoned = true
     }
+  }
+
+  /** New connections go to another server. */
+  retarget(port: number): void {
+    this.#target = port
   }
 
   /** What clients send passes at this pace, in bytes a second, on connections that are open or will be. */
