@@ -20,7 +20,21 @@ export interface FaultyClient {
 
 /** Those that faults are of. */
 const NAMES = [
-  ...(['cancel', 'claim', 'complete', 'due', 'extend', 'fail', 'find', 'locate', 'push', 'release', 'sweep'] as const),
+  ...([
+    'cancel',
+    'claim',
+    'complete',
+    'due',
+    'extend',
+    'fail',
+    'find',
+    'list',
+    'locate',
+    'push',
+    'requeue',
+    'release',
+    'sweep',
+  ] as const),
   ...(['listed', 'register', 'remove', 'unregister'] as const),
 ] as const
 
