@@ -85,6 +85,8 @@ export interface ClaimRequest {
   limit: number
   /** Only jobs of this priority or a higher one; 0 unless set. */
   minPriority?: number
+  /** Most jobs that a group of a grouped queue gives in one turn, at least 1; 1 unless set. */
+  perGroup?: number
   /** Milliseconds that the claims hold unless extended; null: the queue's setting. */
   lease: number | null
 }
@@ -394,6 +396,24 @@ export interface GroupsRequest {
   group?: string
 }
 
+export type RequeueRequest = { ids: readonly string[] } | RequeueDeadRequest
+
+/** Of a queue's dead jobs, longest dead first. */
+export interface RequeueDeadRequest {
+  queue: string
+  /** Most jobs, at least 1. */
+  limit: number
+  /** Only jobs that were dead at this time of the store's clock: the `now` of the first of several calls. Unset: all. */
+  until?: number
+}
+
+export interface Requeued {
+  /** How many. A job whose key a live job has by now is not requeued. */
+  requeued: number
+  /** The store's time of the call, in milliseconds since 1970. */
+  now: number
+}
+
 export interface StoreAdmin {
   /**
    * Waiting jobs by priority and place, scheduled jobs by due time, running jobs by the end of their lease, finished jobs newest first.
@@ -403,9 +423,8 @@ export interface StoreAdmin {
   /**
    * Sends dead or cancelled jobs back to waiting, with all their attempts: those of `ids`, or up to `limit` dead jobs of a queue. Rejects as the
    * methods of `Store` do.
-   * @returns how many were requeued. A job whose key a live job has by now is not.
    */
-  requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): Promise<number>
+  requeue(request: RequeueRequest): Promise<Requeued>
   /** The groups of a grouped queue by name, from after `after` on, or the one named. Set if `capabilities.limits`. Rejects as the methods of `Store` do. */
   groups?(request: GroupsRequest): Promise<GroupRecord[]>
   /**
@@ -440,7 +459,12 @@ export interface StoreTransactions {
    * @throws TransactionMismatch: `tx` is no open transaction on the store's database. NotSupported: PostgreSQL, where the isolation level is
    * above READ COMMITTED and a job has an id of its own or its queue a capacity
    */
-  push(tx: unknown, jobs: readonly NewJob[]): Promise<PushOutcome[]>
+  push(tx: unknown, jobs: readonly NewJob[], settings?: QueueSettings): Promise<PushOutcome[]>
+  /**
+   * Whether a push takes along, into its transaction, settings of the queue that the store does not know yet. Where the transaction shuts out
+   * all other writers, `configure` would wait for its end, and the push for `configure`.
+   */
+  readonly takesSettings: boolean
 }
 
 /** Reads for a handler: on the replica while it shows enough, else on the primary. Both refuse writes. */

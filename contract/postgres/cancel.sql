@@ -12,7 +12,10 @@ as $$
 #variable_conflict use_column
 declare
   v_now      bigint := time_of(cancel.now);
-  v_outcomes text[] := '{}';
+  v_outcomes text[] := array_fill(''::text, array[cardinality(cancel.ids)]);
+  v_ring     text[] := '{}';
+  v_bell     text;
+  v_nth      bigint;
   v_id       uuid;
   v_was      text;
   v_name     text;
@@ -21,7 +24,7 @@ declare
   v_waiting  waiting%rowtype;
   job        running%rowtype;
 begin
-  foreach v_id in array cancel.ids loop
+  for v_id, v_nth in select * from unnest(cancel.ids) with ordinality as given(id, nth) order by id loop
     v_was := null;
     -- A job may be on its way from one table to the next: what is in none of them is looked for once more.
     for v_pass in 1 .. 3 loop
@@ -43,14 +46,18 @@ begin
     if v_was in ('scheduled', 'waiting', 'running') then
       select name, keep_dead, limits into v_name, v_keep, v_limits from queues where id = job.queue;
       perform retire(job, 'cancelled', v_now, v_keep);
-      if v_was = 'running' then perform pg_notify('millpond', 'cancelled:' || v_name);
-      else perform ring('room', v_name);
-      end if;
-      perform ring('finished', v_name);
-      if v_limits is not null and v_was = 'running' then perform ring_freed(job.queue, v_name); end if;
+      v_ring := v_ring || ('finished:' || v_name) || (case when v_was = 'running' then 'cancelled:' else 'room:' end || v_name);
+      -- The job after it may start now: also where the group's first job was held by its cost.
+      if v_limits is not null then v_ring := v_ring || ('work:' || v_name); end if;
       v_was := v_name || ' ' || v_was;
     end if;
-    v_outcomes := v_outcomes || coalesce(v_was, '');
+    v_outcomes[v_nth] := coalesce(v_was, '');
+  end loop;
+  -- Last, as a claim may wait to note its listener.
+  foreach v_bell in array array(select distinct unnest(v_ring)) loop
+    if v_bell like 'cancelled:%' then perform pg_notify('millpond', v_bell);
+    else perform ring(split_part(v_bell, ':', 1), substr(v_bell, strpos(v_bell, ':') + 1));
+    end if;
   end loop;
   return v_outcomes;
 end $$;

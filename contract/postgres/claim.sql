@@ -1,16 +1,18 @@
 -- claim: gives waiting jobs to a worker.
--- In:  queue, worker, limit; min_priority: only jobs of it or above; lease in ms, null: the queue's; listener: who wants to be notified of the next push if there was no job; or null.
+-- In:  queue, worker, limit; min_priority: only jobs of it or above; per_group: most jobs of a group in one turn; lease in ms, null: the queue's; listener: who wants to be notified of the next push if there was no job; or null.
 -- Out: at: the time; holds: the lease in ms; jobs: a JSON list of a list per job, highest priority first, then by place, or null: id fence attempt attempts
 --      priority pushed_at due_at, data (JSON text, else bytes in base64), and a list of key group timeout trace encoding where any
 --      of them is more than null or `json`; retry_after: ms, or null; asleep: the
 --      listener was noted only now, or pushes are under way that did not see it yet, so what they store would go unnoticed: claim
---      once more; bounded: the queue has a capacity; limited: it has a limit of running jobs or a rate, or its groups have a rate.
+--      once more; bounded: the queue has a capacity; limited: it has a limit of running jobs or a rate, or its groups have a rate; slots: the end of a
+--      job may let another one start.
 --      After a claim that brought some jobs, but fewer than asked for, nobody is notified: ask again after a few ms. In a steady stream each push
 --      would ring otherwise.
+--      MP004: it took longer than half its lease, and was undone. Ask for one job then: a single one is given, however long that takes.
 --      Fewer than asked for also where the data of what was found comes to 16 MiB: ask for the rest.
 -- Invariant: fence and attempt grow by one, after a crash the fence by more; a job is in one claim at a time; none from a paused queue.
 --      Needs no fsync: what is undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
---      A claim never waits for another one: each skips what the other has locked. With limits there are exceptions: see turns.sql.
+--      A claim never waits for another one: each skips what the other has locked. But claims of a queue with limits follow each other: see turns.sql.
 
 -- The server has crashed since the last claim: claims that were undone have had fences up to some way above the last ones known. A
 -- hundred thousand is more than one job can be claimed in the seconds for which a commit may stay undone.
@@ -28,24 +30,20 @@ begin
   return v_fences;
 end $$;
 
--- Whether a push may be under way that did not see who was asleep yet; every push holds a lock on its places (`enter`). To be called before
--- looking for jobs: a push that commits between a look and this would neither be found nor seen under way.
-create or replace function millpond.pushing() returns boolean
+-- Whether something is under way in the queue that may make a job startable, and that did not see who was asleep yet: see `ring`. To be called before
+-- looking for jobs: what commits between a look and this would neither be found nor seen under way.
+create or replace function millpond.is_stirring(p_queue text) returns boolean
 language plpgsql as $$
-declare
-  v_place integer;
 begin
-  select last_value >> 12 into v_place from millpond.place;
-  for v_each in v_place - 1 .. v_place loop
-    if not pg_try_advisory_lock(hashtext('millpond'), v_each) then return true; end if;
-    perform pg_advisory_unlock(hashtext('millpond'), v_each);
-  end loop;
+  if not pg_try_advisory_lock(hashtext('millpond work'), hashtext(p_queue)) then return true; end if;
+  perform pg_advisory_unlock(hashtext('millpond work'), hashtext(p_queue));
   return false;
 end $$;
 
 create or replace function millpond.claim(
   queue text, worker text, "limit" integer, lease bigint default null, listener text default null, now bigint default null,
-  min_priority integer default 0, out at bigint, out holds bigint, out jobs text, out retry_after bigint, out asleep boolean, out bounded boolean, out limited boolean
+  min_priority integer default 0, per_group integer default 1, out at bigint, out holds bigint, out jobs text, out retry_after bigint, out asleep boolean,
+  out bounded boolean, out limited boolean, out slots boolean
 ) returns record
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -54,6 +52,7 @@ as $$
 #variable_conflict use_column
 declare
   v_began  constant timestamptz := clock_timestamp();
+  v_locked timestamptz;
   v_large  constant bigint := 16777216;
   v_queue  integer;
   v_paused boolean;
@@ -65,32 +64,38 @@ declare
   v_count  integer := 0;
   v_passed integer[];
   v_noted  boolean;
+  v_until  bigint;
   v_limits text;
   v_wait   bigint;
 begin
   perform read_committed();
   -- The time is taken, and the lease begins, when nobody keeps us from these tables.
   lock table waiting, running in row exclusive mode;
+  -- Limits do not begin while this is held: see enter_limits.
+  perform pg_advisory_xact_lock_shared(hashtext('millpond claim'), hashtext(claim.queue));
   at := hold_time('leases', claim.now);
-  select unharmed.fences, q.id, q.paused, q.limits, q.capacity is not null, coalesce(claim.lease, q.lease, 30000),
+  select unharmed.fences, q.id, q.paused, q.paused_until, q.limits, q.capacity is not null, coalesce(claim.lease, q.lease, 30000),
     exists (select from sleepers where sleepers.queue = claim.queue and kind = 'work' and sleepers.listener = claim.listener)
-  into v_fences, v_queue, v_paused, v_limits, bounded, holds, v_noted
+  into v_fences, v_queue, v_paused, v_until, v_limits, bounded, holds, v_noted
   from unharmed left join queues as q on q.name = claim.queue;
   if found then perform set_config('synchronous_commit', 'off', true);
   else
     -- On the disk before any fence above it is known.
     v_fences := after_crash();
-    select q.id, q.paused, q.limits, q.capacity is not null, q.lease into v_queue, v_paused, v_limits, bounded, holds from queues as q where q.name = claim.queue;
+    select q.id, q.paused, q.paused_until, q.limits, q.capacity is not null, q.lease into v_queue, v_paused, v_until, v_limits, bounded, holds from queues as q where q.name = claim.queue;
     holds := coalesce(claim.lease, holds, 30000);
   end if;
-  asleep := v_noted and pushing();
+  v_locked := clock_timestamp();
+  asleep := v_noted and is_stirring(claim.queue);
   limited := false;
+  slots := v_limits is not null;
+  if v_until > at then perform lower_pause(v_queue, at); end if;
   if v_limits is not null and not v_paused then
-    -- Claims of a queue with limits of its own follow each other.
-    perform from limits where limits.queue = v_queue and (running is not null or (rate).count is not null or adopt_until is not null) for update;
-    if found then at := time_of(claim.now); end if;
+    perform from turns where turns.queue = v_queue for update;
+    v_locked := clock_timestamp();
+    at := time_of(claim.now);
     select started.jobs, started.count, started.wait, started.limited into jobs, v_count, v_wait, limited
-    from claim_limited(v_queue, claim.worker, claim."limit", claim.min_priority, at, holds, v_fences) as started;
+    from claim_limited(v_queue, claim.worker, claim."limit", claim.min_priority, claim.per_group, at, holds, v_fences) as started;
     if v_count > 0 and bounded then perform ring('room', claim.queue); end if;
   elsif v_queue is not null and not v_paused then
     select array_agg(line), array_agg(places) into v_lines, v_places from lines where queue = v_queue;
@@ -107,7 +112,7 @@ begin
         ) as ready order by ready.seq limit claim."limit"
       ) as head
       -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit.
-      where (select q.limits is null and not q.paused from queues as q where q.id = v_queue)
+      where (select not q.paused and pause_end(q.paused_until, q.pause_length, at) <= at from queues as q where q.id = v_queue)
       limit claim."limit") as locked;
     if v_bytes > v_large then
       v_ctids := array(
@@ -145,10 +150,12 @@ begin
       end if;
     end if;
     if v_bytes > v_large then v_wait := 0; end if;
+    if v_count = 0 then select nullif(greatest(pause_end(q.paused_until, q.pause_length, at) - at, 0), 0) into v_wait from queues as q where q.id = v_queue; end if;
   end if;
-  -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up.
-  if v_count > 0 and clock_timestamp() - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then
-    raise exception 'the claim took longer than half its lease' using errcode = '55P03';
+  -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up. But a job that takes that long by itself, without
+  -- any wait, is given: else it would come to nobody, and nobody would get past it. Its attempts are used up if it cannot be delivered.
+  if v_count > 0 and (case when v_count = 1 then v_locked else clock_timestamp() end) - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then
+    raise exception 'the claim took longer than half its lease' using errcode = 'MP004';
   end if;
   if not v_paused and v_count < claim."limit" then
     if v_wait = 0 then retry_after := 0;

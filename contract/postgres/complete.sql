@@ -2,6 +2,7 @@
 -- In:  queue; ids and fences, in step. results: tagged texts, null where there is none, in step, too; null: no results.
 -- Out: which of them were completed, counted from 1; null: all.
 -- Invariant: only the claim whose fence is the job's can complete it. With keep_done 0 nothing is kept.
+--      Rows of `running` are locked in the order of their ids, here and wherever several are: so no two calls wait for each other.
 
 create or replace function millpond.complete(
   queue text, ids uuid[], fences integer[], results text[] default null, now bigint default null
@@ -19,15 +20,17 @@ declare
   v_done  integer[];
   v_keys  text[];
   v_count integer;
-  v_limits text;
   v_freed text[];
+  v_slots boolean;
 begin
-  select id, keep_done, limits into v_queue, v_keep, v_limits from queues where name = complete.queue;
+  select id, keep_done into v_queue, v_keep from queues where name = complete.queue;
   if not found then return '{}'; end if;
   if v_keep > 0 then
     select slot into v_slot from slots where current;
     with ended as (
-      delete from running using unnest(complete.ids, complete.fences, complete.results) with ordinality as held(id, fence, result, nth)
+      delete from running using (
+        select * from unnest(complete.ids, complete.fences, complete.results) with ordinality as given(id, fence, result, nth) order by id
+      ) as held
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
       returning running.*, held.result, held.nth
     ), kept as (
@@ -40,26 +43,28 @@ begin
       from ended
     )
     select array_agg(nth::integer), array_agg(key) filter (where key is not null),
-      array_agg(distinct coalesce("group", '')) filter (where line = -1)
-    into v_done, v_keys, v_freed from ended;
+      array_agg(distinct coalesce("group", '')) filter (where line = -1), bool_or(line < 0)
+    into v_done, v_keys, v_freed, v_slots from ended;
   else
     with ended as (
-      delete from running using unnest(complete.ids, complete.fences) with ordinality as held(id, fence, nth)
+      delete from running using (
+        select * from unnest(complete.ids, complete.fences) with ordinality as given(id, fence, nth) order by id
+      ) as held
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
       returning running.key, running."group", running.line, held.nth
     )
     select array_agg(nth::integer), array_agg(key) filter (where key is not null),
-      array_agg(distinct coalesce("group", '')) filter (where line = -1)
-    into v_done, v_keys, v_freed from ended;
+      array_agg(distinct coalesce("group", '')) filter (where line = -1), bool_or(line < 0)
+    into v_done, v_keys, v_freed, v_slots from ended;
   end if;
   v_count := coalesce(cardinality(v_done), 0);
   if v_count > 0 then
     if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
     insert into moves (queue, slot, was, becomes, count)
     values (v_queue, v_slot, 'running', case when v_keep > 0 then 'done' else 'gone' end, v_count);
-    if v_freed is not null then insert into arrivals (queue, groups, priority) values (v_queue, v_freed, -1); end if;
+    if v_freed is not null then insert into arrivals (queue, groups, freed) values (v_queue, v_freed, true); end if;
     perform ring('finished', complete.queue);
-    if v_limits is not null then perform ring_freed(v_queue, complete.queue); end if;
+    if v_slots then perform ring('work', complete.queue); end if;
   end if;
   if v_count = cardinality(complete.ids) then return null; end if;
   return coalesce(v_done, '{}');

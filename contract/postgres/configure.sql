@@ -25,6 +25,7 @@ begin
     and coalesce(configure.backoff_factor, configure.backoff_jitter) is null and configure.paused is null and configure.limits is null then return; end if;
   -- Until this is over the queue is not removed.
   perform enter(true);
+  if configure.limits is not null then perform enter_limits(configure.queue, configure.limits); end if;
   v_queue := queue_of(configure.queue);
   select * into v_before from queues where id = v_queue for no key update;
   v_after := v_before;

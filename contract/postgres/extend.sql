@@ -1,9 +1,9 @@
 -- extend: a worker is still at its jobs.
 -- In:  queue; lease in ms, null: the queue's; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an array.
 -- Out: a text per claim: ok, stale, or cancelled where this very claim was ended by a cancel that is still known.
--- Invariant: a lease is never shortened. Nothing waits for long for a row that is locked: a worker may fall silent while its own transaction is about
---      to complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for whoever is to take them over.
---      Such a row counts as held: its commit, or its end, is nobody else's.
+-- Invariant: a lease is never shortened. Nothing waits for a row that is locked: a worker may fall silent while its own transaction is about to
+--      complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for a sweep.
+--      Such a row counts as held: the next extension tells what became of it.
 
 create or replace function millpond.extend(
   queue text, lease bigint, ids uuid[], fences integer[], progress text[] default null, now bigint default null
@@ -19,9 +19,6 @@ declare
   v_lease    bigint;
   v_outcomes text[] := '{}';
   v_at       integer := 0;
-  v_timeout  text    := current_setting('lock_timeout');
-  v_row      tid;
-  v_locked   boolean;
   held       record;
 begin
   perform set_config('synchronous_commit', 'off', true);
@@ -29,27 +26,15 @@ begin
   for held in
     select given.* from unnest(extend.ids, extend.fences, extend.progress) as given(id, fence, progress)
   loop
-    v_locked := false;
-    v_row := (
-      select ctid from running where id = held.id and fence = held.fence and queue + 0 = v_queue for update skip locked);
-    if v_row is null and exists (select from running where id = held.id and fence = held.fence and queue + 0 = v_queue) then
-      begin
-        perform set_config('lock_timeout', '100ms', true);
-        v_row := (select ctid from running where id = held.id and fence = held.fence and queue + 0 = v_queue for update);
-      exception when lock_not_available then
-        v_locked := true;
-      end;
-      perform set_config('lock_timeout', v_timeout, true);
-    end if;
     update running set
       lease_until       = greatest(lease_until, v_now + v_lease),
       progress_encoding = case when held.progress is null then progress_encoding else encoding_of(held.progress) end,
       progress          = case when held.progress is null then progress else text_of(held.progress) end,
       progress_bytes    = case when held.progress is null then progress_bytes else bytes_of(held.progress) end
-    where ctid = v_row;
+    where ctid = (select ctid from running where id = held.id and fence = held.fence and queue + 0 = v_queue for update skip locked);
     -- Put in its place: appending would copy all of the array each time.
     v_at := v_at + 1;
-    if found or v_locked then
+    if found or exists (select from running where id = held.id and fence = held.fence and queue + 0 = v_queue) then
       v_outcomes[v_at] := 'ok';
     elsif exists (select from retired where id = held.id and fence = held.fence and queue + 0 = v_queue and state = 'cancelled') then
       v_outcomes[v_at] := 'cancelled';

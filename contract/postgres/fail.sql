@@ -23,34 +23,38 @@ declare
   v_now      bigint := hold_time('due', fail.now);
   v_queue    integer;
   v_policy   queues%rowtype;
-  v_outcomes text[] := '{}';
+  v_outcomes text[] := array_fill(''::text, array[json_array_length(fail.failures)]);
   v_ring     text[] := '{}';
   v_delay    bigint;
+  v_counted  boolean;
   held       record;
   job        running%rowtype;
 begin
   select * into v_policy from queues where name = fail.queue;
   v_queue := v_policy.id;
   for held in
-    select given.* from json_to_recordset(fail.failures) as given(id uuid, fence integer, error text, delay text)
+    select given.* from rows from (json_to_recordset(fail.failures) as (id uuid, fence integer, error text, delay text)) with ordinality
+      as given(id, fence, error, delay, nth) order by id
   loop
     delete from running where id = held.id and fence = held.fence and queue + 0 = v_queue returning * into job;
     if not found then
-      v_outcomes := v_outcomes || 'stale'::text;
+      v_outcomes[held.nth] := 'stale';
       continue;
     end if;
-    job.error := held.error;
+    job.error := case when octet_length(held.error) <= 1048576 then held.error
+      else '{"code":"PayloadTooLarge","name":"MillpondError","message":"the error of the attempt has more than 1048576 bytes"}' end;
     if held.delay is null or job.attempt >= job.attempts then
       perform retire(job, 'dead', v_now, v_policy.keep_dead);
       v_ring := v_ring || 'finished'::text;
-      if v_policy.limits is not null then v_ring := v_ring || 'work'::text; end if;
-      v_outcomes := v_outcomes || 'dead'::text;
+      if job.line < 0 then v_ring := v_ring || 'work'::text; end if;
+      v_outcomes[held.nth] := 'dead';
     else
       v_delay := case when held.delay = 'backoff' then backoff(v_policy, job.attempt) else greatest(held.delay::bigint, 0) end;
       job.due_at := v_now + v_delay;
+      v_counted := job.line < 0;
       perform put_back(job, v_delay > 0);
-      if v_delay = 0 or v_policy.limits is not null then v_ring := v_ring || 'work'::text; end if;
-      v_outcomes := v_outcomes || 'retry'::text;
+      if v_delay < 1000 or v_counted then v_ring := v_ring || 'work'::text; end if;
+      v_outcomes[held.nth] := 'retry';
     end if;
   end loop;
   perform ring(kind, fail.queue) from (select distinct unnest(v_ring) as kind) as due;

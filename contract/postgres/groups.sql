@@ -2,42 +2,38 @@
 -- In:  queue, limit; after: the last name of the page before, or null; group: only this one, or null.
 -- Out: JSON per group that has waiting or running jobs or limits of its own, by the bytes of their names: group limits waiting running nextStart.
 
-create or replace function millpond.groups_of(p_limits millpond.limits, p_after text, p_only text, p_limit integer, p_now bigint) returns table (
-  name text, own json, waiting bigint, running bigint, next_start bigint
+-- What these groups have, and what they wait for: own limits as JSON; most: their limit of running jobs; first: the cost of the first job that waits; wait: ms
+-- until their rate and pause allow it. Also of those that no claim has looked at yet, and with the claims that were given back since.
+create or replace function millpond.look_at_groups(p_limits millpond.limits, p_names text[], p_now bigint) returns table (
+  name text, own json, most integer, running bigint, first integer, wait bigint
 ) language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return query
-  select known.name, case when g.own then json_build_object('running', g.running, 'rate', g.rate, 'weight', g.weight) end,
-    waits.waiting, runs.running,
-    case when first.cost is null or runs.running >= most.running then null
-      else greatest(0, g.paused_until - p_now, millpond.rate_wait(most.rate, coalesce(g.full_at, 0), first.cost, p_now)) end
-  from (
-    select name from (
-      select name from millpond.groups where queue = p_limits.queue
-      union
-      select unnest(groups) from millpond.arrivals where queue = p_limits.queue
-    ) as each where (p_after is null or name > p_after) and (p_only is null or name = p_only) order by name offset 0
-  ) as known
-  left join lateral (select * from millpond.groups where queue = p_limits.queue and groups.name = known.name offset 0) as g on true
+  select given.name, case when own.name is not null then json_build_object('running', own.running, 'rate', own.rate, 'weight', own.weight) end,
+    lim.running, runs.running, head.cost,
+    greatest(0, back.paused_until - p_now, millpond.pause_end(known.paused_until, known.pause_length, p_now) - p_now,
+      millpond.rate_wait(lim.rate, coalesce(known.full_at, 0) - coalesce(millpond.given_back(lim.rate, back.jobs), 0), coalesce(known.full_cost, 1),
+        head.cost, p_now))
+  from unnest(p_names) as given(name)
+  left join lateral (select * from millpond.groups where queue = p_limits.queue and groups.name = given.name offset 0) as known on true
+  left join lateral (select * from millpond.group_limits where queue = p_limits.queue and group_limits.name = given.name offset 0) as own on true
   left join lateral (
-    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = known.name and not scheduled and line = -1
+    select array_agg(job::millpond.released) as jobs, max(least(job.at, p_now) + job.pause) filter (where job.pause > 0 and job."group" is not null) as paused_until
+    from millpond.arrivals as a cross join lateral unnest(a.released) as job
+    where a.queue = p_limits.queue and a.released is not null and coalesce(job."group", '') = given.name
+  ) as back on true
+  left join lateral (
+    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = given.name and not scheduled and line = -1
     order by priority desc, seq limit 1
-  ) as first on true
+  ) as head on true
   cross join lateral (
-    select count(*) as waiting from (
-      select from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = known.name and not scheduled and line = -1 limit 10000
-    ) as job
-  ) as waits
-  cross join lateral (
-    select count(*) as running from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1
+    select count(*) as running from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1
   ) as runs
   cross join lateral (
-    select case when known.name = '' then g.running else coalesce(g.running, p_limits.group_running) end as running,
-      case when (g.rate).count is not null then g.rate when known.name <> '' then p_limits.group_rate end as rate
-  ) as most
-  where waits.waiting > 0 or runs.running > 0 or g.own
-  order by known.name limit p_limit;
+    select case when given.name = '' then own.running else coalesce(own.running, p_limits.group_running) end as running,
+      millpond.rate_of(p_limits, given.name, own.rate) as rate
+  ) as lim;
 end $$;
 
 create or replace function millpond.groups(
@@ -50,10 +46,27 @@ as $$
 #variable_conflict use_column
 declare
   v_limits limits;
+  v_names  text[];
 begin
   select each.* into v_limits from limits as each join queues as q on q.id = each.queue where q.name = groups.queue;
   if v_limits.grouped is not true then return; end if;
+  v_names := array(
+    select name from (
+      select name from groups as known where known.queue = v_limits.queue
+      union
+      select name from group_limits as own where own.queue = v_limits.queue
+      union
+      select unnest(a.groups) from arrivals as a where a.queue = v_limits.queue
+    ) as each where (groups.after is null or name > groups.after) and (groups."group" is null or name = groups."group") order by name);
   return query
-    select json_build_object('group', name, 'limits', own, 'waiting', waiting, 'running', running, 'nextStart', next_start)
-    from groups_of(v_limits, groups.after, groups."group", groups."limit", time_of(groups.now));
+    select json_build_object('group', name, 'limits', own, 'waiting', waits.waiting, 'running', running,
+      'nextStart', case when first is not null and (most is null or running < most) then wait end)
+    from look_at_groups(v_limits, v_names, time_of(groups.now)) as looked
+    cross join lateral (
+      select count(*) as waiting from (
+        select from waiting where waiting.queue = v_limits.queue and coalesce("group", '') = looked.name and not scheduled and line = -1 limit 10000
+      ) as job
+    ) as waits
+    where waits.waiting > 0 or running > 0 or own is not null
+    order by name limit groups."limit";
 end $$;

@@ -19,14 +19,15 @@ begin
   perform read_committed();
   -- As configure does: until this is over the queue is not removed.
   perform enter(true);
+  perform enter_limits(limit_group.queue, '{"grouped": true}');
   v_queue := queue_of(limit_group.queue);
   perform from queues where id = v_queue for no key update;
   perform set_limits(v_queue, '{"grouped": true}');
-  insert into groups as known (queue, name, own, running, rate, weight)
-  values (v_queue, limit_group."group", v_own, (limit_group.limits ->> 'running')::integer, v_rate,
-    coalesce((limit_group.limits ->> 'weight')::double precision, 1))
-  on conflict (queue, name) do update set own = excluded.own, running = excluded.running, rate = excluded.rate, weight = excluded.weight, forget_at = null;
+  delete from group_limits where queue = v_queue and name = limit_group."group";
+  if v_own then
+    insert into group_limits (queue, name, running, rate, weight)
+    values (v_queue, limit_group."group", (limit_group.limits ->> 'running')::integer, v_rate, coalesce((limit_group.limits ->> 'weight')::double precision, 1));
+  end if;
   insert into arrivals (queue, groups) values (v_queue, array[limit_group."group"]);
-  update limits set version = version + 1 where queue = v_queue;
   perform ring('work', limit_group.queue);
 end $$;

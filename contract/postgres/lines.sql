@@ -33,8 +33,9 @@ begin
   perform from millpond.lines where queue = p_queue and line = 0 for update skip locked;
   if not found then return; end if;
   select line into v_open from millpond.queues where id = p_queue;
-  -- Nobody is about to put a job into it.
-  if p_close and pg_try_advisory_xact_lock(hashtext('millpond line'), p_queue) then
+  -- Nobody is about to put a job into it, nor holds the queue's row: configure may wait for this transaction there.
+  if p_close and pg_try_advisory_xact_lock(hashtext('millpond line'), p_queue)
+    and exists (select from millpond.queues where id = p_queue for no key update skip locked) then
     v_open := v_open + 1;
     insert into millpond.lines (queue, line) values (p_queue, v_open);
     update millpond.queues set line = v_open where id = p_queue;

@@ -6,6 +6,7 @@
 --      counts as pushed. `listener`: who wants to be notified of room where the queue is full; or null.
 -- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
 --      space, the id; `push_list` the same, null: all were pushed.
+--      `push` answers data that is too large with MP002, and half of a surrogate pair with MP003; the others answer with 23514 for what is too large.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
 --      A transaction of the caller's in REPEATABLE READ or SERIALIZABLE does not see what others committed since it began. There a job with a new id goes
 --      in, with a key too (a key taken meanwhile is a serialization failure, 40001); one with an id of the caller's, or for a queue with
@@ -37,7 +38,7 @@ end $$;
 
 -- The same rules as in every library, for whoever may call these functions: no job of theirs can harm a worker or a sweep.
 create or replace function millpond.check_job(
-  p_priority smallint, p_due bigint, p_attempts integer, p_timeout bigint, p_key text, p_group text, p_cost integer
+  p_priority smallint, p_due bigint, p_attempts integer, p_timeout bigint, p_key text, p_group text, p_cost integer, p_trace text
 ) returns void
 language plpgsql immutable as $$
 begin
@@ -53,6 +54,22 @@ begin
     raise exception 'InvalidOption: cost is 1 to 10000' using errcode = '22023';
   elsif octet_length(p_key) not between 1 and 255 or octet_length(p_group) not between 1 and 255 then
     raise exception 'InvalidName: a key or group has 1 to 255 bytes' using errcode = '22023';
+  elsif octet_length(p_trace) not between 1 and 512 then
+    raise exception 'InvalidOption: trace is 1 to 512 characters' using errcode = '22023';
+  end if;
+end $$;
+
+-- What people push is checked as in every library. JSON may escape half of a surrogate pair, which strict readers refuse with all that is beside it.
+create or replace function millpond.check_data(p_data text) returns void
+language plpgsql immutable as $$
+begin
+  if octet_length(p_data) > 16777216 then
+    raise exception 'PayloadTooLarge: data has more than 16777216 bytes; store it elsewhere and push a reference' using errcode = 'MP002';
+  elsif p_data ~ '\\u[dD][89a-fA-F]' and
+    -- Without escaped backslashes, then without whole pairs, any escape that is left is half of one.
+    regexp_replace(replace(p_data, '\\', ''), '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', ' ', 'g') ~ '\\u[dD][89a-fA-F]'
+  then
+    raise exception 'PayloadNotEncodable: data holds half of a surrogate pair, such as a cut emoji' using errcode = 'MP003';
   end if;
 end $$;
 
@@ -115,6 +132,8 @@ declare
     else time_of(push_list.now) end;
   v_due      bigint  := greatest(v_now, coalesce(push_list.run_at, v_now + push_list.delay));
   v_later    boolean := v_due > v_now;
+  -- A claim that is notified then tells when.
+  v_soon     boolean := v_due < v_now + 1000;
   v_state    text    := case when v_later then 'scheduled' else 'waiting' end;
   v_queue    integer;
   v_limit    bigint;
@@ -122,7 +141,6 @@ declare
   v_timeout  bigint;
   v_limits   text;
   v_line     integer := 0;
-  v_place    bigint;
   v_asleep   boolean;
   v_fresh    boolean := push_list.fresh and not push_list.again;
   v_doubt    boolean;
@@ -130,7 +148,7 @@ declare
   v_known    uuid[];
   v_count    integer;
 begin
-  perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group", push_list.cost);
+  perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group", push_list.cost, push_list.trace);
   if cardinality(push_list.ids) is distinct from cardinality(push_list.data) then
     raise exception 'InvalidOption: as many data as ids' using errcode = '22023';
   end if;
@@ -150,10 +168,8 @@ begin
       from unnest(push_list.ids, push_list.data) with ordinality as job(id, data, at)
     ), push_list.own, push_list.now, push_list.again, push_list.listener);
   end if;
-  if v_limits = 'groups' and not v_later then
-    v_line := -1;
-    select last_value into v_place from place;
-  end if;
+  if v_limits = 'groups' and not v_later then v_line := -1; end if;
+  if v_soon then perform stir(push_list.queue); end if;
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if v_fresh then
     -- Inserting without `on conflict` costs a third less.
@@ -187,9 +203,9 @@ begin
     end if;
   end if;
   if v_line = -1 and v_count > 0 then
-    insert into arrivals (queue, groups, priority, place) values (v_queue, array[coalesce(push_list."group", '')], push_list.priority, v_place);
+    insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
   end if;
-  if v_asleep and v_count > 0 and not v_later then perform ring('work', push_list.queue, push_list.own); end if;
+  if v_asleep and v_count > 0 and v_soon then perform ring('work', push_list.queue, push_list.own); end if;
   if push_list.again or v_count = cardinality(push_list.ids) then return null; end if;
   -- An id that comes twice is stored with its first job.
   return array(
@@ -225,8 +241,6 @@ declare
   v_count    integer;
   v_queues   integer[] := '{}';
   v_groups   text[] := '{}';
-  v_highest  smallint := 0;
-  v_place    bigint;
   job        record;
 begin
   perform enter(push_jobs.own);
@@ -242,7 +256,6 @@ begin
       v_name := job.queue;
       v_id := queue_of(v_name);
       select * into v_queue from queues where id = v_id;
-      if v_queue.limits = 'groups' and v_place is null then select last_value into v_place from place; end if;
       v_room := null;
       if v_queue.capacity is not null then
         if not v_sees then
@@ -259,7 +272,7 @@ begin
     end if;
     v_due := greatest(v_now, coalesce(job."runAt", v_now + coalesce(job.delay, 0)));
     v_later := v_due > v_now;
-    perform check_job(job.priority, v_due, job.attempts, job.timeout, job.key, job."group", coalesce(job.cost, 1));
+    perform check_job(job.priority, v_due, job.attempts, job.timeout, job.key, job."group", coalesce(job.cost, 1), job.trace);
     v_existing := null;
     if v_sees and (v_doubt or not v_fresh) then
       select id into v_existing from waiting where id = job.id;
@@ -301,14 +314,13 @@ begin
     if v_queue.limits = 'groups' and not v_later then
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
-      v_highest := greatest(v_highest, job.priority);
     end if;
     insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 1);
-    if not v_later and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
+    if v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then
-    insert into arrivals (queue, groups, priority, place)
-    select arrived.id, array_agg(distinct arrived.name), v_highest, v_place from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
+    insert into arrivals (queue, groups)
+    select arrived.id, array_agg(distinct arrived.name) from unnest(v_queues, v_groups) as arrived(id, name) group by arrived.id;
   end if;
   foreach v_name in array v_ring loop
     -- Whoever fell asleep lately cannot be seen there.
@@ -348,6 +360,7 @@ begin
   elsif timeout not between 1 and 2073600000 then
     raise exception 'InvalidOption: timeout is 1 to 2073600000 ms, 24 days' using errcode = '22023';
   end if;
+  perform check_data(data);
   v_outcome := (push_jobs(json_build_array(json_build_object(
     'id', coalesce(id, new_id()), 'queue', queue, 'priority', priority, 'delay', delay,
     'runAt', floor(extract(epoch from run_at) * 1000), 'key', key, 'group', "group", 'attempts', attempts, 'timeout', timeout,

@@ -16,14 +16,19 @@ declare
   v_released integer[];
   v_count    integer;
   v_limits   text;
-  v_jobs     started[];
+  v_now      bigint := time_of(release.now);
+  v_groups   text[];
+  v_jobs     released[];
+  v_pause    bigint;
 begin
   perform set_config('synchronous_commit', 'off', true);
   select id, limits into v_queue, v_limits from queues where name = release.queue;
   if not found then return '{}'; end if;
   v_line := line_back(v_queue);
   with given as (
-    delete from running using unnest(release.ids, release.fences, release.pauses) with ordinality as held(id, fence, pause, nth)
+    delete from running using (
+      select * from unnest(release.ids, release.fences, release.pauses) with ordinality as given(id, fence, pause, nth) order by id
+    ) as held
     where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
     returning running.*, held.pause, held.nth
   ), back as (
@@ -33,12 +38,19 @@ begin
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error
     from given
   )
-  select array_agg(nth::integer), array_agg(("group", started_at, cost, pause)::started) filter (where v_limits is not null or pause > 0)
-  into v_released, v_jobs from given;
+  select array_agg(nth::integer), array_agg(distinct coalesce("group", '')),
+    array_agg(("group", started_at, cost, coalesce(pause, 0), v_now)::released), max(pause) filter (where "group" is null or v_line <> -1)
+  into v_released, v_groups, v_jobs, v_pause from given;
   v_count := coalesce(cardinality(v_released), 0);
   if v_count > 0 then
     insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'running', 'waiting', v_count);
-    if v_jobs is not null then perform unstart(v_queue, time_of(release.now), v_jobs); end if;
+    if v_limits is not null or v_line = -1 then
+      insert into arrivals (queue, groups, released)
+      values (v_queue, case when v_line = -1 then v_groups else '{}' end, v_jobs);
+    end if;
+    -- A longer pause stays.
+    update queues set paused_until = v_now + v_pause, pause_length = v_pause
+    where id = v_queue and v_pause > 0 and pause_end(paused_until, pause_length, v_now) < v_now + v_pause;
     perform ring('work', release.queue);
   end if;
   if v_count = cardinality(release.ids) then return null; end if;

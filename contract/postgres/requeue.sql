@@ -1,11 +1,12 @@
 -- requeue: dead or cancelled jobs get another life.
--- In:  ids; or queue and limit: its dead ones, longest dead first.
--- Out: the names of the queues of those that wait again, one per job.
+-- In:  ids; or queue and limit: its dead ones, longest dead first; "until": only those that were dead at this time, null: all.
+-- Out: at: the time; queues: the names of the queues of those that wait again, one per job.
 -- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is.
 
 create or replace function millpond.requeue(
-  ids uuid[] default null, queue text default null, "limit" integer default null, now bigint default null
-) returns text[]
+  ids uuid[] default null, queue text default null, "limit" integer default null, now bigint default null, "until" bigint default null,
+  out at bigint, out queues text[]
+) returns record
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
@@ -13,7 +14,6 @@ as $$
 #variable_conflict use_column
 declare
   v_now    bigint := time_of(requeue.now);
-  v_queues text[] := '{}';
   v_ids    uuid[] := requeue.ids;
   v_id     uuid;
   v_name   text;
@@ -21,15 +21,18 @@ declare
   v_line   integer;
   job      retired%rowtype;
 begin
+  requeue.at := v_now;
+  requeue.queues := '{}';
   if v_ids is null then
     v_ids := array(
       select id from retired as dead
-      where queue = (select id from queues where name = requeue.queue) and state = 'dead'
+      where queue = (select id from millpond.queues where name = requeue.queue) and state = 'dead'
         -- Left out here, so that they cannot fill the limit and hide others for ever.
+        and (requeue."until" is null or finished_at < requeue."until" or finished_at = requeue."until" and due_at < requeue."until")
         and (key is null or not exists (select from keys where keys.queue = dead.queue and keys.key = dead.key))
       order by finished_at, seq limit requeue."limit" for update skip locked);
   end if;
-  foreach v_id in array v_ids loop
+  for v_id in select id from unnest(v_ids) as given(id) order by id loop
     select * into job from retired where id = v_id for update;
     continue when not found;
     if job.key is not null then
@@ -45,9 +48,10 @@ begin
       job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error);
     if v_line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
     insert into moves (queue, slot, was, becomes, count) values (job.queue, -1, job.state, 'waiting', 1);
-    select name into v_name from queues where id = job.queue;
-    perform ring('work', v_name);
-    v_queues := v_queues || v_name;
+    select name into v_name from millpond.queues where id = job.queue;
+    requeue.queues := requeue.queues || v_name;
   end loop;
-  return v_queues;
+  foreach v_name in array array(select distinct unnest(requeue.queues)) loop
+    perform ring('work', v_name);
+  end loop;
 end $$;

@@ -96,11 +96,21 @@ begin
   perform from millpond.queues where id = p_queue for key share;
 end $$;
 
+-- A transaction is under way that may make a job of the queue startable.
+create or replace function millpond.stir(p_queue text) returns void
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(hashtext('millpond work'), hashtext(p_queue));
+end $$;
+
 -- Rings for who waits for it: work, room or finished. `own`: this transaction ends with this call, so the sleepers can be struck off;
 -- otherwise others would wait for its end, or think that the bell has rung.
+-- For `work` it is told from here to the end of the transaction that something is under way: a claim that notes its listener after the look below
+-- sees that, and claims once more. So it is called after the change, before the commit.
 create or replace function millpond.ring(p_kind text, p_queue text, p_own boolean default true) returns void
 language plpgsql as $$
 begin
+  if p_kind = 'work' then perform millpond.stir(p_queue); end if;
   if exists (select from millpond.sleepers where queue = p_queue and kind = p_kind) then
     perform pg_notify('millpond', p_kind || ':' || p_queue);
     if p_own then
@@ -108,14 +118,6 @@ begin
       where ctid = any (array(select ctid from millpond.sleepers where queue = p_queue and kind = p_kind for update skip locked));
     end if;
   end if;
-end $$;
-
--- A slot of a queue with limits is free.
-create or replace function millpond.ring_freed(p_queue integer, p_name text) returns void
-language plpgsql as $$
-begin
-  if exists (select from millpond.sleepers where queue = p_name and kind = 'work')
-    and exists (select from millpond.waiting where queue = p_queue and not scheduled) then perform millpond.ring('work', p_name); end if;
 end $$;
 
 -- An encoded body travels as one text: a tag for the encoding, then the JSON, or the bytes in base64. Null: nothing.

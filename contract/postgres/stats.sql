@@ -19,36 +19,16 @@ begin
 end $$;
 
 -- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a ticket, and those of
--- up to 1,000 arrivals that have none or may lose it.
+-- up to 1,000 arrivals.
 create or replace function millpond.stopped_groups(p_limits millpond.limits, p_now bigint, out at_limit bigint, out held bigint)
 language plpgsql stable as $$
 begin
-  select count(*) filter (where free.wait is null), count(*) filter (where free.wait > 0) into at_limit, held
-  from (
+  select count(*) filter (where running >= most), count(*) filter (where wait > 0 and (most is null or running < most)) into at_limit, held
+  from millpond.look_at_groups(p_limits, array(
     (select name from millpond.groups where queue = p_limits.queue and ticket is null and forget_at is null limit 10000)
     union
-    select arrived.name from (
-      select unnest(groups) as name, priority, place from millpond.arrivals where queue = p_limits.queue limit 1000
-    ) as arrived
-    where not exists (
-      select from millpond.groups as known where queue = p_limits.queue and known.name = arrived.name
-        and (known.ticket > arrived.priority or known.ticket = arrived.priority and known.head <= arrived.place)
-      offset 0)
-  ) as each
-  left join lateral (select * from millpond.groups where queue = p_limits.queue and groups.name = each.name offset 0) as known on true
-  cross join lateral (
-    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = each.name and not scheduled and line = -1
-    order by priority desc, seq limit 1
-  ) as first
-  cross join lateral (
-    select case when each.name = '' then known.running else coalesce(known.running, p_limits.group_running) end - (
-        select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = each.name and line = -1) as slots,
-      case when (known.rate).count is not null then known.rate when each.name <> '' then p_limits.group_rate end as rate
-    offset 0
-  ) as most
-  cross join lateral (
-    select millpond.wait_of(most.slots, coalesce(known.paused_until, 0), most.rate, coalesce(known.full_at, 0), first.cost, p_now) as wait offset 0
-  ) as free;
+    select unnest(groups) from (select groups from millpond.arrivals where queue = p_limits.queue order by id limit 1000) as first
+  ), p_now) as looked where first is not null;
 end $$;
 
 -- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All null for no queue, in
@@ -73,7 +53,10 @@ begin
     select stopped.at_limit, stopped.held into at_limit, held from millpond.stopped_groups(v_limits, p_now) as stopped;
   end if;
   if v_running < v_limits.running or v_limits.running is null then
-    next_start := greatest(0, v_limits.paused_until - p_now, millpond.rate_wait(v_limits.rate, v_limits.full_at, 1, p_now));
+    select greatest(0, millpond.pause_end(q.paused_until, q.pause_length, p_now) - p_now, millpond.rate_wait(v_limits.rate, t.full_at - coalesce((
+        select sum(millpond.given_back(v_limits.rate, released)) from millpond.arrivals where queue = p_queue and released is not null), 0)::bigint,
+      t.full_cost, 1, p_now)) into next_start
+    from millpond.queues as q left join millpond.turns as t on t.queue = q.id where q.id = p_queue;
   end if;
   if v_limits.running is not null or (v_limits.rate).count is not null or v_limits.grouped then
     settings := json_build_object('running', v_limits.running, 'rate', v_limits.rate, 'grouped', v_limits.grouped,
@@ -127,7 +110,7 @@ begin
         'done', coalesce(done, 0), 'dead', coalesce(dead, 0), 'cancelled', coalesce(cancelled, 0)),
       'oldestWaiting', case when waiting > 0 then greatest(v_now - oldest_due(q.id), 0) end,
       'limits', limited.settings,
-      'nextStart', case when q.limits is null then 0 else limited.next_start end,
+      'nextStart', case when q.limits is null then greatest(pause_end(q.paused_until, q.pause_length, v_now) - v_now, 0) else limited.next_start end,
       'groupsAtLimit', coalesce(limited.at_limit, 0), 'groupsHeld', coalesce(limited.held, 0),
       'histograms', coalesce(histograms, '[]'))
     from queues as q left join counted on counted.queue = q.id left join measured on measured.queue = q.id

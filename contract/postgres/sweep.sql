@@ -149,7 +149,6 @@ begin
     v_expired := v_expired + millpond.expire(v_slot, p_limit, p_now, v_keep);
   end loop;
   delete from millpond.histograms where minute <= p_now / 60000 - 60;
-  perform millpond.forget_pauses(p_now);
   delete from millpond.repeats where at <= p_now - 3600000;
   return v_expired;
 end $$;
@@ -254,13 +253,13 @@ begin
     for update skip locked
   loop
     delete from running where id = job.id;
-    select name, keep_dead, limits into v_queue from queues where id = job.queue;
+    select name, keep_dead into v_queue from queues where id = job.queue;
     if job.attempt >= job.attempts then
       v_state := 'dead';
       job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
       perform retire(job, 'dead', v_now, v_queue.keep_dead);
       perform ring('finished', v_queue.name);
-      if v_queue.limits is not null then v_work := v_work || v_queue.name; end if;
+      if job.line < 0 then v_work := v_work || v_queue.name; end if;
     else
       v_state := 'waiting';
       job.due_at := v_now;
@@ -268,9 +267,6 @@ begin
       v_work := v_work || v_queue.name;
     end if;
     v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
-  end loop;
-  for v_queue in select q.id, q.name from queues as q where q.limits = 'groups' loop
-    if adopt_waiting(v_queue.id) > 0 then v_work := v_work || v_queue.name; end if;
   end loop;
   v_groups := forget_groups(sweep."limit", v_now, v_idle);
   v_expired := tidy(sweep."limit", v_now, v_whole);
@@ -346,6 +342,8 @@ begin
     delete from lines where queue = v_queue;
     delete from limits where queue = v_queue;
     delete from groups where queue = v_queue;
+    delete from group_limits where queue = v_queue;
+    delete from turns where queue = v_queue;
     delete from tickets where queue = v_queue;
     delete from arrivals where queue = v_queue;
     delete from moves where queue = v_queue;

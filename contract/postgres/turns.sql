@@ -1,254 +1,235 @@
 -- turns: which groups of a grouped queue may start a job, and in which order. Part of claim.
 --
---   arrivals ──next claim──┬─► ticket: by priority of the first job, then virtual time, then place of that job
---      ▲                   ├─► held_until: its rate or pause allows a start later
---      │                   ├─► forget_at: no job waits or runs, and it has no limits of its own: the sweep may forget it then
---      │                   └─► none of these: as many jobs run as may
---      └── a job of the group begins or ceases to wait or to run; its limits change
+--   arrivals --fold--+-> ticket: by priority of the first job, then virtual time, then place of that job
+--      ^             +-> held_until: its rate or pause allows a start later
+--      |             +-> forget_at: no job waits or runs, and it has no limits of its own: the sweep may forget it then
+--      |             +-> none of these: as many jobs run as may
+--      +-- a job of the group begins or ceases to wait or to run; its limits change
 --
--- Invariant: a claim locks the rows of the groups that it looks at, and looks at their jobs in statements that begin after it has them: so the running jobs
---      that it counts are all. It passes over groups that another claim has, and leaves their arrivals to the next claim: then it answers that there may
---      be more. Only claims of a queue with a limit of running jobs or a rate follow each other: they hold its row of
---      `limits`, from before they lock a group. No other claim waits for that row.
+-- A claim locks the queue's row of `turns` and holds it to its end. Each of its steps is a statement that begins after it has the lock, so it sees all that
+-- earlier claims did. In turn: `fold`, `by_turns`, the starts, `start_groups`.
+-- Invariant: whatever changes what a group waits for writes an arrival in the same transaction. `place_groups` looks at a group in a statement that does not
+--      begin before the one that took the arrival. So what it cannot see yet has an arrival that is still to come, and no group is left.
+-- Invariant: a slot is a row of `running`. Only the claim that holds the lock adds one, so a count never misses any.
 
--- What a group waits for where its first job is this one and it has that many slots: ms until its rate and pause allow the start, 0: for its turn; null: for a
--- slot, or for a job.
-create or replace function millpond.wait_of(p_slots bigint, p_paused_until bigint, p_rate millpond.rate, p_full bigint, p_cost integer, p_now bigint) returns bigint
-language sql immutable as $$
-  select case when p_cost is not null and (p_slots > 0 or p_slots is null) then
-    greatest(0, p_paused_until - p_now, millpond.rate_wait(p_rate, p_full, p_cost, p_now)) end
-$$;
-
--- Takes the arrivals, and the groups whose time has come: what do they wait for now? A ticket that is new at its priority begins at the priority's
--- virtual time, if its own is lower: to wait or to idle earns no credit. Returns the limits as they are now: arrivals may tell of new ones.
-create or replace function millpond.place_arrivals(inout p_limits millpond.limits, p_now bigint)
+-- What groups wait for now. Called for those that arrived, and for those that started a job. `p_virtual`: the queue's virtual times. A ticket that is new at
+-- its priority begins at the priority's virtual time, if its own is lower: to wait or to idle earns no credit.
+create or replace function millpond.place_groups(p_limits millpond.limits, p_virtual double precision[], p_names text[], p_now bigint) returns void
 language plpgsql as $$
-declare
-  v_most   constant integer := 10000;
-  v_names  text[];
-  v_levels smallint[];
-  v_places bigint[];
-  v_oldest xid;
-  v_ctids  tid[];
 begin
-  with next as (
-    select ctid, sum(cardinality(groups)) over (rows between unbounded preceding and 1 preceding) as before
-    from (select ctid, groups from millpond.arrivals where queue = p_limits.queue limit 1000 for update skip locked) as free
-  ), gone as (
-    delete from millpond.arrivals where ctid = any (array(select ctid from next where before is null or before < v_most)) returning groups, priority, place
-  )
-  select array_agg(name), array_agg(priority), array_agg(place) into v_names, v_levels, v_places from (
-    select name, max(priority) as priority, min(place) as place from (
-      select unnest(groups) as name, priority, place from gone
-      union all (select name, 10, null from millpond.groups where queue = p_limits.queue and held_until <= p_now limit v_most)
-    ) as each group by name
-  ) as arrived;
-  if v_names is null then return; end if;
-  -- Most have a ticket, and keep it. That is certain where nobody who is not done has locked or changed the row when it is read here (xmax: who made the row,
-  -- who had ended before, or 0, which is infinitely old): whoever locks it later looks at its jobs later, too, and sees what the arrival tells of.
-  v_oldest := pg_snapshot_xmin(pg_current_snapshot())::xid;
-  select array_agg(arrived.name), array_agg(arrived.priority), array_agg(arrived.place) into v_names, v_levels, v_places
-  from unnest(v_names, v_levels, v_places) as arrived(name, priority, place)
-  where not exists (
-    select from millpond.groups as known where queue = p_limits.queue and known.name = arrived.name
-      and (known.ticket > arrived.priority or known.ticket = arrived.priority and known.head <= arrived.place)
-      and (known.xmax = known.xmin or age(known.xmax) > age(v_oldest))
-    offset 0);
-  if v_names is null then return; end if;
-  -- In the order of their names: of two claims that make the same groups one waits for the other, never both.
-  insert into millpond.groups (queue, name)
-  select p_limits.queue, arrived.name from unnest(v_names) as arrived(name)
-  where not exists (select from millpond.groups where queue = p_limits.queue and groups.name = arrived.name offset 0) order by arrived.name
-  on conflict do nothing;
-  with locked as materialized (
-    select arrived.*, (select ctid from millpond.groups where queue = p_limits.queue and groups.name = arrived.name for update skip locked) as at
-    from unnest(v_names, v_levels, v_places) as arrived(name, priority, place)
-  ), later as (
-    insert into millpond.arrivals (queue, groups, priority, place)
-    select p_limits.queue, array_agg(name), priority, place from locked where locked.at is null group by priority, place
-  )
-  select array_agg(locked.at) into v_ctids from locked where locked.at is not null;
-  if v_ctids is null then return; end if;
-  -- From before the queue's virtual times are read until the tickets that begin at them can be seen: see start_groups.
-  perform pg_advisory_xact_lock_shared(hashtext('millpond turn'), p_limits.queue);
-  -- Statements of their own: they see all that was done under these locks before, and all that the arrivals tell of.
-  select * into p_limits from millpond.limits where queue = p_limits.queue;
   with seen as (
-    select known.ctid, known.ticket as old_ticket, known.turn as old_turn, known.head as old_head, p_now + nullif(free.wait, 0) as held_until,
-      case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as head,
+    select known.ctid, known.ticket as old_ticket, known.turn as old_turn, known.place as old_place,
+      case when first.seq is null then known.full_at else millpond.full_of(most.rate, known.full_at, known.full_cost, p_now) end as full_at,
+      case when first.seq is null then known.paused_until
+        else millpond.pause_end(known.paused_until, known.pause_length, p_now) end as paused_until, p_now + nullif(free.wait, 0) as held_until,
+      case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as place,
       case when free.wait = 0 then case when known.ticket = first.priority then known.turn
-        else greatest(known.virtual[first.priority + 1], p_limits.virtual[first.priority + 1]) end end as turn,
+        else greatest(known.virtual[first.priority + 1], p_virtual[first.priority + 1]) end end as turn,
       -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
-      case when first.seq is null and not known.own and not exists (
+      case when first.seq is null and own.name is null and not exists (
           select from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1)
-        then greatest(p_now + 10000, (known.full_at + 999) / 1000, known.paused_until) end as forget_at
-    from millpond.groups as known
+        then greatest(p_now + 10000, (known.full_at + 999) / 1000, millpond.pause_end(known.paused_until, known.pause_length, p_now)) end as forget_at
+    from unnest(p_names) as given(name)
+    cross join lateral (select ctid, * from millpond.groups where queue = p_limits.queue and groups.name = given.name offset 0) as known
+    left join lateral (select * from millpond.group_limits where queue = p_limits.queue and group_limits.name = given.name offset 0) as own on true
     left join lateral (
       select priority, seq, cost from millpond.waiting
-      where queue = p_limits.queue and coalesce("group", '') = known.name and not scheduled and line = -1
+      where queue = p_limits.queue and coalesce("group", '') = given.name and not scheduled and line = -1
       order by priority desc, seq limit 1
     ) as first on true
     cross join lateral (
-      select case when known.name = '' then known.running else coalesce(known.running, p_limits.group_running) end - (
-          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1) as slots,
-        case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate
-      offset 0
+      select case when given.name = '' then own.running else coalesce(own.running, p_limits.group_running) end as running,
+        millpond.rate_of(p_limits, given.name, own.rate) as rate offset 0
     ) as most
     cross join lateral (
-      select millpond.wait_of(most.slots, known.paused_until, most.rate, known.full_at, first.cost, p_now) as wait offset 0
+      select case when first.seq is not null and (most.running is null or most.running > (
+          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = given.name and line = -1))
+        then greatest(0, millpond.pause_end(known.paused_until, known.pause_length, p_now) - p_now,
+          millpond.rate_wait(most.rate, known.full_at, known.full_cost, first.cost, p_now)) end as wait offset 0
     ) as free
-    where known.ctid = any (v_ctids)
   ), placed as (
-    update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, head = seen.head, held_until = seen.held_until, forget_at = seen.forget_at
-    from seen where g.ctid = seen.ctid
-      and (g.ticket, g.turn, g.head, g.held_until, g.forget_at) is distinct from (seen.ticket, seen.turn, seen.head, seen.held_until, seen.forget_at)
-    returning g.name, g.ticket, g.turn, g.head, seen.old_ticket, seen.old_turn, seen.old_head
+    update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, place = seen.place, held_until = seen.held_until, forget_at = seen.forget_at,
+      full_at = seen.full_at, paused_until = seen.paused_until
+    from seen
+    where g.ctid = seen.ctid and (g.ticket, g.turn, g.place, g.held_until, g.forget_at, g.full_at, g.paused_until)
+      is distinct from (seen.ticket, seen.turn, seen.place, seen.held_until, seen.forget_at, seen.full_at, seen.paused_until)
+    returning g.name, g.ticket, g.turn, g.place, seen.old_ticket, seen.old_turn, seen.old_place
   ), gone as (
-    -- Each is looked up (offset 0): a plan from when there were few tickets would compare all of them with each.
     delete from millpond.tickets where ctid = any (array(
       select t.at from placed cross join lateral (
         select ctid as at from millpond.tickets
-        where queue = p_limits.queue and priority = placed.old_ticket and turn = placed.old_turn and head = placed.old_head offset 0
+        where queue = p_limits.queue and priority = placed.old_ticket and turn = placed.old_turn and place = placed.old_place offset 0
       ) as t where placed.old_ticket is not null))
   )
-  insert into millpond.tickets (queue, priority, turn, head, name)
-  select p_limits.queue, ticket, turn, head, name from placed where ticket is not null;
+  insert into millpond.tickets (queue, priority, turn, place, name)
+  select p_limits.queue, ticket, turn, place, name from placed where ticket is not null;
 end $$;
 
--- The first jobs by turns, `p_most` at the most, of groups that no other claim has. A group's jobs are looked at a few at a time: more where it might
--- give more.
-create or replace function millpond.by_turns(p_limits millpond.limits, p_most integer, p_least integer, p_now bigint) returns millpond.candidate[]
+-- Folds the inbox into the groups' state, and those whose time has come. Returns `turns` as it is then.
+create or replace function millpond.fold(inout p_turns millpond.turns, p_limits millpond.limits, p_now bigint)
 language plpgsql as $$
 declare
-  v_tickets tid[];
-  v_groups  tid[];
-  v_each    integer;
-  v_greedy  boolean;
-  v_jobs    millpond.candidate[];
+  v_most     constant integer := 10000;
+  v_names    text[];
+  v_released millpond.released[];
 begin
-  -- A ticket that another claim has replaced meanwhile is not its group's any more.
-  select array_agg(ticket), array_agg(known) into v_tickets, v_groups from (
-    select t.ctid as ticket, g.ctid as known from (
-      select each.* from generate_series(9, p_least, -1) as level(priority) cross join lateral (
-        select ctid, * from millpond.tickets
-        where queue = p_limits.queue and tickets.priority = level.priority::smallint and turn >= p_limits.marks[level.priority + 1] order by turn, head
-      ) as each offset 0
-    ) as t cross join lateral (
-      select ctid from millpond.groups
-      where queue = p_limits.queue and groups.name = t.name and groups.ticket = t.priority and groups.turn = t.turn and groups.head = t.head
-      for update skip locked
-    ) as g limit p_most
-  ) as locked;
-  if v_tickets is null then return '{}'; end if;
-  v_each := 1 + (2 * p_most - 1) / cardinality(v_tickets);
+  -- All groups are placed anew where settings have changed, or the clock went back. (Claims may cross by some ms.)
+  if p_turns.version <> p_limits.version or p_now < p_turns.claimed_at - 1000 then
+    insert into millpond.arrivals (queue, groups)
+    select p_turns.queue, array_agg(name) from (
+      select name, row_number() over () / 1000 as part from millpond.groups
+      where queue = p_turns.queue and forget_at is null
+    ) as each group by part;
+    update millpond.turns set version = p_limits.version, claimed_at = p_now where queue = p_turns.queue returning * into p_turns;
+  end if;
+  with next as (
+    select id, sum(cardinality(groups)) over (order by id rows between unbounded preceding and 1 preceding) as before
+    from (select id, groups from millpond.arrivals where queue = p_turns.queue order by id limit 1000) as first
+  ), gone as (
+    delete from millpond.arrivals where queue = p_turns.queue and id = any (array(select id from next where before is null or before < v_most))
+    returning groups, freed, released
+  ), arrived as (
+    select name, bool_and(freed) as freed from (select unnest(groups) as name, freed from gone) as each group by name
+    union all
+    (select name, false from millpond.groups where queue = p_turns.queue and held_until <= p_now limit v_most)
+  )
+  select array(
+      select distinct name from arrived
+      where not freed or not exists (
+        select from millpond.groups
+        where queue = p_turns.queue and groups.name = arrived.name and (ticket is not null or held_until is not null) offset 0)
+      order by name),
+    (select array_agg(each) from gone cross join lateral unnest(released) as each)
+  into v_names, v_released;
+  if v_names = '{}' and v_released is null then return; end if;
+  insert into millpond.groups (queue, name)
+  select p_turns.queue, arrived.name from unnest(v_names) as arrived(name)
+  where not exists (select from millpond.groups where queue = p_turns.queue and groups.name = arrived.name offset 0) order by arrived.name;
+  if v_released is not null then
+    update millpond.groups as g set
+      paused_until = case when back.longer then (back.pause).at + (back.pause).pause else g.paused_until end,
+      pause_length = case when back.longer then (back.pause).pause else g.pause_length end,
+      full_at = millpond.full_of(back.rate, g.full_at, g.full_cost, back.at) - back.paid
+    from (
+      select known.ctid, each.pause, coalesce(
+          (each.pause).at + (each.pause).pause > millpond.pause_end(known.paused_until, known.pause_length, (each.pause).at), false) as longer,
+        paid.rate, each.at, coalesce(millpond.given_back(paid.rate, each.released), 0) as paid
+      from (
+        select coalesce("group", '') as name, min(at) as at, array_agg(job::millpond.released) as released,
+          (array_agg(job::millpond.released order by at + pause desc) filter (where pause > 0 and "group" is not null))[1] as pause
+        from unnest(v_released) as job group by 1
+      ) as each
+      cross join lateral (select ctid, * from millpond.groups where queue = p_turns.queue and groups.name = each.name offset 0) as known
+      left join lateral (select * from millpond.group_limits where queue = p_turns.queue and group_limits.name = each.name offset 0) as own on true
+      cross join lateral (select millpond.rate_of(p_limits, each.name, own.rate) as rate offset 0) as paid
+    ) as back where g.ctid = back.ctid;
+    update millpond.turns set full_at = millpond.full_of(p_limits.rate, full_at, full_cost, (select min(at) from unnest(v_released)))
+      - coalesce(millpond.given_back(p_limits.rate, v_released), 0) where queue = p_turns.queue;
+  end if;
+  -- The time is noted as groups may be held from now on.
+  update millpond.turns set claimed_at = p_now where queue = p_turns.queue returning * into p_turns;
+  perform millpond.place_groups(p_limits, p_turns.virtual, v_names, p_now);
+end $$;
+
+-- The first jobs by turns, `p_most` at the most. A turn is worth up to `p_each` jobs of one priority. A few jobs of each group are looked at: more where
+-- a group might give more.
+create or replace function millpond.by_turns(
+  p_turns millpond.turns, p_limits millpond.limits, p_most integer, p_least integer, p_each integer, p_now bigint
+) returns millpond.candidate[]
+language plpgsql as $$
+declare
+  v_names  text[] := array(
+    select name from millpond.tickets where queue = p_turns.queue and priority >= p_least order by priority desc, turn, place limit p_most);
+  v_look   integer;
+  v_greedy boolean;
+  v_jobs   millpond.candidate[];
+begin
+  if v_names = '{}' then return '{}'; end if;
+  v_look := p_each + (2 * p_most - 1) / cardinality(v_names);
   loop
     with open as materialized (
-      select given.rank, given.at, given.known, g.name, g.weight, g.full_at, g.ticket, g.turn, g.virtual,
-        case when (g.rate).count is not null then g.rate when g.name <> '' then p_limits.group_rate end as paid,
-        case when g.name = '' then g.running else coalesce(g.running, p_limits.group_running) end - (
-          select count(*) from millpond.running where queue = p_limits.queue and coalesce("group", '') = g.name and line = -1) as free
-      from unnest(v_tickets, v_groups) with ordinality as given(at, known, rank) join millpond.groups as g on g.ctid = given.known where g.paused_until <= p_now
+      select known.name, known.full_at, known.full_cost, known.ticket, known.turn, known.virtual, coalesce(own.weight, 1) as weight,
+        millpond.rate_of(p_limits, known.name, own.rate) as rate, most.running - case when most.running is not null then (
+          select count(*) from millpond.running where queue = p_turns.queue and coalesce("group", '') = known.name and line = -1) end as free
+      from unnest(v_names) as given(name)
+      cross join lateral (select * from millpond.groups where queue = p_turns.queue and groups.name = given.name offset 0) as known
+      left join lateral (select * from millpond.group_limits where queue = p_turns.queue and group_limits.name = given.name offset 0) as own on true
+      cross join lateral (
+        select case when given.name = '' then own.running else coalesce(own.running, p_limits.group_running) end as running offset 0
+      ) as most
     ), looked as (
-      select open.rank, open.at, open.known, open.name, open.weight, open.paid, open.full_at, open.free, job.*,
-        case when -job.level = open.ticket then open.turn else greatest(open.virtual[1 - job.level], p_limits.virtual[1 - job.level]) end as base
+      select open.*, job.*,
+        case when -job.level = open.ticket then open.turn else greatest(open.virtual[1 - job.level], p_turns.virtual[1 - job.level]) end as base
       from open cross join lateral (
         select w.ctid, -w.priority as level, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes
         from millpond.waiting as w
-        where w.queue = p_limits.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1
-        order by w.priority desc, w.seq
-        limit least(v_each, case when open.free >= 0 then open.free + 1 when open.free < 0 then 1 end)
+        where w.queue = p_turns.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1
+        order by w.priority desc, w.seq limit least(v_look, case when open.free < 0 then 0 else open.free end)
       ) as job
     ), numbered as (
       select looked.*, row_number() over jobs as nth, sum(cost) over jobs - cost as before,
-        lead(level) over jobs as next_level, lead(seq) over jobs as next_seq, lead(cost) over jobs as next_cost,
-        case when lag(level) over jobs = level then lag(cost) over jobs / weight else base end as part
-      from looked window jobs as (partition by rank order by level, seq rows unbounded preceding)
-    ), startable as (
-      select numbered.*, sum(part) over (partition by rank, level order by seq rows unbounded preceding) as turn,
-        bool_and(paid is null or coalesce(millpond.rate_wait(paid,
-          case when before = 0 then full_at else greatest(full_at, p_now * 1000) + before * millpond.step_of(paid) end, cost, p_now) <= 0, true))
-          over (partition by rank order by level, seq rows unbounded preceding) as startable
+        coalesce(lag(cost) over jobs, full_cost) as paid_cost,
+        (row_number() over (partition by name, level order by seq) - 1) / p_each as part,
+        case when lag(level) over jobs = level then lag(cost) over jobs / weight else base end as step
+      from looked window jobs as (partition by name order by level, seq rows unbounded preceding)
+    ), timed as (
+      select numbered.*, sum(step) over (partition by name, level order by seq rows unbounded preceding) as turn_at,
+        bool_and(rate is null or millpond.rate_wait(rate,
+          case when before = 0 then full_at else greatest(millpond.full_of(rate, full_at, full_cost, p_now), p_now * 1000) + before * millpond.step_of(rate) end,
+          paid_cost, cost, p_now) <= 0) over (partition by name order by level, seq rows unbounded preceding) as startable
       from numbered
     ), chosen as (
-      select * from startable where startable and -level >= p_least and (nth <= free or free is null) order by level, turn, seq limit p_most
+      select timed.*, first_value(turn_at) over (partition by name, level, part order by seq) as turn_of_part,
+        first_value(seq) over (partition by name, level, part order by seq) as seq_of_part
+      from timed where startable and -level >= p_least
+      order by level, turn_of_part, seq_of_part, seq limit p_most
     )
-    select array_agg((ctid, name, nth, -level, cost, bytes, turn, turn + cost / weight, free - nth, -next_level, next_seq, next_cost, at, known)::millpond.candidate),
-      bool_or(nth = v_each and free is distinct from nth)
-    into v_jobs, v_greedy from chosen;
-    exit when v_each > p_most or v_greedy is not true;
-    v_each := v_each * 4;
+    select array_agg((ctid, name, nth, -level, cost, bytes, turn_of_part, turn_at + cost / weight)::millpond.candidate order by level, turn_of_part, seq_of_part, seq),
+      bool_or(nth = v_look and free is distinct from nth)
+    into v_jobs, v_greedy from chosen
+    -- Seen with the same snapshot as the jobs: a release that pauses a group or the queue gives its job back in the same commit.
+    where not exists (select from millpond.arrivals where queue = p_turns.queue and released is not null)
+      and (select not q.paused and millpond.pause_end(q.paused_until, q.pause_length, p_now) <= p_now from millpond.queues as q where q.id = p_turns.queue);
+    exit when v_look > p_most or v_greedy is not true;
+    v_look := v_look * 4;
   end loop;
   return coalesce(v_jobs, '{}');
 end $$;
 
--- Jobs have been started: their groups' times go on, and what they wait for now is known.
-create or replace function millpond.start_groups(p_limits millpond.limits, p_jobs millpond.candidate[], p_now bigint) returns void
+-- Jobs have been started: their groups' times go on, and so does the queue's. What the groups wait for now is looked up anew.
+create or replace function millpond.start_groups(p_turns millpond.turns, p_limits millpond.limits, p_jobs millpond.candidate[], p_now bigint) returns void
 language plpgsql as $$
 declare
-  v_virtual double precision[] := p_limits.virtual;
   v_level   record;
-  v_levels  integer := 0;
-  v_alone   boolean;
+  v_virtual double precision[] := p_turns.virtual;
+  v_names   text[] := array(select distinct name from unnest(p_jobs) as job order by name);
 begin
-  -- Some get a ticket of another priority, which begins at that one's virtual time: as in place_arrivals.
-  if exists (select from unnest(p_jobs) as job where next_priority <> priority) then
-    perform pg_advisory_xact_lock_shared(hashtext('millpond turn'), p_limits.queue);
-    select * into p_limits from millpond.limits where queue = p_limits.queue;
-  end if;
-  delete from millpond.tickets where ctid = any (array(select ticket from unnest(p_jobs) as job));
+  delete from millpond.tickets where ctid = any (array(
+    select t.at from unnest(v_names) as given(name)
+    cross join lateral (select * from millpond.groups where queue = p_turns.queue and groups.name = given.name offset 0) as known
+    cross join lateral (
+      select ctid as at from millpond.tickets
+      where queue = p_turns.queue and priority = known.ticket and turn = known.turn and place = known.place offset 0
+    ) as t));
   for v_level in
     select priority, max(turn) as turn from unnest(p_jobs) as job group by priority order by priority desc
   loop
     v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.turn);
-    -- The groups whose last job has this priority.
-    with job as (
-      select last.known, last.after, last.next_priority, last.next_seq, paid.full_at, millpond.wait_of(last.free, known.paused_until, most.rate, paid.full_at, last.next_cost, p_now) as wait
+    update millpond.groups as g
+    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, turn = job.after, place = null, full_at = job.full_at, full_cost = job.cost
+    from (
+      select known.ctid as at, last.after, last.cost, case when paid.rate is null then known.full_at
+        else greatest(millpond.full_of(paid.rate, known.full_at, known.full_cost, p_now), p_now * 1000) + last.costs * millpond.step_of(paid.rate) end as full_at
       from (
-        select distinct on (known) *, sum(cost) over (partition by known)::bigint as costs from unnest(p_jobs) as job order by known, nth desc
+        select distinct on (name) *, sum(each.cost) over (partition by name)::bigint as costs
+        from unnest(p_jobs) as each where priority = v_level.priority order by name, nth desc
       ) as last
-      cross join lateral (select * from millpond.groups where ctid = last.known offset 0) as known
-      cross join lateral (
-        select case when (known.rate).count is not null then known.rate when known.name <> '' then p_limits.group_rate end as rate offset 0
-      ) as most
-      cross join lateral (
-        select coalesce(greatest(known.full_at, p_now * 1000) + last.costs * millpond.step_of(most.rate), known.full_at) as full_at offset 0
-      ) as paid
-      where last.priority = v_level.priority
-    ), started as (
-      update millpond.groups as g set virtual[v_level.priority + 1] = job.after, full_at = job.full_at, held_until = p_now + nullif(job.wait, 0),
-        ticket = case when job.wait = 0 then job.next_priority end, head = case when job.wait = 0 then job.next_seq end,
-        turn = case when job.wait = 0 then case when job.next_priority = v_level.priority then job.after
-          else greatest(g.virtual[job.next_priority + 1], p_limits.virtual[job.next_priority + 1]) end end
-      from job where g.ctid = job.known
-      returning g.name, g.ticket, g.turn, g.head
-    )
-    insert into millpond.tickets (queue, priority, turn, head, name)
-    select p_limits.queue, ticket, turn, head, name from started where ticket is not null;
-    v_levels := v_levels + 1;
+      cross join lateral (select ctid, * from millpond.groups where queue = p_turns.queue and groups.name = last.name offset 0) as known
+      left join lateral (select * from millpond.group_limits where queue = p_turns.queue and group_limits.name = last.name offset 0) as own on true
+      cross join lateral (select millpond.rate_of(p_limits, last.name, own.rate) as rate offset 0) as paid
+    ) as job
+    where g.ctid = job.at;
   end loop;
-  if v_levels > 1 then
-    -- Priorities of their jobs before the last one.
-    for v_level in select priority from unnest(p_jobs) as job group by priority loop
-      update millpond.groups as g set virtual[v_level.priority + 1] = job.after
-      from (
-        select known.at, each.after
-        from (select distinct on (name) name, after from unnest(p_jobs) as job where priority = v_level.priority order by name, nth desc) as each
-        cross join lateral (select ctid as at from millpond.groups where queue = p_limits.queue and groups.name = each.name offset 0) as known
-      ) as job
-      where g.ctid = job.at;
-    end loop;
-  end if;
-  if v_virtual = p_limits.virtual then return; end if;
-  -- Nobody waits here with groups locked: whoever has this row may want one of them. The next claim raises it, if not this one.
-  -- The marks follow where no other claim is about to make tickets that begin at the virtual times that it has read. Other tickets follow one of their group
-  -- that is seen here until they are, and is no greater.
-  v_alone := pg_try_advisory_xact_lock(hashtext('millpond turn'), p_limits.queue);
-  update millpond.limits
-  set virtual = array(select greatest(old, new) from unnest(virtual, v_virtual) with ordinality as level(old, new, nth) order by nth),
-    marks = case when v_alone then array(
-      select least(greatest(virtual[nth], v_virtual[nth]), (
-        select turn from millpond.tickets where queue = p_limits.queue and priority = (nth - 1)::smallint and turn >= mark order by turn, head limit 1))
-      from unnest(marks) with ordinality as level(mark, nth) order by nth) else marks end
-  where ctid = any (array(
-    select ctid from millpond.limits where queue = p_limits.queue for update skip locked));
+  update millpond.turns set virtual = v_virtual, claimed_at = p_now where queue = p_turns.queue;
+  perform millpond.place_groups(p_limits, v_virtual, v_names, p_now);
 end $$;

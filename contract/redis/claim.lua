@@ -9,7 +9,8 @@
 -- claim: gives waiting jobs to a worker.
 -- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held unused
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which nobody
---       waits for the answer (nil: not known), min_priority (nil: 0), partitions: how many the queue has, as the caller knows it (nil: any number).
+--       waits for the answer (nil: not known), min_priority (nil: 0), per_group (nil: 1), partitions: how many the queue has, as the caller knows it (nil: any
+--       number).
 -- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
 -- Out: [now, lease, retryAfter, more, known], and where it gives jobs [fence, ids, others, record…] behind that.
 --      retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into one answer (with limit 0: if a claim might
@@ -23,7 +24,8 @@
 
 local PLAIN = 'queue jobs states running scheduled pages waiting claims @ends'
 local K = keys_of(PLAIN)
-local limit, lease, worker, call_name, latest, min_priority, partitions = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10], HEAD[11] or 0, HEAD[12]
+local limit, lease, worker, call_name, latest, min_priority = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10], HEAD[11] or 0
+local per_group, partitions = HEAD[12] or 1, HEAD[13]
 local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed', 'limits')
 lease = lease or tonumber(settings[2]) or 30000
 local known = settings[7] and 1 or 0
@@ -89,12 +91,16 @@ if settings[1] == '1' then return out end
 local grouped = settings[8] == 'groups'
 if settings[8] then K = keys_of(PLAIN .. ' limits lines slots groups names touched tickets held unused') end
 local limits = settings[8] and limits_of(K, grouped)
+if limits then limits.keep_bound() end
 if limits and limits.limited and known == 1 then out[5] = 2 end
 local any = redis.call('EXISTS', K.waiting) == 1
 if limit == 0 or not any and not limits then
   local wait = 0
-  if limits then wait = limits.startable(1) end
   may_write(K)
+  if limits then
+    wait = limits.startable(1)
+    limits.save()
+  end
   -- While the queue's own limits allow no start, a claim would find nothing.
   if not any or wait ~= 0 then mark_asleep() end
   if not any then redis.call('HDEL', K.claims, worker) end
@@ -121,7 +127,7 @@ end
 local FEW, STEP = 8, 100
 local bytes, largest, most = 0, 0, FEW
 local read, take, held_for
-if limits then read, take, held_for = turns_of(K, limits, grouped, min_priority) else read, take = head_of(K, min_priority) end
+if limits then read, take, held_for = turns_of(K, limits, grouped, min_priority, per_group) else read, take = head_of(K, min_priority) end
 local states, leases = {}, {}
 local first = cmsgpack.pack({ 'running', floor + 1, 1, 0, NOW, 0, worker })
 local till_text = text(till)

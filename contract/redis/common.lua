@@ -21,14 +21,14 @@
 --   waiting    ZSET of pages, in the order of claiming
 --   keys       HASH key → id of the live job that has it
 --   limits     HASH of limits: running, groupRunning: numbers; rate, groupRate: MessagePack of [count, per, burst]; full: of the queue's rate, in
---              microseconds; pausedUntil; virtual: MessagePack of the queue's virtual time per priority, from 0 to 9; backlog: the score of the page up to
+--              microseconds; fullCost: of its last start; pausedUntil, pauseLength; claimed: when a claim last looked at groups; virtual: MessagePack of the queue's virtual time per priority, from 0 to 9; backlog: the score of the page up to
 --              which the jobs that waited before the queue was grouped are in `lines`; relook: where the walk of claims through all groups goes on,
---              after their settings have changed
+--              after their settings have changed, or the clock was set back
 -- and of a grouped queue:
 --   lines      ZSET of waiting jobs, all of score 0: the group, a NUL, 9 minus the priority (one byte), the place (six), the id, the cost (four), numbers
 --              big-endian. So each group has its jobs together, in the order of claiming. A waiting job is here or in its group's hand, and in `pages` as well.
 --   slots      HASH group → how many of its jobs run; below 0: that many, and whoever ends one of them adds the group to `touched`, since jobs wait for it
---   groups     HASH group → all big-endian: full, pausedUntil (doubles), ticket (one byte: the priority at which it has a ticket, -1: it is held, -2:
+--   groups     HASH group → all big-endian: full, pausedUntil (doubles), pauseLength (six bytes), fullCost (two), ticket (one byte: the priority at which it has a ticket, -1: it is held, -2:
 --              neither), place of the ticket (six bytes), 1 if the line may hold further jobs, else 0, how many bytes of limits, how many further
 --              virtual times (a byte each); a priority (a byte) and its virtual time there (double), the further ones likewise, all others are 0;
 --              MessagePack of its own limits [running, rate, weight]; the hand: jobs that it took from its line, the first ones
@@ -60,6 +60,7 @@
 
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept
 local RECENT = 5000 -- ms that a mark holds; whoever waits renews it once a second
+local SOON = 1000 -- ms: a job that is due sooner rings for work when it is scheduled, and a claim then tells when
 local MANY = 4000 -- arguments in one command; Lua's stack ends at 8000
 local GROUPED = false -- a script sets it where the queue is grouped: then jobs are in `lines` as well
 

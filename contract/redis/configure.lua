@@ -33,7 +33,9 @@ for i = 3, #ARGV, 2 do
     end
   elseif name == 'pause' then
     limited = true
-    redis.call('HSET', K.limits, 'pausedUntil', text(math.max(tonumber(redis.call('HGET', K.limits, 'pausedUntil')) or 0, NOW + value)))
+    local was = redis.call('HMGET', K.limits, 'pausedUntil', 'pauseLength')
+    local until_time, length = paused_with(tonumber(was[1]) or 0, tonumber(was[2]) or 0, value)
+    redis.call('HSET', K.limits, 'pausedUntil', text(until_time), 'pauseLength', text(length))
   elseif name == 'backoff' then
     local is_default = value[1] == 1000 and value[2] == 2 and value[3] == 3600000 and value[4] == 0.5
     if is_default then redis.call('HDEL', K.queue, name) else redis.call('HSET', K.queue, name, ARGV[i + 1]) end

@@ -13,7 +13,7 @@
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends')
 local count = (#ARGV - 2) / 4
-local outcomes, finished, scheduled = {}, {}, false
+local outcomes, finished, scheduled, soon = {}, {}, false, false
 local kept, limits = keep(K, false)
 
 local policy
@@ -58,7 +58,7 @@ local function settle(id, fence, failure, delay)
   put_state(K, id, ms > 0 and 'scheduled' or 'waiting', fence, attempt, due, state[5], 0, state[7])
   if ms > 0 then
     redis.call('ZADD', K.scheduled, text(due), id)
-    scheduled = true
+    scheduled, soon = true, soon or ms < SOON
   else
     enter(list[3], list[1], id, list[5], list[9])
   end
@@ -71,9 +71,8 @@ for i = 1, count do
 end
 if GROUPED then freed_slots(K) end
 if scheduled then note_due(K) end
-if entering_count > 0 then
-  entered(K)
-  wake(K, limits)
+if entering_count > 0 then entered(K) end
+if entering_count > 0 or soon then wake(K, limits)
 elseif limits then freed_bell(K) end
 finished_bell(K, finished)
 return outcomes

@@ -7,7 +7,7 @@ local function groups_of(K, L, group_running, group_rate)
   local HAND = 8 -- jobs that a group takes from its line at once
   local KEEP_UNUSED = 10000 -- ms for which a group without jobs is kept after its last start
   local NONE, HELD = -2, -1 -- where it has no ticket: it may start no job, or its rate or pause holds it
-  local GROUP, TIME = '>ddbI6BBBBd', '>Bd' -- a record of `groups` up to its first virtual time; a further one
+  local GROUP, TIME = '>ddI6HbI6BBBBd', '>Bd' -- a record of `groups` up to its first virtual time; a further one
   local RECORD = GROUP .. 'c0c0c0' -- a whole one: with further times, limits and hand
   local FIRST, COST = '>BI6', '>I4' -- how a job in the hand begins and ends
   local pack, fields, sub = struct.pack, struct.unpack, string.sub
@@ -37,8 +37,9 @@ local function groups_of(K, L, group_running, group_rate)
   -- `listed`: its ticket in `tickets`, HELD if it is in `held`, else false; nil: not asked for yet. `held_until`: where it is held now.
   -- `marked`: its number in `slots` is below 0. `changed`, `counted`: `groups`, `slots` are to be written.
   local function load(name, packed, slots)
-    local runs, full, paused_until, ticket, place, line, bytes, further, priority, time, at = tonumber(slots) or 0, 0, 0, NONE, 0, 1, 0, 0, 0, 0, 1
-    if packed then full, paused_until, ticket, place, line, bytes, further, priority, time, at = fields(GROUP, packed) end
+    local runs, ticket, place, line, bytes, further, priority, time, at = tonumber(slots) or 0, NONE, 0, 1, 0, 0, 0, 0, 1
+    local full, paused_until, pause_length, full_cost = 0, 0, 0, 1
+    if packed then full, paused_until, pause_length, full_cost, ticket, place, line, bytes, further, priority, time, at = fields(GROUP, packed) end
     local times, own = packed and { [priority + 1] = time } or {}, false
     for _ = 1, further do
       priority, time, at = fields(TIME, packed, at)
@@ -48,11 +49,11 @@ local function groups_of(K, L, group_running, group_rate)
       own = cmsgpack.unpack(sub(packed, at, at + bytes - 1))
       at = at + bytes
     end
-    -- All fields at once, and 16 of them: a table that grows beyond is made anew, twice as large.
+    -- All fields at once: a table that grows beyond is made anew, twice as large.
     local group = {
-      name = name, runs = runs < 0 and -runs or runs, marked = runs < 0, full = full, paused_until = paused_until,
+      name = name, runs = runs < 0 and -runs or runs, marked = runs < 0, full = full, full_cost = full_cost, paused_until = paused_until,
       ticket = ticket, place = place, virtual = times, own = own, limits = own and limits_with(name, own) or name == '' and NAMELESS or COMMON,
-      hand = packed or '', at = at, line = line, listed = nil, changed = false, counted = false,
+      pause_length = pause_length, hand = packed or '', at = at, line = line, listed = nil, changed = false, counted = false,
     }
     loaded[name] = group
     all[#all + 1] = group
@@ -126,7 +127,7 @@ local function groups_of(K, L, group_running, group_rate)
         others, count = others .. pack(TIME, other - 1, its), count + 1
       end
     end
-    return pack(RECORD, group.full, group.paused_until, group.ticket, group.place, group.line, #own, count, (at or 1) - 1, time or 0,
+    return pack(RECORD, group.full, group.paused_until, group.pause_length, group.full_cost, group.ticket, group.place, group.line, #own, count, (at or 1) - 1, time or 0,
       others, own, sub(group.hand, group.at))
   end
 
@@ -205,12 +206,22 @@ local function groups_of(K, L, group_running, group_rate)
     return group.hand ~= '' and group.at <= #group.hand
   end
 
+  function L.bound_of(group)
+    return L.bound(group.limits.rate, group.full, group.full_cost, group.paused_until, group.pause_length)
+  end
+
+  local function keep_bound(group)
+    local full, until_time = L.bound_of(group)
+    if full ~= group.full or until_time ~= group.paused_until then group.full, group.paused_until, group.changed = full, until_time, true end
+  end
+
   -- @return ms until the group may start a job of this cost; false: as many run as may
   local function wait_of(group, cost)
     local limits = group.limits
     if limits.running and group.runs >= limits.running then return false end
     if not limits.rate and group.paused_until <= NOW then return 0 end
-    return wait_for(limits.rate, group.full, group.paused_until, cost)
+    local full, until_time = L.bound_of(group)
+    return wait_for(limits.rate, full, until_time, cost)
   end
 
   L.wait_of = wait_of
@@ -222,12 +233,12 @@ local function groups_of(K, L, group_running, group_rate)
     if 9 - before == group.ticket and wait_of(group, cost) == 0 then return before, place, id, cost end
   end
 
-  -- The next job runs.
-  function L.start_job(group, at, cost)
+  -- The next job runs. goes_on: it is not the first one of a turn.
+  function L.start_job(group, at, cost, goes_on)
     local limits, times = group.limits, group.virtual
-    if virtual[at] < times[at] then virtual[at] = times[at] end
+    if not goes_on and virtual[at] < times[at] then virtual[at] = times[at] end
     times[at] = times[at] + cost / limits.weight
-    if limits.rate then group.full = L.full_after(limits.rate, group.full, cost) end
+    if limits.rate then group.full, group.full_cost = L.full_after(limits.rate, group.full, cost), cost end
     group.runs, group.at = group.runs + 1, group.at + LINE_ENTRY
     group.counted, group.changed = true, true
   end
@@ -254,6 +265,7 @@ local function groups_of(K, L, group_running, group_rate)
     end
     group.ticket = NONE
     if has_first(group) then
+      if group.limits.rate or group.paused_until > NOW then keep_bound(group) end
       local before, place = fields(FIRST, group.hand, group.at)
       local wait = wait_of(group, group.limits.rate and fields(COST, group.hand, group.at + LINE_ENTRY - 4))
       if not wait then marked = true

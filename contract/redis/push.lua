@@ -52,7 +52,7 @@ end
 listed = listed and 1 or 0
 local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
 local places, taken, by_key, stored = {}, {}, {}, 0
-local full, all_pushed = false, true
+local full, all_pushed, soon = false, true, false
 local data_at = 1
 
 for i = 1, #ids do
@@ -87,7 +87,7 @@ for i = 1, #ids do
     end
     local due = value[3] and math.max(NOW, value[3]) or NOW + (value[2] or 0)
     if due > NOW then
-      due = math.min(due, SPAN - 1)
+      due, soon = math.min(due, SPAN - 1), soon or due < NOW + SOON
       states[#states + 1] = id
       states[#states + 1] = cmsgpack.pack({ 'scheduled', 0, 0, due, 0, 0, false })
       due_times[#due_times + 1] = text(due)
@@ -106,9 +106,7 @@ if #due_times > 0 then
   call('ZADD', K.scheduled, due_times)
   note_due(K)
 end
-if entering_count > 0 then
-  entered(K)
-  wake(K)
-end
+if entering_count > 0 then entered(K) end
+if entering_count > 0 or soon then wake(K) end
 if full then redis.call('HSET', K.queue, 'room', NOW) end
 return all_pushed and { listed } or outcomes

@@ -32,7 +32,7 @@ for i = 1, (#ARGV - 2) / 2 do
     local list = facts_of(K, id)
     redis.call('ZREM', K.running, id)
     if GROUPED then free_slot(list[5]) end
-    if pause > 0 then limits.pause(list[5], NOW + pause)
+    if pause > 0 then limits.pause(list[5], pause)
     elseif limits then limits.give_back(list[5], state[5], list[9] or 1) end
     put_state(K, id, 'waiting', fence, state[3] - 1, state[4], 0, 0, false)
     enter(list[3], list[1], id, list[5], list[9])

@@ -2,7 +2,8 @@
 -- Needs the keys: queue, jobs, states, running, pages, waiting, limits, lines, slots, groups, names, touched, tickets, held, unused, @ends.
 
 -- What `head_of` is for a queue without limits. `retry_after()`: ms until another claim may bring more, -1: not known.
-local function turns_of(K, limits, grouped, min_priority)
+local function turns_of(K, limits, grouped, min_priority, per_group)
+  local SET_BACK = 1000 -- ms: a claim that is this much before the last one shows that the clock was set back
   local MOST_GROUPS = 1000 -- that one call looks at, beside those of which it starts jobs
   local wait, short = limits.startable(1), false
   local function retry_after()
@@ -87,6 +88,8 @@ local function turns_of(K, limits, grouped, min_priority)
   end
 
   if wait == 0 then
+    if NOW < (tonumber(limits.hash.claimed) or 0) - SET_BACK then limits.hash.relook = '-' end
+    redis.call('HSET', K.limits, 'claimed', NOW)
     short = move_backlog(K, limits)
     short = look_at(redis.call('SPOP', K.touched, MOST_GROUPS), true) or short
     short = look_at(redis.call('ZRANGEBYSCORE', K.held, '-inf', text(NOW), 'LIMIT', 0, MOST_GROUPS)) or short
@@ -142,18 +145,21 @@ local function turns_of(K, limits, grouped, min_priority)
   end
 
   local started, late = {}, 0
+  -- The group whose turn goes on, and for how many jobs.
+  local turn, more = nil, 0
 
   local function read_lines(count)
     local ids, names, taken = {}, {}, 0
     while wait == 0 and taken < count do
-      local group, is_again = next_group(count - taken)
+      local group, is_again = turn, false
+      if not turn then group, is_again = next_group(count - taken) end
       if not group or group.ticket < min_priority then break end
       local behind, its_place, id, cost = next_job(group)
       if id and bounded then
         wait = limits.startable(cost)
         if wait ~= 0 then break end
       end
-      if is_again then pop_again() else
+      if is_again then pop_again() elseif not turn then
         limits.use_ticket(group)
         at, used = at + 1, used + 1
       end
@@ -162,14 +168,16 @@ local function turns_of(K, limits, grouped, min_priority)
         ids[taken], names[taken] = id, group.name
         local n = #started
         started[n + 1], started[n + 2], started[n + 3] = behind, its_place, id
-        start_job(group, 10 - behind, cost)
+        start_job(group, 10 - behind, cost, turn)
+        more = (turn and more or per_group) - 1
         if bounded then limits.start(1, cost) end
       else
         -- A limit was lowered, or something happened to it, and claims have not come to it yet.
         late = late + 1
       end
       place(group)
-      if group.ticket >= 0 then push_again(group) end
+      turn = id and more > 0 and group.ticket == 9 - behind and group or nil
+      if not turn and group.ticket >= 0 then push_again(group) end
       if late > MOST_GROUPS then
         short = true
         break

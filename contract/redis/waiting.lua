@@ -30,7 +30,7 @@ end
 
 -- @return the entries of a group's hand: what is behind the rest of its record (`groups`)
 local function hand_of(record)
-  local entries, _, _, _, _, _, bytes, further, _, _, from = {}, struct.unpack('>ddbI6BBBBd', record)
+  local entries, _, _, _, _, _, _, _, bytes, further, _, _, from = {}, struct.unpack('>ddI6HbI6BBBBd', record)
   for at = from + 9 * further + bytes, #record, LINE_ENTRY do entries[#entries + 1] = string.sub(record, at, at + LINE_ENTRY - 1) end
   return entries
 end

@@ -1,5 +1,5 @@
 -- claim: gives waiting jobs to a worker.
--- In:  queue, worker, limit, min_priority, now, lease_until, floor: claims that a power cut has undone had no fence above it; see fences.sql.
+-- In:  queue, worker, limit, min_priority, per_group, now, lease_until, floor: claims that a power cut has undone had no fence above it; see fences.sql.
 -- Out: `pick` chooses the jobs, in the connection's own table millpond_picks; `look` tells of them, `claim` takes them.
 -- Invariant: the fence grows at every claim, by one or to above the floor; a job is in one claim at a time. Not run if the queue is paused.
 --            A claim that picks nothing writes nothing but the picks.
@@ -24,6 +24,17 @@ create temp table if not exists millpond_picks (
   step     integer,
   burst    integer
 ) strict
+
+-- @statement beyond
+-- Whether the queue's rate or pause lies further ahead than it counts: the rate was raised, or the clock was set back. If so, `bound` stores what it counts as.
+select 1 as found from millpond_limits
+where name = :queue and (paused_until > :now + pause_length or "full" > :now * 1000 + full_span)
+
+-- @statement bound
+update millpond_queues set
+  "full"       = min("full", ifnull(:now * 1000 + max(rate_burst, full_cost) * rate_step, "full")),
+  paused_until = min(paused_until, :now + pause_length)
+where name = :queue
 
 -- @statement pick
 -- Of a grouped queue: limits/pick.
@@ -55,7 +66,9 @@ delete from millpond_picks where start >= :start
 
 -- @statement spend
 -- What the starts take of the queue's rate.
-update millpond_queues set "full" = max("full", :now * 1000) + rate_step * (select sum(cost) from millpond_picks)
+update millpond_queues set
+  "full"    = max("full", cast(:now as integer) * 1000) + rate_step * (select sum(cost) from millpond_picks),
+  full_cost = (select cost from millpond_picks order by start desc limit 1)
 where name = :queue and rate is not null and exists (select 1 from millpond_picks)
 
 -- @statement look

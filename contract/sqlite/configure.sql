@@ -49,4 +49,4 @@ on conflict (name) do update set
   group_step     = iif(json_type(:settings, '$.groupRate') is null, group_step, excluded.group_step),
   group_burst    = iif(json_type(:settings, '$.groupRate') is null, group_burst, excluded.group_burst),
   limits_total   = limits_total + (excluded.grouped = 1
-    or coalesce(json_type(:settings, '$.running'), json_type(:settings, '$.rate'), json_type(:settings, '$.groupRunning'), json_type(:settings, '$.groupRate')) is not null)
+    or coalesce(json_type(:settings, '$.paused'), json_type(:settings, '$.running'), json_type(:settings, '$.rate'), json_type(:settings, '$.groupRunning'), json_type(:settings, '$.groupRate')) is not null)

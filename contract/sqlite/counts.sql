@@ -5,9 +5,9 @@
 
 -- @statement queue
 -- room: how many more scheduled and waiting jobs the capacity allows; null: any number. slots: how many more jobs may run; null: any number.
--- bounded: 1 if slots or a rate bound the starts of the queue as a whole. limited: 1 if a limit or rate of any kind does. limits and start_at:
--- see millpond_limits.
-select keep_done, keep_dead, paused, attempts, timeout, lease, grouped, limits, start_at,
+-- bounded: 1 if slots or a rate bound the starts of the queue as a whole. limited: 1 if a limit or rate of any kind does. limits and held_until:
+-- see millpond_limits. claimed_at: when a claim last looked at groups.
+select keep_done, keep_dead, paused, attempts, timeout, lease, grouped, limits, held_until, claimed_at,
   capacity - scheduled - waiting as room,
   max(0, most - running) as slots,
   coalesce(most, rate) is not null as bounded,
@@ -26,6 +26,7 @@ update millpond_queues set
   dead            = dead            + :dead,
   cancelled       = cancelled       + :cancelled,
   ready_total     = ready_total     + :ready_total,
+  soon_total      = soon_total      + :soon_total,
   finished_total  = finished_total  + :finished_total,
   cancelled_total = cancelled_total + :cancelled_total
 where name = :queue

@@ -1,18 +1,22 @@
--- fences: the floor above which fences are given out. A power cut may undo claims, since they do not wait for the disk.
--- In:  boot: differs after every start of the machine.
--- Out: of `floor`: current: 1 if this start is known; fences: the floor.
--- Invariant: what `raise` and `boot` change is on the disk before any fence above the floor is given out.
+-- fences: the floor above which fences are given out. Claims that a power cut or a restored backup has undone had no fence above it.
+-- In:  origin: differs after every start of the machine, for another file, and after a restore into the open file; now.
+-- Out: of `schema`: a number that SQLite changes with every restore and every change of a table; of `floor`: current: 1 if the origin is known;
+--      fences: the floor.
+-- Invariant: what `raise` and `origin` change is on the disk before a client that opens the file gives out a fence above the floor.
+
+-- @statement schema
+select schema_version as schema from pragma_schema_version
 
 -- @statement floor
 select
-  ifnull((select value from millpond_meta where key = 'boot') = :boot, 0) as current,
+  ifnull((select value from millpond_meta where key = 'origin') = :origin, 0) as current,
   cast(ifnull((select value from millpond_meta where key = 'fences'), 0) as integer) as fences
 
 -- @statement raise
--- If the file was open before another start of the machine. Fewer jobs than this can be claimed in the moments that a power cut undoes.
-insert into millpond_meta (key, value)
-select 'fences', 100000 from millpond_meta where key = 'boot' and value <> :boot
-on conflict do update set value = value + excluded.value
+-- To the time in tenths of a millisecond: above all that was given out before, also where the file has forgotten how much that was. A clock
+-- that was set back still raises it by more than can be claimed in the moments that a power cut undoes.
+insert into millpond_meta (key, value) values ('fences', cast(:now * 10 as integer))
+on conflict do update set value = max(value + 100000, excluded.value)
 
--- @statement boot
-insert into millpond_meta (key, value) values ('boot', :boot) on conflict do update set value = excluded.value
+-- @statement origin
+insert into millpond_meta (key, value) values ('origin', :origin) on conflict do update set value = excluded.value

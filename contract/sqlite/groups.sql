@@ -13,7 +13,13 @@ select json_object(
   ),
   'nextStart', cast(max(0, start_at - :now) as integer)
 ) as record
-from millpond_heads as head
+from (
+  select *,
+    case when is_free then max(
+      min(paused_until, :now + pause_length), ifnull((min("full", cast(:now as integer) * 1000 + full_span) - credit + 999) / 1000, 0)
+    ) end as start_at
+  from millpond_heads
+) as head
 where queue = :queue and (:after is null or name > :after) and (:group is null or name = :group)
   and (place is not null or running > 0 or limits is not null)
 order by name

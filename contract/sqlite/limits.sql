@@ -78,8 +78,11 @@ where seq in (select seq from millpond_jobs indexed by millpond_running where qu
 -- @statement place
 -- Which groups are eligible, of those that were touched or are held no longer. A ticket that is new at its priority begins at the queue's virtual
 -- time: to wait or to idle earns no credit.
+-- A rate and a pause that lie further ahead than they count are stored as they count: they would stay as far ahead at each look.
 update millpond_groups set
   touched    = 0,
+  "full"     = case when head.place is null then head."full" else full_at end,
+  paused_until = case when head.place is null then head.paused_until else pause_at end,
   held_until = case when head.start_at > :now then head.start_at end,
   ticket     = case when head.start_at <= :now then head.priority else -1 end,
   turn       = case when head.priority = head.ticket then head.turn else max(
@@ -93,15 +96,23 @@ update millpond_groups set
   forget_at  = case when head.place is null and head.running = 0 and head.limits is null
     then max(:now + 10000, (head."full" + 999) / 1000, head.paused_until) end
 from (
-  select id from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
-  union
-  select id from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now
-) as changed cross join millpond_heads as head on head.id = changed.id
+  select *, case when is_free then max(pause_at, ifnull((full_at - credit + 999) / 1000, 0)) end as start_at
+  from (
+    select head.*,
+      min(head."full", ifnull(cast(:now as integer) * 1000 + full_span, head."full")) as full_at, min(head.paused_until, :now + pause_length) as pause_at
+    from (
+      select id from millpond_groups indexed by millpond_touched where queue = :queue and touched = 1
+      union
+      select id from millpond_groups indexed by millpond_held where queue = :queue and held_until <= :now
+    ) as changed cross join millpond_heads as head on head.id = changed.id
+  )
+) as head
 where millpond_groups.id = head.id
 
 -- @statement pick
 -- One start after the other: that of the first ticket, after which its group comes again with its next job, if it is still eligible.
 -- Not if it would come after the last of `limit` tickets (`cut`): that spares most groups the look at their next job.
+-- The next of up to `per_group` jobs of a turn comes at once (`goes_on`); `at` is the group's virtual time by then (null: `turn`), `turn` that of the turn's beginning.
 insert into millpond_picks (seq, group_id, priority, turn, cost, last, virtual, after, running, most, "full", step, burst)
 with recursive cut as (
   select ticket, turn from millpond_groups indexed by millpond_tickets
@@ -109,11 +120,12 @@ with recursive cut as (
   order by ticket desc, turn, place
   limit 1 offset :limit - 1
 ),
-pick (priority, turn, place, group_id, cost, last, virtual, weight, running, most, "full", step, burst) as (
+pick (priority, goes_on, turn, place, at, more, group_id, cost, last, virtual, weight, running, most, "full", step, burst) as (
   select * from (
     select
-      g.ticket, g.turn, g.place, g.id, g.cost, g.last, g.virtual, g.weight, g.running,
+      g.ticket, 0, g.turn, g.place, null, :per_group - 1, g.id, g.cost, g.last, g.virtual, g.weight, g.running,
       ifnull(g.most, case when g.name <> '' then q.group_most end),
+      -- Of a group that has a ticket it lies no further ahead than it counts.
       g."full",
       case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end,
       case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end
@@ -125,12 +137,19 @@ pick (priority, turn, place, group_id, cost, last, virtual, weight, running, mos
   union all
   select
     next.priority,
-    case when next.priority = pick.priority then pick.turn + pick.cost / pick.weight else max(
-      ifnull((select virtual from millpond_groups where id = pick.group_id and last = next.priority), 0),
-      ifnull((select virtual from millpond_turns where group_id = pick.group_id and priority = next.priority), 0),
-      ifnull((select virtual from millpond_virtual where queue = :queue and priority = next.priority), 0)
-    ) end,
-    next.seq, pick.group_id, next.cost, pick.priority, pick.turn + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
+    next.priority = pick.priority and pick.more > 0,
+    case when next.priority <> pick.priority then max(
+        ifnull((select virtual from millpond_groups where id = pick.group_id and last = next.priority), 0),
+        ifnull((select virtual from millpond_turns where group_id = pick.group_id and priority = next.priority), 0),
+        ifnull((select virtual from millpond_virtual where queue = :queue and priority = next.priority), 0)
+      )
+      when pick.more > 0 then pick.turn
+      else ifnull(pick.at, pick.turn) + pick.cost / pick.weight
+    end,
+    next.seq,
+    case when next.priority = pick.priority and pick.more > 0 then ifnull(pick.at, pick.turn) + pick.cost / pick.weight end,
+    case when next.priority = pick.priority and pick.more > 0 then pick.more else :per_group end - 1,
+    pick.group_id, next.cost, pick.priority, ifnull(pick.at, pick.turn) + pick.cost / pick.weight, pick.weight, pick.running + 1, pick.most,
     max(pick."full", :now * 1000) + pick.cost * pick.step, pick.step, pick.burst
   from pick cross join millpond_jobs as next on next.seq = (
     select seq from millpond_lines
@@ -138,16 +157,16 @@ pick (priority, turn, place, group_id, cost, last, virtual, weight, running, mos
     order by rank, seq
     limit 1
   )
-  where (pick.priority is not (select ticket from cut) or pick.turn + pick.cost / pick.weight <= (select turn from cut))
+  where (pick.more > 0 or pick.priority is not (select ticket from cut) or ifnull(pick.at, pick.turn) + pick.cost / pick.weight <= (select turn from cut))
     and (pick.most is null or pick.running + 1 < pick.most)
     and next.priority >= :min_priority
     and (pick.step is null
       or max(pick."full", :now * 1000) + (pick.cost - max(pick.burst, next.cost) + next.cost) * pick.step <= :now * 1000)
-  order by 1 desc, 2, 3
+  order by 1 desc, 2 desc, 3, 4
   limit :limit
 )
 select
-  place, group_id, priority, turn, cost, last, virtual, turn + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
+  place, group_id, priority, turn, cost, last, virtual, ifnull(at, turn) + cost / weight, running + 1, most, max("full", :now * 1000) + cost * step, step, burst
 from pick
 
 -- @statement turns
@@ -167,6 +186,7 @@ on conflict do update set virtual = max(virtual, excluded.virtual)
 update millpond_groups set
   running    = started.running,
   "full"     = ifnull(started."full", millpond_groups."full"),
+  full_cost  = started.cost,
   last       = started.priority,
   virtual    = started.after,
   held_until = case when start_at > :now then start_at end,
@@ -185,7 +205,7 @@ from (
       then ifnull(("full" - (max(burst, next.cost) - next.cost) * step + 999) / 1000, 0)
     end as start_at
   from (
-    select group_id, max(start), seq, priority, after, running, most, "full", step, burst from millpond_picks group by group_id
+    select group_id, max(start), seq, priority, cost, after, running, most, "full", step, burst from millpond_picks group by group_id
   ) as pick
   left join millpond_jobs as next on next.seq = (
     select seq from millpond_lines
@@ -196,6 +216,10 @@ from (
 ) as started
 where millpond_groups.id = started.group_id
 
+-- @statement claimed
+-- When a claim last looked at groups. One that comes more than 1 s before that shows that the clock was set back: run `touch` before the probe.
+update millpond_queues set claimed_at = :now where name = :queue
+
 -- @statement probe
 -- Whether a claim would find anything, or has to look at groups.
 select 1 as found
@@ -205,7 +229,7 @@ where exists (select 1 from millpond_groups indexed by millpond_touched where qu
    or exists (select 1 from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null)
 
 -- @statement touch
--- The limits of all groups have changed. Groups that have neither waiting nor running jobs are left alone.
+-- The limits of all groups have changed, or the clock was set back. Groups that have neither waiting nor running jobs are left alone.
 update millpond_groups set touched = 1 where queue = :queue and (ticket >= 0 or held_until is not null or running > 0)
 
 -- @statement forget

@@ -7,16 +7,16 @@
 
 -- @statement give_back
 -- To the queue's rate: what time has not given back already.
-update millpond_queues set "full" = "full" - ifnull((
+update millpond_queues set "full" = min("full", :now * 1000 + max(rate_burst, full_cost) * rate_step) - ifnull((
   select min(cost * rate_step, max(0, started_at * 1000 + cost * rate_step - :now * 1000))
   from millpond_jobs where id = :id and fence = :fence and state = 'running' and queue = :queue
 ), 0)
 where name = :queue and rate is not null
 
 -- @statement give_back_group
-update millpond_groups set "full" = "full" - given.back
+update millpond_groups set "full" = given.counted - given.back
 from (
-  select head.id as line, min(job.cost * step, max(0, started_at * 1000 + job.cost * step - :now * 1000)) as back
+  select head.id as line, min(head."full", cast(:now as integer) * 1000 + full_span) as counted, min(job.cost * step, max(0, started_at * 1000 + job.cost * step - :now * 1000)) as back
   from millpond_jobs as job cross join millpond_heads as head on head.id = job.line
   where job.id = :id and fence = :fence and state = 'running' and job.queue = :queue and step is not null
 ) as given
@@ -24,14 +24,18 @@ where id = given.line
 
 -- @statement pause
 -- A longer pause stays.
-update millpond_queues set paused_until = max(paused_until, :now + :pause)
+update millpond_queues set
+  pause_length = case when :pause > min(paused_until - :now, pause_length) then :pause else pause_length end,
+  paused_until = :now + max(min(paused_until - :now, pause_length), :pause)
 where name = :queue and exists (
   select 1 from millpond_jobs
   where id = :id and fence = :fence and state = 'running' and queue = :queue and (line is null or "group" is null)
 )
 
 -- @statement pause_group
-update millpond_groups set paused_until = max(paused_until, :now + :pause)
+update millpond_groups set
+  pause_length = case when :pause > min(paused_until - :now, pause_length) then :pause else pause_length end,
+  paused_until = :now + max(min(paused_until - :now, pause_length), :pause)
 where id = (
   select line from millpond_jobs
   where id = :id and fence = :fence and state = 'running' and queue = :queue and "group" is not null

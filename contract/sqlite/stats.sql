@@ -13,6 +13,9 @@
 with queue as materialized (
   select
     q.*,
+    case when most is null or running < most then max(
+      min(paused_until, :now + pause_length), ifnull((min("full", cast(:now as integer) * 1000 + full_span) - (rate_burst - 1) * rate_step + 999) / 1000, 0)
+    ) end as start_at,
     case when waiting > 0 then (
       select min(due_at) from (
         select (
@@ -38,9 +41,14 @@ with queue as materialized (
         from (select * from millpond_groups where queue = q.name limit 10000)
         union all
         select start_at is null, ifnull(start_at > :now, 0)
-        from (select id from millpond_groups indexed by millpond_touched where queue = q.name and touched = 1 limit 10000) as g
-        cross join millpond_heads as head on head.id = g.id
-        where head.place is not null
+        from (
+          select head.place, case when is_free then max(
+              min(paused_until, :now + pause_length), ifnull((min("full", cast(:now as integer) * 1000 + full_span) - credit + 999) / 1000, 0)
+            ) end as start_at
+          from (select id from millpond_groups indexed by millpond_touched where queue = q.name and touched = 1 limit 10000) as g
+          cross join millpond_heads as head on head.id = g.id
+        )
+        where place is not null
       )
     ) end as blocked
   from millpond_limits as q
@@ -51,7 +59,7 @@ select json_object(
   'counts', json_object(
     'scheduled', scheduled, 'waiting', waiting, 'running', running, 'done', done, 'dead', dead, 'cancelled', cancelled
   ),
-  'oldestWaiting', cast(:now - oldest as integer), 'limits', json(limits), 'nextStart', cast(max(0, start_at - :now) as integer),
+  'oldestWaiting', cast(max(0, :now - oldest) as integer), 'limits', json(limits), 'nextStart', cast(max(0, start_at - :now) as integer),
   'groupsAtLimit', ifnull(blocked ->> 'atLimit', 0), 'groupsHeld', ifnull(blocked ->> 'held', 0)
 ) as stats
 from queue

@@ -6,11 +6,14 @@
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
 -- @statement look
--- line_up: waiting jobs to move into lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs
+-- emptied: another program has removed jobs, so the counts are wrong: see `recount`. line_up: waiting jobs to move into lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs
 -- that were kept long enough.
 -- Materialized, as SQLite would look up each time twice.
 with queue as materialized (
-  select name, keep_done, keep_dead,
+  select name, keep_done, keep_dead, scheduled, waiting, running, done, dead, cancelled,
+    waiting > 0 and (select max(seq) from millpond_jobs) is null or waiting > 0 and grouped = 0 and not exists (
+      select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
+    ) as unfounded,
     grouped = 1 and exists (
       select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
     ) as line_up,
@@ -27,6 +30,8 @@ with queue as materialized (
 ),
 work as (
   select name, idle, due_at, line_up,
+    unfounded or scheduled > 0 and due_at is null or running > 0 and lease_until is null
+      or done > 0 and done_at is null or dead > 0 and dead_at is null or cancelled > 0 and cancelled_at is null as emptied,
     ifnull(forget_at <= :now, 0) as forget,
     ifnull(due_at <= :now, 0) as promote,
     ifnull(lease_until <= :now, 0) as lost,
@@ -35,7 +40,19 @@ work as (
     ifnull(cancelled_at + keep_dead <= :now, 0) as cancelled
   from queue
 )
-select *, max(line_up, forget, promote, lost, done, dead, cancelled) as busy from work
+select *, max(emptied, line_up, forget, promote, lost, done, dead, cancelled) as busy from work
+
+-- @statement recount
+-- Reads all jobs of the database, once after they were removed by another program.
+update millpond_queues set
+  scheduled = found.scheduled, waiting = found.waiting, running = found.running, done = found.done, dead = found.dead, cancelled = found.cancelled
+from (
+  select
+    ifnull(sum(state = 'scheduled'), 0) as scheduled, ifnull(sum(state = 'waiting'), 0) as waiting, ifnull(sum(state = 'running'), 0) as running,
+    ifnull(sum(state = 'done'), 0) as done, ifnull(sum(state = 'dead'), 0) as dead, ifnull(sum(state = 'cancelled'), 0) as cancelled
+  from millpond_jobs where queue = :queue
+) as found
+where name = :queue
 
 -- @statement promote
 -- Run limits/line_up_groups and limits/line_up after it in a grouped queue.

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Final, Literal, TypeAlias
@@ -23,6 +24,8 @@ Value: TypeAlias = "None | bool | int | float | str | bytes | list[Value] | dict
 
 DEEPEST: Final = 200
 SAFE: Final = 2**53 - 1
+LARGEST: Final = 16 * 1024 * 1024
+"""Most bytes of an encoded value in a store."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -34,15 +37,20 @@ class Body:
     body: str | bytes
 
 
-def encode(value: object, limit: int | None = None) -> Body:
+def encode(value: object, limit: int = LARGEST) -> Body:
     """Errors: `PayloadNotEncodable`; `PayloadTooLarge` if the encoded value has more bytes than `limit`."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         encoded = Body("bytes", bytes(value))
     else:
         plain = _plain(value, 0)
+        half = _half_at(plain)
+        if half is not None:
+            where = f"the text at {'.'.join(half)}" if half else "the value"
+            message = f"{where} holds half of a surrogate pair, such as a cut emoji: no encoding carries it"
+            raise MillpondError("PayloadNotEncodable", message)
         encoded = Body("msgpack", _pack(plain)) if _needs_msgpack(plain) else Body("json", _json(plain))
     size = len(encoded.body.encode("utf-8")) if isinstance(encoded.body, str) else len(encoded.body)
-    if limit is not None and size > limit:
+    if size > limit:
         raise MillpondError("PayloadTooLarge", f"the value has {size} bytes; {limit} are allowed")
     return encoded
 
@@ -54,6 +62,9 @@ def decode(encoding: str, body: str | bytes) -> Value:
             case "json", str() | bytes():
                 text = body if isinstance(body, str) else body.decode("utf-8")
                 value: Value = json.loads(text, parse_constant=_refuse)
+                # Other programs may have stored it. Few texts have such an escape at all.
+                if "\\ud" in text.lower() and _half_at(value) is not None:
+                    raise ValueError("half of a surrogate pair")
                 return value
             case "bytes", bytes():
                 return body
@@ -84,6 +95,31 @@ def _plain(value: object, depth: int) -> Value:
     raise MillpondError("PayloadNotEncodable", f"no encoding carries {type(value).__name__}: {value!r:.100}")
 
 
+def well_formed(text: str) -> str:
+    """The text with a replacement character for each half of a surrogate pair."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def _half_at(value: Value) -> list[str] | None:
+    """The path to the first text or key with half of a surrogate pair; the key is shown with a replacement character."""
+    match value:
+        case str():
+            return None if value.isascii() or _SURROGATE.search(value) is None else []
+        case list():
+            items: Iterable[tuple[str, Value]] = ((str(at), each) for at, each in enumerate(value))
+        case dict():
+            items = value.items()
+        case _:
+            return None
+    for key, each in items:
+        if _SURROGATE.search(key):
+            return [_SURROGATE.sub("\ufffd", key)]
+        below = _half_at(each)
+        if below is not None:
+            return [key, *below]
+    return None
+
+
 def _needs_msgpack(value: Value) -> bool:
     match value:
         case bytes():
@@ -100,22 +136,16 @@ def _needs_msgpack(value: Value) -> bool:
 
 
 def _json(value: Value) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _pack(value: Value) -> bytes:
     """MessagePack with the widths that the contract lays down, which no option of the library gives."""
     match value:
-        case bool() | None | float() | bytes():
+        case bool() | None | float() | bytes() | str():
             return msgpack.packb(value)
         case int():
             return _pack_integer(value)
-        case str():
-            try:
-                return msgpack.packb(value)
-            except UnicodeEncodeError as error:
-                raise MillpondError("PayloadNotEncodable", "MessagePack carries no lone surrogate") from error
         case list():
             return msgpack.Packer().pack_array_header(len(value)) + b"".join(map(_pack, value))
         case dict():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from millpond.durations import LONGEST, check_integer
-from millpond.encoding import SAFE, Body
+from millpond.encoding import SAFE, Body, well_formed
 from millpond.errors import MillpondError
 from millpond.ids import check_id
 from millpond.names import check_key, check_queue
@@ -133,6 +133,12 @@ class JobError:
     message: str
     stack: str | None = None
 
+    def __post_init__(self) -> None:
+        # UTF-8 and MessagePack carry no half of a surrogate pair.
+        for name, value in list(vars(self).items()):
+            if value is not None:
+                object.__setattr__(self, name, well_formed(value))
+
     def to_json(self) -> str:
         return json.dumps({name: value for name, value in vars(self).items() if value is not None})
 
@@ -185,6 +191,14 @@ class Lost:
     queue: str
     attempt: int
     state: Literal["waiting", "dead"]
+
+
+@dataclass(frozen=True)
+class Requeued:
+    """`requeued`: how many jobs wait again. `now`: the store's time of the call."""
+
+    requeued: int
+    now: int
 
 
 @dataclass

@@ -13,8 +13,8 @@ from typing import Any, Final, Unpack, cast
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, ExtendOutcome, Extension, Failure, FailOutcome, Held, NewJob, Outcome, Pushed, Record,
-    Release, State, Swept, check_fields,
+    Bell, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, NewJob, Outcome, Pushed, Record,
+    Release, Requeued, State, Swept, check_fields
 )
 from millpond.queues import Group, GroupLimits, QueueStats, Settings, Slice, check_settings
 
@@ -108,7 +108,7 @@ class Store(ABC):
 
     @abstractmethod
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed: ...
 
     @abstractmethod
@@ -138,12 +138,12 @@ class Store(ABC):
     ) -> Sequence[Group]: ...
 
     @abstractmethod
-    def requeue_ids(self, ids: Sequence[str]) -> int:
-        """How many dead or cancelled jobs wait again."""
+    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
+        """Sends dead or cancelled jobs back to waiting."""
 
     @abstractmethod
-    def requeue_queue(self, queue: str, limit: int) -> int:
-        """The same for a queue's dead jobs, longest dead first."""
+    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
+        """The same for a queue's dead jobs, longest dead first; with `until` those that were dead at that time."""
 
     @abstractmethod
     def begin(self) -> HandlerTransaction:

@@ -80,7 +80,8 @@ def call(store: Store, op: str, given: Case) -> Any:
         case "claim":
             lease = given.get("lease", 60_000)
             least = given.get("minPriority", 0)
-            return store.claim(queue, given.get("worker", "w"), given.get("limit", 100), lease, least)
+            per_group = given.get("perGroup", 1)
+            return store.claim(queue, given.get("worker", "w"), given.get("limit", 100), lease, least, per_group)
         case "complete":
             return store.complete(queue, [Completion(**item) for item in given["items"]])
         case "fail":
@@ -98,7 +99,10 @@ def call(store: Store, op: str, given: Case) -> Any:
         case "list":
             return store.list(queue, given["state"], given["limit"], given.get("after") and uuid_of(given["after"]))
         case "requeue":
-            return store.requeue_ids(given["ids"]) if "ids" in given else store.requeue_queue(queue, given["limit"])
+            if "ids" in given:
+                return store.requeue_ids(given["ids"])
+            until = None if given.get("until") is None else EPOCH + given["until"]
+            return store.requeue_queue(queue, given["limit"], until)
         case "ahead":
             return store.ahead(given["id"])
         case "groups":

@@ -22,11 +22,12 @@ _encoding, _backoff, _histogram = load("encoding"), load("backoff"), load("histo
 _ids, _names, _rate = load("ids"), load("keys"), load("rate")
 
 
-def _refuses(code: str, call: Any, *args: Any) -> None:
+def _refuses(code: str, call: Any, *args: Any) -> str:
     assert code in CODES
     with pytest.raises(MillpondError) as caught:
         call(*args)
     assert caught.value.code == code
+    return str(caught.value)
 
 
 def _value(notation: Any) -> Any:
@@ -52,7 +53,9 @@ def test_encode(case: Case) -> None:
 
 @pytest.mark.parametrize("case", _encoding["refuse"], ids=label)
 def test_refuse(case: Case) -> None:
-    _refuses(case["error"], encode, _value(case["value"]))
+    message = _refuses(case["error"], encode, _value(case["value"]))
+    if case.get("path"):
+        assert f"the text at {case['path']} holds" in message
 
 
 @pytest.mark.parametrize("case", _encoding["sizes"], ids=label)

@@ -62,7 +62,7 @@ _MAKERS: dict[str, Any] = {
     "$bytes": base64.b64decode,
     "$bigint": _bigint,
     "$number": float,
-    "$units": lambda units: "".join(chr(int(unit, 16)) for unit in units),
+    "$units": lambda units: bytes.fromhex("".join(unit.zfill(4) for unit in units)).decode("utf-16-be", "surrogatepass"),
     "$date": _date,
     "$repeat": lambda given: given[0] * given[1],
     "$nest": _nest,

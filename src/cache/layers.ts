@@ -16,6 +16,7 @@ import { Entry } from './memory/entry.ts'
 import { Memory } from './memory/memory.ts'
 import { Tags, type TagUse } from './memory/tags.ts'
 import { sizeOfValue } from './memory/value-size.ts'
+import { withPlainBytes } from './plain-bytes.ts'
 import { type Rendered, render } from './ready-answer.ts'
 import type { Begun, ChangeListener, Changes, Seen } from './redis/change-tracker.ts'
 import type { Codec } from './redis/codec.ts'
@@ -238,10 +239,11 @@ export class Layers implements ChangeListener {
   }
 
   /** Keeps what was loaded. @throws PayloadNotEncodable */
-  keep(load: PendingLoad, value: unknown, lives: Lives, { version, encoded, begun, wanted }: Loaded): Entry {
+  keep(load: PendingLoad, loaded: unknown, lives: Lives, { version, encoded, begun, wanted }: Loaded): Entry {
     const form = encoded === undefined ? 'value' : wanted
     // First, since it refuses what cannot be kept.
-    const weight = form === 'value' ? sizeOfValue(value) : 0
+    const weight = form === 'value' ? sizeOfValue(loaded) : 0
+    const value = withPlainBytes(loaded)
     const uses = this.#usesOf(load.markers)
     const { key, touched: suspect } = load
     // The load may have taken long: what it says is as old as its beginning, but it lives from its end.

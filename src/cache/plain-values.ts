@@ -4,6 +4,7 @@
  */
 import type { Client } from '../stores/redis-client/settings.ts'
 import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
+import { checkWellFormed } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, isDuration } from '../values/options.ts'
 import { safeText } from '../values/safe-error.ts'
@@ -170,6 +171,8 @@ export function plainValues<E extends Encoding>(redis: RedisLayer, encoding: E):
       const name = checkKey(key)
       const { ttl } = checkOptions<PlainOptions>(options, { ttl: isDuration() }, 'set')
       const commands = write(name, value, ttl === undefined ? undefined : milliseconds(ttl, 'ttl'))
+      // Behind `write`, which refuses what refers to itself. Redis would get another text, as UTF-8 has no half of a pair.
+      checkWellFormed(value, 'the value')
       await redis.call((client) => send(client, commands))
     },
     delete: async (key) => {

@@ -1,5 +1,19 @@
 #!/usr/bin/env node
-/** The program `millpond`. Run by `npx millpond` compiled, and from the sources as `node src/cli/main.ts`. */
+/**
+ * The program `millpond`. Run by `npx millpond` compiled, and from the sources as `node src/cli/main.ts`.
+ *
+ * It stops at SIGTERM, at SIGINT, and when the reader of its log is gone (EPIPE). The second signal, more than a second later, ends it at once.
+ */
+import { onStopSignal } from '../values/stop-signals.ts'
+
+// First of all: as process 1 of a container, a signal without a listener is ignored.
+const stop = new AbortController()
+onStopSignal((signal) => stop.abort(signal))
+process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+  // Other errors, such as a full disk, cost lines of the log and nothing else.
+  if (error.code === 'EPIPE') stop.abort('nobody reads the log')
+})
+process.stdout.on('error', () => {})
 
 // Modules that need a current Node are loaded only after this.
 const fail = (message: string) => {
@@ -10,23 +24,23 @@ await import('../values/runtime.ts').catch((error: Error) => fail(error.message)
 
 const { run } = await import('./run.ts')
 const { safeText } = await import('../values/safe-error.ts')
-const running = await run(process.argv.slice(2), {
+const terminal = {
   env: process.env,
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
-})
-if (typeof running === 'number') process.exitCode = running
-else {
-  let stopping = false
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      // The second signal ends it at once.
-      if (stopping) process.exit(1)
-      stopping = true
-      running.stop(signal).then(
-        () => process.exit(0),
-        (error: unknown) => fail(safeText(error)),
-      )
-    })
+  out: (text: string) => void process.stdout.write(text),
+  err: (text: string) => void process.stderr.write(text),
+}
+const running = await run(process.argv.slice(2), terminal, stop.signal)
+if (typeof running === 'number') {
+  process.exitCode = running
+  // What the start had begun, such as a connection to the store, would keep the process.
+  if (stop.signal.aborted) process.exit()
+} else {
+  const end = () => {
+    running.stop(String(stop.signal.reason)).then(
+      () => process.exit(0),
+      (error: unknown) => fail(safeText(error)),
+    )
   }
+  if (stop.signal.aborted) end()
+  else stop.signal.addEventListener('abort', end)
 }

@@ -20,8 +20,11 @@ export interface Terminal {
   err(text: string): void
 }
 
-/** @returns the exit code, or the running service */
-export async function run(args: readonly string[], terminal: Terminal): Promise<number | Running> {
+/**
+ * @param stop aborted when the program is to stop; a service that runs by then is for the caller to stop
+ * @returns the exit code, or the running service
+ */
+export async function run(args: readonly string[], terminal: Terminal, stop: AbortSignal): Promise<number | Running> {
   const [command, ...rest] = args
   const show = (text: string) => {
     terminal.out(text)
@@ -33,7 +36,8 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     if (command === undefined) throw new UsageError('a command is missing')
     if (command !== 'serve') throw new UsageError(`there is no command ${shown(command)}`)
     const settings = await serveSettings(rest, terminal.env)
-    return settings === undefined ? show(SERVE_HELP) : await startServing(settings, (line) => terminal.err(line))
+    if (settings === undefined) return show(SERVE_HELP)
+    return (await startServing(settings, (line) => terminal.err(line), stop)) ?? 0
   } catch (error) {
     terminal.err(`millpond: ${messageOf(error, command)}\n`)
     const isUsage = isMillpondError(error, 'UnknownScheme') || isMillpondError(error, 'InvalidOption')

@@ -14,8 +14,16 @@ export interface Running {
   stop(reason: string): Promise<void>
 }
 
-/** @param write takes lines of the log @throws MillpondError, and errors of the system, such as EADDRINUSE */
-export async function startServing(settings: ServeSettings, write: (line: string) => void): Promise<Running> {
+/**
+ * @param write takes lines of the log
+ * @param stopping aborted while the store is opened: undefined is returned, and the process is to end
+ * @throws MillpondError, and errors of the system, such as EADDRINUSE
+ */
+export async function startServing(
+  settings: ServeSettings,
+  write: (line: string) => void,
+  stopping: AbortSignal,
+): Promise<Running | undefined> {
   const { tokens, hosts, limits, connections, address, port, logRequests, stopTimeout } = settings
   const log = new Log(write, settings.json)
   const deliveries = settings.deliveries.map((delivery) => ({
@@ -23,12 +31,17 @@ export async function startServing(settings: ServeSettings, write: (line: string
     onFailure: ({ id, queue, attempt }: { id: string; queue: string; attempt: number }, message: string) =>
       log.error(`delivery ${queue} ${message}`, message, { queue, job: id, attempt }),
   }))
-  const served = await serve(settings.store, {
-    ...{ ...limits, tokens, hosts, deliveries },
+  const opening = serve(settings.store, {
+    ...{ ...limits, ...connections, tokens, hosts, deliveries },
     onError: (error) => log.error(isMillpondError(error) ? error.code : errorSummary(error), errorSummary(error)),
     onUnauthorized: ({ address = 'unknown', times }) =>
       log.error(`401 ${address}`, 'a request without a right token', { address, times }),
   })
+  const served = await unlessAborted(opening, stopping)
+  if (served === undefined) {
+    log.info(`stopping: ${stopping.reason}`)
+    return undefined
+  }
   const server = new HttpServer({
     handle: (request) => served.handle(request),
     stopping: () => served.stop(),
@@ -53,4 +66,14 @@ export async function startServing(settings: ServeSettings, write: (line: string
   }
   let stopped: Promise<void> | undefined
   return { origin, stop: (reason) => (stopped ??= stop(reason)) }
+}
+
+/** Undefined if the signal is aborted first: what the promise comes to is then left to the end of the process. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const aborted = Promise.withResolvers<undefined>()
+  const abort = () => aborted.resolve(undefined)
+  signal.addEventListener('abort', abort)
+  if (signal.aborted) abort()
+  promise.catch(() => {})
+  return Promise.race([promise, aborted.promise]).finally(() => signal.removeEventListener('abort', abort))
 }

@@ -7,6 +7,7 @@ import type { Delivery } from '../serve/delivery.ts'
 import { tokenFault } from '../serve/guard.ts'
 import { signingKey } from '../serve/signature.ts'
 import { LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
+import { LARGEST_PAYLOAD } from '../values/encoding.ts'
 import { checkQueueName } from '../values/names.ts'
 import { defined } from '../values/options.ts'
 import { safeText } from '../values/safe-error.ts'
@@ -32,7 +33,7 @@ export const SERVE_HELP = `millpond serve --store URL [options]: the queue for e
   --deliver-insecure        allows http: to other machines
 
   --max-body BYTES          of a request; 2097152 unless given
-  --max-payload BYTES       of a job's data, result or progress; 1048576 unless given
+  --max-payload BYTES       of a job's data, result or progress; 1048576 unless given, 16 MiB at most
   --max-wait TIME           longest wait of a claim or a long poll; 60s unless given
   --max-waiting N           requests of a kind that wait at once; 1000 unless given
   --max-waiting-per-client N
@@ -83,7 +84,7 @@ export async function serveSettings(args: readonly string[], env: Environment) {
     port: whole(given, 'port', 0, 65_535) ?? 8080,
     limits: defined({
       maxBody: whole(given, 'max-body', 1, 512 * MIB),
-      maxPayload: whole(given, 'max-payload', 1, 512 * MIB),
+      maxPayload: whole(given, 'max-payload', 1, LARGEST_PAYLOAD),
       maxWait: time(given, 'max-wait', 0),
       maxWaiting: whole(given, 'max-waiting', 0, 1_000_000),
       maxWaitingPerClient: whole(given, 'max-waiting-per-client', 0, 1_000_000),

@@ -2,7 +2,7 @@ import { KeyedBatcher } from '../batch/keyed-batcher.ts'
 import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from '../store.ts'
 import { openStore } from '../stores/open.ts'
 import { type Duration, milliseconds } from '../values/duration.ts'
-import { MAX_PAYLOAD } from '../values/encoding.ts'
+import { LARGEST_PAYLOAD, MAX_PAYLOAD } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
@@ -23,7 +23,7 @@ import { type QueueReport, queueReport } from './stats.ts'
 
 /** The options of every store; further ones belong to the store of the URL and are listed on its page. */
 export interface OpenOptions {
-  /** Most bytes of an encoded payload, result or progress report; 1 byte to 512 MiB, 1 MiB unless set. */
+  /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
   maxPayload?: number
   /**
    * Close the pond on SIGTERM and SIGINT, then end the process: with exit code 0, or 1 if closing failed. false unless set. An object holds the
@@ -78,7 +78,7 @@ export class Millpond implements AsyncDisposable {
   static async open(url: string | URL, options: OpenOptions = {}): Promise<Millpond> {
     checkObject(options, 'open')
     const { maxPayload, signals, ...rest } = options
-    const rules = { maxPayload: isInteger(1, 512 * 1024 * 1024), signals: isSignals }
+    const rules = { maxPayload: isInteger(1, LARGEST_PAYLOAD), signals: isSignals }
     checkOptions({ maxPayload, signals }, rules, 'open')
     const pond = new Millpond(await openStore(url, rest), maxPayload ?? MAX_PAYLOAD)
     if (signals) pond.#signals = closeOnSignals(pond, signals === true ? {} : signals)
@@ -233,7 +233,7 @@ export class Millpond implements AsyncDisposable {
    * closed all the same, and `close` then rejects with its error.
    * @throws InvalidOption
    */
-  close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
+  async close(options: PondCloseOptions = {}): Promise<PondCloseReport> {
     const { timeout, before } = pondCloseOptions(options, 'close')
     this.#signals?.()
     this.#stopping.abort(closed())

@@ -230,7 +230,7 @@ export class Queue<Input = unknown, Output = Input> {
   }
 
   /**
-   * Sends dead or cancelled jobs back to waiting, with all their attempts.
+   * Sends dead or cancelled jobs back to waiting, with all their attempts. A job that dies again meanwhile is not sent back again.
    * @param ids the jobs, as an array: `requeue([id])` for one. Unset: every dead job of the queue.
    * @returns how many were requeued. A job whose key a live job has by now is not.
    * @throws InvalidOption, InvalidName, Closed, `Store…`
@@ -238,15 +238,17 @@ export class Queue<Input = unknown, Output = Input> {
   async requeue(ids?: readonly string[]): Promise<number> {
     const { admin } = this.#pond.store
     if (ids !== undefined) {
-      if (Array.isArray(ids)) return admin.requeue({ ids: ids.map(checkId) })
+      if (Array.isArray(ids)) return (await admin.requeue({ ids: ids.map(checkId) })).requeued
       const what = 'an array of ids, as in requeue([id]), or nothing for every dead job of the queue'
       throw new MillpondError('InvalidOption', `requeue takes ${what}; got ${kindOf(ids)}`)
     }
     let total = 0
+    let until: number | undefined
     for (;;) {
-      const count = await admin.requeue({ queue: this.name, limit: 1000 })
-      total += count
-      if (count < 1000) return total
+      const { requeued, now } = await admin.requeue({ queue: this.name, limit: 1000, ...defined({ until }) })
+      until ??= now
+      total += requeued
+      if (requeued < 1000) return total
     }
   }
 
@@ -327,8 +329,8 @@ export class Queue<Input = unknown, Output = Input> {
   async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
     const { store } = this.#pond
     if (store.transactions === undefined) throw lacking('tx', 'transactions', store)
-    await this.#ready()
-    const outcomes = await store.transactions.push(tx, jobs)
+    if (!store.transactions.takesSettings) await this.#ready()
+    const outcomes = await store.transactions.push(tx, jobs, this.#settings)
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
     return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
   }

@@ -2,32 +2,28 @@
  * SIGTERM and SIGINT, for all ponds of the process that were opened with `signals`.
  *
  * The first signal closes them and ends the process. First every pond's `before` is called, because the servers of one may need the others;
- * then the ponds drain. The exit code is 0, or 1 if something failed. A second signal ends the process at once.
+ * then the ponds drain. The exit code is 0, or 1 if something failed. A second signal, more than a second later, ends the process at once.
  */
+import { onStopSignal } from '../values/stop-signals.ts'
 import type { PondCloseOptions } from './close-options.ts'
 
 export interface Closable {
   close(options: PondCloseOptions): Promise<unknown>
 }
 
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const ponds = new Map<Closable, PondCloseOptions>()
+let unlisten = () => {}
 
 /** @returns a function that removes the pond */
 export function closeOnSignals(pond: Closable, options: PondCloseOptions): () => void {
-  if (ponds.size === 0) for (const signal of SIGNALS) process.on(signal, closeAll)
+  if (ponds.size === 0) unlisten = onStopSignal(closeAll)
   ponds.set(pond, options)
   return () => {
     if (ponds.delete(pond) && ponds.size === 0) unlisten()
   }
 }
 
-function unlisten(): void {
-  for (const signal of SIGNALS) process.off(signal, closeAll)
-}
-
 function closeAll(): void {
-  unlisten()
   const closing = [...ponds]
   ponds.clear()
   const first = Promise.all(closing.map(async ([, { before }]) => before?.()))

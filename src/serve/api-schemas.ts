@@ -5,7 +5,17 @@ import { LAST_TIME, LONGEST_TIMER } from '../values/duration.ts'
 import { ERROR_CODES } from '../values/errors.ts'
 import { MAX_RUNNING } from '../values/limits.ts'
 import { MAX_COST, MAX_STARTS } from '../values/rate.ts'
-import { array, integer, object, oneOf, type Properties, type Rules, type Schema, string } from './json-schema.ts'
+import {
+  array,
+  type Fitting,
+  integer,
+  object,
+  oneOf,
+  type Properties,
+  type Rules,
+  type Schema,
+  string,
+} from './json-schema.ts'
 
 const DAY = 86_400_000
 const CENTURY = 36_525 * DAY
@@ -289,12 +299,18 @@ const timeout = integer(1, LONGEST_TIMER, {
   description: 'Milliseconds that an attempt may run of a job pushed without a limit of its own; null: without limit.',
 })
 
-const rate = request(
+const rateInFull = request(
   'Rate',
   { count: integer(1, MAX_STARTS), per: duration('In this time', 1, DAY) },
   { burst: nullable(integer(1, MAX_STARTS, { description: 'Starts at once after a pause; null: those of 100 ms.' })) },
-  { description: 'Most starts in a time, over all workers.' },
+  { description: 'Most starts in a time, over all workers: in full, or as a text such as "100/s" or "5/10s".' },
 )
+/** The keywords of objects say nothing of a text, nor the pattern of an object. */
+const rate: Schema<Fitting<typeof rateInFull> | `${number}/${string}`> = {
+  ...rateInFull,
+  type: ['object', 'string'],
+  pattern: '^[0-9]{1,7}/(?:[0-9]{1,9}(?:\\.[0-9]{1,9})?)?(?:ms|s|m|h|d)$',
+}
 const limits = {
   running: nullable(integer(1, MAX_RUNNING, { description: 'Most jobs that run at once, over all workers.' })),
   rate: nullable(rate),
@@ -330,7 +346,7 @@ export const groupChange = request(
   { group: groupName },
   {
     ...limits,
-    weight: { ...aNumber, minimum: 0, maximum: 1000, default: 1, description: 'Its share of the turns; above 0.' },
+    weight: { ...aNumber, exclusiveMinimum: 0, maximum: 1000, default: 1, description: 'Its share of the turns.' },
   },
 )
 export const group = reply('Group', {

@@ -16,6 +16,8 @@ export const LIMITS = {
   maxWaitingPerClient: 500,
   /** With so many queues, clients cannot make another one. */
   maxQueues: 10_000,
+  /** Connections that the server in front takes at once. */
+  maxConnections: 1024,
   /** Milliseconds, for `Retry-After` of a 503. */
   retryAfter: 2000,
 }
@@ -24,7 +26,7 @@ export type Limits = typeof LIMITS
 /** For connections, on the server of `millpond serve`; most are named as Node's. Times are in milliseconds. */
 export const CONNECTION_LIMITS = {
   /** Connections at once; more are refused. */
-  maxConnections: 1024,
+  maxConnections: LIMITS.maxConnections,
   /** Requests after which a connection is closed, so that none is held for ever. */
   maxRequests: 1000,
   /** Bytes of all headers of a request together, and how many there may be. */

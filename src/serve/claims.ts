@@ -14,7 +14,10 @@ const POLL_INTERVAL = 1000
 const PRIORITIES = 10
 /** Most claims under way at once for a line. */
 const MAX_CLAIMS = 16
-/** Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. */
+/**
+ * Jobs asked for in a call, and bytes after which no more are: the answer is built in memory. After a call that failed it is one job, and twice as
+ * many with each answer: together they may be too much to be delivered.
+ */
 const MAX_JOBS_PER_CALL = 10
 const MAX_BYTES = 4 * 1024 * 1024
 
@@ -27,14 +30,17 @@ interface Waiter extends PromiseWithResolvers<Claimed> {
 
 export class Claims {
   readonly #store: Store
+  readonly #due: (ms: number) => void
   readonly #lines = new Map<string, Line>()
   readonly #underWay = new Set<Promise<unknown>>()
   #unlisten: (() => void) | undefined
   #poll: NodeJS.Timeout | undefined
   #stopping = false
 
-  constructor(store: Store) {
+  /** @param due a claim that found nothing may find something in so many milliseconds, if a sweep comes first */
+  constructor(store: Store, due: (ms: number) => void) {
     this.#store = store
+    this.#due = due
   }
 
   get waiting(): number {
@@ -99,7 +105,7 @@ export class Claims {
 
   #lineOf(request: ClaimRequest): Line {
     const name = nameOf(request.queue, request.minPriority)
-    const line = this.#lines.get(name) ?? new Line(this.#store, () => this.#remove(name))
+    const line = this.#lines.get(name) ?? new Line(this.#store, this.#due, () => this.#remove(name))
     this.#lines.set(name, line)
     this.#poll ??= setInterval(() => {
       for (const each of this.#lines.values()) each.serve()
@@ -127,14 +133,17 @@ const nameOf = (queue: string, minPriority = 0) => `${minPriority} ${queue}`
 class Line {
   readonly waiters = new Set<Waiter>()
   readonly #store: Store
+  readonly #due: (ms: number) => void
   readonly #onEmpty: () => void
   #serving = false
   /** There may be jobs that no worker has asked for. */
   #again = false
+  #most = MAX_JOBS_PER_CALL
   #retry: NodeJS.Timeout | undefined
 
-  constructor(store: Store, onEmpty: () => void) {
+  constructor(store: Store, due: (ms: number) => void, onEmpty: () => void) {
     this.#store = store
+    this.#due = due
     this.#onEmpty = onEmpty
   }
 
@@ -202,6 +211,7 @@ class Line {
   #serveAfter(ms: number | null): void {
     clearTimeout(this.#retry)
     if (ms === null || ms >= POLL_INTERVAL) return
+    this.#due(ms)
     const serve = () => this.waiters.size > 0 && this.serve()
     this.#retry = setTimeout(serve, Math.max(ms, SHORTEST_RETRY_AFTER)).unref()
   }
@@ -211,10 +221,12 @@ class Line {
     let bytes = 0
     let claimed: Claimed | undefined
     for (;;) {
-      const limit = Math.min(MAX_JOBS_PER_CALL, request.limit - jobs.length)
+      const limit = Math.min(this.#most, request.limit - jobs.length)
       try {
         claimed = await this.#store.claim({ ...request, limit })
+        this.#most = Math.min(this.#most * 2, MAX_JOBS_PER_CALL)
       } catch (error) {
+        this.#most = 1
         // The worker gets the jobs claimed so far; its next claim gets the error.
         if (claimed !== undefined) return { ...claimed, jobs }
         throw error

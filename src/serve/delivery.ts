@@ -16,6 +16,7 @@ import { isMillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
 import { jsonText } from '../web/answer.ts'
 import { checkPlain } from '../web/body.ts'
+import { parseJson } from '../web/json.ts'
 import type { Context } from '../worker/context.ts'
 import type { Outcome } from '../worker/outcome.ts'
 import { type Answer, isSuccess, Receiver } from './receiver.ts'
@@ -113,13 +114,13 @@ function refused({ status, headers }: Answer, limits: boolean, context: Context)
   return new Refused(`${message} and asked for a pause; it counts as no attempt`, context.rateLimited(delay))
 }
 
-/** The JSON of an answer. Undefined if there is none, too much, or it cannot be stored or is not plain: the work is done in any case. */
+/** The JSON of an answer. Undefined if there is none, too much, or it cannot be stored as it is or is not plain: the work is done in any case. */
 function resultOf({ headers, body }: Answer, maxPayload: number): unknown {
   const isJson = /^application\/(?:[^;]+\+)?json\b/i.test(headers['content-type'] ?? '')
   const coding = headers['content-encoding'] ?? 'identity'
   if (body === undefined || !isJson || coding.trim().toLowerCase() !== 'identity') return undefined
   try {
-    const value: unknown = JSON.parse(body.toString('utf8'))
+    const value = parseJson(body.toString('utf8'))
     checkPlain(value)
     encode(value, 'result', maxPayload)
     return value

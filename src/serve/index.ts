@@ -3,6 +3,7 @@
  * `Deno.serve((request) => service.handle(request))`.
  */
 
+import { LARGEST_PAYLOAD } from '../values/encoding.ts'
 import '../values/runtime.ts'
 import { closeTimeout } from '../pond/close-options.ts'
 import { Millpond } from '../pond/millpond.ts'
@@ -33,7 +34,7 @@ export interface ServeOptions {
   deliveries?: readonly Delivery[]
   /** Most bytes of a request's body; 1 byte to 512 MiB, 2 MiB unless set. */
   maxBody?: number
-  /** Most bytes of an encoded payload, result or progress report; 1 byte to 512 MiB, 1 MiB unless set. */
+  /** Most bytes of an encoded payload, result or progress report; 1 byte to 16 MiB, 1 MiB unless set. */
   maxPayload?: number
   /** Longest wait of a claim, a long poll or a push; 0 to 24 days, 60 s unless set. 0: requests never wait. */
   maxWait?: Duration
@@ -44,6 +45,11 @@ export interface ServeOptions {
    * one.
    */
   maxWaitingPerClient?: number
+  /**
+   * Connections that the server in front takes at once; 1 to 1,000,000, 1,024 unless set. Delayed 401s hold at most a quarter of them; further
+   * 401s are answered at once.
+   */
+  maxConnections?: number
   /** Called for each request without a valid token, which is a 401. It is not given the tokens. Unset: nothing is called. */
   onUnauthorized?: (client: UnauthorizedClient) => void
   /** With this many queues, a push to a new queue is a 503 with `TooManyQueues`; 0 to 1,000,000, 10,000 unless set. */
@@ -58,10 +64,11 @@ const RULES: Rules<ServeOptions> = {
     (Array.isArray(value) && value.every((host) => typeof host === 'string')) || 'an array of host names',
   deliveries: (value) => Array.isArray(value) || 'an array of deliveries',
   maxBody: isInteger(1, 512 * 1024 * 1024),
-  maxPayload: isInteger(1, 512 * 1024 * 1024),
+  maxPayload: isInteger(1, LARGEST_PAYLOAD),
   maxWait: isDuration(0),
   maxWaiting: isInteger(0, 1_000_000),
   maxWaitingPerClient: isInteger(0, 1_000_000),
+  maxConnections: isInteger(1, 1_000_000),
   onUnauthorized: isFunction,
   maxQueues: isInteger(0, 1_000_000),
   onError: isFunction,
@@ -90,7 +97,17 @@ export interface Served {
  */
 export async function serve(store: string, options?: ServeOptions): Promise<Served> {
   const given = checkOptions(options, RULES, 'serve')
-  const { maxBody, maxPayload, maxWaiting, maxQueues, deliveries = [] } = { ...LIMITS, ...defined(given) }
+  const {
+    maxBody,
+    maxPayload,
+    maxWaiting,
+    maxQueues,
+    maxConnections,
+    deliveries = [],
+  } = {
+    ...LIMITS,
+    ...defined(given),
+  }
   const maxWait = milliseconds(given.maxWait ?? LIMITS.maxWait, 'maxWait')
   const { maxWaitingPerClient = Math.ceil(maxWaiting / 2) } = given
   const onError = reporter(given.onError)
@@ -99,7 +116,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
   pond.on('error', (error) => onError(error, undefined))
   const service = new Service({
     ...{ store: opened, pond, onError, tokens: given.tokens ?? [], hosts: given.hosts ?? [] },
-    limits: { ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues },
+    limits: { ...LIMITS, maxPayload, maxBody, maxWait, maxWaiting, maxWaitingPerClient, maxQueues, maxConnections },
     onUnauthorized: (client) => {
       try {
         given.onUnauthorized?.(client)
@@ -127,7 +144,7 @@ export async function serve(store: string, options?: ServeOptions): Promise<Serv
     handle: service.handle,
     store: pond.store.name,
     stop: () => service.stop(),
-    close: (ending = {}) => close(closeTimeout(ending)),
+    close: async (ending = {}) => close(closeTimeout(ending)),
   }
 }
 

@@ -29,6 +29,7 @@ export interface Rules {
   readonly pattern?: string
   readonly format?: 'uuid' | 'date-time' | 'uri'
   readonly minimum?: number
+  readonly exclusiveMinimum?: number
   readonly maximum?: number
 }
 
@@ -45,9 +46,6 @@ export type Fitting<S> = S extends Schema<infer T> ? T : never
 export type Members<Required, Optional> = { [Name in keyof Required]: Fitting<Required[Name]> } & {
   [Name in keyof Optional]?: Fitting<Optional[Name]>
 }
-
-/** The type of a query, all of whose parameters may be left out. */
-export type Query<Parameters> = Members<Record<never, Schema>, Parameters>
 
 export function string(rules: Rules = {}): Schema<string> {
   return { ...rules, type: 'string' }
@@ -148,7 +146,8 @@ function faultOfText(value: string, schema: Schema): string | undefined {
   return undefined
 }
 
-function faultOfNumber(value: number, { minimum, maximum }: Schema): string | undefined {
+function faultOfNumber(value: number, { minimum, exclusiveMinimum, maximum }: Schema): string | undefined {
+  if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) return `must be above ${exclusiveMinimum}`
   if (minimum !== undefined && value < minimum) return `must be at least ${minimum}`
   return maximum !== undefined && value > maximum ? `must be at most ${maximum}` : undefined
 }

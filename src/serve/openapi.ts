@@ -10,15 +10,22 @@ const TITLES: Readonly<Record<number, string>> = {
   400: 'The request was not understood, or something in it is not valid.',
   401: 'The token is missing or wrong.',
   403: 'The request comes from a page of another origin, or for another host.',
-  404: 'There is no such job.',
+  404: 'There is no such job or queue.',
   406: 'Nothing that Accept names is on offer.',
   408: 'The body did not come in time.',
   409: 'The job, or the claim, is not in a state for this.',
   413: 'The body or the payload is over the limit.',
   415: 'The body is neither JSON nor MessagePack.',
-  422: 'The body is not of the shape that is asked for, or an Idempotency-Key was used with another payload.',
+  422: 'The query or the body is not of the shape that is asked for, or an Idempotency-Key was used with another payload.',
   501: 'The store has no limits; see docs/limits.md for those that have.',
   503: 'Come back later: the queue is full, the store is away, or the service is shutting down.',
+}
+
+/** By status: the headers of all problems with it. */
+const REFUSAL_HEADERS: Readonly<Record<number, Readonly<Record<string, string>> | undefined>> = {
+  401: { 'WWW-Authenticate': '`Bearer`.' },
+  415: { 'Accept-Post': 'The types that are taken.' },
+  503: { 'Retry-After': 'Seconds.' },
 }
 
 const PARAMS: Properties = { queue: queueName, id }
@@ -49,16 +56,19 @@ export function openApi(routes: Readonly<Record<string, readonly Route[]>>, with
 }
 
 function operation(route: Route, withToken: boolean, components: Map<string, unknown>): object {
-  const { summary, description, query = {}, headers = {}, body, bodyOptional, answers, open, problems = [503] } = route
+  const { summary, description, body, bodyOptional, answers, open, problems = [503] } = route
+  const { query, requiredQuery, headers, requiredHeaders } = route
   const schema = (given: Schema) => referred(given, components)
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '')
   const parameters = [
-    ...names.map((name) => parameter('path', name, PARAMS[name] ?? {})),
-    ...Object.entries(query).map(([name, given]) => parameter('query', name, given)),
-    ...Object.entries(headers).map(([name, given]) => parameter('header', name, given)),
+    ...names.map((name) => parameter('path', name, PARAMS[name] ?? {}, true)),
+    ...parametersOf('query', requiredQuery, true),
+    ...parametersOf('query', query, false),
+    ...parametersOf('header', requiredHeaders, true),
+    ...parametersOf('header', headers, false),
   ]
   // For any route: path and query, the token, host and origin, Accept. Then those of a body.
-  const general = [400, ...(withToken && !open ? [401] : []), 403, 406, ...(body ? [408, 413, 415, 422] : [])]
+  const general = [400, ...(withToken && !open ? [401] : []), 403, 406, 422, ...(body ? [408, 413, 415] : [])]
   const refusals = [...new Set([...general, ...problems])].sort((a, b) => a - b)
   return {
     operationId: route.id,
@@ -76,8 +86,12 @@ function operation(route: Route, withToken: boolean, components: Map<string, unk
   }
 }
 
-function parameter(place: string, name: string, { description, ...schema }: Schema): object {
-  return { name, in: place, required: place === 'path', description, schema }
+function parametersOf(place: 'query' | 'header', given: Properties = {}, required: boolean): object[] {
+  return Object.entries(given).map(([name, schema]) => parameter(place, name, schema, required))
+}
+
+function parameter(place: string, name: string, { description, ...schema }: Schema, required: boolean): object {
+  return { name, in: place, required, description, schema }
 }
 
 function response({ description, schema, events, headers }: Answer, refer: (schema: Schema) => unknown): object {
@@ -88,7 +102,7 @@ function response({ description, schema, events, headers }: Answer, refer: (sche
   const hasContent = Object.keys(content).length > 0
   return {
     description,
-    ...defined({ content: hasContent ? content : undefined, headers: headers && headersOf(headers) }),
+    ...defined({ content: hasContent ? content : undefined, headers: headers && headersOf(headers, !events) }),
   }
 }
 
@@ -100,13 +114,16 @@ function refusal(status: number, refer: (schema: Schema) => unknown): object {
   return {
     description: TITLES[status] ?? '',
     content: { 'application/problem+json': { schema: refer(problem) } },
-    ...(status === 503 ? { headers: headersOf({ 'Retry-After': 'Seconds.' }) } : {}),
+    ...defined({ headers: REFUSAL_HEADERS[status] && headersOf(REFUSAL_HEADERS[status]) }),
   }
 }
 
-function headersOf(headers: Readonly<Record<string, string>>): object {
+/** @param required whether each answer has them */
+function headersOf(headers: Readonly<Record<string, string>>, required = true): object {
   const schema = { type: 'string' }
-  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema }]))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, required, schema }]),
+  )
 }
 
 /** The schema, with references to the components in place of schemas that have a title. */

@@ -22,19 +22,24 @@ export async function inputOf(
     const offered = events ? `${MEDIA_TYPES}, text/event-stream` : MEDIA_TYPES
     throw new Refusal(406, `Nothing that Accept names is on offer here; on offer are ${offered}.`)
   }
-  return { query: queryOf(query, route.query ?? {}), body: await bodyOf(request, route, limits) }
+  return { query: queryOf(query, route), body: await bodyOf(request, route, limits) }
 }
 
-function queryOf(given: URLSearchParams, known: Properties): Record<string, unknown> {
+function queryOf(given: URLSearchParams, { query: optional, requiredQuery: required = {} }: Route) {
+  const known: Properties = { ...required, ...optional }
   const query: Record<string, unknown> = {}
-  const wrong = (message: string) => invalid(400, 'The query', [{ path: '', message }])
+  const wrong = (message: string) => invalid('The query', [{ path: '', message }])
   for (const [name, text] of given) {
     const parameter = Object.hasOwn(known, name) ? known[name] : undefined
     if (parameter === undefined) throw wrong(`has an unknown parameter ${unknownName(name, known)}`)
     if (Object.hasOwn(query, name)) throw wrong(`has ${quoted(name)} twice`)
     // Other text stays text, and is refused for it.
     const value = parameter.type === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text
-    query[name] = checked(value, parameter, 400, `The parameter ${quoted(name)}`)
+    query[name] = checked(value, parameter, `The parameter ${quoted(name)}`)
+  }
+  for (const [name, { enum: values }] of Object.entries(required)) {
+    const choice = values === undefined ? '' : `; it is one of ${values.join(', ')}`
+    if (!Object.hasOwn(query, name)) throw wrong(`lacks the parameter ${quoted(name)}${choice}`)
   }
   return query
 }
@@ -42,7 +47,7 @@ function queryOf(given: URLSearchParams, known: Properties): Record<string, unkn
 async function bodyOf(request: Request, { body, bodyOptional = false }: Route, limits: BodyLimits): Promise<unknown> {
   if (body === undefined) return undefined
   const sent = hasBody(request, bodyOptional) ? await readBody(request, limits, bodyOptional) : undefined
-  return checked(sent === undefined && bodyOptional ? {} : sent, body, 422, 'The body')
+  return checked(sent === undefined && bodyOptional ? {} : sent, body, 'The body')
 }
 
 /**
@@ -65,16 +70,16 @@ function hasBody({ headers }: Request, optional: boolean): boolean {
 }
 
 /** @throws Refusal */
-function checked(value: unknown, schema: Schema, status: 400 | 422, what: string): unknown {
+function checked(value: unknown, schema: Schema, what: string): unknown {
   const issues = check(value, schema)
-  if (issues.length > 0) throw invalid(status, what, issues)
+  if (issues.length > 0) throw invalid(what, issues)
   return value
 }
 
-function invalid(status: 400 | 422, what: string, issues: readonly Issue[]): Refusal {
+function invalid(what: string, issues: readonly Issue[]): Refusal {
   const [first] = issues
   const where = first === undefined || first.path === '' ? what : `${what}: ${first.path}`
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
   const detail = `${where} ${first?.message ?? 'is not valid'}${more}.`
-  return new Refusal(status, detail, { code: 'InvalidOption', members: { issues } })
+  return new Refusal(422, detail, { code: 'InvalidOption', members: { issues } })
 }

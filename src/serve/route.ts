@@ -10,7 +10,7 @@ import type { OnError } from '../web/problem.ts'
 import type { Sweeper } from '../worker/sweeper.ts'
 import type { Limits } from './bounds.ts'
 import type { Claims } from './claims.ts'
-import type { Properties, Query, Schema } from './json-schema.ts'
+import type { Members, Properties, Schema } from './json-schema.ts'
 import type { QueueLimit } from './queue-limit.ts'
 
 /** What the handlers of routes work with. */
@@ -32,6 +32,7 @@ export interface Answer {
   schema?: Schema
   /** Whether the client may have server-sent events instead. */
   events?: boolean
+  /** Each of these answers has them, but for streams of events. */
   headers?: Readonly<Record<string, string>>
 }
 
@@ -47,11 +48,14 @@ interface Call<Path, Body, Query> {
   body: Body
 }
 
-interface RouteDetails<Path, Body, Parameters extends Properties> {
+interface RouteDetails<Path, Body, Parameters extends Properties, Required extends Properties> {
   description?: string
+  /** Parameters that may be left out, and those that may not. */
   query?: Parameters
-  /** Request headers that have a meaning here. */
+  requiredQuery?: Required
+  /** Request headers that have a meaning here, and those that clients made of the document should send. */
   headers?: Properties
+  requiredHeaders?: Properties
   /** Every POST has one, if only of nothing: pages of other sites cannot send its Content-Type, nor the header that may replace it. */
   body?: Schema<Body>
   /** Whether a request without a body counts as an empty object. */
@@ -62,10 +66,10 @@ interface RouteDetails<Path, Body, Parameters extends Properties> {
   /** Answered without a token. */
   open?: boolean
   /** @returns a Response, or the body of a 200. May throw Refusals and MillpondErrors. */
-  handle(call: Call<Path, Body, Query<Parameters>>): object | Promise<object>
+  handle(call: Call<Path, Body, Members<Required, Parameters>>): object | Promise<object>
 }
 
-export interface Route extends RouteDetails<string, unknown, Properties> {
+export interface Route extends RouteDetails<string, unknown, Properties, Properties> {
   method: string
   /** With `{name}` for a variable segment. */
   path: string
@@ -82,9 +86,10 @@ export function route<
   const Path extends `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`,
   Body = unknown,
   Parameters extends Properties = Properties,
->(request: Path, id: string, summary: string, details: RouteDetails<Path, Body, Parameters>): Route {
+  Required extends Properties = Record<never, Schema>,
+>(request: Path, id: string, summary: string, details: RouteDetails<Path, Body, Parameters, Required>): Route {
   const [method = '', path = ''] = request.split(' ')
-  return { method, path, id, summary, ...(details as RouteDetails<string, unknown, Properties>) }
+  return { method, path, id, summary, ...(details as RouteDetails<string, unknown, Properties, Properties>) }
 }
 
 export interface Matched {

@@ -47,10 +47,10 @@ export class Service {
 
   constructor({ store, pond, limits, tokens, hosts, onError, onUnauthorized = () => {} }: ServiceOptions) {
     this.#guard = new Guard(tokens, hosts)
-    this.#unauthorized = new UnauthorizedClients(limits.maxWaiting, this.#stop.signal, onUnauthorized)
+    this.#unauthorized = new UnauthorizedClients(limits.maxConnections, this.#stop.signal, onUnauthorized)
     this.#limits = limits
     this.#onError = onError
-    this.#claims = new Claims(store)
+    this.#claims = new Claims(store, (ms) => this.#sweeper.due(ms))
     const queueLimit = new QueueLimit(store, limits.maxQueues)
     this.#sweeper = new Sweeper(
       store,

@@ -22,6 +22,8 @@ export interface UnauthorizedClient {
 const FREE_ATTEMPTS = 5
 const FIRST_DELAY = 100
 const MAX_DELAY = 2000
+/** Of all connections, how many delayed requests may hold; further requests are answered at once. */
+const MAX_DELAYED_SHARE = 0.25
 /** Milliseconds without another such request, after which a client is forgotten. */
 const FORGET_AFTER = 60_000
 /** Most clients that are remembered, about 100 bytes each; the longest silent are forgotten first. */
@@ -34,9 +36,9 @@ export class UnauthorizedClients {
   readonly #stopping: AbortSignal
   readonly #report: (client: UnauthorizedClient) => void
 
-  /** @param maxWaiting most delayed requests at once; further ones are answered at once @param report must not throw */
-  constructor(maxWaiting: number, stopping: AbortSignal, report: (client: UnauthorizedClient) => void) {
-    this.#slots = new Slots(maxWaiting)
+  /** @param maxConnections that the server takes at once @param report must not throw */
+  constructor(maxConnections: number, stopping: AbortSignal, report: (client: UnauthorizedClient) => void) {
+    this.#slots = new Slots(Math.floor(maxConnections * MAX_DELAYED_SHARE))
     this.#stopping = stopping
     this.#report = report
   }

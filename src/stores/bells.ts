@@ -10,6 +10,9 @@ const MOST_IDS = 1_000
 /** Names of queues that are kept: a client may claim from any number of names. A bell of a forgotten one comes late at most: whoever waits also looks by itself. */
 const MAX_QUEUES = 10_000
 
+/** A job that is due sooner, in milliseconds, rings for work when it is scheduled: a claim then tells when. Later ones are seen by the next sweep. */
+export const SOON = 1_000
+
 export type Kind = Bell['kind']
 export const KINDS: readonly Kind[] = ['work', 'room', 'finished', 'cancelled']
 

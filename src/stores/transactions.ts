@@ -5,7 +5,15 @@
  *   unused ── query, push ──► open ── complete, rollback ──► ended
  *      └────────── complete, rollback ──────────────────────────┘
  */
-import type { Completion, HoldOutcome, NewJob, PushOutcome, StoreTransaction, StoreTransactions } from '../store.ts'
+import type {
+  Completion,
+  HoldOutcome,
+  NewJob,
+  PushOutcome,
+  QueueSettings,
+  StoreTransaction,
+  StoreTransactions,
+} from '../store.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkStatement } from './statement.ts'
 
@@ -14,7 +22,7 @@ type Row = Record<string, unknown>
 /** A transaction that has begun, or begins with the first call. */
 export interface OpenTransaction {
   query(text: string, params: readonly unknown[]): Promise<Row[]>
-  push(jobs: readonly NewJob[]): Promise<PushOutcome[]>
+  push(jobs: readonly NewJob[], settings?: QueueSettings): Promise<PushOutcome[]>
   /** Completes the jobs and commits; if a claim is stale it rolls back. */
   complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]>
   rollback(): Promise<void>
@@ -27,22 +35,25 @@ interface Transacting {
   /** Without a transaction. */
   complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]>
   /** In a transaction of the caller's own. */
-  pushWith(tx: unknown, jobs: readonly NewJob[]): Promise<PushOutcome[]>
+  pushWith(tx: unknown, jobs: readonly NewJob[], settings?: QueueSettings): Promise<PushOutcome[]>
+  /** See `StoreTransactions`. */
+  takesSettings: boolean
 }
 
 export function transactionsBy(store: Transacting): StoreTransactions {
   // So that a `query` that is handed back to us is known for what it is.
   const byQuery = new WeakMap<object, HandlerTransaction>()
   return {
+    takesSettings: store.takesSettings,
     begin() {
       const transaction = new HandlerTransaction(store)
       byQuery.set(transaction.query, transaction)
       return transaction
     },
-    async push(tx, jobs) {
+    async push(tx, jobs, settings) {
       store.assertOpen()
       const own = typeof tx === 'function' ? byQuery.get(tx) : undefined
-      return own === undefined ? store.pushWith(tx, jobs) : own.push(jobs)
+      return own === undefined ? store.pushWith(tx, jobs, settings) : own.push(jobs, settings)
     },
   }
 }
@@ -64,8 +75,8 @@ class HandlerTransaction implements StoreTransaction {
     return this.#open().query(text, params)
   }
 
-  async push(jobs: readonly NewJob[]): Promise<PushOutcome[]> {
-    return this.#open().push(jobs)
+  async push(jobs: readonly NewJob[], settings?: QueueSettings): Promise<PushOutcome[]> {
+    return this.#open().push(jobs, settings)
   }
 
   async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {

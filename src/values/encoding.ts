@@ -7,9 +7,13 @@ import type { Encoded } from '../store.ts'
 import { MillpondError } from './errors.ts'
 import { checkMessagePack } from './plain-msgpack.ts'
 import { errorSummary } from './safe-error.ts'
+import { illFormedAt, mayEscapeHalf } from './well-formed.ts'
 
 /** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
 export const MAX_PAYLOAD = 1_048_576
+
+/** 16 MiB: `maxPayload` may be no larger, as the stores keep nothing above it: see contract/operations.md. */
+export const LARGEST_PAYLOAD = 16_777_216
 
 /** Deeper than any real payload, and shallow enough that no parser's stack is in danger. A circular reference gets here too. */
 const MAX_DEPTH = 200
@@ -32,9 +36,7 @@ export function encode(value: unknown, what: string, limit: number): Encoded {
       return { encoding: 'bytes', body: new Uint8Array(value) }
     }
     if (value === undefined) return { encoding: 'json', body: 'null' }
-    encoded = fitsJson(value, what, 0)
-      ? { encoding: 'json', body: JSON.stringify(value) }
-      : { encoding: 'msgpack', body: new Uint8Array(packr.pack(forMessagePack(value, what))) }
+    encoded = fitsJson(value, what, 0) ? inJson(value, what) : inMessagePack(value, what)
   } catch (error) {
     if (error instanceof MillpondError) throw error
     // A getter or a toJSON that throws, or a text longer than a string can be. What it says may be part of the payload.
@@ -53,7 +55,14 @@ export function decode(encoded: Encoded, what: string): unknown {
   const notDecodable = (reason?: string) =>
     new MillpondError('PayloadNotDecodable', `${what} is not valid ${encoding}${reason ? `: ${reason}` : ''}`)
   try {
-    if (encoding === 'json') return JSON.parse(typeof body === 'string' ? body : UTF_8.decode(body))
+    if (encoding === 'json') {
+      const text = typeof body === 'string' ? body : UTF_8.decode(body)
+      const value: unknown = JSON.parse(text)
+      // Other programs may have stored it. Handed on, it would spoil the answers in which the value stands beside others.
+      if (mayEscapeHalf(text) && illFormedAt(value) !== undefined)
+        throw notDecodable('it holds half of a surrogate pair')
+      return value
+    }
     if (typeof body !== 'string') {
       if (encoding === 'bytes') return body
       if (encoding === 'msgpack') {
@@ -84,6 +93,31 @@ function checkSize(bytes: number, what: string, limit: number): void {
 
 function refuse(what: string, reason: string): never {
   throw new MillpondError('PayloadNotEncodable', `${what} cannot be stored: it holds ${reason}`)
+}
+
+function inJson(value: unknown, what: string): Encoded {
+  const body = JSON.stringify(value)
+  // JSON.stringify escapes half of a pair, and nothing else, in this form. A text may hold the same characters.
+  if (mayEscapeHalf(body)) checkWellFormed(JSON.parse(body), what)
+  return { encoding: 'json', body }
+}
+
+function inMessagePack(value: unknown, what: string): Encoded {
+  const plain = forMessagePack(value, what)
+  checkWellFormed(plain, what)
+  return { encoding: 'msgpack', body: new Uint8Array(packr.pack(plain)) }
+}
+
+/** @throws PayloadNotEncodable, with the path to the text */
+export function checkWellFormed(value: unknown, what: string): void {
+  const path = illFormedAt(value)
+  if (path === undefined) return
+  const message = `half of a surrogate pair, such as a cut emoji: cut text between whole characters, or mend it with toWellFormed()`
+  throw new MillpondError(
+    'PayloadNotEncodable',
+    `${what} cannot be stored: ${path === '' ? 'it' : `the text at ${path}`} holds ${message}`,
+    { issues: [{ message: `holds ${message}`, path }] },
+  )
 }
 
 /** Whether JSON carries the value without loss. @throws PayloadNotEncodable where no encoding does */
@@ -136,7 +170,6 @@ function replacement(value: object, what: string): unknown {
 /** A copy in which everything is what MessagePack has a type for, with the same replacements that JSON would make. */
 function forMessagePack(value: unknown, what: string): unknown {
   if (value === undefined) return null
-  if (typeof value === 'string' && !value.isWellFormed()) return refuse(what, 'a lone surrogate beside binary data')
   if (typeof value === 'bigint' && (value < -(2n ** 63n) || value >= 2n ** 64n)) {
     return refuse(what, 'an integer over 64 bits')
   }
@@ -149,7 +182,6 @@ function forMessagePack(value: unknown, what: string): unknown {
   const copy: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
     if (key === '__proto__') return refuse(what, 'a key named __proto__ beside binary data')
-    if (!key.isWellFormed()) return refuse(what, 'a key with a lone surrogate beside binary data')
     if (item !== undefined) copy[key] = forMessagePack(item, what)
   }
   return copy

@@ -36,8 +36,10 @@ const FINAL = [
   'JobFailed',
   'JobCancelled',
   'JobUnknown',
+  'QueueUnknown',
   'TransactionMismatch',
   'BatchMismatch',
+  'SecondLibrary',
   'StoreCorrupt',
   'StoreVersion',
 ] as const

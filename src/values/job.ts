@@ -115,7 +115,7 @@ export function jobError(thrown: unknown): JobError {
     if (thrown instanceof Error) {
       return {
         code: thrown instanceof MillpondError ? thrown.code : 'HandlerFailed',
-        name: String(thrown.name),
+        name: clipped(String(thrown.name), 200),
         message: clipped(String(thrown.message), 4000),
         ...(typeof thrown.stack === 'string' ? { stack: clipped(thrown.stack, 8000) } : {}),
       }

@@ -5,6 +5,7 @@
  *   step = ⌈per × 1000 ÷ count⌉        what one start costs, in microseconds
  *   a start of cost c is allowed from   full − (max(burst, c) − c) × step
  *   and sets                            full = max(full, now) + c × step
+ *   no start leaves it beyond           now + max(burst, c) × step
  */
 import type { Rate } from '../values/limits.ts'
 import { type Duration, milliseconds, shown } from './duration.ts'
@@ -57,6 +58,10 @@ const stepOf = ({ count, per }: Rate): number => Math.ceil((per * 1000) / count)
 
 /** Starts that may come at once after a pause. */
 export const burstOf = ({ count, per, burst }: Rate): number => burst ?? Math.max(1, Math.floor((count * 100) / per))
+
+/** What `full` counts as: after a change of the rate or a step back of the clock, it may lie further ahead than any start by this rate leaves it. */
+export const boundedFull = (rate: Rate, full: number, fullCost: number, now: number): number =>
+  Math.min(full, now + Math.max(burstOf(rate), fullCost) * stepOf(rate))
 
 /** From when on a start is allowed, in microseconds. */
 export const startableAt = (rate: Rate, full: number, cost: number): number =>

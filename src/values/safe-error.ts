@@ -19,16 +19,17 @@ const DEEPEST_CAUSE = 4
 const KINDS = [TypeError, RangeError, SyntaxError] as const
 const QUOTED = /(["'`«»„“”‘’]).*["'`«»„“”‘’]/s
 
-/** What messages repeat of their input, wherever they come from. */
+/**
+ * What messages repeat of their input, wherever they come from. A message may be as long as a payload, so each pattern takes linear time: it
+ * never looks at the same text again from another start.
+ */
 const MASKS: readonly (readonly [RegExp, string])[] = [
-  // user:password@ in a URL. The last @ counts, since a password may hold one.
-  [/([a-z][a-z0-9+.-]*:\/\/)[^\s"'`]*@/gi, '$1…@'],
   // Redis, of a command that is unknown or renamed.
   [/,? with args beginning with:.*$/s, ''],
   // Deno.
   [/(Invalid URL): .*$/s, '$1'],
   // Node, of an argument of a wrong type.
-  [/\b(Received type \w+) \(.*\)/s, '$1'],
+  [/\b(Received type \w+) \(.*$/s, '$1'],
   // SQLite, of a text that was written into a statement.
   [/(unrecognized token: ).*$/s, '$1…'],
 ]
@@ -121,8 +122,16 @@ function messageOf(error: Error): string {
   if (error.name === 'DataCloneError') return 'a value could not be copied to another thread'
   let message = String(error.message)
   if (repeatsInput(error)) message = message.replace(QUOTED, '"…"')
+  message = message.replace(/[^\s"'`]+/g, withoutCredentials)
   for (const [mask, instead] of MASKS) message = message.replace(mask, instead)
   return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE)}…`
+}
+
+/** Of a URL, without `user:password`. The last @ counts, since a password may hold one. */
+function withoutCredentials(word: string): string {
+  const begin = word.indexOf('://') + 3
+  const end = word.lastIndexOf('@')
+  return begin > 3 && end >= begin ? `${word.slice(0, begin)}…${word.slice(end)}` : word
 }
 
 /** JSON.parse quotes the text around the fault; PostgreSQL quotes the value in its data exceptions, SQLSTATE class 22. */

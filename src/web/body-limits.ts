@@ -1,5 +1,4 @@
-/** Reads a request's body within bounds of size and time, also if a hook of the application reads it. */
-import type { UnderlyingSource } from 'node:stream/web'
+/** Reads a request's body within bounds of size and time. */
 import { Refusal } from './problem.ts'
 
 export interface BodyLimits {
@@ -59,52 +58,4 @@ function tooLarge(maxBody: number): Refusal {
 /** The refusal of a body that is not what its Content-Type says. */
 export function malformed(reason: string): Refusal {
   return new Refusal(400, `The body was not understood: ${reason}.`, { code: 'PayloadNotDecodable' })
-}
-
-const READERS = ['arrayBuffer', 'blob', 'bytes', 'clone', 'formData', 'json', 'text'] as const
-
-export interface Bounds {
-  /** Why the body was not read to its end, even if the code that read it caught the error. */
-  refusal: Refusal | undefined
-}
-
-/**
- * Bounds the body of a request whichever way it is read: `json()`, `formData()`, `body`, `clone()` and so on. The request is changed in
- * place: a copy would be another request to the hooks, and to the framework that made it. A body that was read before, or is being read,
- * is left as it is: nobody can read it again.
- */
-export function boundBody(request: Request, limits: BodyLimits): Bounds {
-  const bounds: Bounds = { refusal: undefined }
-  const { url, method, headers, signal, body, bodyUsed } = request
-  if (body === null || bodyUsed || body.locked) return bounds
-  const reader = new BoundedReader(request, body, limits)
-  let made: Request | undefined
-  const bounded = () => {
-    // With a stream as the body, fetch demands `duplex`.
-    made ??= new Request(url, { method, headers, signal, body: streamOf(reader, bounds), duplex: 'half' })
-    return made
-  }
-  Object.defineProperty(request, 'body', { configurable: true, get: () => bounded().body })
-  Object.defineProperty(request, 'bodyUsed', { configurable: true, get: () => made?.bodyUsed ?? false })
-  for (const name of READERS) {
-    if (name in request) Object.defineProperty(request, name, { configurable: true, value: () => bounded()[name]() })
-  }
-  return bounds
-}
-
-function streamOf(reader: BoundedReader, bounds: Bounds): ReadableStream<Uint8Array> {
-  const source: UnderlyingSource<Uint8Array> = {
-    async pull(controller) {
-      try {
-        const chunk = await reader.next()
-        if (chunk === undefined) controller.close()
-        else controller.enqueue(chunk)
-      } catch (error) {
-        if (error instanceof Refusal) bounds.refusal = error
-        controller.error(error)
-      }
-    },
-    cancel: () => reader.cancel(),
-  }
-  return new ReadableStream(source, { highWaterMark: 0 })
 }

@@ -1,19 +1,20 @@
 /** From a request's body to a value: read within bounds, then parsed by its Content-Type. */
 import { Packr } from 'msgpackr'
+import { isMillpondError } from '../values/errors.ts'
 import { checkMessagePack } from '../values/plain-msgpack.ts'
 import { type BodyLimits, BoundedReader, malformed } from './body-limits.ts'
+import { fieldsOf, parseForm } from './form.ts'
 import { type ContentType, contentType, isMessagePack } from './headers.ts'
+import { parseJson } from './json.ts'
 import { unsupportedType } from './problem.ts'
 
-/** Most fields of a form. */
-const MAX_FIELDS = 1000
 const SUPPORTED =
   'application/json, application/x-www-form-urlencoded, multipart/form-data, application/msgpack, application/vnd.msgpack, application/x-msgpack'
 
 /**
  * The body as a value; undefined if there is neither a body nor a Content-Type.
  * @param optional whether an empty body is undefined, too, whatever its type
- * @throws Refusal: 400, 408, 413, 415
+ * @throws Refusal: 400, 408, 413, 415; PayloadNotEncodable: an integer in JSON that a number would change
  */
 export async function readBody(request: Request, limits: BodyLimits, optional = false): Promise<unknown> {
   const type = contentType(request.headers)
@@ -46,12 +47,22 @@ async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Arr
 
 type Parse = (bytes: Uint8Array<ArrayBuffer>, request: Request) => unknown
 
-function parserOf({ media, charset }: ContentType): Parse | undefined {
+function parserOf(type: ContentType): Parse | undefined {
+  const { media, charset } = type
   if (isMessagePack(media)) return parseMessagePack
-  if (media === 'multipart/form-data') return parseMultipart
+  if (media === 'multipart/form-data') return parseFields(type)
   if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8' && charset !== 'us-ascii') return undefined
-  if (media === 'application/json' || media.endsWith('+json')) return parseJson
-  return media === 'application/x-www-form-urlencoded' ? (bytes) => fields(new URLSearchParams(utf8(bytes))) : undefined
+  if (media === 'application/json' || media.endsWith('+json')) return fromJson
+  if (media !== 'application/x-www-form-urlencoded') return undefined
+  return (bytes, request) => {
+    utf8(bytes)
+    return parseFields(type)(bytes, request)
+  }
+}
+
+function parseFields(type: ContentType): Parse {
+  return async (bytes, { headers }) =>
+    fieldsOf(await parseForm(bytes, type, headers.get('content-type') ?? ''), SUPPORTED)
 }
 
 const packr = Object.assign(new Packr({ useRecords: false, mapsAsObjects: true }), {
@@ -65,45 +76,15 @@ function parseMessagePack(bytes: Uint8Array): unknown {
   return packr.unpack(bytes)
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+/** @throws Refusal: 400; MillpondError: PayloadNotEncodable */
+export function fromJson(bytes: Uint8Array): unknown {
   const text = utf8(bytes)
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (error) {
+    if (isMillpondError(error)) throw error
     throw malformed(error instanceof Error ? error.message : 'it is not JSON')
   }
-}
-
-async function parseMultipart(bytes: Uint8Array<ArrayBuffer>, request: Request): Promise<unknown> {
-  const type = request.headers.get('content-type') ?? ''
-  const form = await new Response(bytes, { headers: { 'content-type': type } }).formData().catch(() => undefined)
-  // Deno silently skips parts that break off; Deno and Bun skip parts without a name.
-  if (form === undefined || [...form].length !== partsOf(bytes, type)) {
-    throw malformed('it is not multipart/form-data with the boundary that its Content-Type names')
-  }
-  return fields(form)
-}
-
-/** How many parts are between the boundaries; undefined if the last boundary is missing. */
-function partsOf(bytes: Uint8Array, type: string): number | undefined {
-  const [, quoted, bare] = /;\s*boundary=(?:"([^"]+)"|([^\s;]+))/i.exec(type) ?? []
-  // A boundary is ASCII, which latin1 leaves as it is, whatever the bytes around it are.
-  const pieces = `\r\n${new TextDecoder('latin1').decode(bytes)}`.split(`\r\n--${quoted ?? bare}`)
-  return pieces.at(-1)?.startsWith('--') ? pieces.length - 2 : undefined
-}
-
-/** The values of a name that comes several times are an array. */
-function fields(entries: Iterable<[string, string | File]>): Record<string, string | string[]> {
-  const form = new Map<string, string | string[]>()
-  let count = 0
-  for (const [name, value] of entries) {
-    if (++count > MAX_FIELDS) throw malformed(`it has more than ${MAX_FIELDS} fields`)
-    if (typeof value !== 'string') throw unsupportedType('Files in forms are not taken', SUPPORTED)
-    const before = form.get(name)
-    if (Array.isArray(before)) before.push(value)
-    else form.set(name, before === undefined ? value : [before, value])
-  }
-  return Object.fromEntries(form)
 }
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true })

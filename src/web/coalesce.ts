@@ -15,7 +15,10 @@ import { SharedResponses, type SharingCounts } from './shared-responses.ts'
 export type ResponseKey = string | { key: string; covers: readonly string[] } | undefined
 
 export interface CoalesceResponsesOptions {
-  /** The key of a request; its URL unless set. */
+  /**
+   * The key of a request; its URL unless set. The host that the request names is part of any key, unless `ignore` or `covers` has `Host`: a
+   * client may name any.
+   */
   key?: (request: Request) => ResponseKey
   /** How long an answer is reused; 0 to 24 days, 0 unless set: only requests at the same time share it. `Cache-Control` may shorten it. */
   ttl?: Duration
@@ -81,7 +84,7 @@ const RULES: Rules<CoalesceResponsesOptions> = {
  */
 export function coalesceResponses(options: CoalesceResponsesOptions = {}): CoalescedResponses {
   const given = checkOptions(options, RULES, 'coalesceResponses')
-  const { key: keyOf = (request: Request) => request.url } = given
+  const { key: keyOf } = given
   const rules = new RequestRules(given)
   const responses = new SharedResponses({
     timeout: milliseconds(given.timeout ?? '30s', 'timeout'),
@@ -92,7 +95,7 @@ export function coalesceResponses(options: CoalesceResponsesOptions = {}): Coale
   })
 
   const share = async (request: Request, next: () => Response | Promise<Response>): Promise<Response> => {
-    const key = METHODS.includes(request.method) ? sharedKey(request, keyOf(request), rules) : undefined
+    const key = METHODS.includes(request.method) ? sharedKey(request, keyOf, rules) : undefined
     return key === undefined ? responses.alone(next) : responses.answer(request, key, next)
   }
   return Object.assign(share, {
@@ -107,13 +110,18 @@ export function coalesceResponses(options: CoalesceResponsesOptions = {}): Coale
 const METHODS: readonly string[] = ['GET', 'HEAD']
 
 /** @returns undefined for a request that shares nothing */
-function sharedKey({ method, headers }: Request, given: ResponseKey, rules: RequestRules): string | undefined {
+function sharedKey(
+  request: Request,
+  keyOf: ((request: Request) => ResponseKey) | undefined,
+  rules: RequestRules,
+): string | undefined {
+  const given = keyOf === undefined ? request.url : keyOf(request)
   if (given === undefined) return undefined
   const { key, covers } = typeof given === 'string' ? { key: given, covers: [] } : given
   if (typeof key !== 'string' || areNames(covers) !== true) {
     const message = `coalesceResponses: key must answer with a text, { key, covers } or undefined; got ${shown(given)}`
     throw new MillpondError('InvalidOption', message)
   }
-  const prefix = rules.prefix(headers, covers)
-  return prefix === undefined ? undefined : `${prefix}${method} ${key}`
+  const prefix = rules.prefix(request, covers, keyOf === undefined)
+  return prefix === undefined ? undefined : `${prefix}${request.method} ${key}`
 }

@@ -9,12 +9,14 @@
  * Nothing is buffered: an event is made when the reader asks for it, of the job as it was seen last.
  */
 import type { JobInfo } from '../values/job.ts'
-import { jsonText } from './answer.ts'
-import { isFinal, type JobView, jobView } from './job-view.ts'
+import { isFinal } from './job-view.ts'
+import { eventOf, rendered } from './rendered-job.ts'
 import type { Watcher } from './watcher.ts'
 
 /** The id of a last event. A browser that reconnects sends it back. */
 export const LAST_EVENT_ID = 'last'
+
+const HEARTBEAT = Buffer.from(': still here\n\n')
 
 export interface EventStreamOptions {
   watcher: Watcher
@@ -23,14 +25,15 @@ export interface EventStreamOptions {
   heartbeat: number
   /** Milliseconds after which the stream ends; browsers reconnect by themselves. */
   lifetime: number
-  view: (job: JobInfo) => Promise<JobView>
+  /** When a job that waits is expected to start. */
+  expectedStart: (job: JobInfo) => Promise<string | undefined>
   /** Called once, at the end; with the error that ended it, if any. */
   ended: (error?: unknown) => void
 }
 
 export function eventStream(first: JobInfo, options: EventStreamOptions): ReadableStream<Uint8Array> {
-  const { watcher, signal, heartbeat, lifetime, view, ended } = options
-  const encoder = new TextEncoder()
+  const { watcher, signal, heartbeat, lifetime, expectedStart, ended } = options
+  const { id } = first
   let seen: JobInfo | undefined = first
   let sent: JobInfo | undefined
   let open = true
@@ -55,15 +58,17 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
   const leave = () => end()
 
   /** The next event, and whether it is the last; undefined if nothing changed. */
-  const next = async (): Promise<{ text: string; last: boolean } | undefined> => {
+  const next = async (): Promise<{ bytes: Uint8Array; last: boolean } | undefined> => {
     fresh = false
     const job = seen
-    if (job === undefined) return { text: event('gone', { id: first.id }, LAST_EVENT_ID), last: true }
+    if (job === undefined) return { bytes: eventOf('gone', LAST_EVENT_ID, { id }), last: true }
     const name = sent === undefined ? 'state' : changed(sent, job)
-    if (name === undefined) return undefined
+    // Also if it is the same: the older one need not be kept.
     sent = job
-    const last = isFinal(job)
-    return { text: event(last ? 'done' : name, await view(job), last ? LAST_EVENT_ID : undefined), last }
+    if (name === undefined) return undefined
+    const start = await expectedStart(job)
+    if (!isFinal(job)) return { bytes: rendered(job).event(name, undefined, start), last: false }
+    return { bytes: rendered(job).event('done', LAST_EVENT_ID, start), last: true }
   }
 
   return new ReadableStream<Uint8Array>(
@@ -72,7 +77,7 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
         controller = given
         timer = setTimeout(leave, lifetime)
         signal.addEventListener('abort', leave)
-        unfollow = watcher.follow(first.id, {
+        unfollow = watcher.follow(id, {
           seen: (job) => {
             seen = job
             fresh = true
@@ -88,7 +93,7 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
             const found = await next()
             if (!open) return
             if (found !== undefined || !(await news())) {
-              if (open) given.enqueue(encoder.encode(found?.text ?? ': still here\n\n'))
+              if (open) given.enqueue(found?.bytes ?? HEARTBEAT)
               if (found?.last === true) end()
               return
             }
@@ -122,12 +127,8 @@ export function eventStream(first: JobInfo, options: EventStreamOptions): Readab
   }
 }
 
-function event(name: string, data: JobView | { id: string }, id?: string): string {
-  return `event: ${name}\n${id === undefined ? '' : `id: ${id}\n`}data: ${jsonText(data)}\n\n`
-}
-
 function changed(before: JobInfo, now: JobInfo): 'state' | 'progress' | undefined {
-  const [a, b] = [jobView(before), jobView(now)]
-  if (jsonText({ ...a, progress: 0 }) !== jsonText({ ...b, progress: 0 })) return 'state'
-  return jsonText(a.progress ?? null) === jsonText(b.progress ?? null) ? undefined : 'progress'
+  const [a, b] = [rendered(before), rendered(now)]
+  if (a.tag === b.tag) return undefined
+  return a.stateTag === b.stateTag ? 'progress' : 'state'
 }

@@ -4,17 +4,18 @@
  */
 
 import type { Millpond } from '../pond/millpond.ts'
-import { type Duration, milliseconds } from '../values/duration.ts'
+import { type Duration, milliseconds, timeText } from '../values/duration.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { JobInfo } from '../values/job.ts'
 import { checkOptions, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
-import { answer } from './answer.ts'
+import { answer, encodedAnswer } from './answer.ts'
 import { eventStream, LAST_EVENT_ID } from './event-stream.ts'
 import { ExpectedStarts } from './expected-start.ts'
 import { isResponse, type Verdict } from './guard.ts'
-import { boundedWait, header, prefersEvents } from './headers.ts'
-import { entityTag, isFinal, jobView } from './job-view.ts'
+import { boundedWait, header, preferredFormat, prefersEvents } from './headers.ts'
+import { isFinal } from './job-view.ts'
 import { errorAnswer, type OnError, Refusal, refuseUnknownJob, reporter, retryAfterHeader } from './problem.ts'
+import { rendered } from './rendered-job.ts'
 import { clientOf, Slots } from './slots.ts'
 import { Watcher } from './watcher.ts'
 
@@ -75,7 +76,7 @@ export function follow(
   const report = reporter(given.onError)
   const watcher = new Watcher(pond)
   const starts = new ExpectedStarts(pond)
-  const view = async (job: JobInfo) => jobView(job, await starts.of(job))
+  const expectedStarts = new WeakMap<JobInfo, Promise<string | undefined>>()
 
   return async (request) => {
     try {
@@ -106,10 +107,20 @@ export function follow(
     const known = header(request, 'if-none-match')
     const polled = await poll(request, job, known)
     const now = polled?.job ?? job
-    const tag = entityTag(now)
+    const { tag } = rendered(now)
     const headers = { etag: tag, ...(polled && { 'preference-applied': `wait=${polled.seconds}` }) }
-    if (!matches(known, tag)) return answer(request, await view(now), { headers })
+    if (!matches(known, tag)) {
+      const format = preferredFormat(request.headers.get('accept'))
+      return encodedAnswer(format, rendered(now).body(format, await expectedStart(now)), { headers })
+    }
     return new Response(null, { status: 304, headers: { ...headers, 'cache-control': 'no-store' } })
+  }
+
+  /** The same for all who are shown the same look, so that it is rendered once. */
+  function expectedStart(job: JobInfo): Promise<string | undefined> {
+    const known = expectedStarts.get(job) ?? starts.of(job).then((start) => start && timeText(start))
+    expectedStarts.set(job, known)
+    return known
   }
 
   /** Waits until the job differs from the one that the client has (`If-None-Match`), or, without that header, until its state changes. */
@@ -118,7 +129,7 @@ export function follow(
     if (asked === undefined || request.method === 'HEAD') return undefined
     const { seconds, ms } = asked
     const isNews = (job: JobInfo) =>
-      isFinal(job) || (known === undefined ? job.state !== first.state : !matches(known, entityTag(job)))
+      isFinal(job) || (known === undefined ? job.state !== first.state : !matches(known, rendered(job).tag))
     if (isNews(first)) return { seconds, job: first }
     const free = slots.take(clientOf(request))
     if (free === undefined) return undefined
@@ -145,8 +156,8 @@ export function follow(
   }
 
   function stream(request: Request, job: JobInfo): Response {
-    // A browser reconnects after the last event; a 204 tells it to stop.
-    if (header(request, 'last-event-id') === LAST_EVENT_ID) return new Response(null, { status: 204 })
+    // A browser reconnects after the last event; a 204 tells it to stop. A job that was requeued since goes on.
+    if (header(request, 'last-event-id') === LAST_EVENT_ID && isFinal(job)) return new Response(null, { status: 204 })
     const free = slots.take(clientOf(request))
     if (free === undefined) {
       const detail = 'Too many follow jobs at present. Come back later, or ask without waiting.'
@@ -156,10 +167,11 @@ export function follow(
       free()
       if (error !== undefined && !isMillpondError(error, 'Closed')) report(error, request)
     }
-    const body = eventStream(job, { watcher, signal: ending(request), heartbeat, lifetime, view, ended })
+    const body = eventStream(job, { watcher, signal: ending(request), heartbeat, lifetime, expectedStart, ended })
     const headers = {
       'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
+      // A middleware that compresses would hold events back until it has enough of them.
+      'cache-control': 'no-store, no-transform',
       vary: 'accept, prefer',
       // Without it some proxies hold events back until their buffer is full.
       'x-accel-buffering': 'no',

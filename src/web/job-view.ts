@@ -1,9 +1,7 @@
 /** A job as clients see it. */
-import { createHash } from 'node:crypto'
 import { timeText } from '../values/duration.ts'
 import type { JobInfo, JobPart } from '../values/job.ts'
 import { defined } from '../values/options.ts'
-import { jsonText } from './answer.ts'
 
 /**
  * A job in an answer. Times are RFC 3339 in UTC, by the store's clock. Members without a value are left out. The payload, the worker and the
@@ -36,12 +34,6 @@ export function jobView(job: JobInfo, expectedStart?: Date): JobView {
     ...(error && { error: { name: error.name, message: error.message, code: error.code } }),
     ...(undecodable.length > 0 && { undecodable }),
   }
-}
-
-/** A weak tag. The expected start is not part of it, because that changes with every look. */
-export function entityTag(job: JobInfo): string {
-  const hash = createHash('sha256').update(jsonText(jobView(job)))
-  return `W/"${hash.digest('base64url').slice(0, 22)}"`
 }
 
 export const isFinal = ({ state }: JobInfo): boolean => state === 'done' || state === 'dead' || state === 'cancelled'

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { UnderlyingSource } from 'node:stream/web'
 import { finite } from './body.ts'
+import { wasSent } from './node-response.ts'
 import { checkTarget } from './path.ts'
 import { Refusal } from './problem.ts'
 import { network, setClient } from './slots.ts'
@@ -35,7 +36,7 @@ export function requestOf(incoming: IncomingMessage, outgoing: ServerResponse): 
     if (!incoming.complete) dropBody(incoming)
   }
   outgoing.once('finish', drop).once('close', () => {
-    if (!outgoing.writableFinished) hangUp.abort()
+    if (!wasSent(outgoing)) hangUp.abort()
     drop()
   })
   try {
@@ -64,7 +65,11 @@ function urlOf(incoming: IncomingMessage, headers: Headers): string {
   checkTarget(target)
   const authority = incoming.headers[':authority']
   // `headers` has a list if there are several Host headers; Node would take the first.
-  const host = (typeof authority === 'string' ? authority : undefined) ?? headers.get('host') ?? hostless(incoming)
+  const named = headers.get('host')
+  if (typeof authority === 'string' && named !== null && named.toLowerCase() !== authority.toLowerCase()) {
+    throw new Refusal(400, 'The Host header differs from :authority.')
+  }
+  const host = (typeof authority === 'string' ? authority : undefined) ?? named ?? hostless(incoming)
   if (!HOST.test(host)) throw new Refusal(400, 'The Host header is not a host.')
   const scheme = 'encrypted' in incoming.socket && incoming.socket.encrypted === true ? 'https' : 'http'
   // Joined as text: resolved against a base, a target that begins with two slashes would name another host.

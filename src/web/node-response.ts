@@ -1,4 +1,4 @@
-/** A Response sent through node:http, no faster than the client reads. */
+/** A Response sent through node:http or node:http2, no faster than the client reads. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
@@ -12,7 +12,7 @@ const CHUNK_BYTES = 64 * 1024
  */
 export async function send(response: Response, outgoing: ServerResponse, stall: number): Promise<void> {
   const { body } = response
-  if (outgoing.destroyed || outgoing.headersSent) {
+  if (isCut(outgoing) || outgoing.headersSent) {
     await body?.cancel()
     return
   }
@@ -25,6 +25,27 @@ export async function send(response: Response, outgoing: ServerResponse, stall: 
   } else await sendBody(body, response.headers.get('content-length'), outgoing, stall)
   // A client must also read the last chunk in time, or it could hold the connection and the answer for as long as it likes.
   if (outgoing.writableLength > 0) await clientReads(outgoing, 'finish', stall)
+}
+
+/** Whether nothing more can be sent, because the client or its connection is gone. */
+export function isCut(outgoing: ServerResponse): boolean {
+  return outgoing.destroyed || streamOf(outgoing)?.destroyed === true
+}
+
+/**
+ * Whether the whole answer was sent; to be asked when the response is closed. After a reset of HTTP/2, `writableFinished` is true also of an
+ * answer that never began.
+ */
+export function wasSent(outgoing: ServerResponse): boolean {
+  return outgoing.writableEnded && outgoing.writableFinished && !streamOf(outgoing)?.rstCode
+}
+
+/** Of HTTP/2, whose responses have no `destroyed`. */
+function streamOf(outgoing: ServerResponse): { destroyed: boolean; rstCode: number } | undefined {
+  const stream: unknown = 'stream' in outgoing ? outgoing.stream : undefined
+  if (typeof stream !== 'object' || stream === null || !('destroyed' in stream)) return undefined
+  const rstCode = 'rstCode' in stream && typeof stream.rstCode === 'number' ? stream.rstCode : 0
+  return { destroyed: stream.destroyed === true, rstCode }
 }
 
 async function sendBody(
@@ -49,7 +70,7 @@ async function sendBody(
       }
       for (let from = 0; from < value.byteLength; from += CHUNK_BYTES) {
         if (!outgoing.write(value.subarray(from, from + CHUNK_BYTES))) await clientReads(outgoing, 'drain', stall)
-        if (outgoing.destroyed) return
+        if (isCut(outgoing)) return
       }
     }
     outgoing.end()
@@ -63,6 +84,8 @@ async function sendBody(
 
 /** Resolves at the event, which comes when the client has read enough, or when its connection is cut. */
 async function clientReads(outgoing: ServerResponse, event: 'drain' | 'finish', stall: number): Promise<void> {
+  // Its `close` has come already.
+  if (isCut(outgoing)) return
   const over = new AbortController()
   const timer = setTimeout(() => outgoing.destroy(), stall)
   const { signal } = over

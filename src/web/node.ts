@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Duration, milliseconds } from '../values/duration.ts'
 import { checkOptions, isDuration, type Rules } from '../values/options.ts'
 import { requestOf } from './node-request.ts'
-import { send } from './node-response.ts'
+import { isCut, send } from './node-response.ts'
 import { inTurn } from './pipelining.ts'
 import { problem, problemOf, reporter } from './problem.ts'
 
@@ -49,7 +49,7 @@ export function toNode(
       request = requestOf(incoming, outgoing)
       await send(await handler(request), outgoing, stall)
     } catch (error) {
-      if (outgoing.headersSent || outgoing.destroyed) {
+      if (outgoing.headersSent || isCut(outgoing)) {
         outgoing.destroy()
         return
       }

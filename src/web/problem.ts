@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, isMillpondError } from '../values/errors.ts'
 import { errorSummary } from '../values/safe-error.ts'
+import { jsonText } from './answer.ts'
 
 export interface Problem {
   /** The HTTP status. */
@@ -33,7 +34,7 @@ export function problem({ status, detail, code, headers, members }: Problem): Re
     ...(code !== undefined && { code }),
     ...members,
   }
-  const bytes = Buffer.from(JSON.stringify(document))
+  const bytes = Buffer.from(jsonText(document))
   const always = { 'content-type': 'application/problem+json', 'content-length': String(bytes.length) }
   return new Response(bytes, { status, headers: { ...always, 'cache-control': 'no-store', ...headers } })
 }
@@ -93,6 +94,7 @@ const CLIENT_ERRORS: Partial<Record<ErrorCode, number>> = {
   InvalidOption: 400,
   InvalidName: 400,
   JobUnknown: 404,
+  QueueUnknown: 404,
   PayloadTooLarge: 413,
   PayloadNotEncodable: 422,
   SchemaMismatch: 422,

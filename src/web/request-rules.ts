@@ -10,7 +10,7 @@ const listed = (text: string): ReadonlySet<string> => new Set(text.trim().split(
 export const UNKEYED = listed(`
   accept accept-charset accept-encoding accept-language user-agent referer dnt priority purpose sec-gpc sec-purpose
   upgrade-insecure-requests device-memory downlink dpr ect rtt save-data viewport-width width cache-control pragma
-  alt-used cdn-loop connection host keep-alive proxy-connection te via
+  alt-used cdn-loop connection keep-alive proxy-connection te via
   cf-connecting-ip cf-connecting-ipv6 cf-pseudo-ipv4 fastly-client-ip fly-client-ip true-client-ip x-azure-clientip
   x-azure-socketip x-client-ip x-cluster-client-ip x-envoy-external-address x-forwarded-for x-original-forwarded-for
   x-real-ip b3 cf-ray fly-request-id request-id sentry-trace traceparent tracestate uber-trace-id x-amz-cf-id
@@ -58,11 +58,14 @@ export class RequestRules {
   readonly #unkeyed: ReadonlySet<string>
   readonly #personal: ReadonlySet<string>
   readonly #seenPersonal = new Set<string>()
+  /** Whether the host divides; not if it is declared harmless. */
+  readonly #dividesHosts: boolean
 
   constructor({ vary = [], ignore = [], personal = [] }: HeaderNames) {
     this.#dividing = new Set([...DIVIDING, ...vary.map(lower)])
     this.#unkeyed = new Set([...UNKEYED, ...ignore.map(lower)])
     this.#personal = new Set(personal.map(lower))
+    this.#dividesHosts = !this.#unkeyed.has('host')
   }
 
   /** The first names of headers that made requests personal. */
@@ -72,16 +75,29 @@ export class RequestRules {
 
   /**
    * The text in front of the key: empty for most requests, else a line for each dividing header, and an empty line.
+   *
+   * A client can name two hosts, one in the URL (the whole URL in the request line, or `:authority`) and one in `Host`. Handlers put either into
+   * links, so both are part of the key.
    * @param covered names, in any case, of headers that the key accounts for
+   * @param hasUrl whether the key holds the URL
    * @returns undefined for a request that shares nothing
    */
-  prefix(headers: Iterable<[string, string]>, covered: readonly string[]): string | undefined {
+  prefix({ url, headers }: Request, covered: readonly string[], hasUrl: boolean): string | undefined {
     const names = covered.length === 0 ? covered : covered.map(lower)
     const lines: string[] = []
+    const dividesHosts = this.#dividesHosts && !names.includes('host')
+    if (dividesHosts) {
+      const host = headers.get('host')
+      const { origin, authority } = partsOf(url)
+      if (!hasUrl) lines.push(`${origin}\n`)
+      if (host === null) lines.push('host\n')
+      else if (host !== authority) lines.push(`host:${host}\n`)
+    }
     for (const [name, value] of headers) {
       if (PARTICULAR.has(name) || isParticular(name, value)) return undefined
       if (names.includes(name)) continue
       if (this.#personal.has(name)) return this.#refuse(name)
+      if (name === 'host') continue
       if (this.#dividing.has(name)) lines.push(`${name}:${name === 'forwarded' ? withoutNodes(value) : value}\n`)
       // Its value divides if the response is not for every origin (`response-rules.ts`).
       else if (name === 'origin') lines.push('origin\n')
@@ -98,6 +114,14 @@ export class RequestRules {
 }
 
 const lower = (name: string) => name.toLowerCase()
+
+/** Of an absolute URL, as text: parsing each would cost more than the rest of the key. */
+function partsOf(url: string): { origin: string; authority: string } {
+  const start = url.indexOf('://') + 3
+  const end = url.indexOf('/', start)
+  const origin = end < 0 ? url : url.slice(0, end)
+  return { origin, authority: origin.slice(start) }
+}
 
 /** Whether the request asks for a stream, or for something fresh. */
 function isParticular(name: string, value: string): boolean {

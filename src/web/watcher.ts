@@ -13,8 +13,8 @@
 import type { Millpond } from '../pond/millpond.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { JobInfo } from '../values/job.ts'
-import { jsonText } from './answer.ts'
-import { isFinal, jobView } from './job-view.ts'
+import { isFinal } from './job-view.ts'
+import { rendered } from './rendered-job.ts'
 
 /** Milliseconds between two rounds, from the end of one to the next. */
 const LOOK_INTERVAL = 500
@@ -89,7 +89,7 @@ class Watch {
   readonly #pond: WatchedPond
   readonly #id: string
   readonly #ended = new AbortController()
-  /** The job at the last call, as text; undefined: there was none, or it has no text. */
+  /** The tag of the job at the last call; undefined: there was none, or it has no tag. */
   #shown: string | undefined
   #looking: Promise<void> | undefined
   /** Something happened during a look, which may have been too early to see it. */
@@ -135,18 +135,18 @@ class Watch {
 
   /** Calls the followers that a look concerns. */
   #pass(job: JobInfo | undefined): void {
-    const text = textOf(job)
-    const concerned = text === undefined || text !== this.#shown ? this.followers : this.newcomers
-    this.#shown = text
+    const tag = tagOf(job)
+    const concerned = tag === undefined || tag !== this.#shown ? this.followers : this.newcomers
+    this.#shown = tag
     this.newcomers = new Set()
     for (const follower of concerned) follower.seen(job)
   }
 }
 
-/** All that followers see of the job; undefined if it cannot be shown, which is for the follower to find out. */
-function textOf(job: JobInfo | undefined): string | undefined {
+/** Changes with all that followers see of the job; undefined if it cannot be shown, which is for the follower to find out. */
+function tagOf(job: JobInfo | undefined): string | undefined {
   try {
-    return jsonText(job === undefined ? null : jobView(job))
+    return job === undefined ? '' : rendered(job).tag
   } catch {
     return undefined
   }

@@ -47,6 +47,11 @@ export class Batches {
     this.#ripe = ripe
   }
 
+  /** Most jobs of a group that a claim is to give in one turn: those of a batch, if each batch is of one group. */
+  get perGroup(): number {
+    return this.#settings.sameGroup ? this.#settings.max : 1
+  }
+
   get running(): number {
     return this.#running
   }

@@ -19,7 +19,7 @@ import type { Claimed } from '../store.ts'
 import { LONGEST_TIMER } from '../values/duration.ts'
 import { type MillpondError, storeError } from '../values/errors.ts'
 
-/** Most jobs asked for in one claim. */
+/** Most jobs asked for in one claim. After one that failed it is 1, and doubles with each answer: together they may be too much to be delivered. */
 const MAX_JOBS_PER_CLAIM = 500
 /** A pause lasts as many times as long as the claim before it took, up to so many milliseconds. */
 const PAUSE_FACTOR = 2
@@ -61,6 +61,7 @@ export class ClaimLoop {
   #pausedUntil = 0
   #pausedFrom = NONE
   #retryIn = FIRST_RETRY
+  #most = MAX_JOBS_PER_CLAIM
   #pause: NodeJS.Timeout | undefined
   #retry: NodeJS.Timeout | undefined
   #retryAfter: NodeJS.Timeout | undefined
@@ -101,7 +102,7 @@ export class ClaimLoop {
         return
       }
     }
-    const wanted = { limit: Math.min(limit, MAX_JOBS_PER_CLAIM), minPriority }
+    const wanted = { limit: Math.min(limit, this.#most), minPriority }
     this.#state = 'claiming'
     this.#host.claim(wanted).then(
       ({ claimed, sentAt }) => this.#answered(wanted, claimed, sentAt),
@@ -119,6 +120,7 @@ export class ClaimLoop {
 
   #answered({ limit, minPriority }: Wanted, claimed: Claimed, sentAt: number): void {
     this.#retryIn = FIRST_RETRY
+    this.#most = Math.min(this.#most * 2, MAX_JOBS_PER_CLAIM)
     const isShort = claimed.jobs.length < limit
     if (isShort && this.#state !== 'rung') this.#emptyFrom = minPriority
     this.#state = this.#state === 'closing' ? 'closed' : 'ready'
@@ -132,6 +134,7 @@ export class ClaimLoop {
   }
 
   #failed(error: MillpondError): void {
+    this.#most = 1
     if (this.#state === 'closing') {
       this.#state = 'closed'
     } else {

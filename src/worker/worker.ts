@@ -164,7 +164,7 @@ export class Worker implements AsyncDisposable {
    * their signal aborted, and their jobs are given back as well. Resolves when the store knows all of it.
    * @throws InvalidOption
    */
-  close(options: CloseOptions = {}): Promise<CloseReport> {
+  async close(options: CloseOptions = {}): Promise<CloseReport> {
     const timeout = closeTimeout(options)
     this.#closing ??= this.#close(timeout)
     return this.#closing
@@ -240,7 +240,9 @@ export class Worker implements AsyncDisposable {
     const ready = this.#ready()
     if (ready !== undefined) await ready
     const sentAt = performance.now()
-    const claimed = await this.#store.claim({ queue: this.queue, worker: this.id, limit, minPriority, lease: null })
+    const perGroup = this.#batches?.perGroup ?? 1
+    const request = { queue: this.queue, worker: this.id, limit, minPriority, perGroup, lease: null }
+    const claimed = await this.#store.claim(request)
     return { claimed, sentAt }
   }
 

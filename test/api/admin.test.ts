@@ -143,6 +143,24 @@ onEachStore('requeue', {
     assert.equal(await pond.queue('q').requeue([cancelled.id]), 1)
   },
 
+  'only what was dead at the call, once each, while a worker fails it again': async ({ open }) => {
+    const pond = await open()
+    await dead(pond, 1100)
+    const queue = pond.queue<number>('q')
+    const runs = new Map<string, number>()
+    queue.work(
+      ({ id }) => {
+        runs.set(id, (runs.get(id) ?? 0) + 1)
+        throw new Error('again')
+      },
+      { concurrency: 100 },
+    )
+    assert.equal(await queue.requeue(), 1100)
+    await until(async () => (await queue.stats()).counts.dead === 1100)
+    assert.equal(runs.size, 1100)
+    assert.deepEqual(new Set(runs.values()), new Set([1]))
+  },
+
   'not a job whose key is taken': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue<number>('q')

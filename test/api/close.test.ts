@@ -24,11 +24,25 @@ onEachStore('close', {
   'twice is once': async ({ open }) => {
     const pond = await open()
     const worker = pond.queue('q').work(() => {})
-    assert.equal(worker.close(), worker.close())
-    const closing = pond.close()
-    assert.equal(pond.close({ timeout: 5 }), closing)
-    await closing
-    assert.equal(pond.close(), closing)
+    assert.equal(...(await Promise.all([worker.close(), worker.close()])))
+    const [first, second] = await Promise.all([pond.close(), pond.close({ timeout: 5 })])
+    assert.equal(second, first)
+    assert.equal(await pond.close(), first)
+  },
+
+  'wrong options reject, and close nothing': async ({ open }) => {
+    const pond = await open()
+    const worker = pond.queue('q').work(() => {})
+    const wrong = [{ timeout: -1 }, { timeout: 'soon' }, { other: 1 }]
+    for (const options of wrong) {
+      // @ts-expect-error: what callers without types may give
+      for (const close of [() => pond.close(options), () => worker.close(options)])
+        await refused(close(), 'InvalidOption')
+    }
+    assert.equal(pond.stopping.aborted, false)
+    const { id } = await pond.queue('q').push(1)
+    await pond.result(id)
+    await pond.close()
   },
 
   'before: jobs run and pushes are taken; what waits for long hears of it': async ({ open }) => {

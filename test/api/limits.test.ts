@@ -78,6 +78,30 @@ onEachStore('limits', {
     assert.deepEqual(await order(pond, 'q', 6), ['a0', 'b0', 'b1', 'a1', 'b2', 'a2'])
   },
 
+  'batches of one group are full, although many groups wait': async ({ open }) => {
+    const pond = await open()
+    const queue = pond.queue<number>('q', { limits: { group: {} } })
+    // Job after job of another group, so that no claim finds those of one group together by chance.
+    for (const n of numbers(5)) {
+      await Promise.all(numbers(40).map((group) => queue.push(n, { group: `g${group}` })))
+    }
+    const batches: string[] = []
+    queue.work(
+      (jobs) => {
+        batches.push(jobs.map(({ group, data }) => `${group}:${data}`).join(' '))
+        return undefined
+      },
+      { concurrency: 2, batch: { max: 5, sameGroup: true } },
+    )
+    await until(async () => (await queue.stats()).counts.done === 200)
+    const expected = numbers(40).map((group) =>
+      numbers(5)
+        .map((n) => `g${group}:${n}`)
+        .join(' '),
+    )
+    assert.deepEqual(batches.toSorted(), expected.toSorted())
+  },
+
   'a group at its limit holds nobody up, and is listed': async ({ open }) => {
     const pond = await open()
     const queue = pond.queue<string>('q', { limits: { group: { running: 1 } } })

@@ -6,7 +6,7 @@ const ALL_BYTES = Uint8Array.from(numbers(256))
 
 /** Value pushed → value that the handler gets. */
 const CASES: [title: string, pushed: unknown, got: unknown][] = [
-  ['text with everything', 'é\0\u2028\uD800"\\🌊', 'é\0\u2028\uD800"\\🌊'],
+  ['text with everything', 'é\0\u2028\\ud83d"\\🌊', 'é\0\u2028\\ud83d"\\🌊'],
   ['a deep object', { a: [{ b: { c: null } }, true, 1.5] }, { a: [{ b: { c: null } }, true, 1.5] }],
   ['null', null, null],
   ['undefined', undefined, null],

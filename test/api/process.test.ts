@@ -130,6 +130,26 @@ for (const { name, shared, skip, place } of STORES) {
       }
     })
 
+    test('two signals within a second are one', async () => {
+      const child = run(
+        url(),
+        `const pond = await Millpond.open(url, { signals: true })
+         const queue = pond.queue('q')
+         await queue.push(1)
+         process.prependListener('SIGINT', () => console.log('second'))
+         queue.work(async () => {
+           console.log('running')
+           await new Promise((resolve) => process.on('SIGINT', () => setTimeout(resolve, 100)))
+           console.log('finished')
+         })`,
+      )
+      await until(() => child.text().includes('running'))
+      child.process.kill('SIGTERM')
+      child.process.kill('SIGINT')
+      assert.equal(await child.end(), 0)
+      assert.equal(child.text(), 'running\nsecond\nfinished\n')
+    })
+
     test('a signal brings what is to come before, for all ponds, and only then closes any', async () => {
       const child = run(
         url(),

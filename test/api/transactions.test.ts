@@ -54,6 +54,41 @@ onEachStore(
       assert.equal(entries.filter(({ name }) => name === 'completed').length, 1)
     },
 
+    'a push with tx right after its queue was made has the settings of the queue': async (place) => {
+      const pond = await place.open()
+      await using db = await effectsOf(place)
+      await db.run('begin')
+      const queue = pond.queue<string>('q', { retry: { attempts: 3 }, capacity: 1 })
+      const { id } = await queue.push('one', { tx: db.tx })
+      await refused(queue.push('two', { tx: db.tx }), 'QueueFull')
+      await db.run('commit')
+      assert.equal((await pond.job(id))?.attempts, 3)
+      assert.equal((await pond.job(id))?.state, 'waiting')
+      // Rolled back with everything else, the settings are the queue's all the same.
+      await db.run('begin')
+      const other = pond.queue<string>('other', { retry: { attempts: 4 } })
+      await other.push('one', { tx: db.tx })
+      await db.run('rollback')
+      const late = await other.push('two')
+      assert.equal((await pond.job(late.id))?.attempts, 4)
+      assert.equal((await other.stats()).counts.waiting, 1)
+    },
+
+    'a handler in a transaction pushes to a queue that it makes': async (place) => {
+      const pond = await place.open()
+      pond.queue<string>('q').work(
+        async (job, ctx) => {
+          await ctx.tx('select 1')
+          const next = pond.queue<string>(job.data, { retry: { attempts: 3 } })
+          return (await next.push('one', { tx: ctx.tx })).id
+        },
+        { transaction: true },
+      )
+      const { id } = await pond.queue<string>('q').push('next')
+      const made = await pond.result(id)
+      assert.equal((await pond.job(String(made)))?.attempts, 3)
+    },
+
     'a handler that throws leaves nothing behind': async (place) => {
       const pond = await place.open()
       await using db = await effectsOf(place)

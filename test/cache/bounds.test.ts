@@ -207,6 +207,11 @@ for (const place of onServers) {
     await flat.set(key, { a: { b: 1 }, list: ['x'] } as never, { ttl: '1m' })
     assert.deepEqual(await client.hgetall(key), { 'a.b': '1', 'list.0': 'x' })
     assert.deepEqual(JSON.parse(JSON.stringify(await flat.get(key))), { a: { b: '1' }, list: { 0: 'x' } })
+    const half = 'caf\ud83d'
+    await assert.rejects(text.set(key, half), coded('PayloadNotEncodable'))
+    await assert.rejects(json.set(key, [half]), coded('PayloadNotEncodable'))
+    await assert.rejects(hash.set(key, { a: half }), coded('PayloadNotEncodable'))
+    await assert.rejects(flat.set(key, { a: { [half]: 1 } }), coded('PayloadNotEncodable'))
     assert.equal(await flat.delete(key), true)
     assert.equal(await flat.delete(key), false)
     assert.throws(() => cache.plain('xml' as never), coded('InvalidOption'))

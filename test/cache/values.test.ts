@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import type { Cache, WrapOptions } from '../../src/cache/index.ts'
+import { isMillpondError } from '../../src/values/errors.ts'
 import { coded, until } from '../unit/suite.ts'
 import { gated, openCache, PLACES } from './fixture.ts'
 
@@ -295,7 +297,8 @@ for (const place of PLACES) {
         [1, [2, [3]]],
         { a: { b: { c: [{ d: 1 }, { d: 2 }] } } },
         new Date(0),
-        { bytes: Uint8Array.of(1, 2, 3) },
+        { bytes: Uint8Array.of(1, 2, 3), list: [{ some: Buffer.of(4) }] },
+        Buffer.from('text'),
         Uint8Array.of(0, 255),
         { undefined: undefined, null: null },
         'x'.repeat(100_000),
@@ -307,6 +310,8 @@ for (const place of PLACES) {
         await cache.set(`value ${index} }{%`, value, { ttl: '1m' })
         const back = await cache.get(`value ${index} }{%`)
         assert.deepEqual(plain(back), plain(value), `value ${index}`)
+        // What made it may have been in Buffers: nobody is to see from which layer it comes.
+        assert.doesNotMatch(inspect(back, { depth: 9 }), /<Buffer/)
       }
     })
 
@@ -321,6 +326,7 @@ for (const place of PLACES) {
         new Classy(),
         { a: new Set() },
         circle,
+        JSON.parse('{"__proto__":1}'),
         2n ** 64n,
         new Date(Number.NaN),
       ]) {
@@ -328,6 +334,27 @@ for (const place of PLACES) {
         const get = cache.wrap(() => value, { key: () => 'k', ttl: '1m' })
         await assert.rejects(get(), coded('PayloadNotEncodable'))
       }
+    })
+
+    onCache('half of a surrogate pair is refused, with the path to it; in a key, too', async (cache) => {
+      const half = 'caf\ud83d'
+      for (const [value, path] of [
+        [half, ''],
+        [{ a: [1, { b: half }] }, 'a.1.b'],
+        [{ a: { [half]: 1 } }, 'a.caf\ufffd'],
+        [[new Uint8Array(1), half], '1'],
+      ] as const) {
+        const refused = (error: unknown) => {
+          assert.ok(isMillpondError(error, 'PayloadNotEncodable'), String(error))
+          assert.equal(error.issues?.[0]?.path, path)
+          return true
+        }
+        await assert.rejects(cache.set('k', value, { ttl: '1m' }), refused)
+        await assert.rejects(cache.wrap(() => value, { key: () => 'k', ttl: '1m' })(), refused)
+      }
+      await assert.rejects(cache.set(half, 1, { ttl: '1m' }), coded('InvalidName'))
+      await cache.set('k', { pair: '🌊', looks: '\\ud83d' }, { ttl: '1m' })
+      assert.deepEqual(await cache.get('k'), { pair: '🌊', looks: '\\ud83d' })
     })
 
     onCache('a closed cache says so', async (cache) => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 export const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
-function environment(more: Record<string, string>): NodeJS.ProcessEnv {
+export function environment(more: Record<string, string>): NodeJS.ProcessEnv {
   const { MILLPOND_STORE: _store, MILLPOND_TOKEN: _token, MILLPOND_WEBHOOK_SECRET: _secret, ...rest } = process.env
   return { ...rest, ...more }
 }

@@ -15,15 +15,16 @@ const TOKEN = 'a-token-of-sixteen'
 
 async function ran(args: readonly string[], env: Record<string, string> = {}) {
   let [out, err] = ['', '']
-  const code = await run(args, {
+  const terminal = {
     env,
-    out: (text) => {
+    out: (text: string) => {
       out += text
     },
-    err: (text) => {
+    err: (text: string) => {
       err += text
     },
-  })
+  }
+  const code = await run(args, terminal, new AbortController().signal)
   if (typeof code !== 'number') await code.stop('the test is over')
   return { code, out, err }
 }

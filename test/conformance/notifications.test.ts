@@ -42,6 +42,21 @@ conformance('notifications', {
     await hear(store, 'work', () => store.admin.requeue({ ids: [failed.id] }))
   },
 
+  'work: scheduled, and due soon: the claim that follows tells when': async (store) => {
+    await hear(store, 'work', () => store.push([newJob({ delay: 900 })]))
+    assert.equal((await claim(store)).retryAfter, 900)
+    const failed = await running(store)
+    await hear(store, 'work', () => store.fail('q', [{ ...failed, error: ERROR, delay: 300 }]))
+    assert.equal((await claim(store)).retryAfter, 300)
+    await store.configure({ queue: 'q', backoff: { base: 200, factor: 1, max: 200, jitter: 0 } })
+    const again = await running(store)
+    await hear(store, 'work', () => store.fail('q', [{ ...again, error: ERROR, delay: 'backoff' }]))
+    assert.equal((await claim(store)).retryAfter, 200)
+    await store.configure({ queue: 'q', backoff: { base: 0, factor: 1, max: 0, jitter: 0 } })
+    const atOnce = await running(store)
+    await hear(store, 'work', () => store.fail('q', [{ ...atOnce, error: ERROR, delay: 'backoff' }]))
+  },
+
   'room: claimed or cancelled in a full queue': async (store) => {
     await store.configure({ queue: 'q', capacity: 2 })
     const jobs = newJobs(2)

@@ -41,7 +41,7 @@ conformance('payloads', {
     assert.deepEqual(await store.extend('q', 100, []), [])
     assert.deepEqual(await store.cancel([]), [])
     assert.deepEqual(await store.find([]), [])
-    assert.equal(await store.admin.requeue({ ids: [] }), 0)
+    assert.equal((await store.admin.requeue({ ids: [] })).requeued, 0)
     await store.record([])
   },
 

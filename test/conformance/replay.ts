@@ -1,7 +1,15 @@
 /** Replays a lifecycle vector on a store. */
 
 import assert from 'node:assert/strict'
-import type { Encoded, JobError, NewJob, QueueStats, Store } from '../../src/store.ts'
+import type {
+  Encoded,
+  JobError,
+  NewJob,
+  QueueStats,
+  RequeueDeadRequest,
+  RequeueRequest,
+  Store,
+} from '../../src/store.ts'
 import {
   EPOCH,
   type Json,
@@ -129,8 +137,13 @@ async function call(store: Store, step: Step): Promise<unknown> {
     case 'groups':
       return store.admin.groups?.({ queue: 'q', ...step.in })
     case 'requeue':
-      return store.admin.requeue('ids' in step.in ? { ids: step.in.ids.map(longId) } : step.in)
+      return store.admin.requeue(requeueRequest(step.in))
   }
+}
+
+function requeueRequest(given: { ids: string[] } | RequeueDeadRequest): RequeueRequest {
+  if ('ids' in given) return { ids: given.ids.map(longId) }
+  return given.until === undefined ? given : { ...given, until: EPOCH + given.until }
 }
 
 export function newJob(job: VectorJob): NewJob {

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import type { OpenStore, Store, StoreOptions } from '../../src/store.ts'
 import { missingReason, type SharedServer, serverUrl } from '../servers/shared.ts'
 import { openEmptied } from '../stores/postgres-fixture.ts'
@@ -61,6 +62,26 @@ function postgres(name: 'postgres' | 'pgbouncer'): StoreUnderTest {
   }
 }
 
+/** @param driver its options that choose the library */
+function sqlite(name: string, driver: StoreOptions): StoreUnderTest {
+  return {
+    name,
+    skip: missing(SQLITE),
+    modelRuns: 100,
+    async open(options = {}) {
+      const folder = await mkdtemp(join(tmpdir(), 'millpond-'))
+      const store = await (await load(SQLITE))(`sqlite:${join(folder, 'test.db')}`, { ...options, ...driver })
+      return {
+        store,
+        async dispose() {
+          await store.close()
+          await rm(folder, { recursive: true, force: true })
+        },
+      }
+    },
+  }
+}
+
 function urlOf(server: SharedServer): string {
   const url = serverUrl(server)
   if (url === undefined) throw new Error(`${server} is not there`)
@@ -77,22 +98,8 @@ export const stores: readonly StoreUnderTest[] = [
       return { store, dispose: () => store.close() }
     },
   },
-  {
-    name: 'sqlite',
-    skip: missing(SQLITE),
-    modelRuns: 100,
-    async open(options = {}) {
-      const folder = await mkdtemp(join(tmpdir(), 'millpond-'))
-      const store = await (await load(SQLITE))(`sqlite:${join(folder, 'test.db')}`, options)
-      return {
-        store,
-        async dispose() {
-          await store.close()
-          await rm(folder, { recursive: true, force: true })
-        },
-      }
-    },
-  },
+  sqlite('sqlite', {}),
+  sqlite('better-sqlite3', { driver: Database }),
   redis('redis', 100),
   redis('redis-cluster', 60),
   postgres('postgres'),

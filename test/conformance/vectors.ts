@@ -36,7 +36,10 @@ interface VectorHold {
 type Call =
   | { op: 'configure'; in: Partial<QueueSettings> }
   | { op: 'push'; in: { jobs: VectorJob[] } }
-  | { op: 'claim'; in: { queue?: string; worker?: string; limit?: number; lease?: number; minPriority?: number } }
+  | {
+      op: 'claim'
+      in: { queue?: string; worker?: string; limit?: number; lease?: number; minPriority?: number; perGroup?: number }
+    }
   | { op: 'complete'; in: { queue?: string; items: (VectorHold & { result?: VectorBody | null })[] } }
   | { op: 'fail'; in: { queue?: string; items: (VectorHold & { error?: JobError; delay: number | null })[] } }
   | { op: 'release'; in: { queue?: string; items: (VectorHold & { pause?: number })[] } }
@@ -55,7 +58,7 @@ type Call =
       in: { slices: { queue: string; priority: number; metric: Metric; buckets: Record<number, number> }[] }
     }
   | { op: 'list'; in: { queue?: string; state: JobState; limit: number; after?: string } }
-  | { op: 'requeue'; in: { ids: string[] } | { queue: string; limit: number } }
+  | { op: 'requeue'; in: { ids: string[] } | { queue: string; limit: number; until?: number } }
 
 export type Step = Call & { at: number; out?: Json }
 

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { type Duration, isMillpondError, Millpond } from '../../src/index.ts'
 import { fill, noDisk, pushUntilFull, smallDisk, withEffects } from './disk.ts'
@@ -66,6 +67,35 @@ test('a process that ends while the disk is full leaves a sound file with all in
   disk.free()
   assert.deepEqual(idsIn(path), ids.toSorted())
   assert.deepEqual(faultsOf(path), [])
+})
+
+test('jobs that come and go find room on a small disk, however many they are, also where another connection fills the log', {
+  skip: noDisk,
+}, async (t) => {
+  const disk = smallDisk(t, 12 << 20, 0)
+  if (disk === undefined) return
+  const path = join(disk.path, 'app.db')
+  withEffects(path)
+  const pond = await Millpond.open(`sqlite:${path}`)
+  after(t, () => pond.close())
+  const jobs = pond.queue<string>(QUEUE, { keep: { done: 0 } })
+  jobs.work(() => {}, { concurrency: 50 })
+  // Five times what the disk holds.
+  for (let round = 0; round < 60; round++) {
+    const pushed = await jobs.pushMany(Array.from({ length: 100 }, () => 'x'.repeat(10_000)))
+    await until('they are done', () => liveIn(path, QUEUE) === 0)
+    assert.equal(pushed.length, 100)
+  }
+
+  const other = new DatabaseSync(path)
+  other.exec(`pragma busy_timeout = 5000; pragma wal_autocheckpoint = 0; insert into effects values ('')`)
+  const fills = other.prepare('update effects set id = ?')
+  assert.throws(() => {
+    for (let n = 0; ; n++) fills.run(`${n}${'x'.repeat(100_000)}`)
+  }, /full/)
+  await jobs.push('y')
+  await until('it is done', () => liveIn(path, QUEUE) === 0)
+  other.close()
 })
 
 test('on a full disk, opening is StoreFull; then it works', { skip: noDisk }, async (t) => {

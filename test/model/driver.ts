@@ -106,7 +106,7 @@ export class Driver {
       case 'groups':
         return this.#groups(operation.queue, operation.limit)
       case 'requeue':
-        return same(await store.admin.requeue(operation), model.requeue(operation))
+        return same((await store.admin.requeue(operation)).requeued, model.requeue(operation).requeued)
       case 'requeueQueue':
         return this.#requeueQueue(operation.queue, operation.limit)
       case 'record': {
@@ -187,13 +187,13 @@ export class Driver {
   /** The contract leaves open which dead jobs come first, so the model follows, and finds no more where the store stopped. */
   async #requeueQueue(queue: string, limit: number): Promise<void> {
     const dead = this.#model.list(queue, 'dead').map(({ id }) => id)
-    const count = await this.#store.admin.requeue({ queue, limit })
+    const { requeued: count } = await this.#store.admin.requeue({ queue, limit })
     assert.ok(count <= limit, 'requeue keeps to its limit')
     const found = await this.#store.find(dead)
     const ids = dead.filter((_, i) => found[i]?.state === 'waiting')
     same(count, ids.length)
-    same(this.#model.requeue({ ids }), count)
-    same(this.#model.requeue({ queue, limit: limit - count }), 0)
+    same(this.#model.requeue({ ids }).requeued, count)
+    same(this.#model.requeue({ queue, limit: limit - count }).requeued, 0)
   }
 
   async #find(ids: readonly string[]): Promise<void> {

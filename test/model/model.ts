@@ -22,10 +22,12 @@ import type {
   QueueSettings,
   QueueStats,
   Release,
+  Requeued,
+  RequeueRequest,
   Swept,
 } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
-import { givenBack, step, waitFor } from './rates.ts'
+import { counted, givenBack, type Rated, step, waitFor } from './rates.ts'
 
 const MINUTE = 60_000
 
@@ -34,12 +36,11 @@ export interface ModelJob extends JobRecord {
   leaseUntil: number
 }
 
-interface ModelGroup {
+interface ModelGroup extends Rated {
   group: string
   limits: GroupLimits | null
   /** Per priority. */
   virtual: number[]
-  full: number
   pausedUntil: number
   startedAt: number
   /** The priority of its first job at the end of the last claim, if it was eligible then; else -1. */
@@ -47,14 +48,14 @@ interface ModelGroup {
 }
 
 /** `capacity` undefined: never configured, and so the store's own. */
-type ModelQueue = Required<Omit<QueueSettings, 'capacity' | 'grouped'>> & {
-  capacity: number | null | undefined
-  grouped: boolean
-  groups: ModelGroup[]
-  virtual: number[]
-  full: number
-  pausedUntil: number
-}
+type ModelQueue = Required<Omit<QueueSettings, 'capacity' | 'grouped'>> &
+  Rated & {
+    capacity: number | null | undefined
+    grouped: boolean
+    groups: ModelGroup[]
+    virtual: number[]
+    pausedUntil: number
+  }
 
 const DEFAULTS = {
   capacity: undefined,
@@ -133,23 +134,31 @@ export class Model {
     if (this.removed && job !== undefined && fence > job.fence) job.fence = fence
   }
 
-  claim({ queue: name, worker, limit, minPriority = 0, ...request }: ClaimRequest): Claimed {
+  claim({ queue: name, worker, limit, minPriority = 0, perGroup = 1, ...request }: ClaimRequest): Claimed {
     const queue = this.queues.get(name)
     const lease = request.lease ?? queue?.lease ?? DEFAULTS.lease
     const answer: Claimed = { now: this.now, lease, jobs: [], retryAfter: null, limited: false }
     if (queue === undefined || queue.paused) return answer
     answer.limited = queue.running !== null || queue.rate !== null || queue.groupRate !== null
+    queue.full = counted(queue.rate, queue, this.now)
     let wait = this.#startableIn(queue, 1)
+    let turn = { group: '', left: 0 }
     if (wait === 0) for (const group of this.#groups(queue)) this.#place(queue, group)
     while (wait === 0 && answer.jobs.length < limit) {
-      const job = this.#next(queue, minPriority)
+      const goesOn = turn.left > 0 ? this.#group(queue, turn.group) : undefined
+      const job = goesOn === undefined ? this.#next(queue, minPriority) : this.#line(queue, goesOn)[0]
       if (job === undefined) break
       wait = this.#startableIn(queue, job.cost ?? 1)
       if (wait === 0) {
-        this.#start(queue, job)
+        this.#start(queue, job, goesOn !== undefined)
         Object.assign(job, { state: 'running', fence: job.fence + 1, attempt: job.attempt + 1, startedAt: this.now })
         Object.assign(job, { worker, leaseUntil: this.now + lease })
-        if (queue.grouped) this.#place(queue, this.#group(queue, job.group ?? ''))
+        if (queue.grouped) {
+          const own = this.#group(queue, job.group ?? '')
+          this.#place(queue, own)
+          const left = (goesOn === undefined ? perGroup : turn.left) - 1
+          turn = { group: own.group, left: own.ticket === job.priority ? left : 0 }
+        }
         const { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data } = job
         const claim = { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, data }
         answer.jobs.push(claim)
@@ -175,30 +184,35 @@ export class Model {
     return group === undefined ? undefined : this.#line(queue, group)[0]
   }
 
-  #start(queue: ModelQueue, { group, priority, cost = 1 }: ModelJob): void {
-    if (queue.rate !== null) queue.full = Math.max(queue.full, this.now * 1000) + cost * step(queue.rate)
+  #start(queue: ModelQueue, { group, priority, cost = 1 }: ModelJob, goesOn: boolean): void {
+    const start = (rate: Rate | null, of: Rated) => {
+      if (rate !== null)
+        Object.assign(of, { full: Math.max(of.full, this.now * 1000) + cost * step(rate), fullCost: cost })
+    }
+    start(queue.rate, queue)
     if (!queue.grouped) return
     const own = this.#group(queue, group ?? '')
-    const rate = this.#rate(queue, own)
     const turn = own.virtual[priority] ?? 0
-    queue.virtual[priority] = Math.max(queue.virtual[priority] ?? 0, turn)
+    if (!goesOn) queue.virtual[priority] = Math.max(queue.virtual[priority] ?? 0, turn)
     own.startedAt = this.now
     own.virtual[priority] = turn + cost / (own.limits?.weight ?? 1)
-    if (rate !== null) own.full = Math.max(own.full, this.now * 1000) + cost * step(rate)
+    start(this.#rate(queue, own), own)
   }
 
   #place(queue: ModelQueue, group: ModelGroup): void {
     const had = group.ticket
     const first = this.#line(queue, group)[0]
+    if (first !== undefined) group.full = counted(this.#rate(queue, group), group, this.now)
     group.ticket = first !== undefined && this.#groupStartableIn(queue, group) === 0 ? first.priority : -1
     const { ticket, virtual } = group
     if (ticket >= 0 && ticket !== had) virtual[ticket] = Math.max(virtual[ticket] ?? 0, queue.virtual[ticket] ?? 0)
   }
 
   /** null: as many jobs run as may. */
-  #startableIn({ queue, running, rate, full, pausedUntil }: ModelQueue, cost: number): number | null {
-    if (running !== null && this.#in(queue, 'running').length >= running) return null
-    const rated = rate === null ? 0 : waitFor(rate, full, this.now, cost)
+  #startableIn(queue: ModelQueue, cost: number): number | null {
+    const { running, rate, pausedUntil } = queue
+    if (running !== null && this.#in(queue.queue, 'running').length >= running) return null
+    const rated = rate === null ? 0 : waitFor(rate, queue, this.now, cost)
     return Math.max(0, pausedUntil - this.now, rated)
   }
 
@@ -209,7 +223,7 @@ export class Model {
     const running = this.#in(queue.queue, 'running').filter((job) => (job.group ?? '') === group.group).length
     if (first === undefined || (most !== null && running >= most)) return null
     const rate = this.#rate(queue, group)
-    const rated = rate === null ? 0 : waitFor(rate, group.full, this.now, first.cost ?? 1)
+    const rated = rate === null ? 0 : waitFor(rate, group, this.now, first.cost ?? 1)
     return Math.max(0, group.pausedUntil - this.now, rated)
   }
 
@@ -226,7 +240,7 @@ export class Model {
     let known = queue.groups.find((one) => one.group === group)
     if (known === undefined) {
       const virtual = new Array<number>(10).fill(0)
-      known = { group, limits: null, virtual, full: 0, pausedUntil: 0, startedAt: 0, ticket: -1 }
+      known = { group, limits: null, virtual, full: 0, fullCost: 1, pausedUntil: 0, startedAt: 0, ticket: -1 }
       queue.groups.push(known)
     }
     return known
@@ -302,8 +316,11 @@ export class Model {
         const paused = job.group === null ? queue : (group ?? queue)
         paused.pausedUntil = Math.max(paused.pausedUntil, this.now + given.pause)
       } else {
-        queue.full -= givenBack(queue.rate, job, this.now)
-        if (group !== null) group.full -= givenBack(this.#rate(queue, group), job, this.now)
+        queue.full = counted(queue.rate, queue, this.now) - givenBack(queue.rate, job, this.now)
+        if (group !== null) {
+          const rate = this.#rate(queue, group)
+          group.full = counted(rate, group, this.now) - givenBack(rate, job, this.now)
+        }
       }
       Object.assign(job, { state: 'waiting', attempt: job.attempt - 1, startedAt: null, worker: null })
       return 'ok'
@@ -376,17 +393,17 @@ export class Model {
     return jobs.sort((a, b) => (b.finishedAt ?? 0) - (a.finishedAt ?? 0))
   }
 
-  requeue(request: { ids: readonly string[] } | { queue: string; limit: number }): number {
+  requeue(request: RequeueRequest): Requeued {
     const jobs = 'ids' in request ? request.ids.map((id) => this.#job(id)) : this.list(request.queue, 'dead').reverse()
-    let count = 0
+    let requeued = 0
     for (const job of jobs) {
-      if ('limit' in request && count === request.limit) break
+      if ('limit' in request && requeued === request.limit) break
       if (!job || (job.state !== 'dead' && job.state !== 'cancelled') || this.#liveWithKey(job.queue, job.key)) continue
       const renewed = { state: 'waiting', attempt: 0, dueAt: this.now, startedAt: null, finishedAt: null, worker: null }
       Object.assign(job, renewed)
-      count++
+      requeued++
     }
-    return count
+    return { requeued, now: this.now }
   }
 
   /** Whether nobody uses the queue, so that a sweep may remove it. */
@@ -468,7 +485,7 @@ export class Model {
     const known = this.queues.get(queue)
     if (known) return known
     const virtual = new Array<number>(10).fill(0)
-    const made: ModelQueue = { queue, ...DEFAULTS, groups: [], virtual, full: 0, pausedUntil: 0 }
+    const made: ModelQueue = { queue, ...DEFAULTS, groups: [], virtual, full: 0, fullCost: 1, pausedUntil: 0 }
     this.queues.set(queue, made)
     return made
   }

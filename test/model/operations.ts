@@ -98,6 +98,7 @@ export const operation = fc.oneof(
       limit: fc.integer({ min: 1, max: 4 }),
       lease,
       minPriority: fc.constantFrom(0, 0, 0, 0, 4, 9),
+      perGroup: fc.constantFrom(1, 1, 2, 3),
     }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('complete'), otherQueue, holds, result: optional(encoded) }) },

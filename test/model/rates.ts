@@ -6,10 +6,23 @@ import type { Rate } from '../../src/values/limits.ts'
 /** Microseconds. */
 export const step = ({ count, per }: Rate) => Math.ceil((per * 1000) / count)
 
+const burst = (rate: Rate) => rate.burst ?? Math.max(1, Math.floor((rate.count * 100) / rate.per))
+
+/** What a queue or a group keeps of its rate. */
+export interface Rated {
+  full: number
+  fullCost: number
+}
+
+/** What `full` counts as. */
+export function counted(rate: Rate | null, { full, fullCost }: Rated, now: number): number {
+  return rate === null ? full : Math.min(full, now * 1000 + Math.max(burst(rate), fullCost) * step(rate))
+}
+
 /** Milliseconds until a start is allowed. */
-export function waitFor(rate: Rate, full: number, now: number, cost: number): number {
-  const burst = Math.max(cost, rate.burst ?? Math.max(1, Math.floor((rate.count * 100) / rate.per)))
-  return Math.ceil((full - (burst - cost) * step(rate)) / 1000) - now
+export function waitFor(rate: Rate, rated: Rated, now: number, cost: number): number {
+  const credit = Math.max(burst(rate), cost) - cost
+  return Math.ceil((counted(rate, rated, now) - credit * step(rate)) / 1000) - now
 }
 
 /** Microseconds. */

@@ -62,7 +62,7 @@ test('settings that are wrong: no line shows a secret', async (t) => {
       out += text
     }
     const { value: code, lines } = await written(() =>
-      run(['serve', ...args], { env: env ?? {}, out: told, err: told }),
+      run(['serve', ...args], { env: env ?? {}, out: told, err: told }, new AbortController().signal),
     )
     const what = `serve ${args.join(' ')} ${JSON.stringify(env ?? {})}`
     assert.ok(code === 1 || code === 2, `${what}: ended with ${code}`)

@@ -27,7 +27,7 @@ async function atStore(
     counts.claims++
     return claim.call(store, asked)
   }
-  const claims = new Claims(store)
+  const claims = new Claims(store, () => {})
   try {
     await check(claims, store, counts)
     assert.equal(claims.waiting, 0)

@@ -69,7 +69,8 @@ for (const [name, language] of Object.entries(LANGUAGES)) {
     const token = 'a-token-of-sixteen'
     const settings = await serveSettings(['--store', 'memory:', '--port', '0'], { MILLPOND_TOKEN: token })
     assert.ok(settings)
-    const running = await startServing(settings, () => {})
+    const running = await startServing(settings, () => {}, new AbortController().signal)
+    assert.ok(running)
     const env = { ...process.env, MILLPOND_URL: running.origin, MILLPOND_TOKEN: token }
     const started: ReturnType<typeof start>[] = []
     const files = ['producer', 'worker'].map((role) => `../../examples/serve-${role}.${extension}`)

@@ -46,7 +46,7 @@ test('10,000 clients hang up midway: nothing is stored by halves, lost or held, 
     return { status: response.status, headers: response.headers, told: JSON.parse(await response.text()) }
   }
   const waiting = async (queue: string): Promise<number> => {
-    return (await send('GET', `/v1/queues/${queue}`)).told.counts.waiting
+    return (await send('GET', `/v1/queues/${queue}`)).told.counts?.waiting ?? 0
   }
   const residentMiB = () =>
     Number(execFileSync('ps', ['-o', 'rss=', '-p', `${running.pid}`], { encoding: 'utf8' })) / 1024

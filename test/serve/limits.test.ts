@@ -48,7 +48,12 @@ serveTest('limits of a queue are set as a whole, shown, heeded and removed', asy
   const bad: [unknown, number][] = [
     [{ running: 0 }, 422],
     [{ running: 2 ** 31 }, 422],
-    [{ rate: '5/s' }, 422],
+    [{ rate: '5/second' }, 422],
+    [{ rate: '5' }, 422],
+    [{ rate: '' }, 422],
+    [{ rate: '0/s' }, 400],
+    [{ rate: '5/2d' }, 400],
+    [{ rate: 5 }, 422],
     [{ rate: { count: 1 } }, 422],
     [{ group: { weight: 2 } }, 422],
     [{ rate: { count: 5000, per: 1 } }, 400],
@@ -64,15 +69,28 @@ serveTest('limits of a queue are set as a whole, shown, heeded and removed', asy
   await change(client, 'q', { limits: null })
   assert.deepEqual(await shown(), { limits: { ...NONE, group: NONE }, ...FREE })
   assert.equal((await client.claim('q', { limit: 10 })).length, 2)
-  assert.deepEqual(shownOf((await change(client, 'other', {})).body), { limits: null, ...FREE })
+  isProblem(await change(client, 'other', {}), 404, 'QueueUnknown')
   const { limits } = (await change(client, 'other', { limits: { running: 2 ** 31 - 1, group: null } })).body
   assert.deepEqual(limits, { running: 2 ** 31 - 1, rate: null, group: null })
+})
+
+serveTest('a rate may be a text, as in the library', async ({ open }) => {
+  const client = await open()
+  const set = await change(client, 'q', { limits: { rate: '5/10s', group: { rate: '2000/h' } } })
+  assert.deepEqual(set.body.limits, {
+    ...{ running: null, rate: { count: 5, per: 10_000, burst: null } },
+    group: { running: null, rate: { count: 2000, per: 3_600_000, burst: null } },
+  })
+  const own = await changeGroup(client, { group: 'a', rate: '1.5/s' })
+  isProblem(own, 422, 'InvalidOption')
+  const { limits } = (await changeGroup(client, { group: 'a', rate: '3/1.5s' })).body
+  assert.deepEqual(limits, { running: null, rate: { count: 3, per: 1500, burst: null }, weight: 1 })
 })
 
 serveTest('groups are listed by pages, and one may have limits of its own, whatever its name', async ({ open }) => {
   const client = await open()
   const path = '/v1/queues/q/groups'
-  assert.deepEqual((await client.get(path)).body, { groups: [] })
+  isProblem(await client.get(path), 404, 'QueueUnknown')
   await change(client, 'q', { limits: { group: { running: 1 } } })
   const names = ['..', 'a/b c', '~', 'ä']
   await client.push('q', 'none')
@@ -114,8 +132,8 @@ serveTest('groups are listed by pages, and one may have limits of its own, whate
   isProblem(await changeGroup(client, { running: 1 }), 422, 'InvalidOption')
   isProblem(await changeGroup(client, { group: '\0' }), 422, 'InvalidOption')
   isProblem(await changeGroup(client, { group: 'ä'.repeat(200) }), 400, 'InvalidName')
-  isProblem(await changeGroup(client, { group: 'a', weight: 0 }), 400, 'InvalidOption')
-  isProblem(await client.get(`${path}?after=%00`), 400, 'InvalidOption')
+  isProblem(await changeGroup(client, { group: 'a', weight: 0 }), 422, 'InvalidOption')
+  isProblem(await client.get(`${path}?after=%00`), 422, 'InvalidOption')
 })
 
 serveTest('the cost of a push is listed, and taken of the rate', async ({ open }) => {

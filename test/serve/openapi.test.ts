@@ -7,9 +7,16 @@ import { type Answered, answered, type Client, serveTest } from './client.ts'
 
 interface Operation {
   operationId: string
-  parameters?: { name: string; in: string; schema: Schema }[]
+  parameters?: { name: string; in: string; required: boolean; schema: Schema }[]
   requestBody?: { required: boolean; content: Record<string, { schema?: Schema }> }
-  responses: Record<string, { description: string; content?: Record<string, { schema?: Schema }> }>
+  responses: Record<
+    string,
+    {
+      description: string
+      content?: Record<string, { schema?: Schema }>
+      headers?: Record<string, { required: boolean }>
+    }
+  >
   security?: unknown[]
 }
 interface Document {
@@ -105,8 +112,19 @@ const CALLS: Record<
     ],
   },
   listGroups: { queries: ['', '?limit=1', '?after=%2F&limit=100', '?limit=101'] },
-  changeGroup: { bodies: [{ group: 'g', running: 1, weight: 0.5 }, { group: '' }, {}] },
-  listJobs: { state: 'dead', queries: ['', '?state=done&limit=1', '?state=running', `?after=${UNKNOWN}`, '?limit=x'] },
+  changeGroup: {
+    bodies: [
+      { group: 'g', running: 1, weight: 0.5 },
+      { group: '' },
+      {},
+      { group: 'g', weight: 0 },
+      { group: 'g', rate: '1/s' },
+    ],
+  },
+  listJobs: {
+    state: 'dead',
+    queries: ['?state=dead', '?state=done&limit=1', '?state=running', `?state=dead&after=${UNKNOWN}`, '?limit=x', ''],
+  },
   requeueDead: { state: 'dead', bodies: [undefined, {}, null] },
   getHealth: {},
   getOpenApi: {},
@@ -153,7 +171,7 @@ const takesBody: Wrong['only'] = (_path, _method, { requestBody }) => requestBod
 const isPost: Wrong['only'] = (_path, method) => method === 'POST'
 const JSON_TYPE = { 'content-type': 'application/json' }
 const WRONGS: readonly Wrong[] = [
-  { what: 'an unknown parameter', status: 400, path: (path) => `${path}?unknown=1` },
+  { what: 'an unknown parameter', status: 422, path: (path) => `${path}?unknown=1` },
   {
     what: 'a path that is no UTF-8',
     status: 400,
@@ -201,7 +219,9 @@ serveTest('every operation lists each way in which it may refuse a request', asy
       const good = CALLS[operation.operationId]?.bodies?.find((one) => one !== undefined)
       const text = body ?? (operation.requestBody && status !== 415 ? JSON.stringify(good ?? {}) : undefined)
       const typed = text === undefined ? headers : { ...JSON_TYPE, ...headers }
-      const target = changed(path).replace('{queue}', queue).replace('{id}', id)
+      const needsState = operation.parameters?.some(({ name }) => name === 'state')
+      const asked = changed(path).replace('{queue}', queue).replace('{id}', id)
+      const target = needsState ? `${asked}${asked.includes('?') ? '&' : '?'}state=dead` : asked
       const init = { headers: typed, ...(text === undefined ? {} : { body: text }) }
       const answer = await answered(await client.raw(method, target, init))
       assert.equal(answer.status, status, `${operation.operationId} with ${what}: ${JSON.stringify(answer.body)}`)
@@ -231,7 +251,9 @@ serveTest(
       }
       assert.equal(await client.state(id), before, name)
       assert.ok(requestBody !== undefined, `${name} says nothing of a body`)
-      const says = parameters?.some((parameter) => parameter.name === 'x-requested-with') ?? false
+      const header = parameters?.find((parameter) => parameter.name === 'x-requested-with')
+      // A client that is made of the document sends it.
+      const says = header?.required ?? false
       assert.equal(says, !requestBody.required, name)
       if (requestBody.required) continue
       assert.equal(await ask({ 'x-requested-with': '' }), 200, name)
@@ -252,11 +274,19 @@ async function jobIn(client: Client, queue: string, state: string): Promise<stri
   return id
 }
 
+/** The document names the headers that each such answer has. */
+function hasItsHeaders({ operationId, responses }: Operation, { status, headers }: Answered): void {
+  for (const [name, { required }] of Object.entries(responses[status]?.headers ?? {})) {
+    assert.ok(!required || headers.has(name), `${operationId} ${status} lacks ${name}`)
+  }
+}
+
 function asItSays(
   document: Document,
   { operationId, responses }: Operation,
   { status, headers, body }: Answered,
 ): void {
+  hasItsHeaders({ operationId, responses }, { status, headers, body })
   const said = responses[status]
   assert.ok(said !== undefined, `${operationId} answered ${status}: ${JSON.stringify(body)}`)
   const type = headers.get('content-type')
@@ -269,6 +299,8 @@ function asItSays(
 
 test('the checker of schemas: what fits and what does not', () => {
   const cases: [Schema, unknown[], unknown[]][] = [
+    [{ type: 'number', exclusiveMinimum: 0, maximum: 1 }, [0.001, 1], [0, -1, 1.1]],
+    [{ type: ['object', 'string'], pattern: '^a$', required: ['b'] }, ['a', { b: 1 }], ['b', {}, null, 1]],
     [{ type: 'integer', minimum: 1, maximum: 3 }, [1, 3, 2.0], [0, 4, 1.5, '1', null, 1n, Number.NaN]],
     [{ type: ['integer', 'null'] }, [null, 0], [undefined, 'x', {}]],
     [{ type: 'string', minLength: 1, maxLength: 2 }, ['a', '🦆🦆'], ['', '🦆🦆🦆', 'abc', 1, new Uint8Array(1)]],

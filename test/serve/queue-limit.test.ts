@@ -45,11 +45,10 @@ test('beyond the limit a new queue is refused with TooManyQueues; those that are
 
 test('a change without a setting, a look or a claim makes no queue, also where none may be made', () =>
   served(0, async (client) => {
-    const changed = await client.ask('PATCH', '/v1/queues/q', {})
-    assert.deepEqual([changed.status, changed.body.queue, changed.body.paused], [200, 'q', false])
-    for (const path of ['/v1/queues/q', '/v1/queues/q/jobs', '/v1/queues/q/groups'])
-      assert.equal((await client.get(path)).status, 200)
-    assert.equal((await client.post('/v1/queues/q/requeue')).status, 200)
+    isProblem(await client.ask('PATCH', '/v1/queues/q', {}), 404, 'QueueUnknown')
+    for (const path of ['/v1/queues/q', '/v1/queues/q/jobs?state=dead', '/v1/queues/q/groups'])
+      isProblem(await client.get(path), 404, 'QueueUnknown')
+    isProblem(await client.post('/v1/queues/q/requeue'), 404, 'QueueUnknown')
     assert.deepEqual(await client.claim('q'), [])
     assert.deepEqual(await names(client), [])
     isProblem(await client.post('/v1/queues/q/jobs', { data: 1 }), 503, 'TooManyQueues')

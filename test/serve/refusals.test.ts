@@ -40,12 +40,31 @@ serveTest('paths and methods: 400, 404, 405 with Allow', async ({ open }) => {
   assert.equal(head.status, 200)
 })
 
+serveTest('queues that are not there: 404, but to claim from them and to make them', async ({ open }) => {
+  const client = await open()
+  const views = ['', '/jobs?state=dead', '/jobs?state=waiting', '/groups']
+  const isUnknown = async () => {
+    for (const path of views) isProblem(await client.get(`/v1/queues/q${path}`), 404, 'QueueUnknown')
+    isProblem(await client.post('/v1/queues/q/requeue'), 404, 'QueueUnknown')
+    isProblem(await client.ask('PATCH', '/v1/queues/q', {}), 404, 'QueueUnknown')
+  }
+  await isUnknown()
+  assert.deepEqual(await client.claim('q'), [])
+  await isUnknown()
+  assert.equal((await client.ask('PATCH', '/v1/queues/q', { paused: true })).status, 200)
+  for (const path of views) assert.equal((await client.get(`/v1/queues/q${path}`)).status, 200)
+  assert.deepEqual((await client.post('/v1/queues/q/requeue')).body, { requeued: 0 })
+  assert.equal((await client.ask('PATCH', '/v1/queues/q', {})).status, 200)
+  await client.push('r', 1)
+  for (const path of views) assert.equal((await client.get(`/v1/queues/r${path}`)).status, 200)
+})
+
 serveTest('names and ids that are none', async ({ open }) => {
   const client = await open()
   for (const name of ['-x', '%20', 'a%20b', 'x'.repeat(129), '%00', '%F0%9F%A6%86', '%2Fetc']) {
     const path = `/v1/queues/${name}`
     isProblem(await client.get(path), 400, 'InvalidName')
-    isProblem(await client.get(`${path}/jobs`), 400, 'InvalidName')
+    isProblem(await client.get(`${path}/jobs?state=dead`), 400, 'InvalidName')
     isProblem(await client.ask('PATCH', path, { paused: true }), 400, 'InvalidName')
     for (const [word, body] of Object.entries({
       jobs: { data: 1 },
@@ -129,10 +148,10 @@ serveTest('a batch with one bad job stores none of it', async ({ open }) => {
   assert.deepEqual((await client.get('/v1/queues')).body, { queues: [] })
 })
 
-serveTest('queries: 400 for what is unknown, doubled or out of range', async ({ open }) => {
+serveTest('queries: 422 for what is unknown, doubled, missing or out of range', async ({ open }) => {
   const client = await open()
   const bad = [
-    'state=lost',
+    'state=dead',
     'limit=0',
     'limit=101',
     'limit=1.5',
@@ -142,11 +161,14 @@ serveTest('queries: 400 for what is unknown, doubled or out of range', async ({ 
     'page=2',
     '__proto__=1',
   ]
-  for (const query of bad) isProblem(await client.get(`/v1/queues/q/jobs?${query}`), 400, 'InvalidOption')
+  for (const query of bad) isProblem(await client.get(`/v1/queues/q/jobs?state=dead&${query}`), 422, 'InvalidOption')
   for (const query of ['minutes=61', 'minutes=-1', 'minutes=five']) {
-    isProblem(await client.get(`/v1/queues?${query}`), 400, 'InvalidOption')
+    isProblem(await client.get(`/v1/queues?${query}`), 422, 'InvalidOption')
   }
-  isProblem(await client.get('/healthz?x=1'), 400, 'InvalidOption')
+  for (const query of ['', '?', '?limit=5', '?state=lost', '?state=', '?State=dead']) {
+    isProblem(await client.get(`/v1/queues/q/jobs${query}`), 422, 'InvalidOption')
+  }
+  isProblem(await client.get('/healthz?x=1'), 422, 'InvalidOption')
 })
 
 serveTest('Accept: 406 where nothing of it is on offer', async ({ open }) => {
@@ -199,6 +221,13 @@ serveTest('jobs that cannot be cancelled or brought back: 409 with their state',
   const done = await client.ask('DELETE', `/v1/jobs/${id}`)
   isProblem(done, 409)
   assert.equal(done.body.state, 'done')
+})
+
+serveTest('closing it with wrong options rejects, and closes nothing', async ({ open }) => {
+  const client = await open()
+  const closing = client.served.close({ timeout: -1 })
+  await assert.rejects(closing, { code: 'InvalidOption' })
+  assert.equal((await client.get('/v1/queues')).status, 200)
 })
 
 serveTest('a service that is closed: 503 with Retry-After', async ({ open }) => {

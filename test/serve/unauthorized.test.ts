@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
+import { serve } from '../../src/serve/index.ts'
 import { delayAfter, type UnauthorizedClient, UnauthorizedClients } from '../../src/serve/unauthorized.ts'
+import { setClient } from '../../src/web/slots.ts'
 import { until } from '../api/suite.ts'
 import { serveTest } from './client.ts'
 
@@ -67,6 +69,24 @@ serveTest(
     assert.equal(await slow, 401)
   },
 )
+
+test('delayed answers hold a quarter of the connections; further ones come at once', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const service = await serve('memory:', { tokens: [TOKEN], maxConnections: 8 })
+  let answered = 0
+  const ask = () => {
+    const request = new Request('http://localhost/v1/queues')
+    setClient(request, '192.0.2.1')
+    void service.handle(request).then(() => answered++)
+  }
+  for (let times = 0; times < 5 + 8; times++) ask()
+  for (let turn = 0; turn < 100; turn++) await undefined
+  assert.equal(answered, 5 + 6)
+  service.stop()
+  t.mock.timers.reset()
+  await until(() => answered === 5 + 8)
+  await service.close()
+})
 
 test('a stop, hanging up, and the time end the wait', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { claimAll, job, server, urlOf, withStore } from './postgres-fixture.ts'
 
 describe('an extension', { skip: missingReason('postgres') }, () => {
   test('waits for no completion that is about to be committed, and holds up nobody else’s row', async () => {
@@ -32,35 +32,6 @@ describe('an extension', { skip: missingReason('postgres') }, () => {
         assert.equal((await store.find([ending.id]))[0]?.state, 'done')
       } finally {
         await silent.end()
-      }
-    })
-  })
-
-  test('is made once a row is free again that was locked for a moment', async () => {
-    await withStore(async (store, schema) => {
-      await store.push([job()])
-      const [held] = await claimAll(store)
-      assert.ok(held)
-      const other = new pg.Client({ connectionString: urlOf('postgres') })
-      await other.connect()
-      try {
-        // It waits for a tenth of a second, in which a slow machine may do nothing else: then once more.
-        await until('an extension that waited', async () => {
-          await server(`update ${schema}.running set lease_until = 0`)
-          await other.query('begin')
-          await other.query(`select from ${schema}.running for update`)
-          const extended = store.extend('emails', 3_600_000, [{ id: held.id, fence: held.fence, progress: null }])
-          const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%${schema}.extend%'`
-          let over = false
-          extended.then(() => (over = true))
-          let waited = false
-          while (!over && !waited) waited = (await server(waiting)).length > 0
-          await other.query('commit')
-          assert.deepEqual(await extended, ['ok'])
-          return waited && (await server(`select from ${schema}.running where lease_until > 0`)).length === 1
-        })
-      } finally {
-        await other.end()
       }
     })
   })

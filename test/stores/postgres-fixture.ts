@@ -108,6 +108,8 @@ const TABLES = [
     'repeats',
     'limits',
     'groups',
+    'group_limits',
+    'turns',
     'tickets',
     'arrivals',
     'histograms',

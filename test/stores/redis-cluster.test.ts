@@ -185,8 +185,8 @@ for (const server of ['redis', 'redis-cluster'] as const) {
           )
         }
       }
-      assert.equal(await store.admin.requeue({ queue: 'q', limit: 3 }), 3)
-      assert.equal(await store.admin.requeue({ queue: 'q', limit: 3 }), 2)
+      assert.equal((await store.admin.requeue({ queue: 'q', limit: 3 })).requeued, 3)
+      assert.equal((await store.admin.requeue({ queue: 'q', limit: 3 })).requeued, 2)
     })
 
     onStore('the number belongs to the queue, whatever others are opened with', async (store, _, prefix) => {

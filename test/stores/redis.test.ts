@@ -188,8 +188,8 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     const dead = (await claim(store)).jobs.map((job) => ({ ...job, error: ERROR, delay: null }))
     for (const one of dead) await store.fail('q', [one])
     await store.push([newJob({ key: 'taken' })])
-    assert.equal(await store.admin.requeue({ queue: 'q', limit: 2 }), 2)
-    assert.equal(await store.admin.requeue({ queue: 'q', limit: 2 }), 0)
+    assert.equal((await store.admin.requeue({ queue: 'q', limit: 2 })).requeued, 2)
+    assert.equal((await store.admin.requeue({ queue: 'q', limit: 2 })).requeued, 0)
   })
 
   test('a sleeper in another process is woken, and a burst rings once', async () => {

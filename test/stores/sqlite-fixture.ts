@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after } from 'node:test'
 import { promisify } from 'node:util'
+import Database from 'better-sqlite3'
 import type { Bell, Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/sqlite/index.ts'
 
@@ -31,6 +32,30 @@ export async function openAt(path: string, options: StoreOptions = {}): Promise<
 export function connectTo(path: string): DatabaseSync {
   return new DatabaseSync(path)
 }
+
+/** What the tests need of a connection of the application's. */
+export interface Library {
+  prepare(sql: string): { get(...values: string[]): unknown }
+  exec(sql: string): unknown
+  close(): unknown
+}
+
+/** The libraries that a store runs on, and connections of the application's by each. */
+export const LIBRARIES = [
+  {
+    library: 'sqlite',
+    driver: undefined,
+    connect: (path: string): Library => new DatabaseSync(path),
+    /** With settings that give rows in other shapes. */
+    otherwise: (path: string): Library => new DatabaseSync(path, { readBigInts: true, returnArrays: true }),
+  },
+  {
+    library: 'better-sqlite3',
+    driver: Database,
+    connect: (path: string): Library => new Database(path),
+    otherwise: (path: string): Library => new Database(path).defaultSafeIntegers(true),
+  },
+] as const
 
 export { job } from './job.ts'
 

@@ -12,14 +12,15 @@ import { job, newPath } from './sqlite-fixture.ts'
 /** Runs the requests in one commit and returns what happened, in order. */
 function happened(requests: Request[], sync = (): void => {}): string[] {
   const settings = settingsOf(`sqlite:${newPath()}`, {})
-  const db = connect(settings)
+  const opened = connect(settings)
+  const { db } = opened
   const events: string[] = []
   const told = ({ seq, ...answer }: Answer): string => `${seq}${'error' in answer ? ` ${answer.error.code}` : ''}`
   const synced = () => {
     events.push('sync')
     sync()
   }
-  const commits = new GroupCommit(db, 0, settings, synced, {
+  const commits = new GroupCommit(opened, settings, synced, {
     answer: (answers) => events.push(...answers.map(told)),
     committed: () => events.push('committed'),
   })

@@ -1,29 +1,20 @@
 /** The caller's transactions, and those of handlers. */
 import assert from 'node:assert/strict'
 import { symlinkSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import type { ClaimedJob, Store, StoreOptions, StoreTransactions } from '../../src/store.ts'
-import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
+import { columnOf } from '../../src/stores/sqlite/connection/values.ts'
+import { job, LIBRARIES, type Library, newPath, openAt } from './sqlite-fixture.ts'
 
 interface Scene {
   path: string
   store: Store
   transactions: StoreTransactions
   /** Another connection to the same file, with a table of the application's. */
-  db: DatabaseSync
+  db: Library
 }
 
-async function scene(options: StoreOptions = {}): Promise<Scene> {
-  const path = newPath()
-  const store = await openAt(path, options)
-  assert.ok(store.transactions)
-  const db = connectTo(path)
-  db.exec('create table orders (id integer primary key, note text unique) strict')
-  return { path, store, transactions: store.transactions, db }
-}
-
-const orders = (db: DatabaseSync): unknown => db.prepare('select count(*) as n from orders').get()?.n
+const orders = (db: Library): unknown => columnOf(db.prepare('select count(*) as n from orders').get(), 'n')
 const waiting = async (store: Store): Promise<number> =>
   (await store.stats({ queue: 'emails' }))[0]?.counts.waiting ?? 0
 
@@ -37,275 +28,291 @@ async function claimOne(store: Store): Promise<ClaimedJob> {
 
 const done = ({ id, fence }: ClaimedJob) => ({ id, fence, result: null })
 
-describe("sqlite: push in a caller's own transaction", () => {
-  test('the job is there when it commits, and not before', async () => {
-    const { store, transactions, db } = await scene()
-    db.exec('begin')
-    db.exec(`insert into orders values (1, 'x')`)
-    const one = job()
-    assert.deepEqual(await transactions.push(db, [one]), [{ status: 'pushed', id: one.id }])
-    assert.deepEqual(await store.find([one.id]), [null])
-    db.exec('commit')
-    assert.equal((await store.find([one.id]))[0]?.state, 'waiting')
-    assert.equal(await waiting(store), 1)
-    db.close()
-  })
+for (const { library, driver, connect, otherwise } of LIBRARIES) {
+  async function scene(options: StoreOptions = {}): Promise<Scene> {
+    const path = newPath()
+    const store = await openAt(path, { ...options, driver })
+    assert.ok(store.transactions)
+    const db = connect(path)
+    db.exec('create table orders (id integer primary key, note text unique) strict')
+    return { path, store, transactions: store.transactions, db }
+  }
 
-  test('rolled back with everything else', async () => {
-    const { store, transactions, db } = await scene()
-    db.exec('begin')
-    db.exec(`insert into orders values (1, 'x')`)
-    const one = job()
-    await transactions.push(db, [one])
-    db.exec('rollback')
-    assert.deepEqual(await store.find([one.id]), [null])
-    assert.equal(await waiting(store), 0)
-    assert.equal(orders(db), 0)
-    db.close()
-  })
-
-  test('keys, ids and capacity hold there, too, over several pushes and transactions', async () => {
-    const { store, transactions, db } = await scene()
-    await store.configure({ queue: 'emails', capacity: 2 })
-    const keyed = job({ key: 'k' })
-    for (let round = 0; round < 2; round++) {
+  describe(`${library}: push in a caller's own transaction`, () => {
+    test('the job is there when it commits, and not before', async () => {
+      const { store, transactions, db } = await scene()
       db.exec('begin')
-      const statuses = []
-      for (const jobs of [[keyed], [job({ key: 'k' }), job({ id: 'second' })], [job(), keyed]]) {
-        statuses.push(...(await transactions.push(db, jobs)).map(({ status }) => status))
-      }
-      const first = round === 0 ? 'pushed' : 'existing'
-      assert.deepEqual(statuses, [first, 'existing', first, 'full', 'existing'])
+      db.exec(`insert into orders values (1, 'x')`)
+      const one = job()
+      assert.deepEqual(await transactions.push(db, [one]), [{ status: 'pushed', id: one.id }])
+      assert.deepEqual(await store.find([one.id]), [null])
       db.exec('commit')
-    }
-    assert.equal(await waiting(store), 2)
-    db.close()
-  })
-
-  test("an error undoes the push and leaves the caller's writes", async () => {
-    const { store, transactions, db } = await scene()
-    db.exec('begin')
-    db.exec(`insert into orders values (1, 'x')`)
-    await transactions.push(db, [job()])
-    await assert.rejects(transactions.push(db, [job({ id: 'beside' }), job({ priority: 1.5 })]), {
-      code: 'StoreFailed',
+      assert.equal((await store.find([one.id]))[0]?.state, 'waiting')
+      assert.equal(await waiting(store), 1)
+      db.close()
     })
-    db.exec('commit')
-    assert.equal(orders(db), 1)
-    assert.deepEqual(await store.find(['beside']), [null])
-    assert.equal(await waiting(store), 1)
-    db.close()
-  })
 
-  test('a connection with settings of its own, by another path to the file', async () => {
-    const { path, store, transactions } = await scene()
-    symlinkSync(path, `${path}-link`)
-    const db = new DatabaseSync(`${path}-link`, { readBigInts: true, returnArrays: true })
-    db.exec('begin')
-    assert.equal((await transactions.push(db, [job()]))[0]?.status, 'pushed')
-    db.exec('commit')
-    assert.equal(await waiting(store), 1)
-    db.close()
-  })
-
-  test('what is no transaction on this file is refused', async () => {
-    const { path, store, transactions, db } = await scene()
-    const other = connectTo(newPath())
-    const memory = new DatabaseSync(':memory:')
-    const closed = connectTo(path)
-    other.exec('begin')
-    memory.exec('begin')
-    closed.close()
-    const refused: [unknown, RegExp][] = [
-      [db, /begin one/],
-      [other, /same file/],
-      [memory, /in memory/],
-      [async () => [], /neither/],
-      [{ query() {} }, /neither/],
-      ['begin', /neither/],
-    ]
-    for (const [tx, message] of refused) {
-      await assert.rejects(transactions.push(tx, [job()]), { code: 'TransactionMismatch', message })
-    }
-    await assert.rejects(transactions.push(closed, [job()]), { name: 'MillpondError' })
-    assert.equal(await waiting(store), 0)
-    for (const each of [db, other, memory]) each.close()
-  })
-})
-
-describe("sqlite: a handler's transaction", () => {
-  test('its writes commit with the completion', async () => {
-    const { store, transactions, db } = await scene()
-    const claimed = await claimOne(store)
-    const tx = transactions.begin()
-    assert.deepEqual(await tx.query('insert into orders values (?, ?) returning id', [1, 'a']), [{ id: 1 }])
-    assert.deepEqual(await tx.query('select note from orders where id = ?', [1]), [{ note: 'a' }])
-    assert.equal(orders(db), 0, 'nobody else sees it yet')
-    assert.deepEqual(await tx.complete('emails', [{ ...done(claimed), result: { encoding: 'json', body: '"ok"' } }]), [
-      'ok',
-    ])
-    assert.equal(orders(db), 1)
-    const [record] = await store.find([claimed.id])
-    assert.equal(record?.state, 'done')
-    assert.deepEqual(record.result, { encoding: 'json', body: '"ok"' })
-    assert.equal((await store.stats({}))[0]?.counts.done, 1)
-    db.close()
-  })
-
-  test('a stale completion rolls them back', async () => {
-    const { store, transactions, db } = await scene()
-    const claimed = await claimOne(store)
-    const tx = transactions.begin()
-    await store.cancel([claimed.id])
-    await tx.query(`insert into orders values (1, 'a')`)
-    assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['stale'])
-    assert.equal(orders(db), 0)
-    assert.equal((await store.find([claimed.id]))[0]?.state, 'cancelled')
-    db.close()
-  })
-
-  test('rollback undoes them, and the job is still held', async () => {
-    const { store, transactions, db } = await scene()
-    const claimed = await claimOne(store)
-    const tx = transactions.begin()
-    await tx.query(`insert into orders values (1, 'a')`)
-    await tx.rollback()
-    assert.equal(orders(db), 0)
-    assert.deepEqual(await store.release('emails', [claimed]), ['ok'])
-    db.close()
-  })
-
-  test('unused, it is an ordinary completion that waits for no other transaction', async () => {
-    const { store, transactions, db } = await scene()
-    const claimed = await claimOne(store)
-    assert.deepEqual(await transactions.begin().complete('emails', [done(claimed)]), ['ok'])
-    assert.deepEqual(await transactions.begin().complete('emails', [done(claimed)]), ['stale'])
-    await transactions.begin().rollback()
-    db.close()
-  })
-
-  test('jobs pushed with its query come with the commit, or not at all', async () => {
-    const { store, transactions, db } = await scene()
-    const [first, second] = [await claimOne(store), await claimOne(store)]
-    const kept = transactions.begin()
-    await transactions.push(kept.query, [job({ id: 'kept' })])
-    await assert.rejects(transactions.push(kept.query, [job({ id: 'beside' }), job({ priority: 1.5 })]))
-    assert.deepEqual(await kept.complete('emails', [done(first)]), ['ok'])
-    const undone = transactions.begin()
-    await transactions.push(undone.query, [job({ id: 'undone' })])
-    await undone.rollback()
-    const found = await store.find(['kept', 'beside', 'undone'])
-    assert.deepEqual(
-      found.map((record) => record?.state),
-      ['waiting', undefined, undefined],
-    )
-    assert.equal(await waiting(store), 1)
-    await assert.rejects(transactions.push(undone.query, [job()]), { code: 'TransactionMismatch' })
-    await store.release('emails', [second])
-    db.close()
-  })
-
-  test('other calls, and other transactions, wait for its end and then go on', async () => {
-    const { store, transactions, db } = await scene()
-    const [first, second] = [await claimOne(store), await claimOne(store)]
-    const [one, other] = [transactions.begin(), transactions.begin()]
-    await one.query(`insert into orders values (1, 'a')`)
-    const order: string[] = []
-    const pushed = store.push([job()]).then(() => order.push('push'))
-    const queried = other.query('select count(*) as n from orders').then(([row]) => order.push(`saw ${row?.n}`))
-    const extended = store
-      .extend('emails', 60_000, [{ ...second, progress: null }])
-      .then(([o]) => order.push(`extend ${o}`))
-    await one.query(`insert into orders values (2, 'b')`)
-    assert.deepEqual(order, [])
-    assert.deepEqual(await one.complete('emails', [done(first)]), ['ok'])
-    await Promise.all([pushed, queried])
-    assert.deepEqual(order, ['push', 'saw 2'])
-    await other.rollback()
-    await extended
-    assert.deepEqual(order, ['push', 'saw 2', 'extend ok'])
-    db.close()
-  })
-
-  test('one that goes quiet is rolled back and can do nothing more', { timeout: 10_000 }, async () => {
-    const { store, transactions, db } = await scene({ transactionTimeout: 40 })
-    const claimed = await claimOne(store)
-    const tx = transactions.begin()
-    await tx.query(`insert into orders values (1, 'a')`)
-    // Waits for the end of the transaction, which only its rollback brings about.
-    await store.push([job()])
-    assert.equal(orders(db), 0)
-    await assert.rejects(tx.query(`insert into orders values (2, 'b')`), {
-      code: 'TransactionMismatch',
-      message: /40 ms/,
+    test('rolled back with everything else', async () => {
+      const { store, transactions, db } = await scene()
+      db.exec('begin')
+      db.exec(`insert into orders values (1, 'x')`)
+      const one = job()
+      await transactions.push(db, [one])
+      db.exec('rollback')
+      assert.deepEqual(await store.find([one.id]), [null])
+      assert.equal(await waiting(store), 0)
+      assert.equal(orders(db), 0)
+      db.close()
     })
-    await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'TransactionMismatch', message: /40 ms/ })
-    assert.equal((await store.find([claimed.id]))[0]?.state, 'running')
-    assert.equal(orders(db), 0)
-    db.close()
-  })
 
-  test('a failing statement undoes only itself', async () => {
-    const { store, transactions, db } = await scene()
-    const claimed = await claimOne(store)
-    const tx = transactions.begin()
-    await tx.query(`insert into orders values (1, 'a')`)
-    await assert.rejects(tx.query(`insert into orders values (2, 'a')`), { code: 'StoreFailed', message: /UNIQUE/ })
-    await assert.rejects(tx.query('select a from nowhere'), { code: 'StoreFailed', message: /nowhere/ })
-    await tx.query('savepoint mine')
-    await tx.query(`insert into orders values (3, 'c')`)
-    await tx.query('rollback to mine')
-    assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['ok'])
-    assert.equal(orders(db), 1)
-    db.close()
-  })
-
-  test('a statement that makes SQLite roll back ends it', async () => {
-    const { store, transactions, db } = await scene()
-    const claimed = await claimOne(store)
-    const tx = transactions.begin()
-    await tx.query(`insert into orders values (1, 'a')`)
-    await assert.rejects(tx.query(`insert or rollback into orders values (2, 'a')`), { code: 'StoreFailed' })
-    await assert.rejects(tx.query(`insert into orders values (3, 'c')`), {
-      code: 'TransactionMismatch',
-      message: /rolled it back/,
+    test('keys, ids and capacity hold there, too, over several pushes and transactions', async () => {
+      const { store, transactions, db } = await scene()
+      await store.configure({ queue: 'emails', capacity: 2 })
+      const keyed = job({ key: 'k' })
+      for (let round = 0; round < 2; round++) {
+        db.exec('begin')
+        const statuses = []
+        for (const jobs of [[keyed], [job({ key: 'k' }), job({ id: 'second' })], [job(), keyed]]) {
+          statuses.push(...(await transactions.push(db, jobs)).map(({ status }) => status))
+        }
+        const first = round === 0 ? 'pushed' : 'existing'
+        assert.deepEqual(statuses, [first, 'existing', first, 'full', 'existing'])
+        db.exec('commit')
+      }
+      assert.equal(await waiting(store), 2)
+      db.close()
     })
-    await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'TransactionMismatch' })
-    assert.equal(orders(db), 0)
-    assert.equal((await store.find([claimed.id]))[0]?.state, 'running')
-    db.close()
+
+    test("an error undoes the push and leaves the caller's writes", async () => {
+      const { store, transactions, db } = await scene()
+      db.exec('begin')
+      db.exec(`insert into orders values (1, 'x')`)
+      await transactions.push(db, [job()])
+      await assert.rejects(transactions.push(db, [job({ id: 'beside' }), job({ priority: 1.5 })]), {
+        code: 'StoreFailed',
+      })
+      db.exec('commit')
+      assert.equal(orders(db), 1)
+      assert.deepEqual(await store.find(['beside']), [null])
+      assert.equal(await waiting(store), 1)
+      db.close()
+    })
+
+    test('a connection with settings of its own, by another path to the file', async () => {
+      const { path, store, transactions } = await scene()
+      symlinkSync(path, `${path}-link`)
+      const db = otherwise(`${path}-link`)
+      db.exec('begin')
+      assert.equal((await transactions.push(db, [job()]))[0]?.status, 'pushed')
+      db.exec('commit')
+      assert.equal(await waiting(store), 1)
+      db.close()
+    })
+
+    test('what is no transaction on this file is refused', async () => {
+      const { path, store, transactions, db } = await scene()
+      const other = connect(newPath())
+      const memory = connect(':memory:')
+      const closed = connect(path)
+      other.exec('begin')
+      memory.exec('begin')
+      closed.close()
+      const refused: [unknown, RegExp][] = [
+        [db, /begin one/],
+        [other, /same file/],
+        [memory, /in memory/],
+        [async () => [], /neither/],
+        [{ query() {} }, /neither/],
+        ['begin', /neither/],
+      ]
+      for (const [tx, message] of refused) {
+        await assert.rejects(transactions.push(tx, [job()]), { code: 'TransactionMismatch', message })
+      }
+      await assert.rejects(transactions.push(closed, [job()]), { name: 'MillpondError' })
+      assert.equal(await waiting(store), 0)
+      for (const each of [db, other, memory]) each.close()
+    })
   })
 
-  test('it cannot be ended from within, and nothing of a query is dropped', async () => {
-    const { store, transactions, db } = await scene()
-    const claimed = await claimOne(store)
-    const tx = transactions.begin()
-    for (const text of ['commit', ' -- now\n COMMIT', '/* x */;end', 'begin', 'rollback', 'rollback transaction']) {
-      await assert.rejects(tx.query(text), { code: 'InvalidOption', message: /return to commit/ }, text)
-    }
-    const two = `insert into orders values (1, 'a'); insert into orders values (2, 'b')`
-    await assert.rejects(tx.query(two), { code: 'InvalidOption', message: /one statement/ })
-    await tx.query(`insert into orders values (3, 'c'); -- that is all`)
-    for (const value of [undefined, true, new Date(0), {}, () => {}]) {
-      await assert.rejects(tx.query('select ?', [value]), { code: 'InvalidOption', message: /parameter 1/ })
-    }
-    assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['ok'])
-    assert.equal(orders(db), 1)
-    await assert.rejects(tx.query('select 1'), { code: 'TransactionMismatch', message: /has ended/ })
-    db.close()
-  })
+  describe(`${library}: a handler's transaction`, () => {
+    test('its writes commit with the completion', async () => {
+      const { store, transactions, db } = await scene()
+      const claimed = await claimOne(store)
+      const tx = transactions.begin()
+      assert.deepEqual(await tx.query('insert into orders values (?, ?) returning id', [1, 'a']), [{ id: 1 }])
+      assert.deepEqual(await tx.query('select note from orders where id = ?', [1]), [{ note: 'a' }])
+      assert.equal(orders(db), 0, 'nobody else sees it yet')
+      assert.deepEqual(
+        await tx.complete('emails', [{ ...done(claimed), result: { encoding: 'json', body: '"ok"' } }]),
+        ['ok'],
+      )
+      assert.equal(orders(db), 1)
+      const [record] = await store.find([claimed.id])
+      assert.equal(record?.state, 'done')
+      assert.deepEqual(record.result, { encoding: 'json', body: '"ok"' })
+      assert.equal((await store.stats({}))[0]?.counts.done, 1)
+      db.close()
+    })
 
-  test('closing rolls back what is open', async () => {
-    const { path, store, transactions, db } = await scene()
-    const claimed = await claimOne(store)
-    const tx = transactions.begin()
-    await tx.query(`insert into orders values (1, 'a')`)
-    const pushed = store.push([job({ id: 'behind' })])
-    await store.close()
-    assert.equal((await pushed)[0]?.status, 'pushed')
-    await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'Closed' })
-    assert.equal(orders(db), 0)
-    assert.equal((await (await openAt(path)).find(['behind']))[0]?.state, 'waiting')
-    db.close()
+    test('a stale completion rolls them back', async () => {
+      const { store, transactions, db } = await scene()
+      const claimed = await claimOne(store)
+      const tx = transactions.begin()
+      await store.cancel([claimed.id])
+      await tx.query(`insert into orders values (1, 'a')`)
+      assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['stale'])
+      assert.equal(orders(db), 0)
+      assert.equal((await store.find([claimed.id]))[0]?.state, 'cancelled')
+      db.close()
+    })
+
+    test('rollback undoes them, and the job is still held', async () => {
+      const { store, transactions, db } = await scene()
+      const claimed = await claimOne(store)
+      const tx = transactions.begin()
+      await tx.query(`insert into orders values (1, 'a')`)
+      await tx.rollback()
+      assert.equal(orders(db), 0)
+      assert.deepEqual(await store.release('emails', [claimed]), ['ok'])
+      db.close()
+    })
+
+    test('unused, it is an ordinary completion that waits for no other transaction', async () => {
+      const { store, transactions, db } = await scene()
+      const claimed = await claimOne(store)
+      assert.deepEqual(await transactions.begin().complete('emails', [done(claimed)]), ['ok'])
+      assert.deepEqual(await transactions.begin().complete('emails', [done(claimed)]), ['stale'])
+      await transactions.begin().rollback()
+      db.close()
+    })
+
+    test('jobs pushed with its query come with the commit, or not at all', async () => {
+      const { store, transactions, db } = await scene()
+      const [first, second] = [await claimOne(store), await claimOne(store)]
+      const kept = transactions.begin()
+      await transactions.push(kept.query, [job({ id: 'kept' })])
+      await assert.rejects(transactions.push(kept.query, [job({ id: 'beside' }), job({ priority: 1.5 })]))
+      assert.deepEqual(await kept.complete('emails', [done(first)]), ['ok'])
+      const undone = transactions.begin()
+      await transactions.push(undone.query, [job({ id: 'undone' })])
+      await undone.rollback()
+      const found = await store.find(['kept', 'beside', 'undone'])
+      assert.deepEqual(
+        found.map((record) => record?.state),
+        ['waiting', undefined, undefined],
+      )
+      assert.equal(await waiting(store), 1)
+      await assert.rejects(transactions.push(undone.query, [job()]), { code: 'TransactionMismatch' })
+      await store.release('emails', [second])
+      db.close()
+    })
+
+    test('other calls, and other transactions, wait for its end and then go on', async () => {
+      const { store, transactions, db } = await scene()
+      const [first, second] = [await claimOne(store), await claimOne(store)]
+      const [one, other] = [transactions.begin(), transactions.begin()]
+      await one.query(`insert into orders values (1, 'a')`)
+      const order: string[] = []
+      const pushed = store.push([job()]).then(() => order.push('push'))
+      const queried = other.query('select count(*) as n from orders').then(([row]) => order.push(`saw ${row?.n}`))
+      const extended = store
+        .extend('emails', 60_000, [{ ...second, progress: null }])
+        .then(([o]) => order.push(`extend ${o}`))
+      await one.query(`insert into orders values (2, 'b')`)
+      assert.deepEqual(order, [])
+      assert.deepEqual(await one.complete('emails', [done(first)]), ['ok'])
+      await Promise.all([pushed, queried])
+      assert.deepEqual(order, ['push', 'saw 2'])
+      await other.rollback()
+      await extended
+      assert.deepEqual(order, ['push', 'saw 2', 'extend ok'])
+      db.close()
+    })
+
+    test('one that goes quiet is rolled back and can do nothing more', { timeout: 10_000 }, async () => {
+      const { store, transactions, db } = await scene({ transactionTimeout: 40 })
+      const claimed = await claimOne(store)
+      const tx = transactions.begin()
+      await tx.query(`insert into orders values (1, 'a')`)
+      // Waits for the end of the transaction, which only its rollback brings about.
+      await store.push([job()])
+      assert.equal(orders(db), 0)
+      await assert.rejects(tx.query(`insert into orders values (2, 'b')`), {
+        code: 'TransactionMismatch',
+        message: /40 ms/,
+      })
+      await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'TransactionMismatch', message: /40 ms/ })
+      assert.equal((await store.find([claimed.id]))[0]?.state, 'running')
+      assert.equal(orders(db), 0)
+      db.close()
+    })
+
+    test('a failing statement undoes only itself', async () => {
+      const { store, transactions, db } = await scene()
+      const claimed = await claimOne(store)
+      const tx = transactions.begin()
+      await tx.query(`insert into orders values (1, 'a')`)
+      await assert.rejects(tx.query(`insert into orders values (2, 'a')`), { code: 'StoreFailed', message: /UNIQUE/ })
+      await assert.rejects(tx.query('select a from nowhere'), { code: 'StoreFailed', message: /nowhere/ })
+      await tx.query('savepoint mine')
+      await tx.query(`insert into orders values (3, 'c')`)
+      await tx.query('rollback to mine')
+      assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['ok'])
+      assert.equal(orders(db), 1)
+      db.close()
+    })
+
+    test('a statement that makes SQLite roll back ends it', async () => {
+      const { store, transactions, db } = await scene()
+      const claimed = await claimOne(store)
+      const tx = transactions.begin()
+      await tx.query(`insert into orders values (1, 'a')`)
+      await assert.rejects(tx.query(`insert or rollback into orders values (2, 'a')`), { code: 'StoreFailed' })
+      await assert.rejects(tx.query(`insert into orders values (3, 'c')`), {
+        code: 'TransactionMismatch',
+        message: /rolled it back/,
+      })
+      await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'TransactionMismatch' })
+      assert.equal(orders(db), 0)
+      assert.equal((await store.find([claimed.id]))[0]?.state, 'running')
+      db.close()
+    })
+
+    test('it cannot be ended from within, and nothing of a query is dropped', async () => {
+      const { store, transactions, db } = await scene()
+      const claimed = await claimOne(store)
+      const tx = transactions.begin()
+      for (const text of ['commit', ' -- now\n COMMIT', '/* x */;end', 'begin', 'rollback', 'rollback transaction']) {
+        await assert.rejects(tx.query(text), { code: 'InvalidOption', message: /return to commit/ }, text)
+      }
+      const two = `insert into orders values (1, 'a'); insert into orders values (2, 'b')`
+      await assert.rejects(tx.query(two), { code: 'InvalidOption', message: /one statement/ })
+      await tx.query(`insert into orders values (3, 'c'); -- that is all`)
+      await assert.rejects(tx.query('select 9007199254740993'), { code: 'StoreFailed', message: /too large/ })
+      assert.deepEqual(await tx.query('select ? as bytes', [new Uint8Array([1, 2])]), [
+        { bytes: new Uint8Array([1, 2]) },
+      ])
+      for (const value of [undefined, true, new Date(0), {}, () => {}]) {
+        await assert.rejects(tx.query('select ?', [value]), { code: 'InvalidOption', message: /parameter 1/ })
+      }
+      assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['ok'])
+      assert.equal(orders(db), 1)
+      await assert.rejects(tx.query('select 1'), { code: 'TransactionMismatch', message: /has ended/ })
+      db.close()
+    })
+
+    test('closing rolls back what is open', async () => {
+      const { path, store, transactions, db } = await scene()
+      const claimed = await claimOne(store)
+      const tx = transactions.begin()
+      await tx.query(`insert into orders values (1, 'a')`)
+      const pushed = store.push([job({ id: 'behind' })])
+      await store.close()
+      assert.equal((await pushed)[0]?.status, 'pushed')
+      await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'Closed' })
+      assert.equal(orders(db), 0)
+      assert.equal((await (await openAt(path, { driver })).find(['behind']))[0]?.state, 'waiting')
+      db.close()
+    })
   })
-})
+}

@@ -15,6 +15,7 @@ async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
   const endings: Record<string, string> = {}
   const store = storeOf({
     transactions: {
+      takesSettings: false,
       begin: () => ({
         query: async () => [],
         complete: async (_, completions) => {

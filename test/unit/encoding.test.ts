@@ -12,7 +12,7 @@ interface Laid {
 }
 interface Vectors {
   encode: (Laid & { about: string; value: unknown })[]
-  refuse: { about: string; value: unknown; error: string }[]
+  refuse: { about: string; value: unknown; error: string; path?: string }[]
   sizes: { about: string; value: unknown; limit: number; error?: string }[]
   decode: (Laid & { about: string; value: unknown })[]
   bad: (Laid & { about: string })[]
@@ -59,10 +59,18 @@ describe('encoding', () => {
     })
   }
 
-  for (const { about, value, error } of pinned.refuse) {
+  for (const { about, value, error, path } of pinned.refuse) {
     test(`refuse: ${about}`, () => {
       const revived = revive(value)
-      assert.throws(() => encode(revived, 'result', MAX_PAYLOAD), coded(error, 'result'))
+      assert.throws(
+        () => encode(revived, 'result', MAX_PAYLOAD),
+        (thrown) => {
+          coded(error, 'result')(thrown)
+          assert.ok(isMillpondError(thrown))
+          assert.equal(thrown.issues?.[0]?.path, path)
+          return true
+        },
+      )
     })
   }
 

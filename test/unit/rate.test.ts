@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isMillpondError } from '../../src/values/errors.ts'
 import type { Rate } from '../../src/values/limits.ts'
-import { fullAfter, fullWithout, type RateOption, rateOf, startableAt } from '../../src/values/rate.ts'
+import { boundedFull, fullAfter, fullWithout, type RateOption, rateOf, startableAt } from '../../src/values/rate.ts'
 import { vectors } from './vectors.ts'
 
 type Step = { now: number; cost: number; full: number } & ({ from: number } | { released: number })
 
-const { cases, texts, refused } = vectors<{
+const { cases, bounds, texts, refused } = vectors<{
   cases: { about: string; rate: Rate; full: number; steps: Step[] }[]
+  bounds: { about: string; rate: Rate; full: number; fullCost: number; now: number; bounded: number }[]
   texts: { text: RateOption; rate: Rate }[]
   refused: { about: string; rate: RateOption }[]
 }>('rate')
@@ -27,6 +28,10 @@ describe('rate', () => {
         assert.equal(kept, step.full)
       }
     })
+  }
+
+  for (const { about, rate, full, fullCost, now, bounded } of bounds) {
+    test(`bound: ${about}`, () => assert.equal(boundedFull(rate, full, fullCost, now), bounded))
   }
 
   for (const { text, rate } of texts) test(String(text), () => assert.deepEqual(rateOf(text, 'rate'), rate))

@@ -1,5 +1,6 @@
 /** What is left of an error of others, and what is told of one of the application's. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { errorSummary, safeError, safeText } from '../../src/values/safe-error.ts'
 import { assertClean, CANARY } from '../secrets/canary.ts'
@@ -99,6 +100,21 @@ describe('safeError', () => {
     error.cause = error
     assert.equal(safeError(error).message, 'round')
   })
+})
+
+test('messages of megabytes take linear time, whatever they hold', () => {
+  // In a process of its own, which can be ended: it would take hours.
+  const script = `
+    const { safeText, safeError, errorSummary } = await import(${JSON.stringify(new URL('../../src/values/safe-error.ts', import.meta.url).href)})
+    const repeated = (text) => text.repeat(Math.ceil(1_000_000 / text.length))
+    const pieces = ['a', 'a.', 'a://', 'a://@', 'a://b ', '://', '@', '"', 'x"', 'Received type a (', 'Received type a',
+      'Invalid URL: ', 'unrecognized token: ', ', with args beginning with:', '\\n', '\\n at ', ' ']
+    for (const piece of pieces) for (const last of ['', '"', '@']) {
+      const error = Object.assign(new Error(repeated(piece) + last), { code: '22P02' })
+      for (const show of [safeText, safeError, errorSummary]) show(error)
+    }`
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 60_000 })
+  assert.equal(status, 0, String(stderr))
 })
 
 describe('errorSummary', () => {

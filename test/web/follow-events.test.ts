@@ -1,9 +1,12 @@
 /** A job followed by server-sent events. */
 import assert from 'node:assert/strict'
+import compression from 'compression'
+import express from 'express'
 import { Millpond, MillpondError } from '../../src/index.ts'
 import { follow } from '../../src/web/index.ts'
+import { toNode } from '../../src/web/node.ts'
 import { gate, inState, until } from '../api/suite.ts'
-import { isProblem, webTest } from './serving.ts'
+import { bodyOf, isProblem, webTest } from './serving.ts'
 
 interface Event {
   event: string
@@ -59,7 +62,7 @@ webTest('state, progress, done, and the end', async ({ pond, serve }) => {
   const origin = await serve(follow(pond))
   const { id } = await queue.push(1)
   const response = await fetch(`${origin}/jobs/${id}`, { headers: EVENTS })
-  assert.equal(response.headers.get('cache-control'), 'no-store')
+  assert.equal(response.headers.get('cache-control'), 'no-store, no-transform')
   assert.equal(response.headers.get('x-accel-buffering'), 'no')
   const stream = events(response)
   const first = await next(stream)
@@ -116,6 +119,39 @@ webTest('a job that is final already: done, and the end; to whoever comes back a
   assert.equal((await stream.next()).done, true)
   const again = await handler(asked(id, { 'last-event-id': 'last' }))
   assert.deepEqual([again.status, again.body], [204, null])
+})
+
+webTest('a job that was requeued after its last event goes on', async ({ pond }) => {
+  const queue = pond.queue('q')
+  const { id } = await queue.push(1)
+  await pond.cancel(id)
+  const handler = follow(pond)
+  const end = await handler(asked(id, { 'last-event-id': 'last' }))
+  assert.equal(end.status, 204)
+  await queue.requeue([id])
+  const again = await handler(asked(id, { 'last-event-id': 'last' }))
+  assert.equal(again.status, 200)
+  const stream = events(again)
+  const { event, data } = await next(stream)
+  assert.deepEqual([event, data.state], ['state', 'waiting'])
+  await stream.return(undefined)
+})
+
+webTest('a middleware that compresses does not hold events back', async ({ pond, serve }) => {
+  const { id } = await pond.queue('q').push(1)
+  const app = express()
+  app.use(compression())
+  app.get('/jobs/:id', toNode(follow(pond)))
+  app.get('/text', (_, response) => void response.type('text').send('x'.repeat(10_000)))
+  const origin = await serve(() => new Response(), app)
+  const headers = { ...EVENTS, 'accept-encoding': 'gzip' }
+  assert.equal((await fetch(`${origin}/text`, { headers })).headers.get('content-encoding'), 'gzip')
+  const response = await fetch(`${origin}/jobs/${id}`, { headers })
+  assert.equal(response.headers.get('content-encoding'), null)
+  const stream = events(response)
+  assert.equal((await next(stream)).event, 'state')
+  await pond.cancel(id)
+  assert.equal((await next(stream)).event, 'done')
 })
 
 webTest('a job that is not kept: gone, and the end', async ({ pond }) => {
@@ -271,4 +307,40 @@ webTest('a store that fails for good ends it, and onError hears why; a closing p
   await next(last)
   await closing.close()
   assert.equal((await last.next()).done, true)
+})
+
+webTest('a look is rendered once for all who follow the job, by streams and polls', async ({ pond }) => {
+  const { id } = await pond.queue('q').push(1)
+  const info = await pond.job(id)
+  assert.ok(info)
+  let rendered = 0
+  let percent = 0
+  // What each look finds; it counts how often it is written.
+  const look = () => {
+    const found = percent
+    const progress = {
+      get percent() {
+        rendered++
+        return found
+      },
+    }
+    return { ...info, state: 'running' as const, progress }
+  }
+  const handler = follow({ ...parts(pond), job: async () => look() })
+  const followers = 50
+  const streams = await Promise.all(Array.from({ length: followers }, async () => events(await handler(asked(id)))))
+  for (const stream of streams) await next(stream)
+  const changes = streams.map((stream) => next(stream))
+  const tag = (await handler(new Request(`http://localhost/jobs/${id}`))).headers.get('etag') ?? ''
+  const headers = { 'if-none-match': tag, prefer: 'wait=60' }
+  const polls = Array.from({ length: followers }, () =>
+    handler(new Request(`http://localhost/jobs/${id}`, { headers })),
+  )
+  await new Promise(setImmediate)
+  rendered = 0
+  percent = 50
+  for (const change of changes) assert.deepEqual((await change).data.progress, { percent: 50 })
+  for (const poll of polls) assert.deepEqual((await bodyOf(await poll)).progress, { percent: 50 })
+  assert.ok(rendered <= 10, `${rendered} renderings`)
+  for (const stream of streams) await stream.return(undefined)
 })

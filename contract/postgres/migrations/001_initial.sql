@@ -41,81 +41,95 @@ create table millpond.queues (
   backoff_max    bigint  not null default 3600000 check (backoff_max between 0 and 8640000000000000),
   backoff_jitter double precision not null default 0.5 check (backoff_jitter between 0 and 1),
   line           integer not null default 1,           -- the line that takes the jobs that come back
-  limits         text    check (limits in ('queue', 'groups')) -- null: none; else it has a row in `limits`; `groups`: it is grouped
+  paused_until   bigint  not null default 0,           -- by a release with a pause, and the length of that pause: see pause_end in limits.sql
+  pause_length     bigint  not null default 0,
+  limits         text    check (limits in ('queue', 'groups')) -- null: none; else it has rows in `limits` and `turns`; `groups`: it is grouped
 );
 
 -- Starts in a time: at most `count` in `per` ms. `burst` null: those of 100 ms. Limits of it are in limits.sql.
 create type millpond.rate as (count integer, per bigint, burst integer);
 
--- A claim that is given back, as `release` hands it to limits.sql. `pause` in ms.
-create type millpond.started as ("group" text, started_at bigint, cost integer, pause bigint);
+-- A claim that was given back at `at`, in ms. `pause`: for which its group starts nothing; 0: its start is given back to the rates.
+create type millpond.released as ("group" text, started_at bigint, cost integer, pause bigint, at bigint);
 
--- A job that a claim of a queue with limits may start. `turn` is its group's virtual time before the start, `after` the one after it.
--- `nth` in its group; `free`: slots left after it; `next_…`: the group's job after it; `ticket` and `known`: the rows of its group in
--- `tickets` and `groups`.
+-- A job that a claim of a grouped queue may start. `turn`: its group's virtual time before the start; `after`: the one after it; `nth` in its group.
 create type millpond.candidate as (
-  ctid tid, name text, nth integer, priority smallint, cost integer, bytes bigint, turn double precision, after double precision,
-  free bigint, next_priority smallint, next_seq bigint, next_cost integer, ticket tid, known tid
+  ctid tid, name text, nth integer, priority smallint, cost integer, bytes bigint, turn double precision, after double precision
 );
 
--- Limits of a queue, and where it stands. Who changes it holds the row's lock; so does a claim, if the queue has a limit of running jobs or a rate.
+-- What a queue with limits was told: written by configure and limit_group, read by claims.
 create table millpond.limits (
   queue         integer primary key,
-  version       integer not null default 0,            -- grows as settings change
+  version       integer not null default 0,            -- grows as settings change, those of single groups, too
   running       integer check (running >= 1),
   rate          millpond.rate,
   grouped       boolean not null default false,
   group_running integer check (group_running >= 1),
-  group_rate    millpond.rate,
-  full_at       bigint  not null default 0,            -- µs: when all that was started is paid for
-  paused_until  bigint  not null default 0,
-  virtual       double precision[] not null default '{0,0,0,0,0,0,0,0,0,0}', -- of the priorities 0 to 9
-  marks         double precision[] not null default '{0,0,0,0,0,0,0,0,0,0}', -- no ticket of the priority has a lower virtual time, nor will one: see turns.sql
-  adopt_until   timestamptz                            -- until then claims look for jobs that run since before
+  group_rate    millpond.rate
+);
+-- The limits of groups that have limits of their own.
+create table millpond.group_limits (
+  queue   integer not null,
+  name    text collate "C" not null,                   -- empty: the jobs without a group
+  running integer check (running >= 1),
+  rate    millpond.rate,
+  weight  double precision not null default 1 check (weight > 0 and weight <= 1000),
+  primary key (queue, name)
+);
+
+-- Where a queue with limits stands. A claim locks the row before it looks, and holds it to its end: so claims of such a queue follow each other.
+-- Only who holds it writes here and in `groups`. Everybody else writes to `arrivals`. See turns.sql.
+create table millpond.turns (
+  queue      integer primary key,
+  version    integer not null default 0,               -- of the limits by which its groups were placed
+  claimed_at bigint  not null default 0,               -- the time of the last claim that changed something here
+  full_at    bigint  not null default 0,               -- of its rate, in microseconds
+  full_cost  integer not null default 1,               -- cost of its last start
+  virtual    double precision[] not null default '{0,0,0,0,0,0,0,0,0,0}' -- of the priorities 0 to 9
 ) with (fillfactor = 50);
 
--- What is known of a queue's groups. Written by claims, and by who changes a group's limits, pause or rate. Everybody else writes to `arrivals`.
+-- What is known of a queue's groups.
 create table millpond.groups (
   queue        integer not null,
   name         text collate "C" not null,              -- empty: the jobs without a group
-  own          boolean not null default false,         -- it has limits of its own: the next three
-  running      integer check (running >= 1),
-  rate         millpond.rate,
-  weight       double precision not null default 1 check (weight > 0 and weight <= 1000),
   full_at      bigint  not null default 0,
+  full_cost    integer not null default 1,
   paused_until bigint  not null default 0,
+  pause_length   bigint  not null default 0,
   virtual      double precision[],                     -- by priority + 1; null: 0
-  ticket       smallint,                               -- the priority of its first job, if that may start; turn and head are its virtual time and place; see `tickets`
+  ticket       smallint,                               -- the priority of its first job, if that may start; turn: its virtual time there; place: of that job
   turn         double precision,
-  head         bigint,
+  place        bigint,
   held_until   bigint,                                 -- when a rate or pause lets the first job start; null: not what it waits for
   forget_at    bigint,                                 -- a claim has found it idle: when a sweep may forget it; null: it has jobs, or limits of its own
   primary key (queue, name)
 ) with (fillfactor = 50);
-create index groups_held    on millpond.groups (queue, held_until)              where held_until is not null;
-create index groups_idle    on millpond.groups (forget_at)                      where forget_at is not null;
+create index groups_held    on millpond.groups (queue, held_until)               where held_until is not null;
+create index groups_idle    on millpond.groups (forget_at)                       where forget_at is not null;
 
--- The tickets of `groups`, in their order. Written under the lock of the group's row, together with it. A table of its own, so that a start changes no
--- index of `groups`: that row is written in place, and is found without stepping over its former versions.
+-- The tickets of `groups`, in their order. A table of its own, so that a start changes no index of `groups`: that row is written in place, and found
+-- without stepping over its former versions.
 create table millpond.tickets (
-  turn     double precision not null,
-  head     bigint   not null,
   queue    integer  not null,
   priority smallint not null,
+  turn     double precision not null,
+  place    bigint   not null,
   name     text collate "C" not null
 );
-create index tickets_order on millpond.tickets (queue, priority desc, turn, head);
+create unique index tickets_order on millpond.tickets (queue, priority desc, turn, place);
+alter table millpond.tickets replica identity using index tickets_order;
 
--- Groups of which a job began or ceased to wait or run, or whose limits changed, in the same transaction: the next claim looks at them.
--- It need not look at one whose ticket has a higher priority, or the same and a head up to this place: what happened changes nothing there. Pushes tell
--- their highest priority and what came before them, completions -1: a free slot changes no ticket.
+-- The inbox of a grouped queue: groups of which a job began or ceased to wait or to run, or whose limits changed, written in the same transaction.
+-- The next claim folds it into `groups`.
 create table millpond.arrivals (
-  queue    integer  not null,
-  groups   text[]   collate "C" not null,
-  priority smallint not null default 10,
-  place    bigint   not null default 9223372036854775807
+  queue    integer not null,
+  id       bigint  generated always as identity,
+  groups   text[]  collate "C" not null,
+  freed    boolean not null default false,             -- nothing but running jobs ended: that changes nothing for a group that has a ticket or is held
+  released millpond.released[],                        -- claims that were given back
+  primary key (queue, id)
 );
-create index arrivals_queue on millpond.arrivals (queue);
+create index arrivals_released on millpond.arrivals (queue) where released is not null;
 
 -- The lines in which a queue's jobs wait: line 0 as pushed, the others for jobs that came back, whose places may lie anywhere; -1 all of a grouped queue.
 -- A claim begins each line at its marks: places for the priorities 9, 8 … 0, before which no job of the line waits. Without them it would step
@@ -153,7 +167,12 @@ create table millpond.waiting (
   progress          text collate "C",
   progress_bytes    bytea,
   error             text collate "C",                  -- JSON: code, name, message, stack
-  lease_until       bigint                             -- of running jobs; so that their rows have the same form
+  lease_until       bigint,                            -- of running jobs; so that their rows have the same form
+  -- Whoever may push or work, no answer with a job in it grows beyond what a client can take. A claim brings 16 MiB and the job that makes it
+  -- so many, a record three bodies; quoted as JSON, which may take six bytes for one, either stays under the 512 MiB of JavaScript's longest text.
+  constraint payload_too_large check (
+    greatest(octet_length(data), octet_length(data_bytes), octet_length(progress), octet_length(progress_bytes)) <= 16777216),
+  constraint text_too_large check (greatest(octet_length(error), octet_length(trace), octet_length(worker)) <= 1048576)
 );
 create unique index waiting_id on millpond.waiting (id);
 create index waiting_ready     on millpond.waiting (queue, line, priority desc, seq) where not scheduled;
@@ -161,19 +180,20 @@ create index waiting_group     on millpond.waiting (queue, coalesce("group", '')
 create index waiting_scheduled on millpond.waiting (queue, due_at, seq)              where scheduled;
 create index waiting_due       on millpond.waiting (due_at, seq)                     where scheduled;
 
-create table millpond.running (like millpond.waiting including defaults);
+create table millpond.running (like millpond.waiting including defaults including constraints);
 alter table millpond.running alter lease_until set not null;
 create unique index running_id on millpond.running (id);
 create index running_lease     on millpond.running (lease_until, queue, seq);
 create index running_counted   on millpond.running (queue, coalesce("group", '')) where line < 0;
 
 create table millpond.done (
-  like millpond.waiting including defaults,
+  like millpond.waiting including defaults including constraints,
   finished_at     bigint   not null,
   slot            smallint not null,
   result_encoding text collate "C",
   result          text collate "C",
-  result_bytes    bytea
+  result_bytes    bytea,
+  constraint result_too_large check (greatest(octet_length(result), octet_length(result_bytes)) <= 16777216)
 ) partition by list (slot);
 create index done_id       on millpond.done (id);
 create index done_finished on millpond.done (queue, finished_at); -- whole batches finish at one time, which it keeps once
@@ -200,7 +220,7 @@ create table millpond.slots (
 insert into millpond.slots (slot, current, used) select n, n = 0, n = 0 from generate_series(-1, 7) as n;
 
 create table millpond.retired (
-  like millpond.waiting including defaults,
+  like millpond.waiting including defaults including constraints,
   finished_at bigint not null,
   state       text collate "C" not null                -- dead or cancelled
 );
@@ -287,4 +307,4 @@ alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuu
 alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-alter table millpond.limits set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+alter table millpond.turns set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);

@@ -34,23 +34,27 @@ create table millpond_queues (
   group_step      integer,
   group_burst     integer,
   "full"          integer not null default 0,           -- of its rate, in microseconds
+  full_cost       integer not null default 1,           -- the cost of the last start
   paused_until    integer not null default 0,           -- by a release with a pause
+  pause_length    integer not null default 0,           -- of that pause
+  claimed_at      integer not null default 0,           -- when a claim last looked at groups
   -- These only grow: other processes compare them with what they saw last to learn what happened.
-  ready_total     integer not null default 0,           -- became waiting, by whatever way
+  ready_total     integer not null default 0,           -- became waiting, or let another job start
+  soon_total      integer not null default 0,           -- were scheduled, and due within a second
   finished_total  integer not null default 0,           -- became done, dead or cancelled
   cancelled_total integer not null default 0,           -- were cancelled while running
-  limits_total    integer not null default 0            -- how often limits were set
+  limits_total    integer not null default 0            -- how often limits or `paused` were set
 ) strict, without rowid;
 
--- What follows from a queue's row. limits: as JSON; null: none. start_at: when its limits and a pause allow a start of cost 1; null: when a job has ended.
+-- What follows from a queue's row. limits: as JSON; null: none. held_until: when its rate and a pause allow a start of cost 1, as they are kept. A rate
+-- counts no further ahead than full_span (microseconds).
 create view millpond_limits as
 select *,
   case when coalesce(most, rate) is not null or grouped = 1 then json_object(
     'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')), 'groupRunning', group_most, 'groupRate', json(group_rate)
   ) end as limits,
-  case when most is null or running < most then
-    max(paused_until, ifnull(("full" - (max(rate_burst, 1) - 1) * rate_step + 999) / 1000, 0))
-  end as start_at
+  max(rate_burst, full_cost) * rate_step as full_span,
+  max(paused_until, ifnull(("full" - (rate_burst - 1) * rate_step + 999) / 1000, 0)) as held_until
 from millpond_queues;
 
 -- A row per job; its state changes in place. `seq` is its place: it never changes, and later pushes have greater ones.
@@ -81,7 +85,12 @@ create table millpond_jobs (
   progress          any,
   result_encoding   text,
   result            any,
-  error             text                                -- JSON: code, name, message, stack
+  error             text,                               -- JSON: code, name, message, stack
+  -- Whatever wrote a job, a process can read it. Of text, length counts characters.
+  constraint payload_too_large  check (length(data) <= 16777216),
+  constraint progress_too_large check (length(progress) <= 16777216),
+  constraint result_too_large   check (length(result) <= 16777216),
+  constraint error_too_large    check (length(error) <= 1048576)
 ) strict;
 
 -- Each index holds only the jobs in its own state, so what it serves costs the same whatever else is stored.
@@ -93,6 +102,17 @@ create index millpond_finished  on millpond_jobs (queue, state, finished_at) whe
 -- At most one live job per queue and key.
 create unique index millpond_keys on millpond_jobs (queue, key)
   where key is not null and state in ('scheduled', 'waiting', 'running');
+
+-- For people: the jobs, with data, progress and result as JSON, or null where they are bytes. In the table itself one row with bytes would make
+-- `data ->> 'name'` fail for all, as SQLite takes a blob for JSON in a binary form of its own.
+create view millpond_readable as
+select
+  id, queue, state, priority, attempt, attempts, pushed_at, due_at, started_at, finished_at, worker, key, "group", encoding,
+  case when encoding = 'json' then data end as data,
+  case when progress_encoding = 'json' then progress end as progress,
+  case when result_encoding = 'json' then result end as result,
+  error
+from millpond_jobs;
 
 -- How long jobs waited and ran, per minute. The minute leads, so that old ones leave as one range.
 create table millpond_histograms (
@@ -125,7 +145,9 @@ create table millpond_groups (
   held_until   integer,
   forget_at    integer,
   "full"       integer not null default 0,              -- of its rate, in microseconds
+  full_cost    integer not null default 1,
   paused_until integer not null default 0,
+  pause_length integer not null default 0,
   weight       real    not null default 1,
   limits       text,                                    -- of its own, as JSON: running, rate, weight; null: as all groups of the queue
   most         integer,                                 -- `running` of those
@@ -176,6 +198,15 @@ create trigger millpond_group_removed after delete on millpond_groups begin
   delete from millpond_places where group_id = old.id;
 end;
 
+-- For programs that empty tables, as test suites do: no job is left whose queue is gone. (A queue that Millpond removes has none.)
+create trigger millpond_queue_removed after delete on millpond_queues
+when max(old.scheduled, old.waiting, old.running, old.done, old.dead, old.cancelled) > 0 begin
+  delete from millpond_jobs where queue = old.name;
+  delete from millpond_histograms where queue = old.name;
+  delete from millpond_groups where queue = old.name;
+  delete from millpond_virtual where queue = old.name;
+end;
+
 -- The virtual time of a grouped queue at each priority.
 create table millpond_virtual (
   queue    text    not null,
@@ -184,14 +215,14 @@ create table millpond_virtual (
   primary key (queue, priority)
 ) strict, without rowid;
 
--- Per group: the limits that hold for it, its first job, and when that may start; start_at is null if none waits or as many run as may.
+-- Per group: the limits that hold for it, and its first job. is_free: 1 if that job waits for a time at most, not for a slot; see start_at in
+-- limits/place. full_span and credit: how far ahead "full" counts, and how long before it the first job may start, in microseconds.
 create view millpond_heads as
-select *, case when place is not null and (most is null or running < most) then
-    max(paused_until, ifnull(("full" - (max(burst, cost) - cost) * step + 999) / 1000, 0))
-  end as start_at
+select *,
+  place is not null and (most is null or running < most) as is_free, max(burst, full_cost) * step as full_span, (max(burst, cost) - cost) * step as credit
 from (
   select
-    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.paused_until, g.limits,
+    g.id, g.queue, g.name, g.running, g.ticket, g.turn, g.last, g.virtual, g."full", g.full_cost, g.paused_until, g.pause_length, g.limits,
     ifnull(g.most, case when g.name <> '' then q.group_most end) as most,
     case when g.rate_step is not null then g.rate_step when g.name <> '' then q.group_step end as step,
     case when g.rate_step is not null then g.rate_burst when g.name <> '' then q.group_burst end as burst,

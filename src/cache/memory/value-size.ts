@@ -1,4 +1,5 @@
 /** Checks that a value is one that a cache can hold, and estimates what it takes in memory, in one walk. */
+import { checkWellFormed } from '../../values/encoding.ts'
 import { MillpondError } from '../../values/errors.ts'
 
 /** Deeper than any real value; a circular reference gets here too. */
@@ -12,11 +13,18 @@ const HEAD = 24
  * Bytes, roughly and rather too many than too few.
  * @throws PayloadNotEncodable
  */
-export function sizeOfValue(value: unknown, level = 0): number {
+export function sizeOfValue(value: unknown): number {
+  const size = sizeOf(value, 0)
+  if (Number.isNaN(size)) checkWellFormed(value, 'the value')
+  return size
+}
+
+/** NaN: some text in it is ill-formed. Where, a walk of its own finds out, so that this one need not carry the path along. */
+function sizeOf(value: unknown, level: number): number {
   switch (typeof value) {
     case 'string':
       // One byte per unit where all are Latin-1, two otherwise: that would take a look at each.
-      return HEAD + 2 * value.length
+      return value.isWellFormed() ? HEAD + 2 * value.length : Number.NaN
     case 'number':
       return Number.isInteger(value) && Math.abs(value) < 2 ** 30 ? 0 : 16
     case 'boolean':
@@ -35,7 +43,7 @@ function sizeOfObject(value: object, level: number): number {
   if (level === MAX_LEVELS) return refuse(`more than ${MAX_LEVELS} levels, or refers to itself`)
   let bytes = HEAD
   if (Array.isArray(value)) {
-    for (const item of value) bytes += SLOT + sizeOfValue(item, level + 1)
+    for (const item of value) bytes += SLOT + sizeOf(item, level + 1)
     return bytes
   }
   if (value instanceof Uint8Array) return 100 + value.byteLength
@@ -45,7 +53,10 @@ function sizeOfObject(value: object, level: number): number {
     return refuse(`an object of a class, ${Object.prototype.toString.call(value).slice(8, -1)}`)
   }
   for (const key in value) {
-    if (Object.hasOwn(value, key)) bytes += SLOT + sizeOfValue(value[key as keyof typeof value], level + 1)
+    // MessagePack's readers rename it.
+    if (key === '__proto__') return refuse('a member named __proto__')
+    if (!Object.hasOwn(value, key)) continue
+    bytes += key.isWellFormed() ? SLOT + sizeOf(value[key as keyof typeof value], level + 1) : Number.NaN
   }
   return bytes
 }

@@ -5,6 +5,7 @@ import { Packr } from 'msgpackr'
 import { MillpondError } from '../../values/errors.ts'
 import { errorSummary, safeText } from '../../values/safe-error.ts'
 import { sizeOfValue } from '../memory/value-size.ts'
+import { withPlainBytes } from '../plain-bytes.ts'
 import type { RecordStructures } from './record-structures.ts'
 import type { Encoded } from './stored-value.ts'
 
@@ -92,12 +93,13 @@ export class Codec {
   async decode(encoded: Encoded): Promise<unknown> {
     try {
       const body = await this.#unpacked(encoded)
-      if (encoded.kind === 'bytes') return body
+      if (encoded.kind === 'bytes') return withPlainBytes(body)
       const value: unknown =
         encoded.kind === 'msgpack' ? plain.unpack(body) : await this.#structures?.unpack({ ...encoded, body })
       // Extensions and bytes that are not MessagePack's own come out as objects of classes.
       sizeOfValue(value)
-      return value
+      if (body.includes(PROTO) && hasRenamed(value)) throw new TypeError(`it holds a member named ${PROTO}`)
+      return withPlainBytes(value)
     } catch (cause) {
       if (cause instanceof MillpondError && cause.code !== 'PayloadNotEncodable') throw cause
       throw new MillpondError('PayloadNotDecodable', `the cached value cannot be read: ${safeText(cause)}`, { cause })
@@ -119,6 +121,14 @@ export class Codec {
     if (whole.length !== length) throw new RangeError(`it takes ${whole.length} bytes instead of ${length}`)
     return whole
   }
+}
+
+/** msgpackr reads `__proto__` as `__proto_`. */
+const PROTO = '__proto__'
+
+function hasRenamed(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return false
+  return Object.entries(value).some(([name, item]) => name === '__proto_' || hasRenamed(item))
 }
 
 /** undefined where it does not pay. */

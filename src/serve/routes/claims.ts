@@ -28,7 +28,8 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
     route('POST /v1/queues/{queue}/claims', 'claimJobs', 'Claim jobs to work on', {
       description:
         'Each job comes with a `fence`, which every later word on the claim states. Complete, fail, release or extend it before `leaseUntil`, or another worker gets it. With `Prefer: wait` the answer comes when there is a job.',
-      headers: { prefer: schemas.PREFER, 'x-requested-with': schemas.REQUESTED_WITH },
+      headers: { prefer: schemas.PREFER },
+      requiredHeaders: { 'x-requested-with': schemas.REQUESTED_WITH },
       body: schemas.claimRequest,
       bodyOptional: true,
       answers: { 200: { description: 'The jobs, none if there is nothing to do.', schema: schemas.claims } },
@@ -131,7 +132,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
     return { fence, pause: rateLimited }
   }
 
-  /** Sweeps when the next attempts are due. For delays by the queue's policy, the next regular sweep is soon enough. */
+  /** Sweeps when the next attempts are due. Delays by the queue's policy are told by the next claim. */
   async function fail(queue: string, failures: readonly Failure[]) {
     const outcomes = await store.fail(queue, failures)
     for (const { delay } of failures) if (typeof delay === 'number') sweeper.due(delay)

@@ -79,7 +79,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       headers: { prefer: schemas.PREFER, 'if-none-match': schemas.KNOWN_ETAG },
       answers: {
         200: { description: 'The job.', schema: schemas.job, events: true, headers: { etag: 'Changes with the job.' } },
-        204: { description: 'To `Last-Event-ID: last`: there will be no more events.' },
+        204: { description: 'To `Last-Event-ID: last`, if the job is final: there will be no more events.' },
         304: { description: 'It is what If-None-Match names.' },
       },
       problems: [404, 503],
@@ -105,7 +105,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
     }),
     route('POST /v1/jobs/{id}/requeue', 'requeueJob', 'Send a dead or cancelled job back to waiting', {
       description: 'With all its attempts.',
-      headers: { 'x-requested-with': schemas.REQUESTED_WITH },
+      requiredHeaders: { 'x-requested-with': schemas.REQUESTED_WITH },
       body: schemas.nothing,
       bodyOptional: true,
       answers: { 200: { description: 'It waits.', schema: schemas.requeuedJob } },
@@ -113,7 +113,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       handle: async ({ params }) => {
         const job = await findJob(pond, params.id)
         const { id, state } = job ?? refuseUnknownJob()
-        if ((await store.admin.requeue({ ids: [id] })) === 0) {
+        if ((await store.admin.requeue({ ids: [id] })).requeued === 0) {
           const reason = state === 'dead' || state === 'cancelled' ? 'a live job has its key' : `it is ${state}`
           const detail = `The job stays as it is: ${reason}.`
           throw new Refusal(409, detail, { code: 'InvalidOption', members: { id, state } })

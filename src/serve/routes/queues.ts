@@ -8,13 +8,14 @@ import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
 import { jsonText } from '../../web/answer.ts'
 import { jobView } from '../../web/job-view.ts'
+import { Refusal } from '../../web/problem.ts'
 import * as schemas from '../api-schemas.ts'
-import { integer, oneOf, type Query } from '../json-schema.ts'
+import { integer, type Members, oneOf } from '../json-schema.ts'
 import { type Route, type RouteContext, route } from '../route.ts'
 
 const STATS_QUERY = { minutes: integer(1, 60, { description: 'How far back the percentiles look.', default: 5 }) }
+const LIST_STATE = { state: oneOf(JOB_STATES, { description: 'Their state.' }) }
 const LIST_QUERY = {
-  state: oneOf(JOB_STATES, { description: 'Their state.', default: 'dead' }),
   limit: integer(1, 100, { description: 'Most jobs or groups of a page.', default: 20 }),
   after: { ...schemas.id, description: '`next` of the page before.' },
 }
@@ -34,18 +35,18 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       handle: async ({ query }) => ({ queues: (await pond.stats(query)).map(reportView) }),
     }),
     route('GET /v1/queues/{queue}', 'getQueue', 'Counts and percentiles of a queue', {
-      description:
-        'A queue exists once it was pushed to, or set, and is removed when nobody has used it for an hour. Where there is none, all counts are 0.',
+      description: 'A queue exists once it was pushed to, or set, and is removed when nobody has used it for an hour.',
       query: STATS_QUERY,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
-      handle: async ({ params, query }) => reportView(await pond.queue(params.queue).stats(query)),
+      problems: [404, 503],
+      handle: ({ params, query }) => report(params.queue, query),
     }),
     route('PATCH /v1/queues/{queue}', 'changeQueue', 'Pause or resume a queue, change its settings', {
       description:
         'What is not given stays; a change without a setting makes no queue. Settings are kept in the store and hold for every process.',
       body: schemas.queueChange,
       answers: { 200: { description: 'The queue.', schema: schemas.queueReport } },
-      problems: [501, 503],
+      problems: [404, 501, 503],
       handle: async ({ params, body: { limits, ...body } }) => {
         const queue = checkQueueName(params.queue)
         if (limits !== undefined) withLimits(store, 'limits')
@@ -54,7 +55,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
           await queueLimit.admit(queue)
           await store.configure(settings)
         }
-        return reportView(await pond.queue(queue).stats())
+        return report(queue)
       },
     }),
     route('GET /v1/queues/{queue}/groups', 'listGroups', 'Groups with waiting or running jobs or limits of their own', {
@@ -62,9 +63,10 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
         'By name; the jobs without a group are the group of the empty name. None where groups take no turns.',
       query: GROUPS_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.groupList } },
-      problems: [501, 503],
+      problems: [404, 501, 503],
       handle: async ({ params, query: { limit = 20, ...query } }) => {
         const groups = await pond.queue(params.queue).groups({ limit, ...query })
+        if (groups.length === 0) await mustExist(params.queue)
         return { groups, next: groups.length < limit ? undefined : groups.at(-1)?.group }
       },
     }),
@@ -83,25 +85,44 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
         return shown ?? { group, limits: null, waiting: 0, running: 0, nextStart: null }
       },
     }),
-    route('GET /v1/queues/{queue}/jobs', 'listJobs', 'Jobs in one state, the dead ones unless another is named', {
+    route('GET /v1/queues/{queue}/jobs', 'listJobs', 'Jobs in one state', {
       description:
         'Waiting ones by priority, then oldest first, scheduled and running ones soonest first, final ones newest first.',
+      requiredQuery: LIST_STATE,
       query: LIST_QUERY,
       answers: { 200: { description: 'A page.', schema: schemas.jobList } },
+      problems: [404, 503],
       handle: ({ params, query }) => page(params.queue, query),
     }),
     route('POST /v1/queues/{queue}/requeue', 'requeueDead', 'Send all dead jobs of a queue back to waiting', {
       description: 'With all their attempts. Those whose key a live job has taken stay.',
-      headers: { 'x-requested-with': schemas.REQUESTED_WITH },
+      requiredHeaders: { 'x-requested-with': schemas.REQUESTED_WITH },
       body: schemas.nothing,
       bodyOptional: true,
       answers: { 200: { description: 'They wait.', schema: schemas.requeued } },
-      handle: async ({ params }) => ({ requeued: await pond.queue(params.queue).requeue() }),
+      problems: [404, 503],
+      handle: async ({ params }) => {
+        const requeued = await pond.queue(params.queue).requeue()
+        if (requeued === 0) await mustExist(params.queue)
+        return { requeued }
+      },
     }),
   ]
 
-  async function page(name: string, query: Query<typeof LIST_QUERY>): Promise<object> {
-    const { state = 'dead', limit = 20 } = query
+  /** Asked only where there is nothing to show, so that other answers cost no more. @throws Refusal: 404, QueueUnknown */
+  async function mustExist(queue: string): Promise<void> {
+    const [there] = await store.stats({ queue, minutes: 0 })
+    if (there === undefined) throw new Refusal(404, 'There is no such queue.', { code: 'QueueUnknown' })
+  }
+
+  async function report(name: string, query?: Members<Record<never, never>, typeof STATS_QUERY>): Promise<object> {
+    const found = await pond.queue(name).stats(query)
+    if (Object.values(found.counts).every((count) => count === 0)) await mustExist(name)
+    return reportView(found)
+  }
+
+  async function page(name: string, query: Members<typeof LIST_STATE, typeof LIST_QUERY>): Promise<object> {
+    const { state, limit = 20 } = query
     const queue = pond.queue(name)
     const jobs: object[] = []
     let bytes = 0
@@ -109,11 +130,17 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
     for (;;) {
       const asked = Math.min(MAX_JOBS_PER_CALL, limit - jobs.length)
       const got = await queue.jobs(state, { limit: asked, ...defined({ after }) })
-      jobs.push(...got.map(listView))
-      after = got.at(-1)?.id
-      if (got.length < asked || after === undefined) return { jobs }
-      bytes += got.reduce((sum, job) => sum + sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress), 0)
-      if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }
+      for (const job of got) {
+        jobs.push(listView(job))
+        after = job.id
+        bytes += sizeOf(job.data) + sizeOf(job.result) + sizeOf(job.progress)
+        // Also in the midst of what was got: together the jobs may be more than one answer holds.
+        if (jobs.length >= limit || bytes > MAX_PAGE_BYTES) return { jobs, next: after }
+      }
+      if (got.length < asked) {
+        if (jobs.length === 0) await mustExist(name)
+        return { jobs }
+      }
     }
   }
 }

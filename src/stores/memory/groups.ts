@@ -16,15 +16,18 @@ import {
   type HeldBack,
   type Rate,
 } from '../../values/limits.ts'
-import { fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
 import { Heap, type HeapEntry } from './heap.ts'
 import type { Job } from './job.ts'
+import { Throttle } from './throttle.ts'
 import { byClaim, WaitingJobs } from './waiting.ts'
 
 const PRIORITIES = 10
 
 /** Ms for which a group is kept that has no jobs. */
 const KEEP_IDLE = 10_000
+
+/** A claim that is this much before the last one, in milliseconds, shows that the clock was set back. */
+const SET_BACK = 1000
 
 /** Most groups with waiting jobs that `stats` looks at. */
 const MAX_COUNTED = 10_000
@@ -39,10 +42,8 @@ class Group implements HeapEntry {
   limits: GroupLimits = DEFAULT_GROUP_LIMITS
   /** Per priority. */
   readonly virtual: number[] = new Array(PRIORITIES).fill(0)
-  /** Of its rate, in microseconds. */
-  full = Number.NEGATIVE_INFINITY
-  /** In milliseconds, as `heldUntil`. */
-  pausedUntil = Number.NEGATIVE_INFINITY
+  readonly throttle = new Throttle()
+  /** In milliseconds. */
   heldUntil = 0
   /** While it is idle: when a sweep may forget it, in milliseconds. */
   forgetAt = 0
@@ -73,6 +74,11 @@ export class Groups {
   )
   readonly #held = new Heap<Group>((a, b) => a.heldUntil < b.heldUntil)
   readonly #idle = new Heap<Group>((a, b) => a.forgetAt < b.forgetAt)
+  /** When the last claim examined groups. */
+  #claimedAt = Number.NEGATIVE_INFINITY
+  /** The group whose turn goes on, and for how many jobs. */
+  #turn: Group | null = null
+  #turnLeft = 0
   /** The virtual time of each priority. */
   readonly #virtual: number[] = new Array(PRIORITIES).fill(0)
   size = 0
@@ -99,6 +105,9 @@ export class Groups {
 
   /** Gives out tickets. To be called at the beginning of a claim. @param now in milliseconds */
   beginClaim(now: number): void {
+    if (now < this.#claimedAt - SET_BACK) this.touchAll()
+    this.#claimedAt = now
+    this.#turn = null
     for (const group of this.#touched) this.#place(group, now)
     this.#touched.clear()
     for (let group = this.#held.first; group !== undefined && group.heldUntil <= now; group = this.#held.first) {
@@ -108,6 +117,7 @@ export class Groups {
 
   /** The job that the claim starts next, of this priority or a higher one. */
   firstFrom(minPriority: number): Job | null {
+    if (this.#turn !== null) return this.#turn.waiting.first
     for (let priority = PRIORITIES - 1; priority >= minPriority; priority--) {
       const group = this.#tickets[priority]?.first
       if (group !== undefined) return group.waiting.first
@@ -115,16 +125,20 @@ export class Groups {
     return null
   }
 
-  /** The job of `firstFrom` is being started. */
-  start(job: Job, now: number): void {
+  /** The job of `firstFrom` is being started. @param perGroup most jobs of a turn */
+  start(job: Job, now: number, perGroup: number): void {
     const group = this.#of(job)
-    const rate = this.#rateOf(group)
-    this.#virtual[job.priority] = Math.max(this.#virtual[job.priority] ?? 0, group.turn)
-    group.virtual[job.priority] = group.turn + job.cost / group.limits.weight
+    const { priority } = job
+    if (this.#turn === null) {
+      this.#virtual[priority] = Math.max(this.#virtual[priority] ?? 0, group.turn)
+      this.#turnLeft = perGroup
+    }
+    group.virtual[priority] = group.turn + job.cost / group.limits.weight
     this.remove(job)
     group.running++
-    if (rate !== null) group.full = fullAfter(rate, group.full, now * 1000, job.cost)
+    group.throttle.start(this.#rateOf(group), now, job.cost)
     this.#place(group, now)
+    this.#turn = --this.#turnLeft > 0 && group.ticket === priority ? group : null
   }
 
   /** A job that ran before its queue was grouped. */
@@ -140,13 +154,11 @@ export class Groups {
   /** Its start is given back to the rate. */
   giveBack(job: Job, now: number): void {
     const group = this.#of(job)
-    const rate = this.#rateOf(group)
-    if (rate !== null) group.full = fullWithout(rate, group.full, now * 1000, job.startedAt * 1000, job.cost)
+    group.throttle.giveBack(this.#rateOf(group), now, job.startedAt, job.cost)
   }
 
-  pause(job: Job, until: number): void {
-    const group = this.#of(job)
-    group.pausedUntil = Math.max(group.pausedUntil, until)
+  pause(job: Job, now: number, length: number): void {
+    this.#of(job).throttle.pause(now, length)
   }
 
   limit(name: string, limits: GroupLimits | null): void {
@@ -241,9 +253,7 @@ export class Groups {
     const first = group.waiting.first
     const running = group.limits.running ?? (group.name === '' ? null : this.#settings.groupRunning)
     if (first === null || (running !== null && group.running >= running)) return null
-    const rate = this.#rateOf(group)
-    const rated = rate === null ? now : Math.ceil(startableAt(rate, group.full, first.cost) / 1000)
-    return Math.max(0, group.pausedUntil - now, rated - now)
+    return group.throttle.wait(this.#rateOf(group), now, first.cost)
   }
 
   /** @returns the priority at which the group had a ticket; -1: it had none */
@@ -264,9 +274,10 @@ export class Groups {
   #place(group: Group, now: number): void {
     const had = this.#withdraw(group)
     const first = group.waiting.first
+    if (first !== null) group.throttle.bound(this.#rateOf(group), now)
     const wait = this.#startable(group, now)
     if (first === null && group.running === 0 && group.limits === DEFAULT_GROUP_LIMITS) {
-      group.forgetAt = Math.max(now + KEEP_IDLE, group.full / 1000, group.pausedUntil)
+      group.forgetAt = Math.max(now + KEEP_IDLE, group.throttle.endsAt)
       this.#enter(this.#idle, group)
     }
     if (first === null || wait === null) return

@@ -8,13 +8,13 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FinalState, JobState, QueueSettings } from '../../store.ts'
 import type { HeldBack, LimitSettings } from '../../values/limits.ts'
 import { LinkedList } from '../../values/linked-list.ts'
-import { fullAfter, fullWithout, startableAt } from '../../values/rate.ts'
 import { DEFAULTS as COMMON_DEFAULTS } from '../defaults.ts'
 import { Groups } from './groups.ts'
 import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { IdIndex } from './id-index.ts'
 import type { Job } from './job.ts'
+import { Throttle } from './throttle.ts'
 import { byPlace, WaitingJobs } from './waiting.ts'
 
 /** Most finished jobs of one state that a queue keeps. Time alone would let a fast queue fill the memory within the hour. */
@@ -45,9 +45,8 @@ export class MemoryQueue {
   /** Live jobs by key. */
   readonly keys = new Map<string, Job>()
   readonly histograms = new Histograms()
-  /** Of the queue's own rate, in microseconds. */
-  #full = Number.NEGATIVE_INFINITY
-  #pausedUntil = Number.NEGATIVE_INFINITY
+  /** Of the queue's own rate and pause. */
+  readonly #throttle = new Throttle()
   /** The store's jobs, from which one is taken once it is kept no longer. */
   readonly #jobs: IdIndex<Job>
 
@@ -98,20 +97,23 @@ export class MemoryQueue {
   startableIn(now: number, cost: number): number | null {
     const { running, rate } = this.settings
     if (running !== null && this.running.size >= running) return null
-    const rated = rate === null ? now : Math.ceil(startableAt(rate, this.#full, cost) / 1000)
-    return Math.max(0, this.#pausedUntil - now, rated - now)
+    return this.#throttle.wait(rate, now, cost)
   }
 
-  /** No job of its group is claimed until then, or none of the queue if it is not grouped or the job has no group. */
-  pause(job: Job, until: number): void {
-    if (this.waiting instanceof Groups && job.group !== null) this.waiting.pause(job, until)
-    else this.#pausedUntil = Math.max(this.#pausedUntil, until)
+  /** To be called at the beginning of a claim. */
+  beginClaim(now: number): void {
+    this.#throttle.bound(this.settings.rate, now)
+  }
+
+  /** For so many milliseconds no job of its group is claimed, or none of the queue if it is not grouped or the job has no group. */
+  pause(job: Job, now: number, length: number): void {
+    if (this.waiting instanceof Groups && job.group !== null) this.waiting.pause(job, now, length)
+    else this.#throttle.pause(now, length)
   }
 
   /** A running job did not start after all. */
   giveBackStart(job: Job, now: number): void {
-    const { rate } = this.settings
-    if (rate !== null) this.#full = fullWithout(rate, this.#full, now * 1000, job.startedAt * 1000, job.cost)
+    this.#throttle.giveBack(this.settings.rate, now, job.startedAt, job.cost)
     if (this.waiting instanceof Groups) this.waiting.giveBack(job, now)
   }
 
@@ -149,12 +151,11 @@ export class MemoryQueue {
     else this.waiting.append(job)
   }
 
-  /** A waiting job is claimed. */
-  run(job: Job, worker: string, now: number, leaseUntil: number): void {
-    const { rate } = this.settings
-    if (this.waiting instanceof Groups) this.waiting.start(job, now)
+  /** A waiting job is claimed. @param perGroup most jobs of its group in one turn */
+  run(job: Job, worker: string, now: number, leaseUntil: number, perGroup: number): void {
+    if (this.waiting instanceof Groups) this.waiting.start(job, now, perGroup)
     else this.waiting.remove(job)
-    if (rate !== null) this.#full = fullAfter(rate, this.#full, now * 1000, job.cost)
+    this.#throttle.start(this.settings.rate, now, job.cost)
     job.state = 'running'
     job.fence++
     job.attempt++

@@ -7,10 +7,12 @@ import { isTlsError } from '../tls.ts'
 const CODES: readonly (readonly [ErrorCode, RegExp])[] = [
   // Our functions' own: refused at this isolation level.
   ['NotSupported', /^MP001/],
+  ['PayloadTooLarge', /^MP002/],
+  ['PayloadNotEncodable', /^MP003/],
   // An argument that our functions refuse; a value that our tables refuse.
   ['InvalidOption', /^(22023|23514)/],
-  // A serialization failure, a deadlock, a lock that was not available; cancelled, as by statement_timeout.
-  ['StoreBusy', /^(40001|40P01|55P03|57014)/],
+  // A claim that was undone; a serialization failure, a deadlock, a lock that was not available; cancelled, as by statement_timeout.
+  ['StoreBusy', /^(MP004|40001|40P01|55P03|57014)/],
   // The disk is full.
   ['StoreFull', /^53100/],
   // Data or an index is corrupted.
@@ -98,5 +100,8 @@ export function toMillpondError(error: unknown): MillpondError {
 function codeOf(error: unknown): ErrorCode {
   if (isAway(error) || messageOf(error) === CROWDED) return 'StoreUnavailable'
   const state = stateOf(error)
+  if (state === '23514' && error instanceof Error && 'constraint' in error) {
+    if (/^(payload|result)_too_large$/.test(String(error.constraint))) return 'PayloadTooLarge'
+  }
   return CODES.find(([, states]) => states.test(state))?.[0] ?? 'StoreFailed'
 }

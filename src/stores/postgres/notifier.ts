@@ -50,6 +50,8 @@ export class Notifier {
   readonly #noted = new Set<string>()
   /** Per queue: ms after which its last claim was repeated. */
   readonly #repeated = new Map<string, number>()
+  /** Queues that were claimed from, in which the end of a job may let another one start. */
+  readonly #slots = new Set<string>()
   #seen: ReadonlyMap<string, Watched> = new Map<string, Watched>()
   #listeners = 0
   #closed = false
@@ -99,8 +101,18 @@ export class Notifier {
     if (wasCalm) this.#wake()
   }
 
-  /** After a claim. @param found how many jobs it got @param asleep what was pushed meanwhile may ring for nobody: look once more */
-  claimed({ queue, limit }: Pick<ClaimRequest, 'queue' | 'limit'>, found: number, asleep: boolean): void {
+  /**
+   * After a claim.
+   * @param found how many jobs it got
+   * @param answer asleep: what happened meanwhile may ring for nobody: look once more. slots: the end of a job may let another one start
+   */
+  claimed(
+    { queue, limit }: Pick<ClaimRequest, 'queue' | 'limit'>,
+    found: number,
+    { asleep, slots }: { asleep: boolean; slots: boolean },
+  ): void {
+    if (slots) this.#slots.add(queue)
+    else this.#slots.delete(queue)
     if (found > 0) this.stir()
     // It was not noted as asleep: in a steady stream each push would notify it.
     if (found > 0 && found < limit && this.#up) this.#ringIn(AFTER_SHORT, queue)
@@ -115,6 +127,11 @@ export class Notifier {
     this.#repeated.set(queue, ms)
     if (ms === 0) this.bells.ring('work', queue)
     else this.#ringIn(ms, queue)
+  }
+
+  /** Running jobs of the queue were ended by this process: its workers need not wait for the store to tell them of a free slot. */
+  freed(queue: string): void {
+    if (this.#slots.has(queue)) this.bells.ring('work', queue)
   }
 
   close(): void {

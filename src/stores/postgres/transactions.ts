@@ -111,6 +111,7 @@ export function transactionsOf(context: Context, most: number, install: string):
   }
 
   return transactionsBy({
+    takesSettings: false,
     assertOpen: () => calls.assertOpen(),
     begin,
     complete: calls.operation((queue, completions) => complete(context, queue, completions)),

@@ -107,9 +107,10 @@ export function inOnePiece(items: readonly (string | Buffer)[]): { sizes: number
 export const encodedOrNothing = (encoded: Encoded | null): string | Buffer =>
   encoded === null ? '' : encodedBytes(encoded)
 
+/** What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is decoded. */
 export function encodedIn(bytes: Buffer, at = 0): Encoded {
   const encoding = ENCODINGS[(bytes[at] ?? 0) - ZERO]
-  if (encoding === undefined) throw unexpected(bytes[at], 'the digit of an encoding')
+  if (encoding === undefined) return { encoding: 'json', body: '' }
   // A copy of bytes: a view would keep the whole answer in memory, and be the caller's to change.
   const body = encoding === 'json' ? bytes.toString('utf8', at + 1) : new Uint8Array(bytes.subarray(at + 1))
   return { encoding, body }

@@ -19,6 +19,8 @@ const RESULT_CODES: readonly [ErrorCode, Readonly<Record<string, number>>][] = [
   ['StoreFull', { FULL: 13, IOERR_WRITE: 778, IOERR_TRUNCATE: 1546, IOERR_SHMSIZE: 4874 }],
   ['StoreCorrupt', { CORRUPT: 11, NOTADB: 26, IOERR_CORRUPTFS: 8458 }],
   ['StoreUnavailable', { PERM: 3, READONLY: 8, CANTOPEN: 14 }],
+  // The checks of sizes in the schema.
+  ['PayloadTooLarge', { CONSTRAINT_CHECK: 275 }],
   ['StoreBusy', { BUSY: 5, LOCKED: 6 }],
 ]
 
@@ -38,10 +40,20 @@ export function isResult(error: unknown, suffix: string, code: number): boolean 
   return error instanceof Error && 'code' in error && String(error.code).startsWith(`SQLITE_${suffix}`)
 }
 
+/** A table of ours was dropped. */
+const lacksTable = (error: unknown): boolean => /no such (table|view|index): (main\.)?millpond_/.test(safeText(error))
+
+/** For opening a file, and for calls on an open one. */
+export const TABLES_MISSING =
+  'tables of Millpond are missing or are others: restore a backup, or drop all that begin with millpond_ to begin anew'
+
 function codeOf(error: unknown): ErrorCode {
+  if (lacksTable(error)) return 'StoreCorrupt'
   const found = RESULT_CODES.find(([, results]) => Object.entries(results).some((result) => isResult(error, ...result)))
   return found?.[0] ?? 'StoreFailed'
 }
+
+export const isFull = (error: unknown): boolean => codeOf(error) === 'StoreFull'
 
 /** The extended result code of an error of node:sqlite, or null. */
 function errcodeOf(error: unknown): number | null {
@@ -51,7 +63,9 @@ function errcodeOf(error: unknown): number | null {
 export function toMillpondError(error: unknown, path: string): MillpondError {
   if (error instanceof MillpondError) return error
   const code = codeOf(error)
-  const advice = ADVICE[code]?.(path) ?? `SQLite refused an operation on ${path}`
+  const advice = lacksTable(error)
+    ? `${path}: ${TABLES_MISSING}`
+    : (ADVICE[code]?.(path) ?? `SQLite refused an operation on ${path}`)
   return new MillpondError(code, `${advice} (${safeText(error)})`, { cause: error })
 }
 

@@ -7,25 +7,34 @@
  *   a crash of the process costs nothing.
  * - `busyTimeout` (5000): ms to wait for another connection's lock before `StoreBusy`.
  * - `transactionTimeout` (10000): ms that a handler's transaction may be open before it is rolled back, to let others write.
+ * - `driver` (in code alone; node:sqlite): the class `Database` of better-sqlite3, for an application that uses it. See `driver.ts`.
  *
  * A thread owns the connection, so that the event loop never waits for the disk. The path of a call: here →
  * `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` → `operations/` → the SQL of contract/sqlite/.
  */
+import { debuglog } from 'node:util'
 import '../../values/runtime.ts'
 import type { OpenStore } from '../../store.ts'
 import { copyEncoded } from '../jobs.ts'
 import { ThreadClient } from './connection/client.ts'
+import { driverOf } from './driver.ts'
 import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
 import { claimedJobs, packJobs, pushOutcomes } from './wire.ts'
 
-/** @throws InvalidOption, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
+/** With `NODE_DEBUG=millpond`: which file a relative path leads to. */
+const debug = debuglog('millpond')
+
+/** @throws InvalidOption, DriverMissing, SecondLibrary, StoreUnavailable, StoreBusy, StoreFull, StoreCorrupt, StoreVersion, StoreFailed */
 export const open: OpenStore = async (url, options) => {
-  const client = await ThreadClient.open(settingsOf(url, options), options.clock)
+  const driver = driverOf(options.driver)
+  const settings = settingsOf(url, options, driver.module)
+  debug('opens %s with %s, sync=%s', settings.path, driver.module ?? 'node:sqlite', settings.sync)
+  const client = await ThreadClient.open(settings, options.clock)
   return {
     name: 'sqlite',
     capabilities: { durable: true, shared: true, transactions: true, limits: true },
-    transactions: transactionsOf(client),
+    transactions: transactionsOf(client, driver),
     admin: {
       list: (request) => client.call('list', request),
       requeue: (request) => client.call('requeue', request),

@@ -53,26 +53,25 @@ export class Notifier {
   committed(ours: readonly Queue[]): Bell[] {
     if (this.#timer === null) return []
     const queues = JSON.stringify(ours.map(({ name }) => name))
-    return orNone(() => this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours)))
+    try {
+      return this.#statements.all('bells/look', { queues }).flatMap((row) => bellsOf(row, ours))
+    } catch {
+      // A commit of ours does not change the version: the next look is to be at all queues.
+      this.#lastVersion = undefined
+      return []
+    }
   }
 
   #poll(): void {
-    const bells = orNone(() => {
+    try {
       const version = this.#version()
-      if (version === this.#lastVersion) return []
+      if (version === this.#lastVersion) return
       const rows = this.#statements.all('bells/look', { queues: null })
       this.#lastVersion = version
-      return rows.flatMap((row) => bellsOf(row, []))
-    })
-    if (bells.length > 0) this.#ring(bells)
-  }
-}
-
-/** None where the file is locked or fails. The next look tells of what this one missed; the next operation has the error for someone who can act on it. */
-function orNone(look: () => Bell[]): Bell[] {
-  try {
-    return look()
-  } catch {
-    return []
+      const bells = rows.flatMap((row) => bellsOf(row, []))
+      if (bells.length > 0) this.#ring(bells)
+    } catch {
+      // The file is locked or fails. The next look tells of what this one missed; the next operation has the error for someone who can act on it.
+    }
   }
 }

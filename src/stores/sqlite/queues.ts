@@ -3,7 +3,9 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
+import { SOON } from '../bells.ts'
 import type { IdleQueues } from '../idle.ts'
+import type { Fences } from './connection/fences.ts'
 import type { Statements } from './connection/statements.ts'
 import { flag, integer, integerOrNull, type Row, textOrNull } from './connection/values.ts'
 
@@ -12,8 +14,7 @@ export interface Context {
   statements: Statements
   queues: Queues
   idle: IdleQueues
-  /** Fences are given out above it. */
-  fenceFloor: number
+  fences: Pick<Fences, 'floor' | 'accept'>
   /** The time to act on. */
   now: number
 }
@@ -33,7 +34,8 @@ const settingsFrom = (row: Row) => ({
   isBounded: flag(row.bounded),
   isLimited: flag(row.limited),
   slots: integerOrNull(row.slots),
-  startAt: integerOrNull(row.start_at),
+  heldUntil: integer(row.held_until),
+  claimedAt: integer(row.claimed_at),
   limits: textOrNull(row.limits),
 })
 
@@ -45,7 +47,7 @@ export class Queue {
   /** By how much the columns of these names change. */
   readonly counts = {
     ...{ scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 },
-    ...{ ready_total: 0, finished_total: 0, cancelled_total: 0 },
+    ...{ ready_total: 0, soon_total: 0, finished_total: 0, cancelled_total: 0 },
   }
   /** The ids of jobs that reached a final state, and of those that were cancelled while running. */
   readonly finished: string[] = []
@@ -63,13 +65,22 @@ export class Queue {
     return (state === 'done' ? this.settings.keepDone : this.settings.keepDead) > 0
   }
 
-  /** `count` jobs went from one state to another; null: from, or to, not being there. */
-  move(from: JobState | null, to: JobState | null, count = 1): void {
+  /** `count` jobs went from one state to another; null: from, or to, not being there. @param dueIn of scheduled ones, in milliseconds */
+  move(from: JobState | null, to: JobState | null, count = 1, dueIn = Number.POSITIVE_INFINITY): void {
     if (count === 0) return
     this.isChanged = true
     this.#add(from, -count)
     this.#add(to, count)
-    if (to === 'waiting') this.counts.ready_total += count
+    if (to === 'waiting' || this.#letsAnotherStart(from, to)) this.counts.ready_total += count
+    if (to === 'scheduled' && dueIn < SOON) this.counts.soon_total += count
+  }
+
+  /** By its end, a job that waits or is to be retried may let another one start. What `finished_total` tells of is left out. */
+  #letsAnotherStart(from: JobState | null, to: JobState | null): boolean {
+    const { isLimited, isGrouped } = this.settings
+    return (
+      (isLimited || isGrouped) && (from === 'waiting' ? to !== 'running' : from === 'running' && to === 'scheduled')
+    )
   }
 
   #add(state: JobState | null, count: number): void {
@@ -92,6 +103,8 @@ export class Queue {
 export class Queues {
   readonly #statements: Statements
   readonly #known = new Map<string, Queue>()
+  /** What this process has set: for a queue whose row another program removes. */
+  readonly #given = new Map<string, object>()
   #written: Queue[] = []
 
   constructor(statements: Statements) {
@@ -107,8 +120,16 @@ export class Queues {
   findOrCreate(name: string): Queue {
     const found = this.find(name)
     if (found !== undefined) return found
-    this.#statements.run('counts/create', { queue: name })
+    const given = this.#given.get(name)
+    if (given === undefined) this.#statements.run('counts/create', { queue: name })
+    else this.#statements.run('configure/configure', { queue: name, settings: JSON.stringify(given) })
     return this.findOrCreate(name)
+  }
+
+  configure(name: string, given: object): void {
+    this.write()
+    this.#statements.run('configure/configure', { queue: name, settings: JSON.stringify(given) })
+    this.#given.set(name, { ...this.#given.get(name), ...given })
   }
 
   /** Waiting jobs of a grouped queue that are in no line yet come into their groups' lines, up to 1,000 of them. */

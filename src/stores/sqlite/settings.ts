@@ -13,9 +13,11 @@ export interface Settings {
   busyTimeout: number
   /** How long a handler's transaction may be open before it is rolled back, in ms. */
   transactionTimeout: number
+  /** Of the module of the SQLite library; null: node:sqlite. See `driver.ts`. */
+  module: string | null
 }
 
-const KNOWN = ['sync', 'busyTimeout', 'transactionTimeout'] as const
+const IN_URL = ['sync', 'busyTimeout', 'transactionTimeout'] as const
 
 const MAX_MILLISECONDS = 2 ** 31 - 1
 
@@ -41,17 +43,20 @@ function pathOf(url: string): string {
   return isAbsolute(path) ? path : resolve(path)
 }
 
-export function settingsOf(url: URL | string, options: StoreOptions): Settings {
+/** @param module of the driver, which is an option in code alone */
+export function settingsOf(url: URL | string, options: StoreOptions, module: string | null = null): Settings {
   const given = String(url)
   const path = pathOf(given)
   const query = new URLSearchParams(/\?(.*)/s.exec(given)?.[1] ?? '')
-  checkNames(options, query.keys(), KNOWN, 'the SQLite store')
-  const option = optionIn<(typeof KNOWN)[number]>(options, query)
+  checkNames({}, query.keys(), IN_URL, 'the URL of an SQLite file')
+  checkNames(options, [], [...IN_URL, 'driver'], 'the SQLite store')
+  const option = optionIn<(typeof IN_URL)[number]>(options, query)
   const sync = option('sync') ?? 'full'
   if (sync !== 'full' && sync !== 'normal') invalid(`sync must be "full" or "normal", not ${shown(sync)}`)
   return {
     path,
     sync,
+    module,
     busyTimeout: wholeNumber('busyTimeout', option('busyTimeout'), [5000, 0, MAX_MILLISECONDS]),
     transactionTimeout: wholeNumber('transactionTimeout', option('transactionTimeout'), [10_000, 1, MAX_MILLISECONDS]),
   }

@@ -11,6 +11,7 @@ import { transactionsBy } from '../transactions.ts'
 import { pushWithCaller } from './connection/caller-transaction.ts'
 import type { ThreadClient } from './connection/client.ts'
 import type { Value } from './connection/values.ts'
+import type { Driver } from './driver.ts'
 import { packJobs, pushOutcomes } from './wire.ts'
 
 function checkParams(params: readonly unknown[]): Value[] {
@@ -24,20 +25,27 @@ function checkParams(params: readonly unknown[]): Value[] {
   })
 }
 
-export function transactionsOf(client: ThreadClient): StoreTransactions {
+export function transactionsOf(client: ThreadClient, driver: Driver): StoreTransactions {
   let count = 0
   return transactionsBy({
+    takesSettings: true,
     assertOpen: () => client.assertOpen(),
     begin() {
       const number = ++count
       return {
         query: async (text, params) => client.call('query', { text, params: checkParams(params) }, number),
-        push: async (jobs) => pushOutcomes(jobs, await client.call('push', packJobs(jobs), number)),
+        async push(jobs, settings) {
+          if (settings !== undefined) await client.call('configure', settings, number)
+          return pushOutcomes(jobs, await client.call('push', packJobs(jobs), number))
+        },
         complete: (queue, completions) => client.complete(queue, completions, number),
         rollback: async () => void (await client.call('rollback', null, number)),
       }
     },
     complete: (queue, completions) => client.complete(queue, completions),
-    pushWith: async (tx, jobs) => pushOutcomes(jobs, pushWithCaller(tx, client.path, packJobs(jobs), client.now())),
+    async pushWith(tx, jobs, settings) {
+      const pushed = { jobs: packJobs(jobs), settings, now: client.now() }
+      return pushOutcomes(jobs, pushWithCaller(tx, { driver, path: client.path }, pushed))
+    },
   })
 }

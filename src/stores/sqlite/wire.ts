@@ -4,7 +4,6 @@
  */
 import type { ClaimedJob, Completion, Encoded, Encoding, NewJob, PushOutcome } from '../../store.ts'
 import { areAlike, copyEncoded } from '../jobs.ts'
-import { text } from './connection/values.ts'
 
 /** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
 export interface JobList {
@@ -65,16 +64,13 @@ export function packCompletions(queue: string, completions: readonly Completion[
 export const pushOutcomes = (jobs: readonly NewJob[], outcomes: PushOutcome[] | null): PushOutcome[] =>
   outcomes ?? jobs.map(({ id }) => ({ status: 'pushed', id }))
 
+/** What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is decoded. */
 export function encodedFrom(encoding: unknown, body: unknown): Encoded {
-  return { encoding: encodingFrom(encoding), body: bodyFrom(body) }
+  const isBody = typeof body === 'string' || body instanceof Uint8Array
+  return isEncoding(encoding) && isBody ? { encoding, body } : { encoding: 'json', body: '' }
 }
 
-const bodyFrom = (body: unknown) => (body instanceof Uint8Array ? body : text(body))
-
-function encodingFrom(value: unknown): Encoding {
-  if (value === 'json' || value === 'msgpack' || value === 'bytes') return value
-  throw new TypeError(`millpond: ${String(value)} is no encoding`)
-}
+const isEncoding = (value: unknown): value is Encoding => value === 'json' || value === 'msgpack' || value === 'bytes'
 
 /** Jobs of a claim, as `claim/look` tells of them. */
 export interface PackedClaims {
@@ -94,6 +90,6 @@ export function claimedJobs({ jobs, data }: PackedClaims): ClaimedJob[] {
   return list.map((told, at) => {
     const [id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt, encoding] = told
     const job = { id, fence, attempt, attempts, priority, group, key, timeout, trace, pushedAt, dueAt }
-    return { ...job, data: { encoding, body: bodyFrom(data[at]) } }
+    return { ...job, data: encodedFrom(encoding, data[at]) }
   })
 }

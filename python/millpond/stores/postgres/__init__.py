@@ -21,8 +21,8 @@ from psycopg.pq import TransactionStatus
 from millpond.encoding import Body, Encoding
 from millpond.errors import LostAnswer, MillpondError
 from millpond.jobs import (
-    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome,
-    Pushed, Record, State, Swept,
+    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Lost, NewJob, Outcome, Pushed,
+    Record, Requeued, State, Swept
 )
 from millpond.queues import LIMITS, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
@@ -109,13 +109,16 @@ class PostgresStore(Store):
         return found
 
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
         self._ask("work", queue)
         self._ask("cancelled", queue)
-        given = {"queue": queue, "worker": worker, "limit": limit, "lease": lease, "min_priority": min_priority}
+        given = {
+            "queue": queue, "worker": worker, "limit": limit, "lease": lease, "min_priority": min_priority,
+            "per_group": per_group,
+        }  # fmt: skip
         for _ in range(2):
-            at, holds, jobs, retry_after, asleep, _bounded, limited = self._call(
+            at, holds, jobs, retry_after, asleep, _bounded, limited, _slots = self._call(
                 "claim", **given, listener=self._listener, now=self._now
             )[0]
             # A push that runs at this moment may not notify this process.
@@ -179,11 +182,13 @@ class PostgresStore(Store):
         rows = self._call("groups", queue=queue, limit=limit, after=after, group=group, now=self._now)
         return [read(Group, row[0], limits=_limits(GroupLimits, row[0])) for row in rows]
 
-    def requeue_ids(self, ids: Sequence[str]) -> int:
-        return len(self._call("requeue", ids=list(ids), now=self._now)[0][0])
+    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
+        at, queues = self._call("requeue", ids=list(ids), now=self._now)[0]
+        return Requeued(len(queues), at)
 
-    def requeue_queue(self, queue: str, limit: int) -> int:
-        return len(self._call("requeue", queue=queue, limit=limit, now=self._now)[0][0])
+    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
+        at, queues = self._call("requeue", queue=queue, limit=limit, now=self._now, until=until)[0]
+        return Requeued(len(queues), at)
 
     def begin(self) -> HandlerTransaction:
         with coded():

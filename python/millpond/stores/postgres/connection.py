@@ -28,6 +28,7 @@ _BEFORE: Final = (
 )
 _BY_STATE: Final = {
     "22023": "InvalidOption", "23514": "InvalidOption", "MP001": "NotSupported", "55P03": "StoreBusy",
+    "MP002": "PayloadTooLarge", "MP003": "PayloadNotEncodable", "MP004": "StoreBusy",
     "57014": "StoreBusy", "53100": "StoreFull", "XX001": "StoreCorrupt", "XX002": "StoreCorrupt",
     **dict.fromkeys(("25006", "0A000", "55000", "3D000", "3F000", "42501", "42883"), "StoreUnavailable"),
 }  # fmt: skip
@@ -67,6 +68,8 @@ def _told(error: psycopg.Error) -> tuple[str, str]:
     named, _, rest = message.partition(": ")
     if state in ("22023", "23514") and named in CODES:
         return named, rest
+    if state == "23514" and error.diag.constraint_name in ("payload_too_large", "result_too_large"):
+        return "PayloadTooLarge", message
     return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], "StoreFailed"), message
 
 

@@ -25,7 +25,7 @@ from millpond.backoff import Backoff
 from millpond.errors import MillpondError
 from millpond.histogram import merge
 from millpond.jobs import (
-    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, NewJob, Pushed, Record, State, Swept,
+    BELL_KINDS, FINAL, STATES, Bell, BellKind, Claimed, NewJob, Pushed, Record, Requeued, State, Swept
 )
 from millpond.queues import LIMITS, METRICS, Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
@@ -152,10 +152,10 @@ class RedisStore(Store):
         return pushed
 
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
         self._claimed_from.add(queue)
-        found, known = self._claims.claim(queue, worker, limit, lease, min_priority)
+        found, known = self._claims.claim(queue, worker, limit, lease, min_priority, per_group)
         if not known:
             self._registry.known.pop(queue, None)
             self._restore(queue)
@@ -349,34 +349,36 @@ class RedisStore(Store):
             after = last.decode()
         return found
 
-    def requeue_ids(self, ids: Sequence[str]) -> int:
+    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
         located = self._registry.locate(ids).items()
-        total = 0
+        total, first = 0, 0
         for part, known in located:
             left: Sequence[str] = known
             while left:
-                came, _, late = self._requeue(part, 0, 0, left[:MOST_ITEMS])
-                total += came
-                left = left[len(left[:MOST_ITEMS]) - late :]
-        return total
+                chunk = left[:MOST_ITEMS]
+                came, _, now, late = self._requeue(part, [0, 0], chunk)
+                total, first = total + came, max(first, now)
+                left = left[len(chunk) - late :]
+        return Requeued(total, first)
 
-    def requeue_queue(self, queue: str, limit: int) -> int:
-        total = 0
+    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
+        total, first = 0, None
         for part in self._registry.look(queue):
             start = 0
             while (most := min(MOST_ITEMS, limit - total)) > 0:
-                came, stayed, late = self._requeue(part, most, start, [])
+                came, stayed, now, late = self._requeue(part, [most, start, until or first], [])
+                first = first or now
                 total += came
                 start += stayed
                 if came + stayed < most and late == 0:
                     break
-        return total
+        return Requeued(total, first or 0)
 
-    def _requeue(self, part: Part, limit: int, start: int, ids: Sequence[str]) -> tuple[int, int, int]:
-        came, stayed, late = self._connection.on_part("requeue", part, [limit, start], [to_bytes(id) for id in ids])
+    def _requeue(self, part: Part, head: Sequence[int | None], ids: Sequence[str]) -> tuple[int, int, int, int]:
+        came, stayed, now, late = self._connection.on_part("requeue", part, [*head], [to_bytes(id) for id in ids])
         if came:
             self._rings("work", part.queue)
-        return came, stayed, late
+        return came, stayed, now, late
 
     def begin(self) -> HandlerTransaction:
         raise MillpondError("NotSupported", "Redis is not the caller's database")

@@ -25,11 +25,13 @@ class Claims:
         self._ahead: float | None = None
         self._rejected: dict[tuple[Part, str], str] = {}
 
-    def claim(self, queue: str, worker: str, limit: int, *asked: int | None) -> tuple[Claimed, bool]:
-        """`asked`: lease and least priority. The answer, and whether the server knows the queue."""
+    def claim(
+        self, queue: str, worker: str, limit: int, lease: int | None, min_priority: int, per_group: int
+    ) -> tuple[Claimed, bool]:
+        """The answer, and whether the server knows the queue."""
         for _ in range(MOST_TRIES):
             parts = self._registry.parts(queue)
-            found, known, refused = self._claim(parts, worker, limit, *asked)
+            found, known, refused = self._claim(parts, worker, limit, lease, min_priority, per_group)
             if not refused:
                 break
             # It was removed meanwhile, and came back with another number of partitions. If the registry has ours, theirs is out of date.
@@ -41,7 +43,7 @@ class Claims:
         return found, known
 
     def _claim(
-        self, parts: list[Part], worker: str, limit: int, *asked: int | None
+        self, parts: list[Part], worker: str, limit: int, lease: int | None, min_priority: int, per_group: int
     ) -> tuple[Claimed, bool, list[Part]]:
         self._turn += 1
         first = self._turn % len(parts)
@@ -55,7 +57,7 @@ class Claims:
             """Whether the partition may have more jobs."""
             got = 0
             while True:
-                answer = self._call(part, len(parts), worker, most - got, *asked)
+                answer = self._call(part, len(parts), worker, most - got, lease, min_priority, per_group)
                 heads.append(answer[:5])
                 if answer[4] == SPLIT_ANEW:
                     refused.append(part)
@@ -101,14 +103,15 @@ class Claims:
         self._rejected.pop((part, worker), None)
 
     def _call(
-        self, part: Part, partitions: int, worker: str, limit: int, lease: int | None, min_priority: int | None
+        self, part: Part, partitions: int, worker: str, limit: int, lease: int | None, min_priority: int, per_group: int
     ) -> Any:
         self._settle(part, worker)
         call, latest = secrets.token_hex(8), None
         if self._ahead is not None and self._connection.now() is None:
             latest = int((time.time() + self._ahead + CALL_TIMEOUT) * 1000)
         try:
-            answer = self._connection.on_part("claim", part, [limit, lease, worker, call, latest, min_priority, partitions])
+            head = [limit, lease, worker, call, latest, min_priority, per_group, partitions]
+            answer = self._connection.on_part("claim", part, head)
         except LostAnswer:
             self._rejected[part, worker] = call
             raise

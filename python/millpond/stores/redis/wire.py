@@ -37,6 +37,9 @@ def encoded(body: Body | None) -> bytes:
 def decoded(data: bytes | None) -> Body | None:
     if not data:
         return None
+    if data[:1] not in (b"0", b"1", b"2"):
+        # As another program may have stored it. It fails when it is decoded, and spoils no answer with other jobs in it.
+        return Body("json", "")
     encoding, body = _ENCODINGS[data[0] - ord("0")], data[1:]
     return Body(encoding, body.decode("utf-8", "replace") if encoding == "json" else body)
 

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    FINAL, Bell, Claimed, Completion, JobError, NewJob, Outcome, Pushed, Record, State, Swept,
+    FINAL, Bell, Claimed, Completion, JobError, NewJob, Outcome, Pushed, Record, Requeued, State, Swept
 )
 from millpond.queues import Group, GroupLimits, QueueLimits, QueueStats, Slice
 from millpond.store import Clock, HandlerTransaction, Store
@@ -83,9 +83,9 @@ class SqliteStore(Store):
             return pushed
 
     def claim(
-        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0
+        self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
-        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, self._floor))
+        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, per_group, self._floor))
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         with self._writing() as tx:
@@ -136,13 +136,13 @@ class SqliteStore(Store):
             rows = tx.rows("groups/list", queue=queue, limit=limit, after=after, group=group)
             return [_group(json.loads(row["record"])) for row in rows]
 
-    def requeue_ids(self, ids: Sequence[str]) -> int:
+    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
         with self._writing() as tx:
-            return sum(endings.requeue(tx, tx.rows("requeue/look", id=id)) for id in ids)
+            return Requeued(sum(endings.requeue(tx, tx.rows("requeue/look", id=id)).requeued for id in ids), tx.now)
 
-    def requeue_queue(self, queue: str, limit: int) -> int:
+    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
         with self._writing() as tx:
-            return endings.requeue(tx, tx.rows("requeue/dead", queue=queue, limit=limit))
+            return endings.requeue(tx, tx.rows("requeue/dead", queue=queue, limit=limit, until=until))
 
     def begin(self) -> HandlerTransaction:
         with coded():
@@ -240,7 +240,7 @@ def _push(tx: Transaction, job: NewJob) -> Pushed:
         tx.changes("push/touch", **given)
         given["line"] = tx.value("push/line", **given)
     if queue.room > 0 and tx.changes("push/insert", **given):
-        tx.move(job.queue, None, state)
+        tx.move(job.queue, None, state, due_in=due_at - tx.now)
         return Pushed("pushed", job.id)
     # A repeated push is not refused.
     existing = tx.value("push/existing", **given)

@@ -9,16 +9,21 @@ from millpond.encoding import Body
 from millpond.jobs import Claimed, ClaimedJob
 from millpond.stores.sqlite.transaction import Queue, Transaction
 
+SET_BACK = 1000
+"""A claim that is this many ms before the last one shows that the clock was set back."""
+
 
 def claim(
-    tx: Transaction, queue: str, worker: str, limit: int, lease: int | None, min_priority: int, floor: int
+    tx: Transaction, queue: str, worker: str, limit: int, lease: int | None, min_priority: int, per_group: int, floor: int
 ) -> Claimed:
+    _bound(tx, queue)
     known, holds = tx.queue(queue), tx.lease(queue, lease)
     if known is None or known.row["paused"]:
         return Claimed(tx.now, holds, None, False, [])
-    start_at, slots = known.row["start_at"], known.row["slots"]
+    slots = known.row["slots"]
+    start_at = None if slots == 0 else known.row["held_until"]
     given: dict[str, Any] = {
-        "queue": queue, "worker": worker, "min_priority": min_priority, "floor": floor, "lease_until": tx.now + holds,
+        "queue": queue, "worker": worker, "min_priority": min_priority, "per_group": per_group, "floor": floor, "lease_until": tx.now + holds,
         # One more than may start, to learn whether the limit makes the claim short.
         "limit": limit if slots is None else min(limit, slots + 1),
     }  # fmt: skip
@@ -36,11 +41,26 @@ def claim(
     )
 
 
+def _bound(tx: Transaction, queue: str) -> None:
+    """Stores what the queue's rate and pause count as, where they lie further ahead than that."""
+    known = tx.queue(queue)
+    if known is None or known.row["paused"] or known.row["held_until"] <= tx.now:
+        return
+    if tx.row("claim/beyond", queue=queue) is not None:
+        tx.changes("claim/bound", queue=queue)
+        tx.reread()
+
+
 def _pick(tx: Transaction, known: Queue, given: dict[str, Any]) -> int:
     if not known.grouped:
         return tx.changes("claim/pick", **given)
+    claimed_at = known.row["claimed_at"]
+    if tx.now < claimed_at - SET_BACK:
+        tx.changes("limits/touch", **given)
     if tx.row("limits/probe", **given) is None:
         return 0
+    if tx.now != claimed_at:
+        tx.changes("limits/claimed", **given)
     tx.line_up(known.name)
     tx.changes("limits/place", **given)
     return tx.changes("limits/pick", **given)

@@ -7,7 +7,7 @@ import sqlite3
 from typing import Any
 
 from millpond.backoff import Backoff
-from millpond.jobs import LIVE, Failure, Held, Release, State
+from millpond.jobs import LIVE, Failure, Held, Release, Requeued, State
 from millpond.stores.sqlite.transaction import Transaction, encoded
 
 
@@ -47,7 +47,7 @@ def _fail(tx: Transaction, item: Failure, given: dict[str, Any]) -> str:
             tx.changes("fail/remove", **given)
         return "dead"
     if state:
-        tx.move(queue.name, "running", state)
+        tx.move(queue.name, "running", state, due_in=delay or 0)
     return "retry" if state else "stale"
 
 
@@ -73,9 +73,9 @@ def cancel(tx: Transaction, id: str) -> State | None:
     return "cancelled"
 
 
-def requeue(tx: Transaction, rows: list[sqlite3.Row]) -> int:
+def requeue(tx: Transaction, rows: list[sqlite3.Row]) -> Requeued:
     back = [row for row in rows if tx.changes("requeue/requeue", id=row["id"])]
     for row in back:
         tx.move(row["queue"], row["state"], "waiting")
         tx.line_up(row["queue"])
-    return len(back)
+    return Requeued(len(back), tx.now)

@@ -10,9 +10,11 @@ from millpond.encoding import Body
 from millpond.jobs import STATES, State
 from millpond.stores.sqlite.connection import STATEMENTS
 
-COUNTS: Final = (*STATES, "ready_total", "finished_total", "cancelled_total")
+COUNTS: Final = (*STATES, "ready_total", "soon_total", "finished_total", "cancelled_total")
 """Columns of a queue's row that operations add to."""
 NO_QUEUE_LEASE: Final = 30_000
+SOON: Final = 1_000
+"""Ms. A job that is due sooner rings for work when it is scheduled: a claim then tells when."""
 
 
 class Queue:
@@ -77,14 +79,23 @@ class Transaction:
         self.write_counts()
         self._queues.clear()
 
-    def move(self, queue: str, was: State | None, becomes: State | None, count: int = 1) -> None:
+    def move(self, queue: str, was: State | None, becomes: State | None, count: int = 1, due_in: float = SOON) -> None:
+        """`due_in`: of scheduled jobs, in ms."""
         for state, change in ((was, -count), (becomes, count)):
             if state is not None:
                 self._counts[queue, state] += change
             if state in ("scheduled", "waiting") and queue in self._queues:
                 self._queues[queue].room -= change
-        if becomes == "waiting":
+        if becomes == "waiting" or self._lets_another_start(queue, was, becomes):
             self._counts[queue, "ready_total"] += count
+        elif becomes == "scheduled" and due_in < SOON:
+            self._counts[queue, "soon_total"] += count
+
+    def _lets_another_start(self, queue: str, was: State | None, becomes: State | None) -> bool:
+        known = self.queue(queue)
+        if known is None or not (known.row["limited"] or known.grouped):
+            return False
+        return becomes != "running" if was == "waiting" else was == "running" and becomes == "scheduled"
 
     def finish(self, queue: Queue, was: State, becomes: State) -> bool:
         """Whether the job's row is to be kept; else it is to be removed."""

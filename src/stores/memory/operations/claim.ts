@@ -5,7 +5,7 @@ import { DEFAULTS } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
 
 export function claim(state: MemoryState, request: ClaimRequest): Claimed {
-  const { queue: name, worker, limit, minPriority = 0 } = request
+  const { queue: name, worker, limit, minPriority = 0, perGroup = 1 } = request
   const now = state.now()
   const queue = state.queues.get(name)
   const lease = request.lease ?? (queue?.settings ?? DEFAULTS).lease
@@ -15,6 +15,7 @@ export function claim(state: MemoryState, request: ClaimRequest): Claimed {
   const isBounded = running !== null || rate !== null
   claimed.limited = running !== null || rate !== null || groupRate !== null
   const { waiting } = queue
+  queue.beginClaim(now)
   let wait = queue.startableIn(now, 1)
   if (wait === 0 && waiting instanceof Groups) waiting.beginClaim(now)
   while (wait === 0 && claimed.jobs.length < limit) {
@@ -24,7 +25,7 @@ export function claim(state: MemoryState, request: ClaimRequest): Claimed {
       wait = queue.startableIn(now, job.cost)
       if (wait !== 0) break
     }
-    queue.run(job, worker, now, now + lease)
+    queue.run(job, worker, now, now + lease, perGroup)
     claimed.jobs.push(new Claim(job))
   }
   if (claimed.jobs.length > 0) state.bells.ring('room', name)

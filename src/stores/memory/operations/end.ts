@@ -1,5 +1,6 @@
 import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
+import { SOON } from '../../bells.ts'
 import { copyEncoded } from '../../jobs.ts'
 import { copyError } from '../job.ts'
 import type { MemoryState } from '../state.ts'
@@ -34,7 +35,7 @@ export function fail(state: MemoryState, name: string, failures: readonly Failur
     job.dueAt = now + Math.max(0, delay)
     if (delay > 0) queue.schedule(job)
     else queue.wait(job)
-    if (delay <= 0 || queue.hasLimits) state.bells.ring('work', name)
+    if (delay < SOON || queue.hasLimits) state.bells.ring('work', name)
     return 'retry'
   })
 }
@@ -45,7 +46,7 @@ export function release(state: MemoryState, name: string, releases: readonly Rel
   return releases.map((given) => {
     const job = state.held(name, given)
     if (job === undefined || queue === undefined) return 'stale'
-    if (given.pause) queue.pause(job, now + given.pause)
+    if (given.pause) queue.pause(job, now, given.pause)
     else queue.giveBackStart(job, now)
     // As if the claim had never been; its fence alone stays used up.
     job.worker = null

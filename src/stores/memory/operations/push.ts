@@ -1,4 +1,5 @@
 import type { NewJob, PushOutcome } from '../../../store.ts'
+import { SOON } from '../../bells.ts'
 import { Job, ORIGIN } from '../job.ts'
 import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
@@ -23,6 +24,6 @@ function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: numbe
   const stored = new Job(job, queue.settings, state.places++, now, dueAt)
   state.jobs.add(stored)
   queue.add(stored)
-  if (stored.state === 'waiting') state.bells.ring('work', queue.name)
+  if (dueAt < now + SOON) state.bells.ring('work', queue.name)
   return { status: 'pushed', id: job.id }
 }

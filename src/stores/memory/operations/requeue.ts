@@ -1,21 +1,23 @@
+import type { Requeued, RequeueRequest } from '../../../store.ts'
+import { ORIGIN } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 
-type Request = { ids: readonly string[] } | { queue: string; limit: number }
-
-export function requeue(state: MemoryState, request: Request): number {
+export function requeue(state: MemoryState, request: RequeueRequest): Requeued {
   const now = state.now()
   const jobs =
     'ids' in request
       ? request.ids.map((id) => state.jobs.get(id))
       : [...(state.queues.get(request.queue)?.finished.dead ?? [])]
-  const limit = 'ids' in request ? jobs.length : request.limit
-  let count = 0
+  const { limit, until = Number.POSITIVE_INFINITY } = 'ids' in request ? { limit: jobs.length } : request
+  const last = until - ORIGIN
+  let requeued = 0
   for (const job of jobs) {
-    if (count >= limit) break
+    if (requeued >= limit) break
     if (job?.state !== 'dead' && job?.state !== 'cancelled') continue
+    if (job.finishedAt > last || (job.finishedAt === last && job.dueAt >= last)) continue
     if (!state.findOrCreate(job.queue).requeue(job, now)) continue
     state.bells.ring('work', job.queue)
-    count++
+    requeued++
   }
-  return count
+  return { requeued, now: ORIGIN + now }
 }

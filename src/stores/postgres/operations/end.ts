@@ -1,5 +1,6 @@
 /** How claims end: complete, fail, release. */
 import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
+import { SOON } from '../../bells.ts'
 import type { Context } from '../notifier.ts'
 import { bodiesText, heldValues, holdOutcomes, plainArray, storedFence } from '../wire.ts'
 
@@ -20,6 +21,7 @@ export async function complete(
   for (const [at, { id }] of completions.entries()) {
     if (outcomes[at] === 'ok') notifier.bells.ring('finished', queue, id)
   }
+  if (outcomes.includes('ok')) notifier.freed(queue)
   return outcomes
 }
 
@@ -31,8 +33,10 @@ export async function fail(context: Context, queue: string, failures: readonly F
   const outcomes = await calls.answer<FailOutcome[]>('fail($1, $2, $3)', [queue, JSON.stringify(sent), calls.now()])
   for (const [at, { id, delay }] of failures.entries()) {
     if (outcomes[at] === 'dead') notifier.bells.ring('finished', queue, id)
-    else if (outcomes[at] === 'retry' && (delay === 0 || delay === 'backoff')) notifier.bells.ring('work', queue)
+    else if (outcomes[at] === 'retry' && (delay === 'backoff' || (delay ?? SOON) < SOON))
+      notifier.bells.ring('work', queue)
   }
+  if (outcomes.some((outcome) => outcome !== 'stale')) notifier.freed(queue)
   return outcomes
 }
 

@@ -1,12 +1,14 @@
-import type { StoreAdmin } from '../../../store.ts'
+import type { Requeued, RequeueRequest } from '../../../store.ts'
 import type { Context } from '../notifier.ts'
 import { plainArray } from '../wire.ts'
 
-type Request = Parameters<StoreAdmin['requeue']>[0]
-
-export async function requeue({ calls, notifier }: Context, request: Request): Promise<number> {
-  const given = 'ids' in request ? [plainArray(request.ids), null, null] : [null, request.queue, request.limit]
-  const queues = await calls.answer<string[]>('requeue($1, $2, $3, $4)', [...given, calls.now()])
-  for (const queue of queues) notifier.bells.ring('work', queue)
-  return queues.length
+export async function requeue({ calls, notifier }: Context, request: RequeueRequest): Promise<Requeued> {
+  const [ids, queue, limit, until] =
+    'ids' in request
+      ? [plainArray(request.ids), null, null, null]
+      : [null, request.queue, request.limit, request.until ?? null]
+  const values = [ids, queue, limit, calls.now(), until]
+  const [answer] = await calls.rows<[{ at: string; queues: string[] }]>('requeue($1, $2, $3, $4, $5)', values)
+  for (const name of answer.queues) notifier.bells.ring('work', name)
+  return { requeued: answer.queues.length, now: Number(answer.at) }
 }

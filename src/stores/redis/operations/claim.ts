@@ -169,7 +169,7 @@ function add(claimed: Claimed, { now, lease, jobs, retryAfter, limited }: Claime
 async function claimFrom(
   context: Context,
   partition: Partition,
-  { queue, worker, lease, minPriority = 0 }: ClaimRequest,
+  { queue, worker, lease, minPriority = 0, perGroup = 1 }: ClaimRequest,
   limit: number,
 ): Promise<ClaimReply> {
   const { doubtfulClaims, now, timeout } = context
@@ -180,9 +180,8 @@ async function claimFrom(
   const latest = serverAhead === null ? null : Math.floor(serverAhead + performance.now() + timeout)
   let answer: readonly unknown[]
   try {
-    answer = await callScript(context, 'claim', partition, {
-      head: [limit, lease, worker, call, latest, minPriority, partition.count],
-    })
+    const head = [limit, lease, worker, call, latest, minPriority, perGroup, partition.count]
+    answer = await callScript(context, 'claim', partition, { head })
   } catch (error) {
     if (limit > 0 && !isMillpondError(error, 'Closed')) doubt(context, { partition, worker, call })
     throw error

@@ -1,5 +1,6 @@
 /** Ends claims: complete, fail, release. */
 import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, Release } from '../../../store.ts'
+import { SOON } from '../../bells.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
@@ -58,7 +59,8 @@ export async function fail(context: Context, queue: string, failures: readonly F
   const outcomes = await end(context, queue, failures, FAIL)
   for (const [i, { id, delay }] of failures.entries()) {
     if (outcomes[i] === 'dead') context.notifier.local.ring('finished', queue, id)
-    else if (outcomes[i] === 'retry' && delay === 0) context.notifier.local.ring('work', queue)
+    else if (outcomes[i] === 'retry' && (delay === 'backoff' || (delay ?? SOON) < SOON))
+      context.notifier.local.ring('work', queue)
   }
   return outcomes
 }

@@ -2,6 +2,7 @@
 
 import type { NewJob, PushOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
+import { SOON } from '../../bells.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { indexOf, type Partition } from '../partition.ts'
@@ -88,7 +89,7 @@ async function pushTo(
   })
   if (listed !== 1) restoreSettings(context, queue)
   if (listed === undefined) return null
-  if (jobs.some(({ delay, runAt }) => runAt !== null || delay === 0)) notifier.local.ring('work', queue)
+  if (jobs.some(({ delay, runAt }) => runAt !== null || delay < SOON)) notifier.local.ring('work', queue)
   if (listed !== 1) await confirmListed(context, partition)
   const outcomes = jobs.map(({ id }, at) => outcomeOf(answers.length === 0 ? PUSHED : answers[at], id))
   locations.remember(partition, answers.length === 0 ? ids : idsBytes(outcomes))

@@ -3,13 +3,16 @@
  * caller's data, or not at all. This runs on the caller's thread, as the connection can be used nowhere else.
  */
 import { realpathSync } from 'node:fs'
-import type { NewJob, PushOutcome } from '../../../store.ts'
+import type { NewJob, PushOutcome, QueueSettings } from '../../../store.ts'
 import { IdleQueues } from '../../idle.ts'
 import { mismatch } from '../../transactions.ts'
+import type { Driver } from '../driver.ts'
 import { toMillpondError } from '../errors.ts'
+import { configure } from '../operations/configure.ts'
 import { pushWithin } from '../operations/push.ts'
 import { Queues } from '../queues.ts'
 import type { JobList } from '../wire.ts'
+import { Fences } from './fences.ts'
 import { type Connection, Statements } from './statements.ts'
 import { text } from './values.ts'
 
@@ -33,10 +36,22 @@ function sameFile(one: string, other: string): boolean {
   }
 }
 
+function otherLibrary({ module }: Driver): string {
+  const own = module === null ? 'node:sqlite' : module
+  const advice =
+    module === null ? ' To use better-sqlite3, open the pond with the option driver: its class Database.' : ''
+  return `tx is a connection of another SQLite library than the pond's (${own}). Two libraries in one process damage the file.${advice}`
+}
+
 /** Listeners learn of the jobs once the caller commits: the thread sees the file change. */
-export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob[], now: number): PushOutcome[] | null {
-  if (!isConnection(tx))
-    throw mismatch('tx is neither a connection of node:sqlite or better-sqlite3 nor the ctx.tx of a handler')
+export function pushWithCaller(
+  tx: unknown,
+  { driver, path }: { driver: Driver; path: string },
+  { jobs, settings, now }: { jobs: JobList | NewJob[]; settings: QueueSettings | undefined; now: number },
+): PushOutcome[] | null {
+  if (!isConnection(tx)) throw mismatch('tx is neither a connection to the file nor the ctx.tx of a handler')
+  // Before any use: the other library must not even read the file.
+  if (!driver.owns(tx)) throw mismatch(otherLibrary(driver))
   try {
     const statements = prepared.get(tx) ?? new Statements(tx)
     prepared.set(tx, statements)
@@ -47,7 +62,10 @@ export function pushWithCaller(tx: unknown, path: string, jobs: JobList | NewJob
       )
     }
     if (!hasTransaction(tx)) throw mismatch('no transaction is open on tx: begin one, push, then commit')
-    return pushWithin({ statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor: 0, now }, jobs)
+    const queues = new Queues(statements)
+    const context = { statements, queues, idle: new IdleQueues(), fences: new Fences(statements, path), now }
+    if (settings !== undefined) configure(context, settings)
+    return pushWithin(context, jobs)
   } catch (error) {
     throw toMillpondError(error, path)
   }

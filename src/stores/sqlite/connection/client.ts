@@ -137,7 +137,7 @@ export class ThreadClient {
     this.#listeners.clear()
     if (this.#failure !== null) return
     const exited = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()))
-    await this.call('close', null)
+    if (!(await this.call('close', null))) return
     this.#worker.ref()
     await exited
   }

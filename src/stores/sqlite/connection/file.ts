@@ -8,16 +8,22 @@ import {
   existsSync,
   linkSync,
   openSync,
+  readdirSync,
   realpathSync,
+  rmSync,
   statSync,
-  unlinkSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { basename, dirname, join } from 'node:path'
 import { MillpondError } from '../../../values/errors.ts'
 import { toMillpondError } from '../errors.ts'
 import type { Settings } from '../settings.ts'
+import { type Database, openDatabase } from './database.ts'
+import { Fences } from './fences.ts'
+import { assertOneName, FileGuard, isShared } from './file-guard.ts'
+import { LogRoom } from './log-room.ts'
 import { migrate } from './migrate.ts'
+import { Statements } from './statements.ts'
+import { columnOf } from './values.ts'
 import { whileBusy } from './while-busy.ts'
 
 /** SQLite opens what it cannot write, and then says so only at the first write: here it is said at once. */
@@ -51,26 +57,58 @@ function createPrivate(path: string): void {
     try {
       linkSync(draft, path)
     } finally {
-      unlinkSync(draft)
+      rmSync(draft, { force: true })
     }
   } catch {
     // Another process was first, the file system has no links, or the disk is full.
   }
 }
 
-export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTimeout'>): DatabaseSync {
+export interface Opened {
+  db: Database
+  guard: FileGuard
+  fences: Fences
+  logRoom: LogRoom
+}
+
+/** So that the garbage collector closes none of them. */
+const leftOpen: Database[] = []
+
+/** A crash between the two steps of `createPrivate` leaves the draft behind; another process may be between them right now. */
+function removeDrafts(path: string): void {
+  const file = statSync(path, { bigint: true })
+  if (file.nlink <= 1n) return
+  const prefix = `${basename(path)}.`
+  const drafts = readdirSync(dirname(path)).filter(
+    (name) => name.startsWith(prefix) && isUuid(name.slice(prefix.length)),
+  )
+  for (const draft of drafts.map((name) => join(dirname(path), name))) {
+    const found = statSync(draft, { bigint: true, throwIfNoEntry: false })
+    if (found?.ino === file.ino && found.dev === file.dev) rmSync(draft, { force: true })
+  }
+  assertOneName(path, statSync(path, { bigint: true }))
+}
+
+const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
+
+export function connect({ path, busyTimeout, module }: Settings): Opened {
   checkAccess(path)
-  const isNew = !existsSync(path)
-  let db: DatabaseSync | undefined
+  const isMissing = !existsSync(path)
+  let db: Database | undefined
   try {
-    if (isNew) createPrivate(path)
-    const opened = new DatabaseSync(path)
+    if (isMissing) createPrivate(path)
+    if (existsSync(path)) removeDrafts(path)
+    // The last connection removes the log. After a crash it is still there.
+    const wasOpen = existsSync(path) && existsSync(`${realpathSync(path)}-wal`)
+    const opened = openDatabase(path, module)
     db = opened
     // Where SQLite had to make it. Nothing is in it yet.
-    if (isNew) chmodSync(path, PRIVATE)
+    if (isMissing) chmodSync(path, PRIVATE)
     // `whileBusy` does the waiting.
     opened.exec('pragma busy_timeout = 0')
-    const mode = whileBusy(busyTimeout, () => opened.prepare('pragma journal_mode = wal').get()?.journal_mode)
+    const mode = whileBusy(busyTimeout, () =>
+      columnOf(opened.prepare('pragma journal_mode = wal').get(), 'journal_mode'),
+    )
     if (mode !== 'wal') {
       throw new MillpondError('StoreUnavailable', `${path} cannot use a write-ahead log: put it on a local disk`)
     }
@@ -78,13 +116,17 @@ export function connect({ path, busyTimeout }: Pick<Settings, 'path' | 'busyTime
       pragma synchronous = normal;
       pragma cache_size = -16384;
       pragma temp_store = memory;
-      pragma wal_autocheckpoint = 4000;
-      pragma journal_size_limit = 33554432;
     `)
-    migrate(opened, path, busyTimeout)
-    return opened
+    // The first read opens the log. Before the first write, the guard looks who else has it open.
+    whileBusy(busyTimeout, () => opened.prepare('select count(*) from sqlite_schema').get())
+    const guard = new FileGuard(path)
+    const isNew = migrate(opened, { path, module, busyTimeout })
+    const fences = new Fences(new Statements(opened), path)
+    fences.open(opened, busyTimeout, isNew ? 'new' : wasOpen ? 'open' : 'unknown')
+    return { db: opened, guard, fences, logRoom: new LogRoom(opened, path) }
   } catch (error) {
-    db?.close()
+    if (db !== undefined && isShared(error)) leftOpen.push(db)
+    else db?.close()
     throw toMillpondError(error, path)
   }
 }

@@ -10,18 +10,20 @@
  * One commit for many requests is one wait for the disk. If one of them throws, all is undone and each is run by itself,
  * so that its error stays its own.
  */
-import type { DatabaseSync } from 'node:sqlite'
 import { MillpondError } from '../../../values/errors.ts'
 import { safeText } from '../../../values/safe-error.ts'
 import { IdleQueues } from '../../idle.ts'
-import { isResult, toWire } from '../errors.ts'
+import { isFull, isResult, toWire } from '../errors.ts'
 import { OPERATIONS, READING, REPEATABLE } from '../operations/index.ts'
 import { pushWithin } from '../operations/push.ts'
 import { type Context, type Queue, Queues } from '../queues.ts'
 import type { Settings } from '../settings.ts'
+import type { Database } from './database.ts'
+import type { Opened } from './file.ts'
+import type { FileGuard } from './file-guard.ts'
+import type { LogRoom } from './log-room.ts'
 import type { Answer, Inputs, Operation, Request, RequestOf } from './requests.ts'
 import { Statements } from './statements.ts'
-import type { Row, Value } from './values.ts'
 import { begin, whileBusy } from './while-busy.ts'
 
 type OperationRequest = RequestOf<Operation>
@@ -38,7 +40,9 @@ interface Reports {
 }
 
 export class GroupCommit {
-  readonly #db: DatabaseSync
+  readonly #db: Database
+  readonly #guard: FileGuard
+  readonly #logRoom: LogRoom
   readonly #settings: Settings
   readonly #sync: (() => void) | null
   readonly #reports: Reports
@@ -50,10 +54,12 @@ export class GroupCommit {
   readonly #broken = new Map<number, string>()
 
   /** @param sync brings all commits to the disk; null: nobody waits for it */
-  constructor(db: DatabaseSync, fenceFloor: number, settings: Settings, sync: (() => void) | null, reports: Reports) {
+  constructor({ db, guard, fences, logRoom }: Opened, settings: Settings, sync: (() => void) | null, reports: Reports) {
     const statements = new Statements(db)
     whileBusy(settings.busyTimeout, () => statements.run('claim/picks'))
-    this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fenceFloor }
+    this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fences }
+    this.#guard = guard
+    this.#logRoom = logRoom
     this.#db = db
     this.#settings = settings
     this.#sync = sync
@@ -89,11 +95,14 @@ export class GroupCommit {
     for (this.run(); this.#open !== null; this.run()) this.#breakOff('the store was closed')
   }
 
-  /** @param locking whether to take the lock for writing at once; otherwise SQLite takes it at the first write, if it can */
+  /**
+   * @param locking whether to take the lock for writing at once; otherwise SQLite takes it at the first write, if it can
+   * @param mayMakeRoom on a full disk, and then try again
+   */
   #commitAll(
     group: readonly OperationRequest[],
     answers: Answer[],
-    locking = !group.every(({ op }) => READING.has(op)),
+    { locking = !group.every(({ op }) => READING.has(op)), mayMakeRoom = true } = {},
   ): void {
     let done: Answer[]
     let isRunning = false
@@ -105,8 +114,11 @@ export class GroupCommit {
       this.#commit()
     } catch (error) {
       this.#undo()
-      if (!locking && isResult(error, 'BUSY', 5)) this.#commitAll(group, answers, true)
-      else if (isRunning && group.length > 1) for (const request of group) this.#commitAll([request], answers)
+      if (!locking && isResult(error, 'BUSY', 5)) this.#commitAll(group, answers, { locking: true })
+      else if (mayMakeRoom && isFull(error) && this.#logRoom.make())
+        this.#commitAll(group, answers, { locking, mayMakeRoom: false })
+      else if (isRunning && group.length > 1)
+        for (const request of group) this.#commitAll([request], answers, { mayMakeRoom })
       else answers.push(...group.map(({ seq }) => this.#rejected(seq, error)))
       return
     }
@@ -141,6 +153,8 @@ export class GroupCommit {
 
   #begin(locking: boolean): void {
     this.#context.queues.discard()
+    this.#guard.check()
+    this.#logRoom.adjust()
     begin(this.#db, this.#settings.busyTimeout, locking ? 'begin immediate' : 'begin')
   }
 
@@ -159,6 +173,8 @@ export class GroupCommit {
       const message = `the disk of ${path} failed: what this call did may or may not last; see to the disk, then try again`
       throw new MillpondError('StoreFailed', message, { cause })
     }
+    // On the disk, but perhaps in a file that nobody finds again.
+    this.#guard.check()
   }
 
   #undo(): void {
@@ -184,6 +200,7 @@ export class GroupCommit {
     } catch (error) {
       if (this.#open === null) this.#undo()
       else if (!this.#db.isTransaction) this.#breakOff(`SQLite rolled it back: ${safeText(error)}`)
+      if (isFull(error) && !this.#db.isTransaction) this.#logRoom.make()
       return this.#rejected(seq, error)
     }
   }
@@ -198,7 +215,8 @@ export class GroupCommit {
     if (why !== undefined)
       throw new MillpondError('TransactionMismatch', `the handler's transaction cannot go on: ${why}`)
     if (this.#open === null) this.#enter(number)
-    if (request.op === 'query') return query(this.#db, request.input)
+    if (request.op === 'query') return this.#db.query(request.input.text, request.input.params)
+    if (request.op === 'configure') return OPERATIONS.configure(this.#contextOf(request), request.input)
     if (request.op === 'push') return pushWithin(this.#contextOf(request), request.input)
     this.#leave()
     if (request.op !== 'complete') throw new Error(`millpond: ${request.op} in a handler's transaction`)
@@ -232,14 +250,4 @@ export class GroupCommit {
     if (this.#open !== null) this.#broken.set(this.#open.number, why)
     this.#undo()
   }
-}
-
-/** A statement of a handler's own. */
-function query(db: DatabaseSync, { text, params }: { text: string; params: Value[] }): Row[] {
-  const statement = db.prepare(text)
-  // SQLite compiles the first statement and says nothing of the others: they would be dropped silently.
-  const rest = text.slice(statement.sourceSQL.length).replace(/--[^\n]*|\/\*[\s\S]*?\*\/|[\s;]/g, '')
-  if (rest !== '')
-    throw new MillpondError('InvalidOption', 'a query holds one statement: send the others by themselves')
-  return statement.all(...params)
 }

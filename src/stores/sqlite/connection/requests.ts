@@ -18,7 +18,8 @@ interface Controls {
   rollback(context: Context, input: null): null
   /** Whether anyone wants bells. */
   listen(context: Context, input: boolean): null
-  close(context: Context, input: null): null
+  /** @returns whether the thread ends */
+  close(context: Context, input: null): boolean
 }
 
 type Calls = Operations & Controls

@@ -5,9 +5,9 @@
  * places. A name used twice is bound twice: `?1` would do for node:sqlite, but better-sqlite3 takes numbered ones for named ones.
  */
 import { SQL_FILES } from '../sql-files.ts'
-import type { Row, Value } from './values.ts'
+import { isRow, type Row, type Value } from './values.ts'
 
-/** What we need of a connection: node:sqlite's DatabaseSync has it, and better-sqlite3's Database. */
+/** What statements need of a connection: node:sqlite's DatabaseSync has it, and better-sqlite3's Database. */
 export interface Connection {
   prepare(sql: string): PreparedStatement
 }
@@ -26,8 +26,6 @@ type Parameters = Readonly<Record<string, Value>>
 
 /** Skips over strings, quoted names and comments; finds `:name` elsewhere. */
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|:([a-z_]+)/g
-
-const isRow = (row: unknown): row is Row => typeof row === 'object' && row !== null
 
 /** By their names, such as `push/insert`: file and statement. */
 const SOURCES = new Map<string, string>()

@@ -8,8 +8,8 @@ import type { Bell } from '../../../store.ts'
 import { toWire } from '../errors.ts'
 import { Notifier } from '../notifier.ts'
 import type { Settings } from '../settings.ts'
-import { fenceFloor } from './fence-floor.ts'
 import { connect, openLog } from './file.ts'
+import { isShared } from './file-guard.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Answer, Answers, Request } from './requests.ts'
 import { whileBusy } from './while-busy.ts'
@@ -18,11 +18,11 @@ import { whileBusy } from './while-busy.ts'
 const CAN_BE_ASKED: boolean = parentPort instanceof MessagePort
 
 function openFile(settings: Settings, answer: (answers: Answer[], bells: Bell[]) => void) {
-  const db = connect(settings)
-  const floor = fenceFloor(db, settings.busyTimeout)
+  const opened = connect(settings)
+  const { db, guard } = opened
   const log = settings.sync === 'full' ? openLog(settings.path) : null
   const bells: Bell[] = []
-  const commits = new GroupCommit(db, floor, settings, log === null ? null : () => fdatasyncSync(log), {
+  const commits = new GroupCommit(opened, settings, log === null ? null : () => fdatasyncSync(log), {
     answer: (answers) => answer(answers, bells.splice(0)),
     committed: (queues) => bells.push(...notifier.committed(queues)),
   })
@@ -30,11 +30,14 @@ function openFile(settings: Settings, answer: (answers: Answer[], bells: Bell[])
   return {
     commits,
     notifier,
-    close() {
+    /** False: the connection stays open until the process ends, since closing it would remove the log of another library's. */
+    close(): boolean {
       commits.finish()
       notifier.listen(false)
+      if (guard.isShared) return false
       db.close()
       if (log !== null) closeSync(log)
+      return true
     },
   }
 }
@@ -51,15 +54,17 @@ function serve(port: MessagePort): void {
       try {
         file = openFile(request.input, answer)
         answer([{ seq, output: null }], [])
+        return false
       } catch (error) {
         answer([{ seq, error: toWire(error, request.input.path) }], [])
+        // With the thread, its connection would end.
+        return !isShared(error)
       }
-      return file === undefined
     }
     if (request.op === 'close') {
-      file?.close()
-      answer([{ seq, output: null }], [])
-      return true
+      const ends = file?.close() ?? true
+      answer([{ seq, output: ends }], [])
+      return ends
     }
     if (request.op === 'listen') file?.notifier.listen(request.input)
     else file?.commits.add(request)

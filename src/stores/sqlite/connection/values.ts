@@ -4,6 +4,11 @@ import { JOB_STATES, type JobState } from '../../../store.ts'
 export type Value = null | number | bigint | string | Uint8Array
 export type Row = Readonly<Record<string, Value>>
 
+export const isRow = (row: unknown): row is Row => typeof row === 'object' && row !== null
+
+/** Of a row that may not be there. */
+export const columnOf = (row: unknown, name: string): unknown => (isRow(row) ? row[name] : undefined)
+
 function unexpected(value: unknown, wanted: string): never {
   throw new TypeError(`millpond: a column held ${value === null ? 'null' : typeof value} where ${wanted} was expected`)
 }

@@ -1,6 +1,6 @@
 /** Waiting for the locks of other connections. */
-import type { DatabaseSync } from 'node:sqlite'
 import { isResult } from '../errors.ts'
+import type { Database } from './database.ts'
 
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
@@ -25,11 +25,11 @@ export function whileBusy<T>(timeout: number, attempt: () => T): T {
 }
 
 /** By a prepared statement: an error of `exec` has no result code on Deno. */
-export function begin(db: DatabaseSync, timeout: number, how: 'begin' | 'begin immediate'): void {
+export function begin(db: Database, timeout: number, how: 'begin' | 'begin immediate'): void {
   whileBusy(timeout, () => db.prepare(how).run())
 }
 
-export function inTransaction(db: DatabaseSync, busyTimeout: number, work: () => void): void {
+export function inTransaction(db: Database, busyTimeout: number, work: () => void): void {
   begin(db, busyTimeout, 'begin immediate')
   try {
     work()

@@ -3,12 +3,16 @@ import { integerOrNull, text } from '../connection/values.ts'
 import { type Context, DEFAULT_LEASE, type Queue } from '../queues.ts'
 import type { PackedClaims } from '../wire.ts'
 
+/** A claim that is this much before the last one, in milliseconds, shows that the clock was set back. */
+const SET_BACK = 1000
+
 type PackedClaim = Omit<Claimed, 'jobs'> & PackedClaims
 
 export function claim(context: Context, request: ClaimRequest): PackedClaim {
   const { queues, now } = context
   // Limits are compared with the counts in its row.
   if (queues.find(request.queue)?.settings.isBounded) queues.write()
+  bound(context, request.queue)
   const queue = queues.find(request.queue)
   const lease = request.lease ?? queue?.settings.lease ?? DEFAULT_LEASE
   const answer: PackedClaim = { now, lease, jobs: '[]', data: [], retryAfter: null, limited: false }
@@ -19,24 +23,44 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
   return answer
 }
 
+/** Stores what the queue's rate and pause count as, where they lie further ahead than that. */
+function bound({ statements, queues, now }: Context, name: string): void {
+  const settings = queues.find(name)?.settings
+  if (settings === undefined || settings.isPaused || settings.heldUntil <= now) return
+  const parameters = { queue: name, now }
+  if (statements.get('claim/beyond', parameters) === undefined) return
+  queues.write()
+  statements.run('claim/bound', parameters)
+}
+
 /** @returns from when the queue as a whole allows the first start that it refused, null: when a job has ended; a time that is past: it refused none */
 function take(context: Context, request: ClaimRequest, queue: Queue, answer: PackedClaim): number | null {
-  const { statements, fenceFloor: floor, now } = context
-  const { worker, limit: asked, minPriority: min_priority = 0 } = request
-  const { isGrouped, isBounded, slots, startAt } = queue.settings
+  const { statements, fences, now } = context
+  const { worker, limit: asked, minPriority: min_priority = 0, perGroup: per_group = 1 } = request
+  const { isGrouped, isBounded, slots, heldUntil } = queue.settings
+  const startAt = slots === 0 ? null : heldUntil
   // One more than may run: only if it is there, it is a limit that makes the claim short.
   const limit = slots === null ? asked : Math.min(asked, slots + 1)
-  const parameters = { queue: queue.name, worker, limit, min_priority, now, lease_until: now + answer.lease, floor }
+  const parameters = {
+    queue: queue.name,
+    worker,
+    limit,
+    min_priority,
+    per_group,
+    now,
+    lease_until: now + answer.lease,
+  }
   if (startAt === null || startAt > now || !pick(context, queue, parameters)) return startAt
   const { start = null, start_at = null } = (isBounded && statements.get('claim/refused', parameters)) || {}
   if (start !== null) statements.run('claim/drop', { start })
-  const looked = statements.all('claim/look', parameters)
+  const floor = fences.floor()
+  const looked = statements.all('claim/look', { ...parameters, floor })
   answer.jobs = `[${looked.map(({ job }) => text(job)).join(',')}]`
   answer.data = looked.map(({ data }) => data)
   // A claim that takes nothing needs no lock.
   if (answer.data.length > 0) {
     if (isBounded) statements.run('claim/spend', parameters)
-    queue.move('waiting', 'running', statements.run('claim/claim', parameters))
+    queue.move('waiting', 'running', statements.run('claim/claim', { ...parameters, floor }))
     if (isGrouped) for (const name of ['turns', 'virtual', 'start']) statements.run(`limits/${name}`, parameters)
   }
   statements.run('claim/clear')
@@ -46,7 +70,10 @@ function take(context: Context, request: ClaimRequest, queue: Queue, answer: Pac
 /** False if there is surely nothing to pick. */
 function pick({ statements, queues }: Context, queue: Queue, parameters: { queue: string; now: number }): boolean {
   if (!queue.settings.isGrouped) return statements.run('claim/pick', parameters) > 0
+  const { claimedAt } = queue.settings
+  if (parameters.now < claimedAt - SET_BACK) statements.run('limits/touch', parameters)
   if (statements.get('limits/probe', parameters) === undefined) return false
+  if (parameters.now !== claimedAt) statements.run('limits/claimed', parameters)
   queues.lineUp(queue.name)
   statements.run('limits/place', parameters)
   return statements.run('limits/pick', parameters) > 0

@@ -52,7 +52,7 @@ export function fail(
     if (row === undefined || queue === undefined) return 'stale'
     const state = stateFrom(row.state)
     if (state !== 'dead') {
-      queue.move('running', state)
+      queue.move('running', state, 1, delay ?? undefined)
       return 'retry'
     }
     queue.finish('running', 'dead', id)

@@ -21,7 +21,7 @@ function pushList(context: Context, { count, job, ids, bodies }: JobList): boole
     if (isResult(error, 'CONSTRAINT', 19)) return false
     throw error
   }
-  queue.move(null, row.state, count)
+  queue.move(null, row.state, count, row.due_at - row.now)
   return true
 }
 
@@ -32,7 +32,7 @@ function pushOne(context: Context, job: NewJob): PushOutcome {
   if (queue.room > 0) {
     const row = columnsOf(context, job)
     if (statements.run('push/insert', { ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
-      queue.move(null, row.state)
+      queue.move(null, row.state, 1, row.due_at - row.now)
       return { status: 'pushed', id }
     }
   }

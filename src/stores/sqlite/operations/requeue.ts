@@ -1,20 +1,19 @@
+import type { Requeued, RequeueRequest } from '../../../store.ts'
 import { stateFrom, text } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
 
-type Request = { ids: readonly string[] } | { queue: string; limit: number }
-
-export function requeue({ statements, queues, now }: Context, request: Request): number {
+export function requeue({ statements, queues, now }: Context, request: RequeueRequest): Requeued {
   const rows =
     'ids' in request
       ? request.ids.flatMap((id) => statements.all('requeue/look', { id }))
-      : statements.all('requeue/dead', request)
-  let count = 0
+      : statements.all('requeue/dead', { ...request, until: request.until ?? null })
+  let requeued = 0
   for (const { id = null, queue, state } of rows) {
     // 0: a live job has its key, perhaps one that was brought back just before.
     if (statements.run('requeue/requeue', { id, now }) === 0) continue
     queues.findOrCreate(text(queue)).move(stateFrom(state), 'waiting')
     queues.lineUp(text(queue))
-    count++
+    requeued++
   }
-  return count
+  return { requeued, now }
 }

@@ -12,6 +12,7 @@ export function sweep(context: Context, limit: number): Swept {
   const busy = rows.filter((row) => flag(row.busy))
   for (const row of busy) {
     const name = text(row.name)
+    if (flag(row.emptied)) recount(context, name)
     const queue = queues.findOrCreate(name)
     if (flag(row.forget)) forgotten += statements.run('limits/forget', { queue: name, now, limit: limit - forgotten })
     if (flag(row.promote)) {
@@ -39,6 +40,12 @@ export function sweep(context: Context, limit: number): Swept {
   swept.queues = rows.length
   swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
   return swept
+}
+
+/** What this transaction has counted so far is in the jobs already. */
+function recount({ statements, queues }: Context, queue: string): void {
+  queues.write()
+  statements.run('sweep/recount', { queue })
 }
 
 function takeBack({ statements, now }: Context, queue: Queue, limit: number): Swept['lost'] {

@@ -1,0 +1,34 @@
+/**
+ * Bytes within values are plain `Uint8Array`s, whoever answers: a loader may give `Buffer`s, and MessagePack is read into them, but callers must not
+ * see where a value comes from.
+ */
+
+/** The value itself where it holds no subclass of Uint8Array; else a copy of what leads to them. @param value of at most 200 levels: see `sizeOfValue` */
+export function withPlainBytes(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Uint8Array) {
+    const isPlain = Object.getPrototypeOf(value) === Uint8Array.prototype
+    return isPlain ? value : new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  }
+  if (Array.isArray(value)) {
+    let copy: unknown[] | undefined
+    for (let index = 0; index < value.length; index++) {
+      const item = withPlainBytes(value[index])
+      if (item !== value[index]) {
+        copy ??= [...value]
+        copy[index] = item
+      }
+    }
+    return copy ?? value
+  }
+  if (value instanceof Date) return value
+  let copy: Record<string, unknown> | undefined
+  for (const [name, item] of Object.entries(value)) {
+    const plain = withPlainBytes(item)
+    if (plain !== item) {
+      copy ??= { ...value }
+      copy[name] = plain
+    }
+  }
+  return copy ?? value
+}

@@ -1,0 +1,125 @@
+/** Other programs empty, drop or copy the tables, as test suites and deployments do: repaired, or refused with a code. Nothing that is acknowledged then is lost. */
+import assert from 'node:assert/strict'
+import type { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { isMillpondError } from '../../src/index.ts'
+import type { Store } from '../../src/store.ts'
+import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
+
+const TABLES = ['meta', 'queues', 'jobs', 'histograms', 'groups', 'turns', 'places', 'virtual']
+const claim = async (store: Store) =>
+  (await store.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
+const countsOf = async (store: Store) => (await store.stats({ queue: 'emails' }))[0]?.counts
+
+function change(path: string, work: (db: DatabaseSync) => void): void {
+  const db = connectTo(path)
+  db.exec('pragma busy_timeout = 5000')
+  work(db)
+  db.close()
+}
+
+/** A queue with limits, groups and capacity, and a job in it for each state. */
+async function filled(path: string): Promise<Store> {
+  const store = await openAt(path)
+  const limits = { running: 3, groupRunning: 3 }
+  await store.configure({ queue: 'emails', capacity: 3, ...limits })
+  await store.push([job({ group: 'g' })])
+  const [done] = await claim(store)
+  assert.ok(done)
+  await store.complete('emails', [{ id: done.id, fence: done.fence, result: null }])
+  await store.push([job({ group: 'g' })])
+  assert.equal((await claim(store)).length, 1)
+  await store.push([job({ group: 'g' }), job(), job({ delay: 100_000 })])
+  return store
+}
+
+const orders: Record<string, readonly string[]> = {
+  'all tables': TABLES,
+  'all tables, backwards': TABLES.toReversed(),
+  'jobs alone': ['jobs'],
+  'queues alone': ['queues'],
+}
+for (const [what, tables] of Object.entries(orders)) {
+  test(`${what} emptied while it is open: counts are right, limits hold, jobs that come then run`, async () => {
+    const path = newPath()
+    const store = await filled(path)
+    change(path, (db) => {
+      for (const table of tables) db.exec(`delete from millpond_${table}`)
+    })
+    await store.sweep(1000)
+    // None of the capacity of 3 is taken by jobs that are gone.
+    const jobs = [job({ group: 'g' }), job({ group: 'g' }), job({ group: 'h' })]
+    assert.deepEqual(
+      (await store.push(jobs)).map(({ status }) => status),
+      ['pushed', 'pushed', 'pushed'],
+    )
+    assert.deepEqual(await store.push([job()]).then(([one]) => one?.status), 'full', 'the capacity is known still')
+    assert.deepEqual(await countsOf(store), { scheduled: 0, waiting: 3, running: 0, done: 0, dead: 0, cancelled: 0 })
+    const claimed = await claim(store)
+    assert.deepEqual(claimed.map(({ id }) => id).sort(), jobs.map(({ id }) => id).sort())
+    assert.deepEqual(await store.push([job()]).then(([one]) => one?.status), 'pushed')
+    assert.deepEqual(await claim(store), [], 'the limit is known still')
+    await store.close()
+    const again = await openAt(path)
+    assert.equal((await countsOf(again))?.running, 3)
+    await again.close()
+  })
+}
+
+test('emptied between two runs: fences go on rising', async () => {
+  const path = newPath()
+  const store = await openAt(path)
+  await store.push([job({ id: 'one' })])
+  const [before] = await claim(store)
+  await store.close()
+  change(path, (db) => {
+    for (const table of TABLES) db.exec(`delete from millpond_${table}`)
+  })
+  const again = await openAt(path)
+  await again.push([job({ id: 'one' })])
+  const [after] = await claim(again)
+  assert.ok(before && after && after.fence > before.fence)
+  assert.deepEqual(await again.complete('emails', [{ id: 'one', fence: before.fence, result: null }]), ['stale'])
+  await again.close()
+})
+
+test('a copy of the schema alone is opened as an empty store', async () => {
+  const [path, copy] = [newPath(), newPath()]
+  await (await filled(path)).close()
+  const from = connectTo(path)
+  const schema = from.prepare("select sql from sqlite_schema where sql is not null and name not like 'sqlite_%'").all()
+  from.close()
+  change(copy, (db) => {
+    for (const { sql } of schema) db.exec(String(sql))
+  })
+  const store = await openAt(copy)
+  await store.push([job()])
+  assert.equal((await claim(store)).length, 1)
+  await store.close()
+})
+
+const corrupt = (error: unknown) =>
+  isMillpondError(error, 'StoreCorrupt') && /tables of Millpond are missing/.test(error.message)
+
+test('tables that are missing, or other ones without a version, are StoreCorrupt: at open, and while it is open', async () => {
+  const path = newPath()
+  const store = await filled(path)
+  change(path, (db) => db.exec('drop table millpond_jobs'))
+  await assert.rejects(store.push([job()]), corrupt)
+  await assert.rejects(claim(store), corrupt)
+  await store.close()
+  await assert.rejects(openAt(path), corrupt)
+  const other = newPath()
+  change(other, (db) => db.exec('create table millpond_jobs (id)'))
+  await assert.rejects(openAt(other), corrupt)
+  const all = newPath()
+  await (await filled(all)).close()
+  change(all, (db) => {
+    for (const view of ['readable', 'limits', 'lines', 'heads']) db.exec(`drop view millpond_${view}`)
+    for (const table of TABLES) db.exec(`drop table millpond_${table}`)
+  })
+  const anew = await openAt(all)
+  await anew.push([job()])
+  assert.equal((await claim(anew))[0]?.attempt, 1)
+  await anew.close()
+})

@@ -1,0 +1,123 @@
+/**
+ * Claims are undone by a power cut, and by a backup that is put back. Their fences are not given out once more, so a worker that still holds
+ * one changes nothing.
+ */
+import assert from 'node:assert/strict'
+import { copyFileSync, renameSync } from 'node:fs'
+import { backup } from 'node:sqlite'
+import { test } from 'node:test'
+import type { Store } from '../../src/store.ts'
+import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
+
+const claim = async (store: Store) =>
+  (await store.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
+
+async function fenceOf(store: Store): Promise<number> {
+  const [claimed] = await claim(store)
+  assert.ok(claimed)
+  return claimed.fence
+}
+
+/** Claims the job `old`, which is waiting, and gives it back. */
+async function nextFence(store: Store): Promise<number> {
+  const fence = await fenceOf(store)
+  assert.deepEqual(await store.release('emails', [{ id: 'old', fence }]), ['ok'])
+  return fence
+}
+
+/** As if the machine had been started anew since the file was last opened. */
+function startAnew(path: string): void {
+  const db = connectTo(path)
+  const sql = `update millpond_meta set value = 'another' || substr(value, instr(value, ' ')) where key = 'origin'`
+  assert.equal(db.prepare(sql).run().changes, 1)
+  db.close()
+}
+
+test('the first to open the file after a start of the machine gives out fences above all before, the others the same', async () => {
+  const path = newPath()
+  // Its connection keeps the log there, as a crash does.
+  const open = connectTo(path)
+  const before = await openAt(path)
+  open.prepare('select count(*) from millpond_jobs').get()
+  await before.push([job({ id: 'old' })])
+  assert.equal(await nextFence(before), 1)
+  await before.close()
+
+  const same = await openAt(path)
+  assert.equal(await nextFence(same), 2)
+  await same.close()
+
+  startAnew(path)
+  const [store, beside] = await Promise.all([openAt(path), openAt(path)])
+  const first = await fenceOf(store)
+  assert.ok(first > 100_000, String(first))
+  assert.deepEqual(await store.extend('emails', 1000, [{ id: 'old', fence: 2, progress: null }]), ['stale'])
+  // Pushed and claimed in one commit, which has a statement of its own; data that is no JSON is claimed by yet another.
+  const [, [fresh]] = await Promise.all([beside.push([job({ id: 'fresh' })]), claim(beside)])
+  assert.equal(fresh?.fence, first)
+  await beside.push([job({ id: 'bytes', data: { encoding: 'bytes', body: new Uint8Array(3) } })])
+  assert.equal((await claim(beside))[0]?.fence, first)
+  await Promise.all([store.release('emails', [{ id: 'old', fence: first }]), beside.close()])
+  assert.equal(await nextFence(store), first + 1)
+  await store.close()
+
+  // The clock was set back, so the time says nothing.
+  open.exec(`update millpond_meta set value = 9e14 where key = 'fences'`)
+  startAnew(path)
+  const last = await openAt(path)
+  assert.equal(await nextFence(last), 9e14 + 100_001)
+  await last.close()
+  open.close()
+})
+
+/** With the job `old` in it, of which a worker has lost sight by then. */
+async function backedUp(path: string): Promise<string> {
+  const store = await openAt(path)
+  await store.push([job({ id: 'old' })])
+  await nextFence(store)
+  await store.close()
+  const copy = newPath()
+  copyFileSync(path, copy)
+  return copy
+}
+
+/** A worker has claimed the job since the backup; the backup, put back, does not know of it. */
+async function refusesStale(store: Store, stale: number): Promise<void> {
+  const fence = await fenceOf(store)
+  assert.ok(fence > stale, `${fence} is above ${stale}`)
+  assert.deepEqual(await store.complete('emails', [{ id: 'old', fence: stale, result: null }]), ['stale'])
+  assert.deepEqual(await store.complete('emails', [{ id: 'old', fence, result: null }]), ['ok'])
+}
+
+const puttingBack: Record<string, (copy: string, path: string) => void> = {
+  'over the file': copyFileSync,
+  'in its place': renameSync,
+}
+for (const [how, putBack] of Object.entries(puttingBack)) {
+  test(`a backup is put back ${how} between two runs: a stale completion is refused`, async () => {
+    const path = newPath()
+    const copy = await backedUp(path)
+    const store = await openAt(path)
+    // Several runs since then: each has fences of its own.
+    const stale = await fenceOf(store)
+    await store.close()
+    putBack(copy, path)
+    const restored = await openAt(path)
+    await refusesStale(restored, stale)
+    await restored.close()
+  })
+}
+
+test('a backup is restored into the file while it is open, also by two processes: a stale completion is refused', async () => {
+  const path = newPath()
+  const copy = await backedUp(path)
+  const [store, beside] = [await openAt(path), await openAt(path)]
+  const stale = await fenceOf(store)
+  const source = connectTo(copy)
+  await backup(source, path)
+  source.close()
+  await refusesStale(store, stale)
+  await beside.push([job({ id: 'new' })])
+  assert.ok((await fenceOf(beside)) > stale)
+  await Promise.all([store.close(), beside.close()])
+})
