@@ -72,7 +72,9 @@ update millpond_queues set
 where name = :queue and rate is not null and exists (select 1 from millpond_picks)
 
 -- @statement look
--- A row for each, in the order of claiming. Fence and attempt are those of the claim. `job`: as JSON, which crosses to another thread at once.
+-- A row for each behind the start `from`, in the order of claiming, `count` at most: the data of all picks may be more than a process can hold. A
+-- client looks at a few first, then at more, until it has 16 MiB of data or all, and drops the rest of the picks. Its retry_after is 0 then.
+-- Fence and attempt are those of the claim. `job`: as JSON, which crosses to another thread at once.
 -- `data`: the body, by itself, as large texts are slow in JSON, and bytes cannot be in it.
 select
   json_array(
@@ -80,7 +82,9 @@ select
   ) as job,
   data
 from millpond_picks as pick cross join millpond_jobs as job on job.seq = pick.seq
+where start > :from
 order by start
+limit :count
 
 -- @statement claim
 update millpond_jobs set

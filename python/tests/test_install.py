@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from millpond.ids import new_id
+from millpond.jobs import Completion
 from millpond.stores import open_store
 from tests.stores import job, refuses, server
 
@@ -29,14 +33,89 @@ def test_a_file_is_private_and_its_version_is_checked(tmp_path: Path) -> None:
 def test_fences_rise_after_a_start_of_the_machine(tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path}/a.db"
     open_store(url).close()
+    # Its connection keeps the log there, as a crash does.
     with sqlite3.connect(tmp_path / "a.db") as connection:
-        connection.execute("update millpond_meta set value = 'another start' where key = 'boot'")
-    connection.close()
+        connection.execute("update millpond_meta set value = 'another start' where key = 'origin'")
+    fences = []
     for _ in range(2):
         store = open_store(url)
         store.push([job()])
-        assert store.claim("q", "w", 1).jobs[0].fence == 100_001
+        fences.append(store.claim("q", "w", 1).jobs[0].fence)
         store.close()
+    assert fences[0] > 100_001 and fences[0] == fences[1]
+    connection.close()
+
+
+@pytest.mark.parametrize("put_back", [shutil.copyfile, os.replace])
+def test_a_backup_is_put_back_between_two_runs(tmp_path: Path, put_back: Callable[[str, str], object]) -> None:
+    path, backup = f"{tmp_path}/a.db", f"{tmp_path}/backup.db"
+    store = open_store(f"sqlite:{path}")
+    one = job()
+    store.push([one])
+    store.close()
+    shutil.copyfile(path, backup)
+    store = open_store(f"sqlite:{path}")
+    stale = store.claim("q", "w", 1).jobs[0]
+    store.close()
+    put_back(backup, path)
+    store = open_store(f"sqlite:{path}")
+    assert store.claim("q", "w", 1).jobs[0].fence > stale.fence
+    assert store.complete("q", [Completion(stale.id, stale.fence, None)]) == ["stale"]
+    store.close()
+
+
+def test_a_backup_is_restored_while_the_file_is_open(tmp_path: Path) -> None:
+    path, backup = f"{tmp_path}/a.db", f"{tmp_path}/backup.db"
+    store = open_store(f"sqlite:{path}")
+    store.push([job()])
+    with sqlite3.connect(path) as own, sqlite3.connect(backup) as copy:
+        own.backup(copy)
+        stale = store.claim("q", "w", 1).jobs[0]
+        copy.backup(own)
+    own.close()
+    copy.close()
+    assert store.claim("q", "w", 1).jobs[0].fence > stale.fence
+    assert store.complete("q", [Completion(stale.id, stale.fence, None)]) == ["stale"]
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["a.db", "a.db-wal"])
+def test_a_file_that_is_replaced_or_linked_stops_the_store(tmp_path: Path, name: str) -> None:
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    store.push([job()])
+    (tmp_path / name).rename(tmp_path / "old")
+    refuses("StoreUnavailable", lambda: store.push([job()]))
+    refuses("StoreUnavailable", lambda: store.claim("q", "w", 1))
+    store.close()
+    open_store(f"sqlite:{tmp_path}/b.db").close()
+    os.link(tmp_path / "b.db", tmp_path / "link.db")
+    refuses("StoreUnavailable", lambda: open_store(f"sqlite:{tmp_path}/b.db"))
+
+
+def test_emptied_tables_are_repaired_and_missing_ones_refused(tmp_path: Path) -> None:
+    path = f"{tmp_path}/a.db"
+    store = open_store(f"sqlite:{path}")
+    store.push([job(), job()])
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("delete from millpond_jobs")
+        store.sweep(100)
+        assert store.stats("q")[0].counts["waiting"] == 0
+        store.close()
+        connection.execute("delete from millpond_meta")
+        store = open_store(f"sqlite:{path}")
+        store.push([job()])
+        assert len(store.claim("q", "w", 1).jobs) == 1
+        connection.execute("drop table millpond_jobs")
+        refuses("StoreCorrupt", lambda: store.push([job()]))
+        refuses("StoreCorrupt", lambda: open_store(f"sqlite:{path}"))
+        store.close()
+    connection.close()
+
+
+def test_a_connection_of_another_library_is_refused(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    refuses("TransactionMismatch", lambda: store.push([job()], tx=object()))
+    store.close()
 
 
 def test_a_lock_that_is_held_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

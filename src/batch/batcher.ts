@@ -168,11 +168,7 @@ export class Batcher<In, Out> {
     this.#send(batch.map((entry) => entry.item)).then(
       (outs) => {
         this.#underWay--
-        for (const [index, entry] of batch.entries()) {
-          const out = outs[index]
-          if (out instanceof Error) entry.reject(out)
-          else entry.resolve(out as Out)
-        }
+        for (const [index, entry] of batch.entries()) settle(entry, outs, index)
         this.#next()
       },
       (error: unknown) => {
@@ -228,6 +224,17 @@ export class Batcher<In, Out> {
       signal.removeEventListener('abort', leave)
       reject(error)
     }
+  }
+}
+
+/** Even what throws when it is read must leave no caller without an answer. */
+function settle<In, Out>({ resolve, reject }: Entry<In, Out>, outs: readonly (Out | Error)[], index: number): void {
+  try {
+    const out = outs[index]
+    if (out instanceof Error) reject(out)
+    else resolve(out as Out)
+  } catch (error) {
+    reject(error)
   }
 }
 

@@ -11,6 +11,7 @@ import {
   signalOf,
 } from '../values/options.ts'
 import { Batcher } from './batcher.ts'
+import { NestedCalls } from './nested-calls.ts'
 
 export interface BatchOptions<In> {
   /** Most items in a group. 500 unless given. */
@@ -43,7 +44,7 @@ export interface BatchStats {
 export interface Batched<In, Out> {
   /**
    * Settles with what the function answered for this item.
-   * @throws InvalidOption, BatchMismatch, what the function threw or answered for this item, and the reason of `signal`
+   * @throws InvalidOption, BatchMismatch, BatchRecursion (the function of the batch calls the batch itself, and no group could go on), what the function threw or answered for this item, and the reason of `signal`
    */
   (item: In, options?: BatchCallOptions): Promise<Out>
   /** Resolves when nothing waits and nothing is under way. */
@@ -65,11 +66,12 @@ export type BatchFunction<In, Out> = (items: In[]) => PromiseLike<readonly (Out 
 export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions<In> = {}): Batched<In, Out> {
   const { limits, size } = checked(fn, options)
   const sent = { groups: 0, items: 0 }
+  const nested = new NestedCalls(limits.calls)
   const gather = new Batcher<In, Out>(async (items) => {
     const { length } = items
     sent.groups++
     sent.items += length
-    const answers = await fn(items)
+    const answers = await nested.run(() => fn(items))
     // The number is that of before the call, which got the array itself and may have changed it.
     if (Array.isArray(answers) && answers.length === length) return answers
     const got = Array.isArray(answers) ? `an array of ${answers.length}` : kindOf(answers)
@@ -82,7 +84,8 @@ export function batch<In, Out>(fn: BatchFunction<In, Out>, options: BatchOptions
   const call = (item: In, callOptions?: BatchCallOptions): Promise<Out> => {
     try {
       const signal = signalOf(callOptions, 'a call of a batch')
-      return gather.add(item, size === undefined ? 0 : sizeOf(item, size), signal)
+      const bytes = size === undefined ? 0 : sizeOf(item, size)
+      return nested.call(() => gather.add(item, bytes, signal))
     } catch (error) {
       return Promise.reject(error)
     }

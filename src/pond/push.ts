@@ -14,7 +14,7 @@ import { checkCost, withLimits } from './limits.ts'
 export interface PushOptions {
   /**
    * A UUID of your own, preferably a UUIDv7; made by Millpond unless set. A push with a known id stores nothing and resolves to that job, so
-   * a push whose answer was lost can be repeated.
+   * a push whose answer was lost can be repeated. A job that is kept no longer is not known: with `keep.done: 0`, its repeat runs it again.
    */
   id?: string
   /** Whole number, 0 to 9, higher first; 4 unless set, as in JMS. */
@@ -50,9 +50,6 @@ export interface PushManyOptions<Data> extends Omit<PushOptions, 'id' | 'key'> {
 
 /** A call to the store carries at most this many jobs and bytes of data. A single larger job goes alone. */
 export const MAX_PUSH = { items: 500, bytes: 1_048_576 }
-
-/** Jobs checked without a break, so that a large array does not hold up the event loop. */
-const JOBS_PER_TURN = 200
 
 const EACH_RULES: Rules<PushOptions> = {
   id: (value) => checkId(value) !== '',
@@ -105,18 +102,17 @@ export class Preparer {
     return this.#prepare(data, options === undefined ? NO_OPTIONS : this.#checked(options))
   }
 
-  async prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): Promise<NewJob[]> {
+  /** Reads items, data and options before it returns: the caller may change them then. A promise only when the schema is asynchronous. @throws as `prepare` */
+  prepareMany(items: readonly unknown[], options: PushManyOptions<never> | undefined): NewJob[] | Promise<NewJob[]> {
     const { each, ...common } = checkOptions(options, MANY_RULES, `pushMany to ${this.#queue}`)
     const alike = each === undefined ? this.#checked(common) : NO_OPTIONS
-    const jobs: NewJob[] = []
+    const jobs: (NewJob | Promise<NewJob>)[] = []
     for (const [index, item] of items.entries()) {
       const given = each === undefined ? alike : this.#checked({ ...common, ...this.#own(each(item as never, index)) })
-      const job = this.#prepare(item, given)
-      jobs.push(job instanceof Promise ? await job : job)
-      const turnIsOver = index % JOBS_PER_TURN === JOBS_PER_TURN - 1
-      if (turnIsOver && items.length > MAX_PUSH.items) await new Promise(setImmediate)
+      jobs.push(this.#prepare(item, given))
     }
-    return jobs
+    const ready = jobs.filter((job): job is NewJob => !(job instanceof Promise))
+    return ready.length === jobs.length ? ready : allInOrder(jobs)
   }
 
   /** @throws InvalidOption, InvalidName */
@@ -136,9 +132,17 @@ export class Preparer {
     if (this.#schema !== undefined) {
       // What is stored is what was given: the handler's side validates again, and a transformation must happen only once.
       const valid = validate(this.#schema, data, this.#queue)
-      if (valid instanceof Promise) return valid.then(() => this.#job(data, given))
+      if (valid instanceof Promise) return this.#jobOnce(valid, data, given)
     }
     return this.#job(data, given)
+  }
+
+  /** The job as the data are now, once they are found valid. */
+  #jobOnce(valid: Promise<unknown>, data: unknown, given: PushOptions): Promise<NewJob> {
+    // A rejection that comes later is no one's: the push has failed already.
+    valid.catch(() => {})
+    const job = this.#job(data, given)
+    return valid.then(() => job)
   }
 
   /** The options that `each` returned. @throws InvalidOption for anything that would be ignored otherwise */
@@ -167,6 +171,15 @@ export class Preparer {
       fresh: options.id === undefined,
     }
   }
+}
+
+/** Rejects as the first one in order that does, once all are settled. */
+async function allInOrder(jobs: readonly (NewJob | Promise<NewJob>)[]): Promise<NewJob[]> {
+  const settled = await Promise.allSettled(jobs)
+  return settled.map((each) => {
+    if (each.status === 'rejected') throw each.reason
+    return each.value
+  })
 }
 
 /** Roughly the bytes of a job's data: a text is counted in UTF-16 units. */

@@ -119,15 +119,16 @@ export class Queue<Input = unknown, Output = Input> {
     try {
       this.#pond.assertOpen()
       const job = this.#preparer.prepare(data, options)
-      if (job instanceof Promise) return this.#pond.pending(job.then((checked) => this.#push(checked, options?.tx)))
-      return this.#push(job, options?.tx)
+      const tx = options?.tx
+      if (job instanceof Promise) return this.#pond.pending(job.then((checked) => this.#push(checked, tx)))
+      return this.#push(job, tx)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
   /**
-   * Pushes many jobs, in order. All are checked before any is stored. They are stored in batches of at most 500 jobs or 1 MiB, so the call can
+   * Pushes many jobs, in order. Items, data and options are read before the call returns. All are checked before any is stored. They are stored in batches of at most 500 jobs or 1 MiB, so the call can
    * fail midway: the error's `pushed` is then how many jobs, counted from the first, the store has. To repeat such a call safely, give each
    * job its own `id` by `each`.
    * @throws as `push`
@@ -139,12 +140,13 @@ export class Queue<Input = unknown, Output = Input> {
 
   async #pushMany(items: readonly Input[], options?: PushManyOptions<Input>): Promise<Pushed[]> {
     if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
+    const tx = options?.tx
     const prepared = await this.#preparer.prepareMany(items, options)
     const pushed: Pushed[] = []
     for (const batch of batches(prepared)) {
       try {
         await this.#ready()
-        if (options?.tx !== undefined) pushed.push(...(await this.#pushInside(options.tx, batch)))
+        if (tx !== undefined) pushed.push(...(await this.#pushInside(tx, batch)))
         else await this.#pushBatch(batch, pushed)
       } catch (error) {
         if (!(error instanceof MillpondError)) throw error

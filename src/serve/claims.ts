@@ -20,6 +20,10 @@ const MAX_CLAIMS = 16
  */
 const MAX_JOBS_PER_CALL = 10
 const MAX_BYTES = 4 * 1024 * 1024
+/** Jobs beyond so many bytes are given back: as JSON an answer may be several times as large, and no text can be longer than 512 MiB. */
+const MAX_ANSWER = 64 * 1024 * 1024
+/** Most lines whose failure is remembered once no worker waits in them. */
+const MAX_REMEMBERED = 1000
 
 interface Waiter extends PromiseWithResolvers<Claimed> {
   request: ClaimRequest
@@ -32,6 +36,8 @@ export class Claims {
   readonly #store: Store
   readonly #due: (ms: number) => void
   readonly #lines = new Map<string, Line>()
+  /** Jobs asked for in the next call, of lines that have gone after a call that failed. */
+  readonly #most = new Map<string, number>()
   readonly #underWay = new Set<Promise<unknown>>()
   #unlisten: (() => void) | undefined
   #poll: NodeJS.Timeout | undefined
@@ -105,7 +111,9 @@ export class Claims {
 
   #lineOf(request: ClaimRequest): Line {
     const name = nameOf(request.queue, request.minPriority)
-    const line = this.#lines.get(name) ?? new Line(this.#store, this.#due, () => this.#remove(name))
+    const giveBack = (jobs: readonly ClaimedJob[]) => this.giveBack(request.queue, jobs)
+    const host = { store: this.#store, due: this.#due, giveBack, onEmpty: () => this.#remove(name) }
+    const line = this.#lines.get(name) ?? new Line(host, this.#most.get(name))
     this.#lines.set(name, line)
     this.#poll ??= setInterval(() => {
       for (const each of this.#lines.values()) each.serve()
@@ -118,6 +126,9 @@ export class Claims {
   }
 
   #remove(name: string): void {
+    const most = this.#lines.get(name)?.most ?? MAX_JOBS_PER_CALL
+    if (most === MAX_JOBS_PER_CALL || this.#most.size === MAX_REMEMBERED) this.#most.delete(name)
+    else this.#most.set(name, most)
     this.#lines.delete(name)
     if (this.#lines.size > 0) return
     clearInterval(this.#poll)
@@ -129,21 +140,32 @@ export class Claims {
 /** The key of a `Line`. */
 const nameOf = (queue: string, minPriority = 0) => `${minPriority} ${queue}`
 
+interface LineHost {
+  store: Store
+  due: (ms: number) => void
+  giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>
+  onEmpty: () => void
+}
+
 /** The workers that wait for jobs of one queue from one priority on, in the order in which they came. */
 class Line {
   readonly waiters = new Set<Waiter>()
   readonly #store: Store
   readonly #due: (ms: number) => void
+  readonly #giveBack: (jobs: readonly ClaimedJob[]) => Promise<void>
   readonly #onEmpty: () => void
   #serving = false
   /** There may be jobs that no worker has asked for. */
   #again = false
-  #most = MAX_JOBS_PER_CALL
+  /** Jobs asked for in the next call. */
+  most: number
   #retry: NodeJS.Timeout | undefined
 
-  constructor(store: Store, due: (ms: number) => void, onEmpty: () => void) {
+  constructor({ store, due, giveBack, onEmpty }: LineHost, most = MAX_JOBS_PER_CALL) {
+    this.most = most
     this.#store = store
     this.#due = due
+    this.#giveBack = giveBack
     this.#onEmpty = onEmpty
   }
 
@@ -221,18 +243,23 @@ class Line {
     let bytes = 0
     let claimed: Claimed | undefined
     for (;;) {
-      const limit = Math.min(this.#most, request.limit - jobs.length)
+      const limit = Math.min(this.most, request.limit - jobs.length)
       try {
         claimed = await this.#store.claim({ ...request, limit })
-        this.#most = Math.min(this.#most * 2, MAX_JOBS_PER_CALL)
+        this.most = Math.min(this.most * 2, MAX_JOBS_PER_CALL)
       } catch (error) {
-        this.#most = 1
+        this.most = 1
         // The worker gets the jobs claimed so far; its next claim gets the error.
         if (claimed !== undefined) return { ...claimed, jobs }
         throw error
       }
-      jobs.push(...claimed.jobs)
-      bytes += claimed.jobs.reduce((sum, { data }) => sum + data.body.length, 0)
+      const over: ClaimedJob[] = []
+      for (const job of claimed.jobs) {
+        bytes += job.data.body.length
+        if (jobs.length === 0 || bytes <= MAX_ANSWER) jobs.push(job)
+        else over.push(job)
+      }
+      await this.#giveBack(over)
       if (claimed.jobs.length < limit || jobs.length === request.limit || bytes > MAX_BYTES) return { ...claimed, jobs }
     }
   }

@@ -39,6 +39,7 @@ const FINAL = [
   'QueueUnknown',
   'TransactionMismatch',
   'BatchMismatch',
+  'BatchRecursion',
   'SecondLibrary',
   'StoreCorrupt',
   'StoreVersion',

@@ -49,8 +49,13 @@ export function safeError(thrown: unknown): Error {
 
 /** The message of an error, without what may hold a secret or a payload. Never throws. */
 export function safeText(thrown: unknown): string {
+  return textOf(thrown, 0)
+}
+
+/** @param depth in errors of several others, which may hold themselves */
+function textOf(thrown: unknown, depth: number): string {
   try {
-    return thrown instanceof Error ? messageOf(thrown) : 'something that is no error was thrown'
+    return thrown instanceof Error ? messageOf(thrown, depth) : 'something that is no error was thrown'
   } catch {
     return 'an error that cannot be read'
   }
@@ -114,16 +119,22 @@ function nameOf(error: Error): string {
   return typeof error.name === 'string' && /^[\w$.-]{1,64}$/.test(error.name) ? error.name : 'Error'
 }
 
-function messageOf(error: Error): string {
+function messageOf(error: Error, depth: number): string {
   // A connection that was tried at several addresses: the message is empty, the attempts have their own.
   if (error.message === '' && error instanceof AggregateError) {
-    return error.errors.slice(0, 4).map(safeText).join('; ')
+    if (depth === DEEPEST_CAUSE) return 'several errors'
+    const texts = error.errors.slice(0, 4).map((one) => textOf(one, depth + 1))
+    return cut(texts.join('; '))
   }
   if (error.name === 'DataCloneError') return 'a value could not be copied to another thread'
   let message = String(error.message)
   if (repeatsInput(error)) message = message.replace(QUOTED, '"…"')
   message = message.replace(/[^\s"'`]+/g, withoutCredentials)
   for (const [mask, instead] of MASKS) message = message.replace(mask, instead)
+  return cut(message)
+}
+
+function cut(message: string): string {
   return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE)}…`
 }
 

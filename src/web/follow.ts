@@ -208,5 +208,5 @@ function lastSegment(request: Request): string | undefined {
 /** `If-None-Match`, by weak comparison (RFC 9110, section 13.1.2). */
 function matches(known: string | undefined, tag: string): boolean {
   const tags = known?.split(',').map((one) => one.trim()) ?? []
-  return tags.some((one) => one === tag || `W/${one}` === tag)
+  return tags.some((one) => one === '*' || one === tag || `W/${one}` === tag)
 }

@@ -12,7 +12,7 @@ async function dead(pond: Millpond, count: number): Promise<string[]> {
     throw new Error('no')
   })
   const ids = (await queue.pushMany(numbers(count))).map(({ id }) => id)
-  await Promise.all(ids.map((id) => inState(pond, id, 'dead')))
+  await until(async () => (await queue.stats()).counts.dead === count)
   await worker.close()
   return ids
 }

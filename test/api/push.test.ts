@@ -1,5 +1,6 @@
 /** What a push stores, and in which order it is worked off. */
 import assert from 'node:assert/strict'
+import { z } from 'zod'
 import type { Millpond } from '../../src/index.ts'
 import { first, inState, numbers, onEachStore, refused, until } from './suite.ts'
 
@@ -267,6 +268,33 @@ onEachStore('push', {
     const stored = infos[1]?.data
     assert.ok(stored instanceof Uint8Array)
     assert.deepEqual([...stored], [1, 2, 3])
+  },
+
+  'a list is what it was when it was pushed: its items, data and options': async ({ open }) => {
+    const pond = await open()
+    const anyText = z.string().refine(async () => true)
+    for (const schema of [undefined, z.object({ n: z.number(), to: anyText })]) {
+      const queue = pond.queue<{ n: number; to: string }>(
+        schema === undefined ? 'plain' : 'checked',
+        schema === undefined ? {} : { schema },
+      )
+      const items = numbers(501).map((n) => ({ n, to: 'then' }))
+      const options = { priority: 7 }
+      const pushing = queue.pushMany(items, options)
+      for (const item of items) item.to = 'now'
+      items.length = 0
+      options.priority = 1
+      assert.equal((await pushing).length, 501)
+      const infos = await queue.jobs('waiting', { limit: 1000 })
+      assert.deepEqual(
+        infos.map(({ data, priority }) => [data, priority]),
+        numbers(501).map((n) => [{ n, to: 'then' }, 7]),
+      )
+      const one = { n: 1, to: 'then' }
+      const single = queue.push(one)
+      one.to = 'now'
+      assert.deepEqual((await pond.job((await single).id))?.data, { n: 1, to: 'then' })
+    }
   },
 
   'jobs of one state, a page at a time': async ({ open }) => {

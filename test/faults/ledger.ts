@@ -8,9 +8,9 @@ import { Journal } from './journal.ts'
 /** For all processes of a machine the same, in milliseconds. */
 export const machineTime = (): number => Number(process.hrtime.bigint()) / 1e6
 
-export type LineKind = 'start' | 'end' | 'killed'
+export type LineKind = 'start' | 'end' | 'back' | 'killed'
 
-/** A line of the file. A kill is of a process; the others are of a job. */
+/** A line of the file. A kill is of a process; the others are of a job. `back`: it ran, and is to run again. */
 export function line(kind: LineKind, pid: number, job?: { id: string; fence: number; group: string | null }): string {
   return `${kind} ${machineTime()} ${pid} ${job?.group ?? ''} ${job?.id ?? ''} ${job?.fence ?? ''}\n`
 }
@@ -32,6 +32,12 @@ export class Ledger {
   /** What all processes together were told to run by the store, ever. */
   starts = 0
   ends = 0
+  /** Runs that were to be followed by another one. */
+  backs = 0
+  /** Most jobs that ever ran at once. */
+  mostInAll = 0
+  /** Jobs that run now. */
+  running = 0
   /** Runs that a kill cut short. */
   cut = 0
   readonly ended = new Set<string>()
@@ -58,10 +64,13 @@ export class Ledger {
     const group = this.#groups.get(name)
     if (group === undefined) return
     const run = `${pid} ${id} ${fence}`
-    if (kind === 'end') {
-      group.running.delete(run)
-      this.ended.add(id)
-      this.ends++
+    if (kind === 'end' || kind === 'back') {
+      if (group.running.delete(run)) this.running--
+      if (kind === 'back') this.backs++
+      else {
+        this.ended.add(id)
+        this.ends++
+      }
       return
     }
     this.starts++
@@ -69,6 +78,8 @@ export class Ledger {
     // A word that was on its way to the file when the signal came.
     if (this.#killed.has(pid)) return
     group.running.add(run)
+    this.running++
+    this.mostInAll = Math.max(this.mostInAll, this.running)
     group.most = Math.max(group.most, group.running.size)
     if (group.running.size >= this.#limit) group.fullAfter ??= Number(time) - this.#killedAt
   }
@@ -80,6 +91,7 @@ export class Ledger {
       for (const run of group.running) {
         if (!run.startsWith(`${pid} `)) continue
         group.running.delete(run)
+        this.running--
         this.cut++
       }
       group.fullAfter = group.running.size >= this.#limit ? 0 : undefined

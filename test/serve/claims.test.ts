@@ -206,3 +206,32 @@ claimsTest('large claims come in bites, and end at four million bytes', async (c
   assert.equal((await claims.claim(request(30), 0, never())).jobs.length, 10)
   assert.equal((await claims.claim(request(30), 0, never())).jobs.length, 10)
 })
+
+claimsTest('jobs that are too much for one answer are given back, and cost them no attempt', async (claims, store) => {
+  const body = JSON.stringify('x'.repeat(15 * 1024 * 1024))
+  const large = Array.from({ length: 6 }, () => ({ ...job(1), data: { encoding: 'json', body } as const }))
+  await store.push(large)
+  const first = await claims.claim(request(6), 0, never())
+  assert.deepEqual(
+    first.jobs.map(({ id }) => id),
+    large.slice(0, 4).map(({ id }) => id),
+  )
+  const rest = await claims.claim(request(6), 0, never())
+  assert.deepEqual(
+    rest.jobs.map(({ id, attempt }) => [id, attempt]),
+    large.slice(4).map(({ id }) => [id, 1]),
+  )
+})
+
+claimsTest('after a claim that failed, one job is asked for, then more', async (claims, store) => {
+  await store.push(Array.from({ length: 8 }, (_, at) => job(at)))
+  const { claim } = store
+  const asked: number[] = []
+  store.claim = (wanted) => {
+    asked.push(wanted.limit)
+    return asked.length === 1 ? Promise.reject(new Error('undone')) : claim.call(store, wanted)
+  }
+  await assert.rejects(claims.claim(request(7), 0, never()))
+  assert.equal((await claims.claim(request(7), 0, never())).jobs.length, 7)
+  assert.deepEqual(asked, [7, 1, 2, 4])
+})

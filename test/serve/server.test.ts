@@ -41,7 +41,7 @@ onStores('stopping', {
     })
     const slow = fetch(`${origin}/v1/queues/s/jobs`, { method: 'POST', headers: JSON_TYPE, body, duplex: 'half' })
     // The job pushed with a wait is there: its request waits now. The stream has begun.
-    await until(async () => (await client.get('/v1/queues/r')).body.oldestWaiting !== null)
+    await until(async () => typeof (await client.get('/v1/queues/r')).body.oldestWaiting === 'number')
     await polls[1]
     await sleep(50)
     const stopped = server.stop(20_000)
@@ -181,7 +181,9 @@ onStores('closing while a claim is under way', {
     await client.served.close()
     await claiming
     const [job] = await (await open()).claim('q')
-    assert.deepEqual([job?.id, job?.fence, job?.attempt], [id, 2, 1])
+    assert.deepEqual([job?.id, job?.attempt], [id, 1])
+    // The first claim had taken 1.
+    assert.ok(Number(job?.fence) > 1)
   },
 })
 

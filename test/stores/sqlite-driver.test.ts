@@ -8,7 +8,7 @@ import Database from 'better-sqlite3'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
-import { Millpond } from '../../src/index.ts'
+import { type ErrorCode, Millpond } from '../../src/index.ts'
 import { columnOf } from '../../src/stores/sqlite/connection/values.ts'
 import { job, LIBRARIES, newPath, openAt, program } from './sqlite-fixture.ts'
 
@@ -43,6 +43,8 @@ test('the driver is the class of a loaded module, given in code', async () => {
   await assert.rejects(Millpond.open(`sqlite:${newPath()}?driver=better-sqlite3`), { code: 'InvalidOption' })
 })
 
+const REFUSED: ErrorCode = 'SecondLibrary'
+
 const begin = `import Database from ${JSON.stringify(BETTER)}
   const use = (path) => { const db = new Database(path); db.prepare('select count(*) from sqlite_schema').get(); return db }
   const codeOf = (promise) => promise.then(() => null, ({ code }) => code)\n`
@@ -57,7 +59,7 @@ test('a file that another library has open is refused at open', { skip: unseen }
     // The application goes on. What it writes is not lost with a log that the store has removed.
     db.exec('insert into mine values (7)')
     process.kill(process.pid, 'SIGKILL')`
-  await assert.rejects(program(code), { killed: false, stdout: 'SecondLibrary\n' })
+  await assert.rejects(program(code), { killed: false, stdout: `${REFUSED}\n` })
   const after = LIBRARIES[0].connect(url.slice(7))
   assert.equal(columnOf(after.prepare('select n from mine').get(), 'n'), 7)
   after.close()
@@ -74,7 +76,7 @@ test('a library that opens the file later stops the store, and its close ends', 
     console.log(code, await codeOf(store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 1000 })))
     await store.close()
     db.close()`)
-  assert.equal(told, 'SecondLibrary SecondLibrary')
+  assert.equal(told, `${REFUSED} ${REFUSED}`)
 })
 
 for (const { library } of LIBRARIES) {

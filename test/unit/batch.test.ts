@@ -1,10 +1,11 @@
 /** `batch`: by a function of the test's own, whose groups the test answers. */
 import assert from 'node:assert/strict'
+import { AsyncResource } from 'node:async_hooks'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { type BatchOptions, batch, isMillpondError } from '../../src/index.ts'
+import { type Batched, type BatchOptions, batch, isMillpondError } from '../../src/index.ts'
 
 /** A batch whose groups the test answers. */
 function grouped(options?: BatchOptions<number>) {
@@ -68,6 +69,64 @@ describe('batch', () => {
       { status: 'rejected', reason: error },
       { status: 'fulfilled', value: 'c' },
     ])
+  })
+
+  test('an answer that throws when it is read rejects its own caller alone', async () => {
+    const hostile = new Proxy(['a', 'b', 'c'], {
+      get(target, name, receiver) {
+        if (name === '1') throw new RangeError('not to be read')
+        return Reflect.get(target, name, receiver)
+      },
+    })
+    const call = batch<number, string>(() => hostile)
+    const settled = await Promise.allSettled([call(1), call(2), call(3)])
+    assert.deepEqual(
+      settled.map((each) => (each.status === 'fulfilled' ? each.value : String(each.reason))),
+      ['a', 'RangeError: not to be read', 'c'],
+    )
+    await call.flushed()
+    const one = new Proxy(
+      {},
+      {
+        getPrototypeOf() {
+          throw new RangeError('nor this')
+        },
+      },
+    )
+    await assert.rejects(batch(() => [one])(1), /nor this/)
+  })
+
+  test('a function that waits for a call of its own is refused it, as nothing could go on', async () => {
+    const tree: Record<string, string[]> = { root: ['left', 'right'], left: [], right: [] }
+    const load: Batched<string, number> = batch(async (names: string[]) =>
+      Promise.all(
+        names.map(async (name) => {
+          const below = await Promise.all((tree[name] ?? []).map((each) => load(each)))
+          return below.reduce((sum, size) => sum + size, 1)
+        }),
+      ),
+    )
+    assert.equal(await load('left'), 1)
+    await assert.rejects(load('root'), { code: 'BatchRecursion', message: /wait for its own end/ })
+    assert.equal(await load('right'), 1, 'and the next group is sent all the same')
+  })
+
+  test('a call from inside the function goes on while another group may, and without anyone who waits', async () => {
+    const depth: Batched<number, number> = batch(
+      async (items: number[]) => Promise.all(items.map(async (item) => (item === 0 ? 0 : 1 + (await depth(item - 1))))),
+      { concurrency: 3 },
+    )
+    assert.equal(await depth(2), 2)
+    await assert.rejects(depth(3), { code: 'BatchRecursion' })
+    assert.equal(await depth(2), 2)
+
+    const left: (() => Promise<number>)[] = []
+    const leaves: Batched<number, number> = batch((items: number[]) => {
+      left.push(AsyncResource.bind(() => leaves(9)))
+      return items
+    })
+    assert.equal(await leaves(1), 1)
+    assert.equal(await left[0]?.(), 9, 'the group is over')
   })
 
   test('what the function throws, at once or later, reaches all of the group and no other', async () => {

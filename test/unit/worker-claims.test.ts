@@ -179,6 +179,17 @@ test('after an error it claims again, ever later', async (t) => {
   assert.equal(claims(), 4)
 })
 
+test('after an error it asks for one job, then for twice as many each time: together they may be too much', async (t) => {
+  const { answer, fail, pass, wanted, claims } = await claiming(t, 7)
+  await fail()
+  await pass(50)
+  await answer(['a'])
+  await answer(['b', 'c'])
+  await answer(['d', 'e', 'f', 'g'])
+  assert.equal(claims(), 4)
+  assert.deepEqual(wanted.slice(1), ['1 from 0', '2 from 0', '4 from 0'])
+})
+
 test('what arrives when its lease may be over is given back, not started and not let go', async (t) => {
   const { answer, pass, log } = await claiming(t, 10)
   await pass(30_000)

@@ -120,17 +120,17 @@ test('polls that are reset leave their places to others', { timeout: 30_000 }, a
 test('no job is claimed for a stream that was reset', { timeout: 30_000 }, async (t) => {
   const served = await serve('memory:', { hosts: ['127.0.0.1'] })
   t.after(() => served.close({ timeout: 100 }))
-  let begun = 0
+  const begun: Request[] = []
   const client = await overHttp2(t, (request) => {
-    if (request.url.endsWith('/claims')) begun++
+    if (request.url.endsWith('/claims')) begun.push(request)
     return served.handle(request)
   })
   const json = { 'content-type': 'application/json' }
   const claims = () => ask(client, 'POST', '/v1/queues/q/claims', { ...json, prefer: 'wait=60' }, '{}')
   const streams = Array.from({ length: 20 }, claims)
-  await until(() => begun === 20)
+  await until(() => begun.length === 20)
   for (const stream of streams) reset(stream)
-  await Promise.all(streams.map((stream) => stream.closed || once(stream, 'close')))
+  await until(() => begun.every(({ signal }) => signal.aborted))
   await text(ask(client, 'POST', '/v1/queues/q/jobs', json, '{"data":1}'))
   const { jobs } = JSON.parse(await text(ask(client, 'POST', '/v1/queues/q/claims', json, '{}')))
   assert.deepEqual(

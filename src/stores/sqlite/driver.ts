@@ -35,7 +35,8 @@ function* lineage(given: unknown): Generator<Class> {
 
 /** The loaded module whose export is this class. `import` lists CommonJS modules here, too. */
 function moduleOf(wanted: Class): string | undefined {
-  const loaded = createRequire(import.meta.url).cache
+  // All of the process, whatever path the function is for.
+  const loaded = createRequire(process.execPath).cache
   return Object.values(loaded).find((module) => module?.exports === wanted)?.filename
 }
 

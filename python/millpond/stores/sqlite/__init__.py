@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from os.path import realpath
+from os.path import exists, realpath
 from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
@@ -24,7 +24,9 @@ from millpond.store import Clock, HandlerTransaction, Store
 from millpond.stores.idle import IdleQueues
 from millpond.stores.sqlite import endings
 from millpond.stores.sqlite.claim import claim
-from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, fence_floor, migrate, patient, transaction
+from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, migrate, patient, transaction
+from millpond.stores.sqlite.fences import Fences
+from millpond.stores.sqlite.guard import FileGuard
 from millpond.stores.sqlite.sweep import sweep
 from millpond.stores.sqlite.transaction import Transaction, body
 from millpond.stores.wire import read, to_json
@@ -34,6 +36,10 @@ T = TypeVar("T")
 LOOK_EVERY: Final = 0.010
 BELLS: Final = ("work", "room", "finished", "cancelled")
 BODIES: Final = {"data": "encoding", "progress": "progress_encoding", "result": "result_encoding"}
+
+
+_LEFT_OPEN: Final[list[sqlite3.Connection]] = []
+"""Until the process ends: see FileGuard.is_shared."""
 
 
 def clock_of_machine() -> int:
@@ -47,25 +53,35 @@ class SqliteStore(Store):
         self._clock, self._lock, self._closed = clock, threading.RLock(), False
         self._idle = IdleQueues()
         with coded():
+            # The last connection removes the log. After a crash it is still there.
+            was_open = exists(f"{realpath(path)}-wal")
             self._connection = connect(path)
-            migrate(self._connection)
+            self._connection.execute("select count(*) from sqlite_master").fetchone()
+            self._path = realpath(path)
+            self._guard, self._fences = FileGuard(path), Fences(self._path)
+            is_new = migrate(self._connection)
             self._connection.execute(STATEMENTS["claim/picks"])
-            self._floor = fence_floor(self._connection)
-        self._path = realpath(path)
+            with transaction(self._connection):
+                self._fences.open(Transaction(self._connection, clock()), is_new, was_open)
 
     def _configure(self, queue: str, settings: Mapping[str, Any]) -> None:
         with self._writing() as tx:
-            _configure(tx, queue, settings)
+            if _configure(tx, queue, settings):
+                self._fences.accept(tx)
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         with self._writing() as tx:
-            _configure(tx, queue, {"grouped": True})
+            if _configure(tx, queue, {"grouped": True}):
+                self._fences.accept(tx)
             tx.changes("limit-group/limit", queue=queue, group=group, limits=to_json(limits))
 
     def push(self, jobs: Sequence[NewJob], tx: sqlite3.Connection | None = None) -> Sequence[Pushed]:
         if tx is None:
             with self._writing() as own:
                 return [_push(own, job) for job in jobs]
+        if not isinstance(tx, sqlite3.Connection):
+            message = "tx is no connection of the module sqlite3. Two SQLite libraries in one process damage the file"
+            raise MillpondError("TransactionMismatch", message)
         with coded():
             within = Transaction(tx, self._clock())
             if not tx.in_transaction or realpath(within.value("savepoint/file")) != self._path:
@@ -85,7 +101,7 @@ class SqliteStore(Store):
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
-        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, per_group, self._floor))
+        return self._lazily(lambda tx: claim(tx, queue, worker, limit, lease, min_priority, per_group, self._fences.floor(tx)))
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         with self._writing() as tx:
@@ -167,16 +183,22 @@ class SqliteStore(Store):
     def _close(self) -> None:
         with self._lock:
             self._closed = True
-            self._connection.close()
+            if self._guard.is_shared:
+                _LEFT_OPEN.append(self._connection)
+            else:
+                self._connection.close()
 
     @contextmanager
     def _writing(self, begin: str = "begin immediate") -> Iterator[Transaction]:
         with self._lock, coded():
             self._check_open()
+            self._guard.check()
             with transaction(self._connection, begin):
                 tx = Transaction(self._connection, self._clock())
                 yield tx
                 tx.write_counts()
+            # On the disk, but perhaps in a file that nobody finds again.
+            self._guard.check()
 
     def _reading(self) -> AbstractContextManager[Transaction]:
         """One view of the data for all that is read."""
@@ -214,17 +236,20 @@ class SqliteTransaction(HandlerTransaction):
             return outcomes  # type: ignore[no-any-return]
 
 
-def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> None:
+def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> bool:
+    """Whether it has made triggers, which changes the schema."""
     before = tx.queue(queue)
     tx.changes("configure/configure", queue=queue, settings=to_json(settings))
     tx.reread()
     known = tx.made_queue(queue)
-    if known.grouped and not (before and before.grouped):
+    becomes_grouped = known.grouped and not (before and before.grouped)
+    if becomes_grouped:
         for name in ("count", "count_pushed", "count_left", "count_removed", "adopt_groups", "adopt"):
             tx.changes(f"limits/{name}", queue=queue)
         tx.line_up(queue)
     if known.grouped and (before is None or known.row["limits"] != before.row["limits"]):
         tx.changes("limits/touch", queue=queue)
+    return becomes_grouped
 
 
 def _push(tx: Transaction, job: NewJob) -> Pushed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from millpond.encoding import Body
 from millpond.jobs import Claimed, ClaimedJob
@@ -11,6 +11,11 @@ from millpond.stores.sqlite.transaction import Queue, Transaction
 
 SET_BACK = 1000
 """A claim that is this many ms before the last one shows that the clock was set back."""
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Data after which a claim ends."""
+FIRST_LOOK: Final = 16
+NEXT_LOOKS: Final = 100
+"""How many jobs it looks at before it knows how large they are, and then at a time."""
 
 
 def claim(
@@ -28,17 +33,35 @@ def claim(
         "limit": limit if slots is None else min(limit, slots + 1),
     }  # fmt: skip
     jobs: list[ClaimedJob] = []
+    is_cut = False
     if start_at is not None and start_at <= tx.now and _pick(tx, known, given):
         if known.row["bounded"] and (refused := tx.rows("claim/refused", **given)[0])["start"] is not None:
             start_at = refused["start_at"]
             tx.changes("claim/drop", start=refused["start"])
-        jobs = [_job(json.loads(row["job"]), row["data"]) for row in tx.rows("claim/look", **given)]
+        jobs, is_cut = _look(tx, given)
+        if is_cut:
+            tx.changes("claim/drop", start=len(jobs) + 1)
         if jobs:
             _take(tx, known, given)
         tx.changes("claim/clear")
-    return Claimed(
-        tx.now, holds, _retry_after(tx, known, start_at) if len(jobs) < limit else None, known.row["limited"] == 1, jobs
-    )
+    retry_after = None if len(jobs) == limit else 0 if is_cut else _retry_after(tx, known, start_at)
+    return Claimed(tx.now, holds, retry_after, known.row["limited"] == 1, jobs)
+
+
+def _look(tx: Transaction, given: dict[str, Any]) -> tuple[list[ClaimedJob], bool]:
+    """The picks, up to the one that makes their data 16 MiB; and whether there are more."""
+    jobs: list[ClaimedJob] = []
+    size, count = 0, FIRST_LOOK
+    while True:
+        rows = tx.rows("claim/look", **given | {"from": len(jobs), "count": count})
+        for row in rows:
+            if size >= MOST_BYTES:
+                return jobs, True
+            jobs.append(_job(json.loads(row["job"]), row["data"]))
+            size += len(row["data"])
+        if len(rows) < count:
+            return jobs, False
+        count = NEXT_LOOKS
 
 
 def _bound(tx: Transaction, queue: str) -> None:

@@ -31,7 +31,11 @@ def sweep(tx: Transaction, limit: int, idle: IdleQueues) -> Swept:
 
 
 def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) -> None:
-    name, queue = row["name"], tx.made_queue(row["name"])
+    name = row["name"]
+    if row["emptied"]:
+        tx.reread()
+        tx.changes("sweep/recount", queue=name)
+    queue = tx.made_queue(name)
     if row["promote"]:
         promoted = tx.changes("sweep/promote", queue=name, limit=limit - swept.promoted)
         tx.move(name, "scheduled", "waiting", promoted)

@@ -80,7 +80,7 @@ function removeDrafts(path: string): void {
   if (file.nlink <= 1n) return
   const prefix = `${basename(path)}.`
   const drafts = readdirSync(dirname(path)).filter(
-    (name) => name.startsWith(prefix) && isUuid(name.slice(prefix.length)),
+    (name) => name.startsWith(prefix) && isDraft(name.slice(prefix.length)),
   )
   for (const draft of drafts.map((name) => join(dirname(path), name))) {
     const found = statSync(draft, { bigint: true, throwIfNoEntry: false })
@@ -89,7 +89,8 @@ function removeDrafts(path: string): void {
   assertOneName(path, statSync(path, { bigint: true }))
 }
 
-const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
+/** The other names of drafts are those of the Python library. */
+const isDraft = (text: string): boolean => /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16})$/.test(text)
 
 export function connect({ path, busyTimeout, module }: Settings): Opened {
   checkAccess(path)

@@ -22,7 +22,7 @@ interface PreparedStatement {
 type Prepared = readonly [PreparedStatement, names: readonly string[]]
 
 /** By name. A statement may take fewer. */
-type Parameters = Readonly<Record<string, Value>>
+export type Parameters = Readonly<Record<string, Value>>
 
 /** Skips over strings, quoted names and comments; finds `:name` elsewhere. */
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|:([a-z_]+)/g

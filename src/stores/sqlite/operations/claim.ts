@@ -1,10 +1,15 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
-import { integerOrNull, text } from '../connection/values.ts'
+import type { Parameters, Statements } from '../connection/statements.ts'
+import { integerOrNull, type Row, text, type Value } from '../connection/values.ts'
 import { type Context, DEFAULT_LEASE, type Queue } from '../queues.ts'
 import type { PackedClaims } from '../wire.ts'
 
 /** A claim that is this much before the last one, in milliseconds, shows that the clock was set back. */
 const SET_BACK = 1000
+/** Data after which a claim ends; and how many jobs it looks at before it knows how large they are, and then at a time. */
+const MOST_BYTES = 16 * 1024 * 1024
+const FIRST_LOOK = 16
+const NEXT_LOOKS = 100
 
 type PackedClaim = Omit<Claimed, 'jobs'> & PackedClaims
 
@@ -19,7 +24,7 @@ export function claim(context: Context, request: ClaimRequest): PackedClaim {
   if (queue === undefined || queue.settings.isPaused) return answer
   answer.limited = queue.settings.isLimited
   const startAt = take(context, request, queue, answer)
-  if (answer.data.length < request.limit) answer.retryAfter = retryIn(context, queue, startAt)
+  if (answer.data.length < request.limit) answer.retryAfter ??= retryIn(context, queue, startAt)
   return answer
 }
 
@@ -54,7 +59,11 @@ function take(context: Context, request: ClaimRequest, queue: Queue, answer: Pac
   const { start = null, start_at = null } = (isBounded && statements.get('claim/refused', parameters)) || {}
   if (start !== null) statements.run('claim/drop', { start })
   const floor = fences.floor()
-  const looked = statements.all('claim/look', { ...parameters, floor })
+  const { looked, isCut } = look(statements, { ...parameters, floor })
+  if (isCut) {
+    statements.run('claim/drop', { start: looked.length + 1 })
+    answer.retryAfter = 0
+  }
   answer.jobs = `[${looked.map(({ job }) => text(job)).join(',')}]`
   answer.data = looked.map(({ data }) => data)
   // A claim that takes nothing needs no lock.
@@ -65,6 +74,25 @@ function take(context: Context, request: ClaimRequest, queue: Queue, answer: Pac
   }
   statements.run('claim/clear')
   return start === null ? startAt : integerOrNull(start_at)
+}
+
+/** The rows of the picks, up to the one that makes their data 16 MiB. `isCut`: there are more. */
+function look(statements: Statements, parameters: Parameters): { looked: Row[]; isCut: boolean } {
+  const looked: Row[] = []
+  let bytes = 0
+  for (let count = FIRST_LOOK; ; count = NEXT_LOOKS) {
+    const some = statements.all('claim/look', { ...parameters, from: looked.length, count })
+    for (const row of some) {
+      if (bytes >= MOST_BYTES) return { looked, isCut: true }
+      looked.push(row)
+      bytes += sizeOf(row.data)
+    }
+    if (some.length < count) return { looked, isCut: false }
+  }
+}
+
+function sizeOf(data: Value | undefined): number {
+  return typeof data === 'string' || data instanceof Uint8Array ? data.length : 0
 }
 
 /** False if there is surely nothing to pick. */

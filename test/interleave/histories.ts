@@ -1,0 +1,34 @@
+/** The histories that bring a queue to a state worth racing in. */
+
+import { type Operation, operation } from './operations.ts'
+
+export interface History {
+  name: string
+  operations: readonly Operation[]
+}
+
+const push = (group: string, priority: number) => operation('push', { group, priority })
+const claim = (limit: number, wait = 0) => operation('claim', { limit, wait })
+const WAITING = [push('a', 4), push('a', 8), push('b', 4), push('c', 2), push('b', 4)]
+
+export const HISTORIES: readonly History[] = [
+  { name: 'empty', operations: [] },
+  { name: 'waiting', operations: WAITING },
+  { name: 'some run', operations: [...WAITING, claim(2)] },
+  { name: 'at the limit', operations: [...WAITING, claim(40)] },
+  { name: 'at the limit, a worker sleeps', operations: [...WAITING, claim(40), operation('sleep')] },
+  { name: 'worked off', operations: [...WAITING, claim(40), operation('complete'), claim(40), operation('complete')] },
+  {
+    name: 'some came back',
+    operations: [...WAITING, claim(40), operation('fail'), claim(1), operation('release'), claim(1)],
+  },
+  {
+    name: 'paused and scheduled',
+    operations: [...WAITING, claim(3), operation('pause'), claim(2), operation('failLater'), claim(1)],
+  },
+  { name: 'some were cancelled', operations: [...WAITING, claim(2), operation('cancel'), claim(1)] },
+  {
+    name: 'alone',
+    operations: [push('a', 4), push('a', 4), claim(1)],
+  },
+]

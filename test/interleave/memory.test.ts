@@ -1,0 +1,3 @@
+import { interleavings } from './suite.ts'
+
+interleavings('memory', [])

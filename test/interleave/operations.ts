@@ -1,0 +1,198 @@
+/**
+ * The operations that sessions of a race make, and how each is made on a world. An operation is plain data, so that a finding can be printed and
+ * repeated. What it works on (which claims, which ids) is chosen when it is made: the first of what the world holds then.
+ */
+
+import type { Claimed, ClaimRequest, Hold, NewJob, Store } from '../../src/store.ts'
+import type { GroupLimits } from '../../src/values/limits.ts'
+import type { Config } from './configs.ts'
+import type { World } from './world.ts'
+
+export const KINDS = [
+  ...([
+    'push',
+    'pushMany',
+    'pushInTransaction',
+    'claim',
+    'sleep',
+    'complete',
+    'fail',
+    'failLater',
+    'release',
+    'pause',
+    'extend',
+  ] as const),
+  ...(['sweep', 'limitGroup', 'configure', 'cancel', 'requeue'] as const),
+] as const
+export type Kind = (typeof KINDS)[number]
+
+export interface Operation {
+  kind: Kind
+  /** Ms that pass before it. */
+  wait: number
+  /** Of a push, and of `limitGroup`. */
+  group: string
+  priority: number
+  /** Of a claim. */
+  limit: number
+  /** Of `limitGroup`: at most so many of the group at once; null: its own limits end. Of `configure`: a change of limits. */
+  running: number | null
+}
+
+export const operation = (kind: Kind, given: Partial<Operation> = {}): Operation => ({
+  ...{ kind, wait: 0, group: 'a', priority: 4, limit: 40, running: 3 },
+  ...given,
+})
+
+/** As a finding prints it. */
+export function describe({ kind, wait, group, priority, limit, running }: Operation): string {
+  const words: string[] = [kind]
+  if (kind.startsWith('push')) words.push(group, `${priority}`)
+  if (kind === 'claim') words.push(`${limit}`)
+  if (kind === 'limitGroup') words.push(group, `${running}`)
+  if (wait > 0) words.push(`+${wait}ms`)
+  return words.join(' ')
+}
+
+/** What a session calls. */
+export interface Calls
+  extends Pick<Store, 'configure' | 'push' | 'claim' | 'complete' | 'fail' | 'release' | 'extend' | 'cancel'> {
+  limitGroup(queue: string, group: string, limits: GroupLimits | null): Promise<void>
+  /** As an application does it in its own transaction, where the store has them. */
+  pushInTransaction: Store['push']
+  requeue(ids: readonly string[]): Promise<unknown>
+  sweep(limit: number): Promise<unknown>
+  /** A claim of the process that sleeps after a short answer. `again`: it asks once more at once. */
+  sleep(request: ClaimRequest): Promise<Claimed & { again: boolean }>
+}
+
+/** What becomes true with the commit. */
+export type Effect = () => void
+
+const MOST_HOLDS = 3
+const RETRY_LATER = 1000
+const PAUSE = 500
+const LEASE = 30_000
+
+/** Makes the call. What it works on is chosen before the first await. */
+export function perform(calls: Calls, { kind, ...op }: Operation, world: World): Promise<Effect> {
+  world.pass(op.wait)
+  const { queue } = world
+  if (kind === 'limitGroup' || kind === 'configure') world.changed = true
+  const request = { queue, worker: 'w', limit: op.limit, lease: LEASE }
+  const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
+  const nothing = () => {}
+  const end = (call: (holds: Hold[]) => Promise<unknown>): Promise<Effect> => {
+    const holds = world.take(MOST_HOLDS)
+    return call(holds).then(() => () => world.ended(holds))
+  }
+  const pushed = (jobs: NewJob[], push = calls.push) =>
+    push(jobs).then(() => () => void world.pushed.push(...jobs.map(({ id }) => id)))
+  switch (kind) {
+    case 'push':
+      return pushed([world.job(op)])
+    case 'pushMany':
+      return pushed([world.job(op), world.job(op), world.job(op)])
+    case 'pushInTransaction':
+      return pushed([world.job(op)], calls.pushInTransaction)
+    case 'claim':
+      return calls.claim(request).then(
+        ({ jobs }) =>
+          () =>
+            world.hold(jobs),
+      )
+    case 'sleep': {
+      const at = world.now
+      return world.told().then(async (told) => {
+        const { jobs, retryAfter, again } = await calls.sleep(request)
+        return () => {
+          world.hold(jobs)
+          world.sleeper = jobs.length > 0 ? undefined : { at, told, retryAfter, again }
+        }
+      })
+    }
+    case 'complete':
+      return end((holds) =>
+        calls.complete(
+          queue,
+          holds.map((hold) => ({ ...hold, result: null })),
+        ),
+      )
+    case 'fail':
+      return end((holds) =>
+        calls.fail(
+          queue,
+          holds.map((hold) => ({ ...hold, error, delay: 0 })),
+        ),
+      )
+    case 'failLater':
+      return end((holds) =>
+        calls.fail(
+          queue,
+          holds.map((hold) => ({ ...hold, error, delay: RETRY_LATER })),
+        ),
+      )
+    case 'release':
+      return end((holds) => calls.release(queue, holds))
+    case 'pause':
+      return end((holds) =>
+        calls.release(
+          queue,
+          holds.map((hold) => ({ ...hold, pause: PAUSE })),
+        ),
+      )
+    case 'extend':
+      // The other way round than whoever ends them.
+      return calls
+        .extend(
+          queue,
+          LEASE,
+          world.newestFirst(MOST_HOLDS).map((hold) => ({ ...hold, progress: null })),
+        )
+        .then(() => nothing)
+    case 'sweep':
+      return calls.sweep(100).then(() => nothing)
+    case 'limitGroup': {
+      const limits = op.running === null ? null : { running: op.running, rate: null, weight: 1 }
+      return calls.limitGroup(queue, op.group, limits).then(() => nothing)
+    }
+    case 'configure':
+      return calls.configure({ queue, ...changed(world.config, op.running) }).then(() => nothing)
+    case 'cancel': {
+      // Those that run, the other way round than whoever ends them, and one that may wait.
+      const ids = [...world.newestFirst(MOST_HOLDS).map(({ id }) => id), ...world.pushed.slice(-1)]
+      return calls.cancel(ids).then(() => () => void world.cancelled.push(...ids))
+    }
+    case 'requeue':
+      return calls.requeue(world.cancelled.slice(0, 3)).then(() => nothing)
+  }
+}
+
+/** Other limits than the queue began with. A queue without limits gets some. */
+function changed({ limits }: Config, running: number | null): Config['limits'] {
+  if (limits.groupRate) return { groupRate: { count: 1000, per: 1000, burst: 10 } }
+  if (limits.rate) return { rate: { count: 1000, per: 1000, burst: 10 } }
+  if (limits.running) return { running: running ?? 1 }
+  return { groupRunning: running ?? 1 }
+}
+
+/** The calls of a store as they are: each is its own commit. */
+export function storeCalls(store: Store): Calls {
+  const { limitGroup } = store
+  if (limitGroup === undefined) throw new Error(`the ${store.name} store has no limits`)
+  return {
+    configure: (settings) => store.configure(settings),
+    limitGroup: (queue, group, limits) => limitGroup.call(store, queue, group, limits),
+    push: (jobs) => store.push(jobs),
+    pushInTransaction: (jobs) => store.push(jobs),
+    claim: (request) => store.claim(request),
+    sleep: async (request) => ({ ...(await store.claim(request)), again: false }),
+    complete: (queue, completions) => store.complete(queue, completions),
+    fail: (queue, failures) => store.fail(queue, failures),
+    release: (queue, releases) => store.release(queue, releases),
+    extend: (queue, lease, extensions) => store.extend(queue, lease, extensions),
+    cancel: (ids) => store.cancel(ids),
+    requeue: (ids) => store.admin.requeue({ ids }),
+    sweep: (limit) => store.sweep(limit),
+  }
+}

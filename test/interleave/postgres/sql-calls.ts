@@ -1,0 +1,122 @@
+/** The operations as a client's calls of the SQL functions, on a connection that may be in a transaction. See `contract/postgres/README.md`. */
+
+import type pg from 'pg'
+import type { Claimed, ClaimRequest, NewJob, QueueSettings } from '../../../src/store.ts'
+import { areAlike } from '../../../src/stores/jobs.ts'
+import {
+  bodiesText,
+  type ClaimedList,
+  claimedFrom,
+  heldValues,
+  holdOutcomes,
+  jobsText,
+  outcomeFrom,
+  plainArray,
+  storedFence,
+  textArray,
+} from '../../../src/stores/postgres/wire.ts'
+import type { Calls } from '../operations.ts'
+import { clock } from '../world.ts'
+
+/** Rows that hold one answer; bigints come as text. */
+type Row = Record<string, unknown>
+
+/** @param listener the name of the process that sleeps */
+export function sqlCalls(client: pg.Client, schema: string, listener: string): Calls {
+  const rows = async (call: string, values: readonly unknown[]): Promise<Row[]> =>
+    (await client.query(`select * from ${schema}.${call} as answer`, [...values])).rows
+  const answer = async (call: string, values: readonly unknown[]): Promise<unknown> =>
+    (await rows(call, values))[0]?.answer
+  const texts = async (call: string, values: readonly unknown[]): Promise<string[] | null> => {
+    const found = await answer(call, values)
+    return Array.isArray(found) ? found.map(String) : null
+  }
+  const positions = async (call: string, values: readonly unknown[]) => {
+    const found = await texts(call, values)
+    return found === null ? null : found.map(Number)
+  }
+
+  async function claim({ queue, worker, limit, lease, minPriority = 0 }: ClaimRequest, name: string | null) {
+    const values = [queue, worker, limit, lease, name, clock.now, minPriority]
+    const [row = {}] = await rows('claim($1, $2, $3, $4, $5, $6, $7)', values)
+    const list: ClaimedList[] = typeof row.jobs === 'string' ? JSON.parse(row.jobs) : []
+    return {
+      now: Number(row.at),
+      lease: Number(row.holds),
+      jobs: list.map(claimedFrom),
+      retryAfter: row.retry_after === null ? null : Number(row.retry_after),
+      limited: row.limited === true,
+      again: row.asleep === true,
+    } satisfies Claimed & { again: boolean }
+  }
+
+  async function push(jobs: readonly NewJob[], own: boolean) {
+    const [first] = jobs
+    if (first === undefined) return []
+    const isList = jobs.length > 1 && areAlike(jobs)
+    const { queue, priority, delay, runAt, group, attempts, timeout, trace, cost = 1 } = first
+    const outcomes = isList
+      ? await texts('push_list($1, $2, $3, $4::smallint, $5, $6, $7, $8, $9, $10, $14, $11, $13, false, null, $12)', [
+          ...[queue, plainArray(jobs.map(({ id }) => id)), textArray(jobs.map(({ data }) => String(data.body)))],
+          ...[priority, delay, runAt, group, attempts, timeout, trace, clock.now, cost, first.fresh === true, own],
+        ])
+      : await texts('push_jobs($1, $3, $2)', [jobsText(jobs), clock.now, own])
+    return outcomes?.map(outcomeFrom) ?? jobs.map(({ id }) => ({ status: 'pushed' as const, id }))
+  }
+
+  return {
+    async configure({ queue, capacity, keepDone, keepDead, paused, ...limits }: QueueSettings) {
+      await answer('configure($1, $2, $3, $4, $5, $6, limits => $7)', [
+        ...[queue, capacity !== undefined, capacity, keepDone, keepDead, paused],
+        Object.keys(limits).length > 0 ? JSON.stringify(limits) : null,
+      ])
+    },
+    async limitGroup(queue, group, limits) {
+      await answer('limit_group($1, $2, $3)', [queue, group, limits === null ? null : JSON.stringify(limits)])
+    },
+    push: (jobs) => push(jobs, true),
+    pushInTransaction: (jobs) => push(jobs, false),
+    claim: (request) => claim(request, null),
+    sleep: (request) => claim(request, listener),
+    async complete(queue, completions) {
+      const results = bodiesText(completions.map(({ result }) => result))
+      return holdOutcomes(
+        completions,
+        await positions('complete($1, $2, $3, $4, $5)', [queue, ...heldValues(completions), results, clock.now]),
+      )
+    },
+    async fail(queue, failures) {
+      const sent = failures.map(({ id, fence, error, delay }) => ({
+        id,
+        fence: storedFence(fence),
+        error: JSON.stringify(error),
+        delay,
+      }))
+      const outcomes = (await texts('fail($1, $2, $3)', [queue, JSON.stringify(sent), clock.now])) ?? []
+      return outcomes.map((outcome) => (outcome === 'retry' || outcome === 'dead' ? outcome : 'stale'))
+    },
+    async release(queue, releases) {
+      const pauses = plainArray(releases.map(({ pause }) => pause ?? 0))
+      return holdOutcomes(
+        releases,
+        await positions('release($1, $2, $3, $4, $5)', [queue, ...heldValues(releases), pauses, clock.now]),
+      )
+    },
+    async extend(queue, lease, extensions) {
+      const reports = bodiesText(extensions.map(({ progress }) => progress))
+      const values = [queue, lease, ...heldValues(extensions), reports, clock.now]
+      const outcomes = (await texts('extend($1, $2, $3, $4, $5, $6)', values)) ?? []
+      return outcomes.map((outcome) => (outcome === 'ok' || outcome === 'cancelled' ? outcome : 'stale'))
+    },
+    async cancel(ids) {
+      const outcomes = (await texts('cancel($1, $2)', [plainArray(ids), clock.now])) ?? []
+      return outcomes.map((outcome) => (outcome === '' ? null : 'cancelled'))
+    },
+    async requeue(ids) {
+      await answer('requeue($1, null, null, $2)', [plainArray(ids), clock.now])
+    },
+    async sweep(limit) {
+      await answer('sweep($1, $2)', [limit, clock.now])
+    },
+  }
+}

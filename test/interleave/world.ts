@@ -1,0 +1,94 @@
+/** One queue, and what the sessions of a race know of it. */
+
+import type { ClaimedJob, Hold, NewJob } from '../../src/store.ts'
+import type { Config } from './configs.ts'
+
+/** A process that got no job and sleeps. */
+export interface Sleeper {
+  /** When its claim began. */
+  at: number
+  /** How many notifications it had heard by then. */
+  told: number
+  retryAfter: number | null
+  /** It was told to ask once more at once. */
+  again: boolean
+}
+
+/** The store's clock in all races: it only goes on. */
+export const clock = { now: Date.now() }
+
+let ids = 0
+
+/** In the order of making, and never the same twice on a server. */
+function newId(): string {
+  const rest = `${process.pid.toString(16).padStart(6, '0')}${(++ids).toString(16).padStart(9, '0')}`
+  const time = clock.now.toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(0, 3)}-8${rest.slice(3, 6)}-${rest.slice(3)}`
+}
+
+export class World {
+  readonly queue: string
+  readonly config: Config
+  /** Claims that nobody has begun to end, oldest first. */
+  readonly held: Hold[] = []
+  /** Claims that have not been ended for all who look, oldest first. */
+  #running: Hold[] = []
+  readonly pushed: string[] = []
+  readonly cancelled: string[] = []
+  /** undefined: no process sleeps. */
+  sleeper: Sleeper | undefined
+  /** Its limits have been changed. */
+  changed = false
+  /** Claims of one job by two claims at once, and other things that must not be. */
+  readonly faults: string[] = []
+  /** How many notifications of work for the queue have come. */
+  readonly told: () => Promise<number>
+  readonly #claims = new Set<string>()
+
+  constructor(queue: string, config: Config, told: () => Promise<number>) {
+    this.queue = queue
+    this.config = config
+    this.told = told
+  }
+
+  get now(): number {
+    return clock.now
+  }
+
+  pass(ms: number): void {
+    clock.now += ms
+  }
+
+  job({ group, priority }: { group: string; priority: number }): NewJob {
+    return {
+      ...{ id: newId(), queue: this.queue, priority, delay: 0, runAt: null, key: null, group, attempts: 1000 },
+      ...{ timeout: null, trace: null, data: { encoding: 'json', body: '1' } as const, fresh: true },
+    }
+  }
+
+  /** Removes the claims that are held longest. */
+  take(most: number): Hold[] {
+    return this.held.splice(0, most)
+  }
+
+  hold(jobs: readonly ClaimedJob[]): void {
+    for (const { id, fence } of jobs) {
+      const claim = `${id} ${fence}`
+      if (this.#claims.has(claim)) this.faults.push('one claim given twice')
+      this.#claims.add(claim)
+      this.held.push({ id, fence })
+      this.#running.push({ id, fence })
+    }
+  }
+
+  ended(holds: readonly Hold[]): void {
+    this.#running = this.#running.filter(
+      ({ id, fence }) => !holds.some((hold) => hold.id === id && hold.fence === fence),
+    )
+  }
+
+  /** Of the first so many claims that run, also of those that are just being ended. */
+  newestFirst(count: number): Hold[] {
+    return this.#running.slice(0, count).reverse()
+  }
+}
