@@ -279,6 +279,8 @@ export interface Store {
    * that a slow or failing server delays only its own jobs. Unset: one lane for all.
    */
   lane?(job: NewJob): string
+  /** Names the part that gave this claim. Claims of different lanes are extended and ended in separate calls. Unset: one lane for all. */
+  claimLane?(claim: ClaimedJob): string
   /** Set if `capabilities.transactions`. */
   readonly transactions?: StoreTransactions
   /** Set if `capabilities.replicas`. */

@@ -6,7 +6,8 @@
 -- KEYS: queue jobs states keys scheduled running pages waiting cancelled results progress errors lines slots groups touched @due @ends
 -- Head: nothing further.
 -- In:  ids.
--- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited or was scheduled, 4: while it ran.
+-- Out: per id, -1: unknown here; 0: done, 1: dead, 2: cancelled already; 3: cancelled while it waited or was scheduled, 4: while it ran; none of the last ones if the jobs are large: send
+--      those again.
 -- Invariant: final states do not change. The fence stays, so the worker's next operation on the job is stale.
 
 local K = keys_of(
@@ -16,11 +17,10 @@ local outcomes, ended, stopped, room = {}, {}, {}, false
 local kept, limits = keep(K, false)
 
 local function cancel(id)
-  local record = redis.call('HGET', K.jobs, id)
-  if not record then return -1 end
+  if redis.call('HEXISTS', K.jobs, id) == 0 then return -1 end
   local state = state_of(K, id) or { 'waiting', 0, 0, 0, 0, 0, false }
   if FINAL[state[1]] then return FINAL[state[1]] end
-  local list = facts(record)
+  local list = facts_of(K, id)
   may_write(K)
   unkey(K, id, list)
   if state[1] == 'scheduled' then redis.call('ZREM', K.scheduled, id)
@@ -43,14 +43,16 @@ local function cancel(id)
   return 3
 end
 
-for i = 3, #ARGV do outcomes[i - 2] = cancel(ARGV[i]) end
+for i = 3, #ARGV do
+  if read_bytes >= LARGE then break end
+  outcomes[i - 2] = cancel(ARGV[i])
+end
 if GROUPED then freed_slots(K) end
 if #ended > 0 and kept > 0 then note_end(K, NOW + kept) end
 if room then note_due(K) end
-if #stopped > 0 then
-  ring('cancelled', stopped)
-  if limits then freed_bell(K) end
-end
+if #stopped > 0 then ring('cancelled', stopped) end
+-- A job that waited may have been the one that a rate or a limit held, and others behind it.
+if limits and #ended > 0 then freed_bell(K) end
 if room then roomy(K) end
 finished_bell(K, ended)
 return outcomes

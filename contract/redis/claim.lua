@@ -9,11 +9,13 @@
 -- claim: gives waiting jobs to a worker.
 -- KEYS: queue jobs states running scheduled pages waiting claims @ends limits lines slots groups names touched tickets held unused
 -- Head: limit, lease (nil: the queue's), worker, call: a text that no other call of the worker has, latest: the server's time after which nobody
---       waits for the answer (nil: not known), min_priority (nil: 0), per_group (nil: 1).
+--       waits for the answer (nil: not known), min_priority (nil: 0), per_group (nil: 1), partitions: how many the queue has, as the caller knows it (nil: any
+--       number).
 -- In:  nothing. If the same call took effect before, what it then got and still has is given once more. With limit 0 nothing else is given.
 -- Out: [now, lease, retryAfter, more, known], and where it gives jobs [fence, ids, others, record…] behind that.
 --      retryAfter: ms until another claim may bring more, or -1. more: 1 if there was more than fits into one answer (with limit 0: if a claim might
---      find anything), 2 if it came too late, so that nothing was done. known: 0 if the queue is not listed, 2 if it has a `running`, `rate` or
+--      find anything), 2 if it came too late, so that nothing was done. known: 0 if the queue is not listed, 3 if it is listed with
+--      another number of partitions, so that nothing was done, 2 if it has a `running`, `rate` or
 --      `groupRate` and is not paused, else 1.
 --      ids: one after the other. fence: of all jobs that are at their first attempt and due when pushed. others: nothing, or MessagePack of a list with
 --      four numbers for each other job: its place among the ids, from 1, fence, attempt, due (0: when pushed).
@@ -23,10 +25,11 @@
 local PLAIN = 'queue jobs states running scheduled pages waiting claims @ends'
 local K = keys_of(PLAIN)
 local limit, lease, worker, call_name, latest, min_priority = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10], HEAD[11] or 0
-local per_group = HEAD[12] or 1
+local per_group, partitions = HEAD[12] or 1, HEAD[13]
 local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed', 'limits')
 lease = lease or tonumber(settings[2]) or 30000
 local known = settings[7] and 1 or 0
+if partitions and settings[7] and tonumber(settings[7]) ~= partitions then return { NOW, lease, -1, 0, 3 } end
 if latest and NOW > latest then return { NOW, lease, -1, 2, known } end
 
 local till = math.min(NOW + lease, SPAN - 1)
@@ -108,13 +111,12 @@ end
 
 may_write(K)
 -- No fence is given out twice. A server that was restarted, or took another's place, may have lost the last claims: it goes on above them, at the
--- time in tenths of a millisecond, since no job is claimed more often than that. So each run begins above all earlier ones, and one that is
+-- present time. So each run begins above all earlier ones, and one that is
 -- lost as well, above a snapshot that was restored twice, is no exception. If the clock is behind, the run's own name sets it apart.
 local run, kept = server_run(), settings[6] or ''
 local floor = tonumber(string.sub(kept, 33)) or 0
-if kept ~= '' and string.sub(kept, 1, 32) ~= run then
-  local time = redis.call('TIME')
-  local tenths = time[1] * 10000 + math.floor(time[2] / 100)
+if string.sub(kept, 1, 32) ~= run then
+  local tenths = fresh_floor()
   if tenths <= floor then tenths = floor + 100000 + tonumber(string.sub(run, 1, 8), 16) end
   floor = tenths
   redis.call('HSET', K.queue, 'run', run .. text(floor))
@@ -122,7 +124,7 @@ end
 
 -- Records that are read in one step, and bytes after which the rest is left to another call: large jobs must not hold the server up.
 -- How large they are is not known before they are read: the first step is a small one, and the next have room for as many as the largest so far.
-local FEW, STEP, LARGE = 8, 100, 4194304
+local FEW, STEP = 8, 100
 local bytes, largest, most = 0, 0, FEW
 local read, take, held_for
 if limits then read, take, held_for = turns_of(K, limits, grouped, min_priority, per_group) else read, take = head_of(K, min_priority) end

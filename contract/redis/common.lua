@@ -45,8 +45,8 @@
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
 --   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; claimed: when a worker was last known to claim; places (`place:4`: how many places of priority 4 were given); `waiting`: how many jobs
 --              wait; atLimit: how many groups have a number below 0 in `slots`; limits: not there: it has and had none; `queue`: see the hash `limits`;
---              `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, which is to be made sure after
---              the first job or setting (`register`); idle: since when sweeps have found neither a job nor a setting; run: 32 characters that tell which server
+--              `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, with so many partitions, which
+--              is to be made sure after the first job or setting (`register`); idle: since when sweeps have found neither a job nor a setting; run: 32 characters that tell which server
 --              gave out the last fences, then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one

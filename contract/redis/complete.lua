@@ -5,7 +5,7 @@
 -- KEYS: queue jobs states keys running done results progress errors slots touched @ends
 -- Head: fences: a list, or one number for all.
 -- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
--- Out: per claim, 0: ok or 1: stale. If the same call may have taken effect before, a job that is done by this very claim is ok.
+-- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect before, a job that is done by this very claim is ok.
 -- Invariant: only the claim whose fence is the job's can complete it, and once.
 
 local K = keys_of('queue jobs states keys running done results progress errors slots touched @ends')
@@ -32,6 +32,7 @@ end
 
 local finished, states, results, ended = {}, {}, {}, {}
 for i = 1, count do
+  if read_bytes >= LARGE then break end
   local id, packed, fence = ids[i], found[i], fences and fences[i] or HEAD[6]
   local own = packed and (befores[packed] and packed or read(packed))
   local state = own and befores[own]
@@ -40,6 +41,7 @@ for i = 1, count do
     ended[id] = true
     outcomes[i] = 0
     finished[#finished + 1] = id
+    if keyed then unkey(K, id, facts_of(K, id)) end
     states[#states + 1], states[#states + 2] = id, afters[own]
     if GROUPED then
       local _, group = cmsgpack.unpack_one(packed, #own)
@@ -54,9 +56,6 @@ end
 
 if #finished > 0 then
   call('ZREM', K.running, finished)
-  if keyed then
-    for i = 1, #finished do unkey(K, finished[i], facts(redis.call('HGET', K.jobs, finished[i]))) end
-  end
   if GROUPED then freed_slots(K) end
   if kept > 0 then
     call('HSET', K.states, states)

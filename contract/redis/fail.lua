@@ -7,7 +7,7 @@
 -- Head: nothing further.
 -- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a random
 --      number from 0 to below 1: by the queue's policy.
--- Out: per claim, 0: retry, 1: stale or 2: dead. If the same call may have taken effect before, what the job's state says of this very claim.
+-- Out: per claim, 0: retry, 1: stale or 2: dead; none of the last ones if the jobs are large: send those again. If the same call may have taken effect before, what the job's state says of this very claim.
 -- Invariant: dead when there is no delay or no attempt left.
 
 local K = keys_of(
@@ -35,7 +35,7 @@ local function settle(id, fence, failure, delay)
     if not AGAIN then return 1 end
     return state[1] == 'dead' and 2 or (state[1] == 'waiting' or state[1] == 'scheduled') and 0 or 1
   end
-  local list = facts(redis.call('HGET', K.jobs, id))
+  local list = facts_of(K, id)
   redis.call('ZREM', K.running, id)
   if GROUPED then free_slot(list[5]) end
   local attempt = state[3]
@@ -66,6 +66,7 @@ local function settle(id, fence, failure, delay)
 end
 
 for i = 1, count do
+  if read_bytes >= LARGE then break end
   outcomes[i] = settle(ARGV[i * 4 - 1], tonumber(ARGV[i * 4]), ARGV[i * 4 + 1], ARGV[i * 4 + 2])
 end
 if GROUPED then freed_slots(K) end

@@ -4,20 +4,17 @@
 -- KEYS: queue jobs states running results progress errors
 -- Head: nothing further.
 -- In:  ids.
--- Out: eleven items per job that is known here, as in described.lua.
+-- Out: [left, item…]: eleven items per job that is known here, as in described.lua. left: how many of the last ids are left to another call, since jobs are large.
 -- Invariant: changes no job. Where one is not finished, the queue is marked as watched, for the bell when it is.
 
 local K = keys_of('queue jobs states running results progress errors')
-local ids, out, live = {}, {}, false
+local ids, out, live = {}, { 0 }, false
 for i = 3, #ARGV do ids[i - 2] = ARGV[i] end
-local records, states = hmget(K.jobs, ids), hmget(K.states, ids)
-local FINAL = { done = true, dead = true, cancelled = true }
+out[1] = describe_all(K, out, ids)
 
-for i = 1, #ids do
-  if records[i] then
-    describe(K, out, ids[i], records[i], states[i])
-    if not FINAL[out[#out - 9]] then live = true end
-  end
+local FINAL = { done = true, dead = true, cancelled = true }
+for i = 3, #out, 11 do
+  if not FINAL[out[i]] then live = true end
 end
 if live then
   local mark = redis.call('HGET', K.queue, 'watched')

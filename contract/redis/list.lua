@@ -8,18 +8,18 @@
 --      or, if it was in another partition, [false, priority, false, time, ties]: then from the first of a later time (an earlier one for final
 --      states), or with ties from the first of that time. The time is when it was pushed, due, when its lease ends, or when it finished.
 -- In:  that job's id, if it was in this partition. It need not be there any more.
--- Out: eleven items per job, as in described.lua. Waiting jobs in the order of claiming, scheduled ones soonest first, running ones by lease, final
+-- Out: [left, item...]: eleven items per job, as in described.lua. left: 1 if the page is shorter than it would be, since jobs are large.
+--      Waiting jobs in the order of claiming, scheduled ones soonest first, running ones by lease, final
 --      ones newest first.
 -- Invariant: a page costs the page and a search, however deep it is.
 
 local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled results progress errors')
 local state, limit, after = HEAD[6], HEAD[7], HEAD[8]
 local own = after and ARGV[3]
-local out = {}
+local out = { 0 }
 
 local function put_all(ids)
-  local records, states = hmget(K.jobs, ids), hmget(K.states, ids)
-  for i = 1, #ids do describe(K, out, ids[i], records[i], states[i]) end
+  if describe_all(K, out, ids) > 0 then out[1] = 1 end
 end
 
 -- The least index from `low` to below `high` at which `past(index)` holds; else `high`.

@@ -5,24 +5,27 @@
 -- KEYS: queue jobs states keys scheduled pages waiting lines touched @due @ends
 -- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else nil.
 --       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace, cost], each nil where absent; cost: nil: 1. which: of each job, which of
---       them are its own, from 1; nil: those of all are the first. sizes: of each job, how many bytes its encoded data has.
+--       them are its own, from 1; nil: those of all are the first. sizes: of each job, how many bytes its encoded data has. partitions: how many the queue has, as
+--       the caller knows it.
 -- In:  the ids, one after the other; the encoded data of all jobs, one after the other.
 -- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job; none at all if every job was pushed. If the same call may have
---      taken effect before, a job that is there under its own id was pushed. listed: 0 where the partition is not listed: register the queue
---      once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered then, and nothing was
---      stored: the queue may have been removed. Register it, and push again.
+--      taken effect before, a job that is there under its own id was pushed. listed: 0 where the partition is not listed, or with another number of
+--      partitions: register the queue once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered
+--      then, and nothing was stored: the queue may have been removed, or split anew. Register it, and push again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
 local K = keys_of('queue jobs states keys scheduled pages waiting lines touched @due @ends')
-local floor, all_values, which, sizes = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
+local floor, all_values, which, sizes, partitions = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10]
 local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'idle', 'limits')
 GROUPED = settings[8] == 'groups'
-if not settings[1] and not floor then return {} end
+local listed = tonumber(settings[1]) == partitions
+if not listed and not floor then return {} end
 local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or 10, tonumber(settings[4]) or false
 
 -- Noted with the first job, so that a claim that is lost cannot have been the one to note it.
 if not settings[5] then
-  redis.call('HSET', K.queue, 'run', server_run() .. (floor and floor > 0 and text(floor) or ''))
+  -- Of a server that was emptied, or another one at the same address, fences do not begin anew.
+  redis.call('HSET', K.queue, 'run', server_run() .. text(math.max(floor or 0, fresh_floor())))
   redis.call('PERSIST', K.queue)
 end
 -- The next sweep is to see that it is idle no more.
@@ -46,7 +49,7 @@ local function shared_of(value)
   return string.char(0x90 + #list + 1), cmsgpack.pack(unpack(list))
 end
 
-local listed = settings[1] and 1 or 0
+listed = listed and 1 or 0
 local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
 local places, taken, by_key, stored = {}, {}, {}, 0
 local full, all_pushed, soon = false, true, false

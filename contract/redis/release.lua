@@ -8,7 +8,7 @@
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched
 -- Head: pauses: of each claim, ms for which its group, or the queue, starts no job; nil: all 0.
 -- In:  two items per claim: id, fence.
--- Out: per claim, 0: ok, 1: stale, or 2: ok, and the pause holds for the whole queue. If the same call may have taken effect before, a job that waits since
+-- Out: per claim, 0: ok, 1: stale, or 2: ok, and the pause holds for the whole queue; none of the last ones if the jobs are large: send those again. If the same call may have taken effect before, a job that waits since
 --      this very claim is ok.
 -- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause the start is given back to the rates.
 
@@ -23,12 +23,13 @@ local outcomes = {}
 local function outcome_of(pause, group) return pause > 0 and not (GROUPED and group) and 2 or 0 end
 
 for i = 1, (#ARGV - 2) / 2 do
+  if read_bytes >= LARGE then break end
   local id, fence = ARGV[i * 2 + 1], tonumber(ARGV[i * 2 + 2])
   local state = state_of(K, id)
   local pause = pauses and pauses[i] or 0
   outcomes[i] = 1
   if state and state[2] == fence and state[1] == 'running' then
-    local list = facts(redis.call('HGET', K.jobs, id))
+    local list = facts_of(K, id)
     redis.call('ZREM', K.running, id)
     if GROUPED then free_slot(list[5]) end
     if pause > 0 then limits.pause(list[5], pause)

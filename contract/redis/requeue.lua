@@ -6,7 +6,7 @@
 -- Head: limit: up to so many dead ones, longest dead first; from: how many of those to pass over; until: only those that were dead at this
 --       time, nil: all. With items, 0 and 0.
 -- In:  ids of the jobs.
--- Out: [how many came back, how many were looked at and stay, now].
+-- Out: [how many came back, how many were looked at and stay, now, how many were left to another call, since jobs are large].
 -- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is. Looks at `limit` jobs at most.
 
 local K = keys_of('queue jobs states keys pages waiting dead cancelled lines touched')
@@ -17,7 +17,7 @@ local stayed = 0
 local function requeue(id)
   local state = state_of(K, id)
   if not state or (state[1] ~= 'dead' and state[1] ~= 'cancelled') then return end
-  local list = facts(redis.call('HGET', K.jobs, id))
+  local list = facts_of(K, id)
   local key, due = list[7], state[4] > 0 and state[4] or list[2]
   -- Those that came back since then and died again were due no sooner.
   if until_time and state[6] == until_time and due >= until_time or key and redis.call('HEXISTS', K.keys, key) == 1 then
@@ -30,13 +30,18 @@ local function requeue(id)
   enter(list[3], list[1], id, list[5], list[9])
 end
 
-if limit == 0 then
-  for i = 3, #ARGV do requeue(ARGV[i]) end
-else
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.dead, '-inf', until_time and text(until_time) or '+inf', 'LIMIT', from, limit)) do requeue(id) end
+local ids, left = {}, 0
+if limit == 0 then for i = 3, #ARGV do ids[i - 2] = ARGV[i] end
+else ids = redis.call('ZRANGEBYSCORE', K.dead, '-inf', until_time and text(until_time) or '+inf', 'LIMIT', from, limit) end
+for i = 1, #ids do
+  if read_bytes >= LARGE then
+    left = #ids - i + 1
+    break
+  end
+  requeue(ids[i])
 end
 if entering_count > 0 then
   entered(K)
   wake(K)
 end
-return { entering_count, stayed, NOW }
+return { entering_count, stayed, NOW, left }

@@ -10,3 +10,9 @@ local function server_run()
   end
   return told('server', 'run_id') .. told('replication', 'master_replid')
 end
+
+-- Above which fences are given out where nothing is known of earlier ones: the time in tenths of a millisecond, since no job is claimed more often than that.
+local function fresh_floor()
+  local time = redis.call('TIME')
+  return time[1] * 10000 + math.floor(time[2] / 100)
+end

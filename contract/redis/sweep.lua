@@ -10,7 +10,8 @@
 -- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups names touched unused @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.
--- Out: [promoted, expired, groups, idle, lost…]. groups: how many it has looked at, whether to forget them. idle: 1 if sweeps have found it so for an hour: without a job, and each setting at its default; where that is so
+-- Out: [promoted, expired, groups, idle, lost…]. groups: how many it has looked at, whether to forget them. idle: 2 if it left something to another call at
+--      once, since jobs are large; 1 if sweeps have found it so for an hour: without a job, and each setting at its default; where that is so
 --      of all partitions, see `unregister`. Three items per lost claim: id, attempt, 1 if it is dead.
 -- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is more to do.
 
@@ -30,16 +31,18 @@ local function until_time(key, time, limit)
 end
 
 for _, id in ipairs(until_time(K.scheduled, NOW, promote)) do
+  if read_bytes >= LARGE then break end
   redis.call('ZREM', K.scheduled, id)
-  local state, list = state_of(K, id), facts(redis.call('HGET', K.jobs, id))
+  local state, list = state_of(K, id), facts_of(K, id)
   put_state(K, id, 'waiting', state[2], state[3], state[4], state[5], 0, state[7])
   enter(list[3], list[1], id, list[5], list[9])
   promoted = promoted + 1
 end
 
 for _, id in ipairs(until_time(K.running, NOW, lose)) do
+  if read_bytes >= LARGE then break end
   redis.call('ZREM', K.running, id)
-  local state, list = state_of(K, id), facts(redis.call('HGET', K.jobs, id))
+  local state, list = state_of(K, id), facts_of(K, id)
   local dead = state[3] >= list[4]
   if GROUPED then free_slot(list[5]) end
   out[#out + 1], out[#out + 2], out[#out + 3] = id, state[3], dead and 1 or 0
@@ -134,6 +137,7 @@ if is_idle(K) and redis.call('HEXISTS', K.queue, 'listed') == 1 then
 elseif idle_since then
   redis.call('HDEL', K.queue, 'idle')
 end
+if read_bytes >= LARGE then out[4] = 2 end
 if soonest < math.huge then redis.call('ZADD', K['@ends'], text(soonest), PART) else redis.call('ZREM', K['@ends'], PART) end
 out[1], out[2] = promoted, expired
 return out

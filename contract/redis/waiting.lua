@@ -149,7 +149,10 @@ local function leave(K, priority, place, id, group, cost)
       local from, to = string.find(kept or '', string.sub(entry, #name + 2), 1, true)
       if from then redis.call('HSET', K.groups, name, string.sub(kept, 1, from - 1) .. string.sub(kept, to + 1)) end
     end
-    redis.call('SADD', K.touched, '-' .. name)
+    -- Of a group that no claim has come to yet, and that has no job any more, nothing stays behind: there may be no worker to clear it away.
+    local gone = #redis.call('ZRANGEBYLEX', K.lines, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', 0, 1) == 0
+      and redis.call('HEXISTS', K.groups, name) == 0 and redis.call('HEXISTS', K.slots, name) == 0
+    if gone then redis.call('SREM', K.touched, '+' .. name, '-' .. name) else redis.call('SADD', K.touched, '-' .. name) end
   end
 end
 

@@ -115,7 +115,7 @@ def test_a_lost_claim_gives_its_jobs_back(redis_store: RedisStore, monkeypatch: 
         except MillpondError as error:
             assert error.code == "StoreUnavailable"
     assert lost.is_set()
-    assert [(each.attempt, each.fence) for each in got] == [(1, 2)]
+    assert [each.attempt for each in got] == [1]
 
 
 def test_a_script_is_its_text_with_what_it_includes() -> None:

@@ -49,7 +49,7 @@ export interface Committed {
   outcome: HoldOutcome
 }
 
-type Outcome = HoldOutcome | FailOutcome
+export type EndingOutcome = HoldOutcome | FailOutcome
 
 /** In milliseconds. */
 const FIRST_RETRY = 50
@@ -60,7 +60,7 @@ const FEWEST_BESIDE_ANOTHER = 64
 export class EndingBatches {
   readonly #store: Store
   readonly #queue: string
-  readonly #settled: (ending: Ending, outcome: Outcome) => void
+  readonly #settled: (ending: Ending, outcome: EndingOutcome) => void
   readonly #trouble: (error: MillpondError) => void
   #waiting: Ending[] = []
   /**
@@ -77,7 +77,7 @@ export class EndingBatches {
   constructor(
     store: Store,
     queue: string,
-    settled: (ending: Ending, outcome: Outcome) => void,
+    settled: (ending: Ending, outcome: EndingOutcome) => void,
     trouble: (error: MillpondError) => void,
   ) {
     this.#store = store
@@ -135,7 +135,7 @@ export class EndingBatches {
     const releases = batch.filter((ending) => ending.kind === 'release')
     const errors: unknown[] = []
     const untold: Ending[] = []
-    const tell = async <Kind extends Ending>(endings: Kind[], call: (endings: Kind[]) => Promise<Outcome[]>) => {
+    const tell = async <Kind extends Ending>(endings: Kind[], call: (endings: Kind[]) => Promise<EndingOutcome[]>) => {
       if (endings.length === 0) return
       try {
         const outcomes = await call(endings)

@@ -52,12 +52,20 @@ export class Leases {
     }, REPORT_AFTER).unref()
   }
 
+  /** Each part of the store by itself: one that does not answer does not keep the others' claims from being known to hold. */
   async extend(attempts: Attempt[]): Promise<void> {
+    const { claimLane } = this.#store
+    if (claimLane === undefined) return this.#extend(attempts)
+    const lanes = Map.groupBy(attempts, ({ claimed }) => claimLane(claimed))
+    await Promise.all([...lanes.values()].map((own) => this.#extend(own)))
+  }
+
+  async #extend(attempts: Attempt[]): Promise<void> {
     if (attempts.length === 0) return
     const extensions = attempts.map((attempt) => {
       const progress = attempt.unreported
       attempt.unreported = null
-      return { id: attempt.claimed.id, fence: attempt.claimed.fence, progress }
+      return { id: attempt.claimed.id, fence: attempt.claimed.fence, claim: attempt.claimed, progress }
     })
     const heldUntil = performance.now() + this.#lease
     try {

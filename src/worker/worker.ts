@@ -27,7 +27,8 @@ import type { BatchHandler } from './batch-context.ts'
 import { BatchRunner } from './batch-runner.ts'
 import { Batches, type BatchSettings } from './batches.ts'
 import { ClaimLoop, type Wanted } from './claim-loop.ts'
-import { type Committed, type Ending, EndingBatches, released } from './ending-batches.ts'
+import { type Committed, type Ending, released } from './ending-batches.ts'
+import { EndingLanes } from './ending-lanes.ts'
 import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
@@ -73,7 +74,7 @@ export class Worker implements AsyncDisposable {
   readonly #owner: WorkerOwner
   readonly #prefetch: Prefetch
   readonly #recorder: HistogramRecorder
-  readonly #endings: EndingBatches
+  readonly #endings: EndingLanes
   readonly #leases: Leases
   /** In the order of their start. */
   readonly #running = new LinkedList<Attempt>()
@@ -124,7 +125,7 @@ export class Worker implements AsyncDisposable {
     })
     this.#recorder = new HistogramRecorder(settings.queue)
     const settled = (ending: Ending, outcome: HoldOutcome | FailOutcome) => this.#settled(ending, outcome)
-    this.#endings = new EndingBatches(store, settings.queue, settled, trouble)
+    this.#endings = new EndingLanes(store, settings.queue, settled, trouble)
     this.#leases = new Leases(store, settings.queue, {
       held: () => [...this.#buffer, ...this.#running, ...this.#endings.attempts],
       lost: (attempt, reason) => this.#lost(attempt, reason),

@@ -47,7 +47,7 @@ test('a master dies: every call is answered in time, and invalidations are heard
   })
 })
 
-test("the caller's own client is used, and stays open", { skip: missingReason('redis') }, async (t) => {
+test("a client of the caller's stays open", { skip: missingReason('redis') }, async (t) => {
   const url = serverUrl('redis') ?? ''
   const client = new Redis(url)
   t.after(() => client.disconnect())

@@ -16,12 +16,12 @@ interface Moments {
   after(): Promise<unknown>
 }
 
+type Call = (...args: unknown[]) => Promise<unknown>
+
 /** A client on which a script and its answer wait for the given moments. */
 function lateFor({ sha, text }: Script, moments: Moments) {
-  const client = new Redis(url)
   let renewals = 0
-  const call = client.callBuffer.bind(client) as (...args: unknown[]) => Promise<unknown>
-  const late = async (...args: unknown[]): Promise<unknown> => {
+  const late = async (call: Call, ...args: unknown[]): Promise<unknown> => {
     const concerned = args[1] === sha || args[1] === text
     if (concerned) await moments.before()
     const answer = await call(...args)
@@ -30,7 +30,14 @@ function lateFor({ sha, text }: Script, moments: Moments) {
     if (concerned) await moments.after()
     return answer
   }
-  client.callBuffer = late as typeof client.callBuffer
+  const client = new Redis(url)
+  const duplicate = client.duplicate.bind(client)
+  // The cache makes a connection of its own.
+  client.duplicate = (options) => {
+    const own = duplicate(options)
+    own.callBuffer = late.bind(undefined, own.callBuffer.bind(own) as Call) as typeof own.callBuffer
+    return own
+  }
   return { client, renewals: () => renewals }
 }
 

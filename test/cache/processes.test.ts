@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { CacheKeys } from '../../src/cache/redis/keys.ts'
 import { until } from '../servers/run.ts'
 import { clientOf, freshPrefix, gated, onServers, openCache } from './fixture.ts'
 
@@ -64,6 +65,14 @@ for (const place of onServers) {
       await until('the other loads', async () => calls.length === 2)
       call(1).resolve({ id: 1 })
       assert.deepEqual((await both).map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+    })
+
+    test('a lock that never expires is nobody’s: it ends after the time of one', { timeout: 30_000 }, async (t) => {
+      const prefix = freshPrefix()
+      const cache = await openCache(t, place, { prefix })
+      await clientOf(url).set(new CacheKeys(prefix).lock('k'), 'somebody')
+      const get = cache.wrap(() => 'mine', { key: () => 'k', ttl: '1m', timeout: '6s' })
+      assert.equal(await get(), 'mine')
     })
 
     test('the holder is killed: those who wait take over within the time limit', { timeout: 30_000 }, async (t) => {

@@ -24,6 +24,8 @@ const FILES: Readonly<Record<string, string>> = {
   'test/conformance/vectors.test.ts': '/lifecycle vectors: (redis|redis-cluster|postgres) /',
   'test/conformance/notifications.test.ts': '/: (redis|redis-cluster|postgres|pgbouncer) /',
   'test/stores/redis-outages.test.ts': '/./',
+  'test/stores/redis-clients.test.ts': '/./',
+  'test/stores/tls.test.ts': '/rediss/',
   'test/faults/postgres-silence.test.ts': '/./',
   'test/stores/postgres-transactions.test.ts': '/./',
 }
@@ -31,8 +33,10 @@ const FILES: Readonly<Record<string, string>> = {
 describe('the oldest clients', { skip: missingReason('redis') || missingReason('postgres') }, () => {
   for (const [file, pattern] of Object.entries(FILES)) {
     test(file, async () => {
-      const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env
-      const options = ['--import', HOOK, '--test', `--test-name-pattern=${pattern}`, '--test-reporter=tap', file]
+      const { NODE_TEST_CONTEXT: _, ...rest } = process.env
+      // Processes that a test starts have the same clients.
+      const env = { ...rest, NODE_OPTIONS: `--import ${HOOK}` }
+      const options = ['--test', `--test-name-pattern=${pattern}`, '--test-reporter=tap', file]
       const child = spawn(process.execPath, options, {
         cwd: fileURLToPath(ROOT),
         env,

@@ -4,10 +4,11 @@
  * It forwards (`allow`, as it begins), refuses new connections (`block`; those that are open go on), or swallows
  * everything (`blackhole`: connections open and stay open, and nothing passes in either direction, not even that the
  * other side is gone; what was swallowed is forwarded after `allow`). `mute` swallows answers alone, and `abandon` silences the open connections
- * for good, while new ones work. `cut` breaks all open connections in any of these.
+ * for good, while new ones work. `slow` forwards what clients send at a bounded pace. `cut` breaks all open connections in any of these.
  */
 
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { Transform } from 'node:stream'
 import { freePort } from './ports.ts'
 
 interface Link {
@@ -20,10 +21,12 @@ interface Link {
 
 export class TcpProxy {
   readonly port: number
-  readonly #target: number
+  #target: number
   readonly #links = new Set<Link>()
   #listener: Server | undefined
   #swallows = false
+  /** Bytes a second, from clients. */
+  #pace = Number.POSITIVE_INFINITY
 
   constructor(port: number, target: number) {
     this.port = port
@@ -82,6 +85,20 @@ export class TcpProxy {
     }
   }
 
+  /** New connections go to another server. */
+  retarget(port: number): void {
+    this.#target = port
+  }
+
+  /** What clients send passes at this pace, in bytes a second, on connections that are open or will be. */
+  slow(pace: number): void {
+    this.#pace = pace
+    for (const { client, server } of this.#links) {
+      client.unpipe()
+      if (server !== undefined) client.pipe(slowed(pace)).pipe(server)
+    }
+  }
+
   /** Breaks all open connections. */
   cut(): void {
     for (const { client, server } of this.#links) {
@@ -124,7 +141,8 @@ export class TcpProxy {
     }
     // What was only muted passes in one direction already.
     client.unpipe()
-    client.pipe(link.server)
+    if (this.#pace === Number.POSITIVE_INFINITY) client.pipe(link.server)
+    else client.pipe(slowed(this.#pace)).pipe(link.server)
     link.server.pipe(client)
   }
 
@@ -148,6 +166,14 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   const proxy = new TcpProxy(await freePort(), target)
   await proxy.allow()
   return proxy
+}
+
+function slowed(pace: number): Transform {
+  return new Transform({
+    transform(chunk, _, done) {
+      setTimeout(() => done(null, chunk), (chunk.length / pace) * 1000)
+    },
+  })
 }
 
 /** Not while its own end is going out: libuv refuses that, Node then never closes it, and its process spins when it is to end. */

@@ -2,8 +2,8 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { scriptOf } from '../../src/stores/redis/connection/scripts.ts'
 
-/** `lost`: the server acts, and its answer is lost. `unreachable`: the server never hears of it. */
-export type Fault = 'lost' | 'unreachable'
+/** `lost`: the server acts, and its answer is lost. `unreachable`: the server never hears of it. `silent`: it hears of it when `silence` is over. */
+export type Fault = 'lost' | 'unreachable' | 'silent'
 
 export interface FaultyClient {
   client: Redis
@@ -11,6 +11,8 @@ export interface FaultyClient {
   fault: (script: string, partition: number, key: string) => Fault | undefined
   /** Waited for before each call of a script is sent. */
   before: (script: string) => Promise<void> | void
+  /** For ever, unless a test sets it. */
+  silence: Promise<void>
   /** Bytes of the answers to calls of `claim`. */
   readonly claims: number[]
   disconnect(): void
@@ -18,7 +20,21 @@ export interface FaultyClient {
 
 /** Those that faults are of. */
 const NAMES = [
-  ...(['cancel', 'claim', 'complete', 'extend', 'fail', 'find', 'locate', 'push', 'release', 'sweep'] as const),
+  ...([
+    'cancel',
+    'claim',
+    'complete',
+    'due',
+    'extend',
+    'fail',
+    'find',
+    'list',
+    'locate',
+    'push',
+    'requeue',
+    'release',
+    'sweep',
+  ] as const),
   ...(['listed', 'register', 'remove', 'unregister'] as const),
 ] as const
 
@@ -43,6 +59,7 @@ export function faultyClient(url: string): FaultyClient {
           const partition = Number(/#(\d+):/.exec(String(args[3]))?.[1] ?? 0)
           if (script !== undefined) await faulty.before(script)
           const fault = script && faulty.fault(script, partition, String(args[3]))
+          if (fault === 'silent') await faulty.silence
           if (fault === 'unreachable') throw new Error('Connection is closed.')
           const answer: unknown = await target.callBuffer(...args)
           if (script === 'claim' && Array.isArray(answer)) claims.push(bytesOf(answer))
@@ -56,6 +73,7 @@ export function faultyClient(url: string): FaultyClient {
     client: wrap(real),
     fault: () => undefined,
     before: () => undefined,
+    silence: new Promise(() => undefined),
     claims,
     disconnect: () => real.disconnect(),
   }

@@ -96,6 +96,8 @@ class ConnectionPair {
 
   /** Resolves in any case; a pair that cannot be had is lost. */
   async open(): Promise<void> {
+    // A load balancer may accept it for a server that is gone.
+    const timer = setTimeout(() => this.close(), this.#settings.drift).unref()
     try {
       await Promise.all([this.#listening.connect(), this.#tracking.connect()])
       const id = await this.#listening.client('ID')
@@ -107,6 +109,8 @@ class ConnectionPair {
       if (this.state === 'opening') this.state = 'ready'
     } catch {
       this.close()
+    } finally {
+      clearTimeout(timer)
     }
   }
 

@@ -9,7 +9,7 @@ const EXTRA_LIFE = 60_000
 
 /** A `RedisLayer`. */
 interface Caller {
-  call<T>(send: (client: Client) => Promise<T>): Promise<T>
+  call<T>(send: (client: Client) => Promise<T>, bytes?: number): Promise<T>
 }
 
 /** @param prefix as `CacheKeys.chunks` gives it */
@@ -22,7 +22,8 @@ export async function storeChunks(redis: Caller, prefix: string, stored: StoredV
   let chunk = 0
   for (let at = 0; at < body.length; at += CHUNK_BYTES) {
     const name = nameOf(prefix, stored, chunk++)
-    await redis.call((client) => client.set(name, body.subarray(at, at + CHUNK_BYTES), 'PX', life + EXTRA_LIFE))
+    const part = body.subarray(at, at + CHUNK_BYTES)
+    await redis.call((client) => client.set(name, part, 'PX', life + EXTRA_LIFE), part.length)
   }
   return chunk
 }
@@ -43,7 +44,7 @@ export async function fetchChunks(redis: Caller, prefix: string, stored: StoredV
   let body: Buffer | undefined
   for (let chunk = 0; chunk < chunks; chunk++) {
     const at = chunk * CHUNK_BYTES
-    const next = await redis.call((client) => client.getBuffer(nameOf(prefix, stored, chunk)))
+    const next = await redis.call((client) => client.getBuffer(nameOf(prefix, stored, chunk)), CHUNK_BYTES)
     if (next === null) return undefined
     if (next.length !== Math.min(size - at, CHUNK_BYTES)) throw new RangeError(`a chunk of ${next.length} bytes`)
     // Not before the first is there: the head is believed for no more than what it has shown.

@@ -1,8 +1,10 @@
 /** The cache's commands to Redis. Every call is answered within the time limit, and fails at once while Redis is known to be gone. */
 
 import { randomBytes } from 'node:crypto'
-import { connected, newClient } from '../../stores/redis-client/client.ts'
+import { ChosenDatabase } from '../../stores/redis-client/chosen-database.ts'
+import { connected, newClient, ownLike, replaceConnection } from '../../stores/redis-client/client.ts'
 import { closed, isNoScript, isPassing, toMillpondError } from '../../stores/redis-client/errors.ts'
+import { bytesOf, extraTime } from '../../stores/redis-client/extra-time.ts'
 import { scriptsIn } from '../../stores/redis-client/scripts.ts'
 import { type Client, type ClientSettings, settingsOf } from '../../stores/redis-client/settings.ts'
 import { MillpondError } from '../../values/errors.ts'
@@ -50,13 +52,16 @@ export class RedisLayer {
   readonly client: Client
   readonly keys: CacheKeys
   readonly #settings: ClientSettings
+  readonly #database: ChosenDatabase
   /** By `performance.now()`; calls before it are refused. */
   #pausedUntil = 0
+  #replacedAt = Number.NEGATIVE_INFINITY
   #slotsAskedAt = Number.NEGATIVE_INFINITY
   #closed = false
 
   private constructor(client: Client, settings: ClientSettings) {
     this.client = client
+    this.#database = new ChosenDatabase(client, settings.where)
     this.keys = new CacheKeys(settings.prefix)
     this.#settings = settings
   }
@@ -64,13 +69,17 @@ export class RedisLayer {
   /** @throws InvalidOption, StoreUnavailable */
   static async open(url: string, options: Readonly<Record<string, unknown>>): Promise<RedisLayer> {
     const settings = settingsOf(url, options, ACCEPTED)
-    const client = settings.client ?? (await newClient(settings))
+    const client =
+      settings.client === undefined ? await newClient(settings) : ownLike(settings.client, settings.timeout)
+    const layer = new RedisLayer(client, settings)
     try {
       await connected(client, settings)
-      return new RedisLayer(client, settings)
+      await layer.#database.settled(settings.timeout)
+      return layer
     } catch (error) {
-      if (settings.client === undefined) client.disconnect()
-      throw error
+      const coded = layer.#coded(error)
+      layer.close()
+      throw coded
     }
   }
 
@@ -194,7 +203,7 @@ export class RedisLayer {
 
   close(): void {
     this.#closed = true
-    if (this.#settings.client === undefined) this.client.disconnect()
+    this.client.disconnect()
   }
 
   #valueAndLock(key: string): [string, string] {
@@ -213,17 +222,18 @@ export class RedisLayer {
 
   async #run(name: string, ...values: Argument[]): Promise<unknown> {
     const { sha, text, keys } = scriptOf(name)
+    const bytes = bytesOf(values)
     try {
-      return await this.call((client) => client.callBuffer('evalsha', sha, keys.length, ...values))
+      return await this.call((client) => client.callBuffer('evalsha', sha, keys.length, ...values), bytes)
     } catch (error) {
       if (!isNoScript(error instanceof MillpondError ? error.cause : error)) throw error
-      return this.call((client) => client.callBuffer('eval', text, keys.length, ...values))
+      return this.call((client) => client.callBuffer('eval', text, keys.length, ...values), bytes)
     }
   }
 
-  /** @param send sends commands @throws StoreUnavailable, StoreFull, StoreFailed, Closed */
-  async call<T>(send: (client: Client) => Promise<T>): Promise<T> {
-    const { timeout } = this.#settings
+  /** @param send sends commands @param bytes that they send, or ask for @throws StoreUnavailable, StoreFull, StoreFailed, Closed */
+  async call<T>(send: (client: Client) => Promise<T>, bytes = 0): Promise<T> {
+    const timeout = this.#settings.timeout + extraTime(bytes)
     const now = performance.now()
     if (this.#closed) throw closed()
     if (now < this.#pausedUntil) throw this.#coded(new Error('Connection is closed. (it did not answer a moment ago)'))
@@ -233,9 +243,11 @@ export class RedisLayer {
     const timer = setTimeout(() => {
       // Of a cluster the other nodes answer.
       if (!('nodes' in this.client)) this.#pausedUntil = performance.now() + PAUSE
+      this.#replaceConnection()
       late.reject(new Error(`Command timed out after ${timeout} ms`))
     }, timeout)
     try {
+      this.#database.check()
       const answer = await Promise.race([send(this.client), late.promise])
       this.#pausedUntil = 0
       return answer
@@ -245,6 +257,14 @@ export class RedisLayer {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** A connection on which the server has fallen silent stays so: at most once in the time that a new one has for its first answer. */
+  #replaceConnection(): void {
+    const now = performance.now()
+    if (this.#closed || now < this.#replacedAt + this.#settings.timeout / 2) return
+    this.#replacedAt = now
+    replaceConnection(this.client)
   }
 
   /** A node that does not answer may have lost its slots to another, which nobody tells the client. */

@@ -13,6 +13,17 @@ const PING_TIMEOUT = 1000
 /** Soon at first, since workers wait; then at most once a second. */
 const retryIn = (times: number): number => Math.min(20 * times, 1000)
 
+/** Options of a caller's client that would change what calls answer, or when. */
+const PLAIN_ANSWERS = {
+  enableAutoPipelining: false,
+  stringNumbers: false,
+  monitor: false,
+  readOnly: false,
+  commandTimeout: undefined,
+  socketTimeout: undefined,
+  replyMapping: 'legacy' as const,
+}
+
 /** Errors of the connection reject the calls that it fails; the client would print them as well. */
 export function prepared<T extends Client>(client: T): T {
   client.on('error', () => undefined)
@@ -21,6 +32,7 @@ export function prepared<T extends Client>(client: T): T {
 
 /** What is sent again, and until when, is for `Calls` to decide; the client would do so without telling. */
 const EACH_CONNECTION = {
+  ...PLAIN_ANSWERS,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   // A connection that is given up is gone at once, whatever the other side says.
@@ -29,6 +41,7 @@ const EACH_CONNECTION = {
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 }
 const SINGLE = {
+  role: 'master' as const,
   enableOfflineQueue: false,
   lazyConnect: false,
   retryStrategy: retryIn,
@@ -37,6 +50,9 @@ const SINGLE = {
   failoverDetector: true,
 }
 const CLUSTER = {
+  enableAutoPipelining: false,
+  // Replicas are behind.
+  scaleReads: 'master' as const,
   enableOfflineQueue: false,
   lazyConnect: false,
   clusterRetryStrategy: retryIn,
@@ -49,11 +65,15 @@ const CLUSTER = {
 
 /** A client of our own that connects to the same servers. */
 export function ownLike(client: Client, timeout: number): Client {
-  return prepared(
+  const each = { ...EACH_CONNECTION, connectTimeout: timeout }
+  const own = prepared(
     'nodes' in client
-      ? client.duplicate([], { ...CLUSTER, redisOptions: EACH_CONNECTION })
-      : client.duplicate({ ...EACH_CONNECTION, ...SINGLE, connectTimeout: timeout, sentinelCommandTimeout: timeout }),
+      ? // ioredis 5 replaces `redisOptions` whole, and the password with them.
+        client.duplicate([], { ...CLUSTER, redisOptions: { ...client.options.redisOptions, ...each } })
+      : client.duplicate({ ...each, ...SINGLE, sentinelCommandTimeout: timeout }),
   )
+  replaceWhereNotReady(own, timeout)
+  return own
 }
 
 /** Rejects nothing but a missing package: whether the server is there is seen by `connected`. */
@@ -70,7 +90,11 @@ export async function newClient(settings: ClientSettings): Promise<Client> {
     disableClientInfo: true,
     connectTimeout: timeout,
   }
-  if (settings.cluster) return prepared(new Cluster(nodes, { ...CLUSTER, redisOptions }))
+  if (settings.cluster) {
+    const own = prepared(new Cluster(nodes, { ...CLUSTER, redisOptions }))
+    replaceWhereNotReady(own, timeout)
+    return own
+  }
   const address = sentinel && {
     sentinels: nodes,
     name: sentinel.master,
@@ -79,7 +103,26 @@ export async function newClient(settings: ClientSettings): Promise<Client> {
     ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
     sentinelCommandTimeout: timeout,
   }
-  return prepared(new Redis({ ...redisOptions, ...SINGLE, ...(address ?? nodes[0]), db }))
+  const own = prepared(new Redis({ ...redisOptions, ...SINGLE, ...(address ?? nodes[0]), db }))
+  replaceWhereNotReady(own, timeout)
+  return own
+}
+
+/** A load balancer may accept a connection for a server that is gone. The client would wait for its first answer for ever. */
+function replaceWhereNotReady(client: Client, timeout: number): void {
+  if ('nodes' in client) {
+    client.on('+node', (node: Redis) => replaceWhereNotReady(node, timeout))
+    for (const node of client.nodes()) replaceWhereNotReady(node, timeout)
+    return
+  }
+  let timer: NodeJS.Timeout | undefined
+  const waits = (): void => {
+    clearTimeout(timer)
+    timer = setTimeout(() => client.disconnect(true), timeout).unref()
+  }
+  client.on('connect', waits)
+  for (const event of ['ready', 'close', 'end']) client.on(event, () => clearTimeout(timer))
+  if (client.status === 'connect') waits()
 }
 
 /** Resolves when the client can send; rejects when it has not connected within the time. */

@@ -1,8 +1,11 @@
 /** What the operations of one store share. */
 import type { ClaimedJob, QueueSettings } from '../../store.ts'
 import type { Calls } from './connection/calls.ts'
+import type { EvictionWatch } from './connection/server.ts'
+import type { Found } from './found.ts'
 import type { Notifier } from './notifier.ts'
 import type { Locations, Partition } from './partition.ts'
+import type { Patience } from './patience.ts'
 import type { Queues } from './queues.ts'
 
 export interface Context {
@@ -21,6 +24,17 @@ export interface Context {
   readonly locations: Locations
   /** By partition and worker: `claim` settles them. */
   readonly doubtfulClaims: Map<string, DoubtfulClaim>
+  /** Where claims came from, of queues with several partitions. A queue may be split anew while they are held. */
+  readonly claimedFrom: WeakMap<ClaimedJob, Partition>
+  readonly patience: Patience
+  /** For messages. */
+  readonly where: string
+  readonly evictionWatch: EvictionWatch
+  readonly found: Found
+  /** Buckets that have not answered a sweep yet. */
+  readonly silentBuckets: Set<number>
+  /** How many queues there are, as last counted. */
+  queueCount: number
   /** Claims whose ending got no answer: it may have taken effect, and will be sent again. */
   readonly doubtfulEndings: WeakSet<ClaimedJob>
   /** Grows with each claim and sweep, so that each begins with the next partition or bucket. */

@@ -16,14 +16,14 @@
 import '../../values/runtime.ts'
 import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
-import { connected, newClient, ownLike } from '../redis-client/client.ts'
-import type { Client } from '../redis-client/settings.ts'
+import { newClient, ownLike } from '../redis-client/client.ts'
 import { Calls } from './connection/calls.ts'
-import { checkServer } from './connection/server.ts'
+import { checkServer, EvictionWatch } from './connection/server.ts'
 import type { Context } from './context.ts'
+import { nothingFound } from './found.ts'
 import { Notifier } from './notifier.ts'
 import { cancel } from './operations/cancel.ts'
-import { claim, settleClaims } from './operations/claim.ts'
+import { claim, claimLane, settleClaims } from './operations/claim.ts'
 import { configure, limitGroup, settings } from './operations/configure.ts'
 import { complete, fail, release } from './operations/end.ts'
 import { extend } from './operations/extend.ts'
@@ -33,6 +33,7 @@ import { requeue } from './operations/requeue.ts'
 import { noteClaims, record, stats } from './operations/stats.ts'
 import { sweep } from './operations/sweep.ts'
 import { Locations } from './partition.ts'
+import { Patience } from './patience.ts'
 import { Queues } from './queues.ts'
 import { type Settings, storeSettings } from './settings.ts'
 
@@ -44,31 +45,39 @@ export const open: OpenStore = async (url, options) => {
   const client = settings.client === undefined ? await newClient(settings) : ownLike(settings.client, settings.timeout)
   // While the server waits for replicas it answers nothing else on that connection.
   const safe = settings.wait > 0 ? ownLike(client, settings.timeout) : client
+  const calls = new Calls(client, { ...settings, wait: 0 })
+  const safeCalls = safe === client ? calls : new Calls(safe, settings)
   try {
-    await Promise.all([connected(client, settings), connected(safe, settings)])
+    await Promise.all([calls.connected(), safeCalls.connected()])
     await keepProcessAlive(checkServer(client, settings.where))
   } catch (error) {
     client.disconnect()
     safe.disconnect()
     throw error
   }
-  return storeOf(contextOf(client, safe, settings, options.clock))
+  return storeOf(contextOf(calls, safeCalls, settings, options.clock))
 }
 
-function contextOf(client: Client, safe: Client, settings: Settings, clock: (() => number) | undefined): Context {
+function contextOf(calls: Calls, safeCalls: Calls, settings: Settings, clock: (() => number) | undefined): Context {
   const { prefix, timeout } = settings
-  const calls = new Calls(client, { ...settings, wait: 0 })
   return {
     calls,
-    safeCalls: safe === client ? calls : new Calls(safe, settings),
+    safeCalls,
     queues: new Queues(calls, settings),
-    notifier: new Notifier(client, `{${prefix}}:bells`, timeout),
+    notifier: new Notifier(calls.client, `{${prefix}}:bells`, timeout),
     prefix,
     timeout,
     now: clock ?? (() => null),
     settings: new Map(),
     locations: new Locations(),
     doubtfulClaims: new Map(),
+    claimedFrom: new WeakMap(),
+    patience: new Patience(),
+    where: settings.where,
+    evictionWatch: new EvictionWatch(),
+    found: nothingFound(),
+    silentBuckets: new Set(),
+    queueCount: 0,
     doubtfulEndings: new WeakSet(),
     turn: 0,
   }
@@ -84,6 +93,7 @@ function storeOf(context: Context): Store {
     limitGroup: (queue, group, limits) => limitGroup(context, queue, group, limits),
     push: (jobs) => push(context, jobs),
     lane: (job) => lane(context, job),
+    claimLane: (job) => claimLane(context, job),
     claim: (request) => claim(context, request),
     complete: (queue, completions) => complete(context, queue, completions),
     fail: (queue, failures) => fail(context, queue, failures),

@@ -52,6 +52,10 @@ export class Partition {
   readonly count: number
   /** Its server's time minus `performance.now()`, at least; null: not known, or the time is a test's. */
   serverAhead: number | null = null
+  /** It did not answer of late. Claims leave it out until it answers. */
+  away = false
+  /** Why, once that is known. The next claim that finds nothing tells it. */
+  trouble: { reason: unknown } | undefined
 
   constructor(prefix: string, queue: string, index: number, count = 1) {
     this.queue = queue

@@ -7,7 +7,7 @@ export const MAX_ITEMS_PER_CALL = 500
 /**
  * Asks partitions, or queues, about items, each about its own, all at once.
  * @param homeOf the partition of an item; undefined: it is not asked for, and has no answer
- * @param call answers per item
+ * @param call answers per item, the first ones at least; none: of no item
  * @returns per item its answer, or the error of the call that carried it
  */
 export async function askEach<Home, Item, Answer>(
@@ -18,12 +18,20 @@ export async function askEach<Home, Item, Answer>(
   const homes = items.map(homeOf)
   const answers: (Answer | MillpondError | undefined)[] = items.map(() => undefined)
   const ask = async (home: Home, own: readonly number[]): Promise<void> => {
+    let done = 0
     try {
-      const replies = await call(home, own.length === items.length ? items : own.map((at) => items[at] as Item))
-      for (const [i, at] of own.entries()) answers[at] = replies[i]
+      let left = own.length === items.length ? items : own.map((at) => items[at] as Item)
+      while (left.length > 0) {
+        const replies = await call(home, left)
+        for (const [i, reply] of replies.entries()) answers[own[done + i] ?? -1] = reply
+        // Where jobs are large, the last ones have no answer, and are sent again.
+        if (replies.length === 0) break
+        done += replies.length
+        left = left.slice(replies.length)
+      }
     } catch (error) {
       const failure = storeError(error, 'a call')
-      for (const at of own) answers[at] = failure
+      for (const at of own.slice(done)) answers[at] = failure
     }
   }
   const calls = [...Map.groupBy(homes.keys(), (at) => homes[at])].flatMap(([home, own]) =>
@@ -49,12 +57,16 @@ export function chunks<T>(items: readonly T[], size: number): T[][] {
 export class Failures {
   #first: { reason: unknown } | undefined
 
+  note(reason: unknown): void {
+    this.#first ??= { reason }
+  }
+
   /** Settles with undefined where the promise rejects. */
   async noted<T>(promise: Promise<T>): Promise<T | undefined> {
     try {
       return await promise
     } catch (reason) {
-      this.#first ??= { reason }
+      this.note(reason)
       return undefined
     }
   }

@@ -7,17 +7,22 @@ import { randomUUID } from 'node:crypto'
 import { MillpondError } from '../../values/errors.ts'
 import type { Calls } from './connection/calls.ts'
 import { Partition } from './partition.ts'
+import { chunks } from './per-partition.ts'
 import type { Settings } from './settings.ts'
 import { numberIn, textIn } from './wire.ts'
 
 /** Queues that pushes add to those known: a producer may push to any number, one after the other. */
 const MAX_KNOWN = 10_000
+/** Milliseconds between two looks into the list for a queue of which a partition is not listed. */
+const LOOK_PAUSE = 1000
 
 export class Queues {
   readonly #settings: Settings
   readonly #calls: Calls
   readonly #tag: string
   readonly #known = new Map<string, readonly Partition[]>()
+  /** When those known were looked at last in the list, because a partition was found not to be listed. */
+  readonly #lookedAt = new WeakMap<readonly Partition[], number>()
 
   constructor(calls: Calls, settings: Settings) {
     this.#calls = calls
@@ -43,7 +48,11 @@ export class Queues {
    * @returns `floor`: what a push to a partition which is not listed yet must state
    */
   async create(name: string): Promise<{ partitions: readonly Partition[]; floor: number }> {
-    const { count, floor } = await this.#register(name, this.#known.get(name)?.length ?? this.#settings.partitions)
+    const { count, floor } = await this.#register(
+      name,
+      this.#known.get(name)?.length ?? this.#settings.partitions,
+      false,
+    )
     const [oldest] = this.#known.keys()
     if (oldest !== undefined && this.#known.size >= MAX_KNOWN) this.#known.delete(oldest)
     return { partitions: this.#learn(name, count), floor }
@@ -51,14 +60,15 @@ export class Queues {
 
   /** Registers a partition's queue once more. @throws StoreFailed where it has another number of partitions by now */
   async confirm({ queue, count: expected }: Partition): Promise<void> {
-    const { count } = await this.#register(queue, expected)
+    const { count } = await this.#register(queue, expected, true)
     if (count === expected) return
     this.forget(queue)
     throw new MillpondError('StoreFailed', `the queue ${queue} was split anew meanwhile; repeat the call`, { queue })
   }
 
-  async #register(name: string, partitions: number): Promise<{ count: number; floor: number }> {
-    const [count, floor] = await this.#script('register', name, partitions)
+  /** @param stored whether something of it is stored already */
+  async #register(name: string, partitions: number, stored: boolean): Promise<{ count: number; floor: number }> {
+    const [count, floor] = await this.#script('register', name, partitions, stored ? 1 : 0)
     return { count: numberIn(count), floor: Number(textIn(floor)) }
   }
 
@@ -98,6 +108,15 @@ export class Queues {
     return count === null ? undefined : this.#learn(name, countIn(count))
   }
 
+  /** After a partition of it was found not to be listed: the queue may have been removed, and split anew. @returns whether it was */
+  async isSplitAnew(name: string): Promise<boolean> {
+    const known = this.#known.get(name)
+    if (known === undefined || performance.now() < (this.#lookedAt.get(known) ?? 0) + LOOK_PAUSE) return false
+    this.#lookedAt.set(known, performance.now())
+    const now = await this.listed(name)
+    return now !== undefined && now.length !== known.length
+  }
+
   /** How many are in the list. */
   async count(): Promise<number> {
     return numberIn(await this.#calls.command(this.#tag, 'hlen', this.#registry))
@@ -106,7 +125,7 @@ export class Queues {
   /** All that are in the list. */
   async all(): Promise<Map<string, readonly Partition[]>> {
     const listed = await this.#calls.command(this.#tag, 'hgetall', this.#registry)
-    return new Map(Object.entries(listed ?? {}).map(([name, count]) => [name, this.#learn(name, countIn(count))]))
+    return new Map(pairsIn(listed).map(([name, count]) => [name, this.#learn(name, countIn(count))]))
   }
 
   /** A partition that a sweep found, whether or not this process knows its queue. */
@@ -125,6 +144,13 @@ export class Queues {
   #make(name: string, count: number): readonly Partition[] {
     return Array.from({ length: count }, (_, index) => new Partition(this.#settings.prefix, name, index, count))
   }
+}
+
+/** Of a hash. Transformers of replies hold for all clients of a process, so it may come in any form. */
+function pairsIn(hash: unknown): [string, unknown][] {
+  if (hash instanceof Map) return [...hash].map(([name, value]) => [String(name), value])
+  if (!Array.isArray(hash)) return Object.entries(hash ?? {})
+  return chunks(hash.flat(), 2).map(([name, value]) => [String(name), value])
 }
 
 /** A token of a removal may stand behind it. */

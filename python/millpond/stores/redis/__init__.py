@@ -10,6 +10,7 @@ import random
 import re
 import secrets
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -43,6 +44,8 @@ from millpond.stores.redis.wire import (
 from millpond.stores.wire import camel
 
 BELLS_WAIT: Final = 0.1
+EVICTION_PAUSE: Final = 10.0
+"""Seconds between two looks at the server's eviction policy."""
 DEFAULTS: Final[Mapping[str, Any]] = {
     "keep_done": 3_600_000, "keep_dead": 604_800_000, "paused": False, "attempts": 10, "backoff": Backoff(), "lease": 30_000,
 }  # fmt: skip
@@ -72,6 +75,7 @@ class RedisStore(Store):
         self._made: dict[str, dict[str, Any]] = {}
         """Settings that this client has made, in case the server loses them."""
         self._claimed_from: set[str] = set()
+        self._looked_at, self._evicting = time.monotonic(), ""
         self._check_server()
 
     def _check_server(self) -> None:
@@ -79,10 +83,21 @@ class RedisStore(Store):
         version = tuple(int(each) for each in str(info["redis_version"]).split(".")[:2])
         if version < (6, 2):
             raise MillpondError("NotSupported", f"Redis is {info['redis_version']}; 6.2 or newer is needed")
-        if int(info["maxmemory"]) > 0 and info["maxmemory_policy"] != "noeviction":
-            raise MillpondError("StoreUnavailable", f"Redis drops jobs when it is full: {info['maxmemory_policy']}")
+        if policy := _evicting(info):
+            raise MillpondError("StoreUnavailable", f"Redis drops jobs when it is full: {policy}")
         if not int(info["aof_enabled"]):
             warnings.warn("Redis keeps no append-only file: a crash of the server loses jobs", stacklevel=3)
+
+    def _look_at_eviction(self) -> None:
+        """The policy may be set while the server runs."""
+        if time.monotonic() < self._looked_at + EVICTION_PAUSE:
+            return
+        self._looked_at = time.monotonic()
+        policy = _evicting(self._connection.repeat(lambda _: self._connection.client.info("memory")))
+        if policy and not self._evicting:
+            text = f"Redis drops jobs when its memory is full (maxmemory-policy {policy}): set it to noeviction"
+            warnings.warn(text, stacklevel=3)
+        self._evicting = policy
 
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
         settled = self._apply(queue, settings, by, clear)
@@ -182,18 +197,20 @@ class RedisStore(Store):
         return found
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
-        """In the partition that follows from the job's group, key or id. With the id only, the others are asked as well."""
+        """In the partition that follows from the job's group, key or id. What is stale there may be in another."""
         parts, outcomes = self._registry.parts(queue), ["stale"] * len(items)
         homes = [partition_of(item.id, item.key, item.group, len(parts)) for item in items]
         for step in range(len(parts)):
-            searched = [step == 0 or item.key is None and item.group is None for item in items]
-            left = [at for at in range(len(items)) if outcomes[at] == "stale" and searched[at]]
+            left = [at for at in range(len(items)) if outcomes[at] == "stale"]
             routed = ((homes[at] + step, at) for at in left)
             for part, chosen in group_by_part((parts[index % len(parts)], at) for index, at in routed).items():
-                for chunk in chunks(chosen):
+                while chosen:
+                    chunk = chosen[:MOST_ITEMS]
                     answer = self._end_part(op, part, [items[at] for at in chunk], lease)
-                    for at, outcome in zip(chunk, answer, strict=True):
+                    for at, outcome in zip(chunk, answer):
                         outcomes[at] = ENDS[op][int(outcome)]
+                    # Where jobs are large, the last ones have no answer, and are sent again.
+                    chosen = chosen[len(answer) :] if answer else []
         ended = [(item, outcome) for item, outcome in zip(items, outcomes, strict=True) if outcome != "stale"]
         paused = [item.pause for item, outcome in ended if outcome == "paused"]
         for part in parts if paused and len(parts) > 1 else []:
@@ -234,11 +251,21 @@ class RedisStore(Store):
     def _on_ids(self, name: str, ids: Sequence[str]) -> Iterator[tuple[Part, Sequence[str], list[Any]]]:
         """Calls a script with ids in the partitions that know them."""
         for part, known in self._registry.locate(ids).items():
-            for chunk in chunks(known):
-                yield part, chunk, self._connection.on_part(name, part, [], [to_bytes(id) for id in chunk])
+            left: Sequence[str] = known
+            while left:
+                chunk = left[:MOST_ITEMS]
+                answer = self._connection.on_part(name, part, [], [to_bytes(id) for id in chunk])
+                # Where jobs are large, the last ones are left to another call.
+                done = len(answer)
+                if name == "find":
+                    late, *answer = answer
+                    done = len(chunk) - late
+                yield part, chunk[:done], answer
+                left = left[done:]
 
     def sweep(self, limit: int) -> Swept:
         self._claims.settle()
+        self._look_at_eviction()
         sweep = Sweep(self._registry, limit)
         swept = sweep.run()
         for queue in sweep.woken:
@@ -321,13 +348,18 @@ class RedisStore(Store):
     def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
         last = cursor_fields(state, after) if after else None
         jobs: list[tuple[Listed, int, int]] = []
-        for part in self._registry.parts(queue):
+        for part in self._registry.look(queue):
+            most, more = min(limit, MOST_ITEMS), 1
             place, items = _beyond(part, last) if last else (None, [])
-            answer = self._connection.on_part("list", part, [state, min(limit, MOST_ITEMS), place], items)
-            for each in chunks(answer, DESCRIBED):
-                record, at, time = described(queue, each)
-                cursor = f"{state}.{record.priority}.{time}.{at}.{part.index}.{record.id}"
-                jobs.append((Listed(**vars(record), cursor=cursor), at, time))
+            while more and most > 0:
+                more, *told = self._connection.on_part("list", part, [state, most, place], items)
+                for each in chunks(told, DESCRIBED):
+                    record, at, moment = described(queue, each)
+                    cursor = f"{state}.{record.priority}.{moment}.{at}.{part.index}.{record.id}"
+                    jobs.append((Listed(**vars(record), cursor=cursor), at, moment))
+                    most -= 1
+                    # Jobs may be large, so that the page is a short one: it goes on here.
+                    place, items = [True, record.priority, at, moment], [to_bytes(record.id)]
         # The sort is stable: jobs of the same time stay in the order of partitions, and within one as the script gave them.
         sign = -1 if state in FINAL else 1
         jobs.sort(key=lambda job: (-job[0].priority if state == "waiting" else 0, sign * job[2]))
@@ -335,7 +367,7 @@ class RedisStore(Store):
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         """A group is in one partition; only the jobs without one are in several."""
-        parts = self._registry.parts(queue)
+        parts = self._registry.look(queue)
         asked = [parts[group_index(group, len(parts))]] if group else parts
         found = [each for part in asked for each in self._groups(part, len(parts), limit, after, group)]
         ungrouped = [each for each in found if not each.group]
@@ -356,27 +388,34 @@ class RedisStore(Store):
 
     def requeue_ids(self, ids: Sequence[str]) -> Requeued:
         located = self._registry.locate(ids).items()
-        told = [self._requeue(part, [0, 0], chunk) for part, known in located for chunk in chunks(known)]
-        return Requeued(sum(came for came, _, _ in told), max((now for _, _, now in told), default=0))
+        total, first = 0, 0
+        for part, known in located:
+            left: Sequence[str] = known
+            while left:
+                chunk = left[:MOST_ITEMS]
+                came, _, now, late = self._requeue(part, [0, 0], chunk)
+                total, first = total + came, max(first, now)
+                left = left[len(chunk) - late :]
+        return Requeued(total, first)
 
     def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
         total, first = 0, None
-        for part in self._registry.parts(queue):
+        for part in self._registry.look(queue):
             start = 0
             while (most := min(MOST_ITEMS, limit - total)) > 0:
-                came, stayed, now = self._requeue(part, [most, start, until or first], [])
+                came, stayed, now, late = self._requeue(part, [most, start, until or first], [])
                 first = first or now
                 total += came
                 start += stayed
-                if came + stayed < most:
+                if came + stayed < most and late == 0:
                     break
         return Requeued(total, first or 0)
 
-    def _requeue(self, part: Part, head: Sequence[int | None], ids: Sequence[str]) -> tuple[int, int, int]:
-        came, stayed, now = self._connection.on_part("requeue", part, [*head], [to_bytes(id) for id in ids])
+    def _requeue(self, part: Part, head: Sequence[int | None], ids: Sequence[str]) -> tuple[int, int, int, int]:
+        came, stayed, now, late = self._connection.on_part("requeue", part, [*head], [to_bytes(id) for id in ids])
         if came:
             self._rings("work", part.queue)
-        return came, stayed, now
+        return came, stayed, now, late
 
     def begin(self) -> HandlerTransaction:
         raise MillpondError("NotSupported", "Redis is not the caller's database")
@@ -418,12 +457,18 @@ class RedisStore(Store):
             self._connection.client.close()
 
 
+def _evicting(info: Mapping[str, Any]) -> str:
+    """The policy by which the server drops keys; empty: it drops none."""
+    policy = str(info["maxmemory_policy"])
+    return policy if int(info["maxmemory"]) > 0 and policy != "noeviction" else ""
+
+
 def _beyond(part: Part, last: Sequence[str]) -> tuple[list[object], list[Argument]]:
     """Where the page after that place begins in a partition."""
-    priority, time, place, index = map(int, last[:4])
+    priority, moment, place, index = map(int, last[:4])
     if part.index == index:
-        return [True, priority, place, time], [to_bytes(last[4])]
-    return [False, priority, False, time, part.index > index], []
+        return [True, priority, place, moment], [to_bytes(last[4])]
+    return [False, priority, False, moment, part.index > index], []
 
 
 def _delay(delay: int | str | None) -> str:

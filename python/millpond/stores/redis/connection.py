@@ -63,6 +63,8 @@ class Connection:
         self.client: Any = redis.Redis.from_url(
             url, protocol=2, retry=Retry(NoBackoff(), 0), socket_timeout=CALL_TIMEOUT / 2
         )
+        if self.client.get_encoder().decode_responses:
+            raise MillpondError("InvalidOption", "answers are bytes: leave decode_responses out of the URL")
 
     def now(self) -> int | None:
         return self._clock() if self._clock else None

@@ -55,7 +55,7 @@ class Pusher:
         which = [values.setdefault(_values(job), len(values) + 1) for job in jobs]
         data = [encoded(job.data) for job in jobs]
         sizes = [len(each) for each in data]
-        head = [floor, [list(each) for each in values], which if len(values) > 1 else None, sizes]
+        head = [floor, [list(each) for each in values], which if len(values) > 1 else None, sizes, self._registry.known[part.queue]]
         items = [b"".join(to_bytes(job.id) for job in jobs), b"".join(data)]
         answer = self._registry.connection.on_part("push", part, head, items)
         if not answer or not answer[0]:

@@ -23,19 +23,28 @@ class Registry:
         self.keys = [shared_key(prefix, "queues"), shared_key(prefix, "floor")]
         self.known: dict[str, int] = {}
 
-    def register(self, queue: str) -> int:
-        """The answer is the floor, for one push at once."""
-        partitions, floor = self.connection.on_keys("register", self.keys, [queue, self._own])
+    def register(self, queue: str, stored: bool = False) -> int:
+        """The answer is the floor, for one push at once. `stored`: something of the queue is stored already."""
+        wanted = self.known.get(queue, self._own)
+        partitions, floor = self.connection.on_keys("register", self.keys, [queue, wanted, int(stored)])
         self.known[queue] = partitions
         return int(floor)
 
     def confirm(self, part: Part) -> None:
         """A script has answered that the partition is not listed."""
         before = self.known.get(part.queue)
-        self.register(part.queue)
+        self.register(part.queue, stored=True)
         if self.known[part.queue] != before:
             raise MillpondError("StoreFailed", f"the queue {part.queue} was made anew with other partitions meanwhile")
-        self.connection.on_part("listed", part)
+        self.note_listed(part)
+
+    def note_listed(self, part: Part) -> None:
+        self.connection.on_part("listed", part, [self.known[part.queue]])
+
+    def look(self, queue: str) -> list[Part]:
+        """As the registry has them now."""
+        self.known.pop(queue, None)
+        return self.parts(queue)
 
     def parts(self, queue: str) -> list[Part]:
         """The queue's partitions, without registering it."""

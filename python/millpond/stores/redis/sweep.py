@@ -56,12 +56,13 @@ class Sweep:
             swept.promoted += promoted
             swept.expired += expired
             self._groups += groups
-            if idle:
+            if idle == 1:
                 self._idle.add(part.queue)
             if promoted or 0 in lost[2::3]:
                 self.woken.add(part.queue)
             counts = (promoted, len(lost) // 3, expired, groups)
-            if not any(0 < count == most for count, most in zip(counts, limits, strict=True)):
+            # 2: jobs are large, and some were left to another call.
+            if idle != 2 and not any(0 < count == most for count, most in zip(counts, limits, strict=True)):
                 return
 
     def _remove(self, queue: str) -> None:

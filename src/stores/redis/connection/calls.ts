@@ -12,8 +12,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
 import { MillpondError } from '../../../values/errors.ts'
-import { reconnectIfEnded, replaceConnection } from '../../redis-client/client.ts'
+import { ChosenDatabase } from '../../redis-client/chosen-database.ts'
+import { connected, reconnectIfEnded, replaceConnection } from '../../redis-client/client.ts'
 import { closed, isMoved, isNoScript, isPassing, isUndone, toMillpondError } from '../../redis-client/errors.ts'
+import { bytesOf, extraTime } from '../../redis-client/extra-time.ts'
 import type { Client } from '../../redis-client/settings.ts'
 import type { Settings } from '../settings.ts'
 import { scriptOf } from './scripts.ts'
@@ -48,20 +50,30 @@ const CLOSE_PAUSE = 1000
 export class Calls {
   readonly client: Client
   readonly #settings: Settings
+  readonly #database: ChosenDatabase
   /** Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards. */
   readonly #replicated: KeyedBatcher<Call, unknown>
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
   #replacedAt = Number.NEGATIVE_INFINITY
+  /** Of the calls under way. */
+  #bytes = 0
 
   constructor(client: Client, settings: Settings) {
     this.client = client
+    this.#database = new ChosenDatabase(client, settings.where)
     this.#settings = settings
     this.#replicated = new KeyedBatcher(
       (calls) => this.#sendAndWait(calls),
       { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
       ({ tag }) => (client.isCluster ? tag : ''),
     )
+  }
+
+  /** @throws StoreUnavailable where there is no connection in time, or none to the right database */
+  async connected(): Promise<void> {
+    await connected(this.client, this.#settings)
+    await this.#database.settled(this.#settings.timeout)
   }
 
   get closed(): boolean {
@@ -99,7 +111,10 @@ export class Calls {
 
   async #call(tag: string, command: [string, ...Arg[]], options: Pick<Call, 'text' | 'againAt'>): Promise<unknown> {
     this.assertOpen()
-    const { timeout, where } = this.#settings
+    const { where } = this.#settings
+    const bytes = bytesOf(command)
+    this.#bytes += bytes
+    const timeout = this.#settings.timeout + extraTime(this.#bytes)
     const deadline = performance.now() + timeout
     const call: Call = { ...options, tag, command, deadline, underWay: false, over: false }
     const { promise: unanswered, reject } = Promise.withResolvers<never>()
@@ -114,6 +129,7 @@ export class Calls {
       return await answer
     } finally {
       call.over = true
+      this.#bytes -= bytes
       clearTimeout(timer)
       this.#underWay.delete(answer)
     }
@@ -132,7 +148,9 @@ export class Calls {
         // A pipeline whose WAIT succeeded is not redirected by the client, which would go on with what it knew before a failover.
         if (isMoved(error) && 'refreshSlotsCache' in this.client) this.client.refreshSlotsCache()
         if (call.againAt !== undefined && !isUndone(error) && isPassing(error)) call.command[call.againAt] = '1'
-        if (!isPassing(error) || performance.now() + RETRY_PAUSE > call.deadline || this.#closed) {
+        const isLate = performance.now() + RETRY_PAUSE > call.deadline
+        if (isLate && isPassing(error)) this.#overdue(call)
+        if (!isPassing(error) || isLate || this.#closed) {
           throw toMillpondError(error, this.#settings.where)
         }
         reconnectIfEnded(this.client)
@@ -143,6 +161,7 @@ export class Calls {
   }
 
   #send(call: Call): Promise<unknown> {
+    this.#database.check()
     if (this.#settings.wait > 0) return this.#replicated.add(call, 0)
     call.underWay = true
     return this.client.callBuffer(...call.command)
@@ -176,7 +195,7 @@ export class Calls {
   #overdue({ underWay }: Call): void {
     const now = performance.now()
     // A call that cannot be sent waits for a connection that does not get ready.
-    if (!underWay && this.client.status === 'ready') return
+    if (!underWay && this.client.status === 'ready' && this.#database.chosen) return
     if (now - this.#replacedAt < this.#settings.timeout / 2) return
     this.#replacedAt = now
     replaceConnection(this.client)

@@ -14,7 +14,7 @@ export function cancel(context: Context, ids: readonly string[]): Promise<(Final
   const { local } = context.notifier
   return askOwners<FinalState>(context, ids, async (partition, own) => {
     const answers = await callScript(context, 'cancel', partition, { items: own.map(idBytes), safe: true })
-    return own.map((id, i) => {
+    return own.slice(0, answers.length).map((id, i) => {
       const answer = Number(answers[i])
       if (answer !== WAITED && answer !== RAN) return FINAL_STATES[answer] ?? null
       local.ring('cancelled', partition.queue, id)

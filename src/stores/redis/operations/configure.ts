@@ -7,6 +7,7 @@ import {
   type SettingsChange,
   setsNothing,
 } from '../../../store.ts'
+import { isMillpondError, MillpondError } from '../../../values/errors.ts'
 import type { GroupLimits, Rate } from '../../../values/limits.ts'
 import { burstOf } from '../../../values/rate.ts'
 import { DEFAULTS } from '../../defaults.ts'
@@ -141,8 +142,18 @@ export async function pauseQueue(context: Context, partitions: readonly Partitio
 
 /** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be removed. */
 export async function confirmListed(context: Context, partition: Partition): Promise<void> {
-  await context.queues.confirm(partition)
-  await callScript(context, 'listed', partition)
+  try {
+    await context.queues.confirm(partition)
+    await noteListed(context, partition)
+  } catch (error) {
+    if (!isMillpondError(error, 'StoreFull')) throw error
+    const message = `what was stored in the queue ${partition.queue} could not be confirmed, since Redis cannot write just now; it can be repeated safely`
+    throw new MillpondError('StoreUnavailable', message, { queue: partition.queue, cause: error })
+  }
+}
+
+export async function noteListed(context: Context, partition: Partition): Promise<void> {
+  await callScript(context, 'listed', partition, { head: [partition.count] })
 }
 
 /** Of a queue that was removed because nobody used it: it need not come back. */

@@ -101,7 +101,7 @@ async function end<Item extends Hold, Outcome>(
 
 /** Calls the partition that holds each claim. @throws where a partition gave no answer */
 export async function callHolders<Item extends Hold, Outcome>(
-  { calls, queues }: Context,
+  { calls, queues, claimedFrom }: Context,
   queue: string,
   items: readonly Item[],
   call: (partition: Partition, items: readonly Item[]) => Promise<(Outcome | 'stale')[]>,
@@ -110,12 +110,12 @@ export async function callHolders<Item extends Hold, Outcome>(
   // Without a wait where it is known: calls are sent in the order in which they are made.
   const partitions = queues.known(queue) ?? (await queues.look(queue))
   const homeOf = ({ id, claim }: Item) =>
-    partitions[indexOf(partitions.length, claim ?? { id, key: null, group: null })]
+    (claim && claimedFrom.get(claim)) ?? partitions[indexOf(partitions.length, claim ?? { id, key: null, group: null })]
   const outcomes = answered(await askEach(items, homeOf, call))
-  // A job with a group or a key is where that says, which a claim by id and fence alone does not tell.
+  // A job with a group or a key is where that says, which a claim by id and fence alone does not tell. Or the queue was split anew since then.
   for (const partition of partitions.length === 1 ? [] : partitions) {
     const mayHold = (item: Item, at: number) =>
-      outcomes[at] === 'stale' && item.claim === undefined && homeOf(item) !== partition
+      outcomes[at] === 'stale' && !(item.claim && claimedFrom.has(item.claim)) && homeOf(item) !== partition
     const more = await askEach(items, (item, at) => (mayHold(item, at) ? partition : undefined), call)
     for (const [at, outcome] of answered(more).entries()) outcomes[at] = outcome ?? outcomes[at]
   }

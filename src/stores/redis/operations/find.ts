@@ -46,9 +46,12 @@ interface Found {
 
 export async function find(context: Context, ids: readonly string[]): Promise<(Found | null)[]> {
   return askOwners(context, ids, async (partition, own) => {
-    const found = await foundIn(partition, await callScript(context, 'find', partition, { items: own.map(idBytes) }))
+    const { left, found } = foundIn(
+      partition,
+      await callScript(context, 'find', partition, { items: own.map(idBytes) }),
+    )
     const byId = new Map(found.map((one) => [one.record.id, one]))
-    return own.map((id) => byId.get(id) ?? null)
+    return own.slice(0, own.length - left).map((id) => byId.get(id) ?? null)
   })
 }
 
@@ -121,17 +124,17 @@ async function locate(
 
 export async function list(context: Context, { queue, state, limit, after }: ListRequest): Promise<ListedRecord[]> {
   context.calls.assertOpen()
-  const partitions = await context.queues.look(queue)
+  const partitions = (await context.queues.listed(queue)) ?? (await context.queues.look(queue))
   let last = after === undefined ? undefined : placeIn(state, after)
   const records: ListedRecord[] = []
   // What a script does is bounded, so a long list is several.
   while (records.length < limit) {
     const most = Math.min(limit - records.length, MAX_ITEMS_PER_CALL)
-    const page = await listPage(context, partitions, state, most, last)
+    const { page, more } = await listPage(context, partitions, state, most, last)
     const places = page.map(placeOf)
     records.push(...page.map(({ record }, index) => ({ ...record, cursor: cursorText(state, places[index]) })))
-    last = places.at(-1)
-    if (page.length < most) break
+    last = places.at(-1) ?? last
+    if (page.length < most && !more) break
   }
   return records
 }
@@ -142,7 +145,7 @@ async function listPage(
   state: JobState,
   limit: number,
   last: Place | undefined,
-): Promise<Found[]> {
+): Promise<{ page: Found[]; more: boolean }> {
   const pages = await Promise.all(
     partitions.map(async (partition) => {
       const head = [state, limit, last === undefined ? null : cursorFor(partition, last)]
@@ -150,8 +153,11 @@ async function listPage(
       return foundIn(partition, await callScript(context, 'list', partition, { head, items }))
     }),
   )
-  const [only = []] = pages
-  return pages.length === 1 ? only : pages.flat().sort(inOrderOf(state)).slice(0, limit)
+  const merged = pages.flatMap(({ found }) => found)
+  if (pages.length > 1) merged.sort(inOrderOf(state))
+  // What comes after the last job of a page that is cut short may come after others of its partition.
+  const ends = pages.flatMap(({ left, found }) => (left > 0 ? merged.indexOf(found.at(-1) as Found) + 1 : []))
+  return { page: merged.slice(0, Math.min(limit, ...ends)), more: ends.length > 0 }
 }
 
 const isFinal = (state: JobState): boolean => state === 'done' || state === 'dead' || state === 'cancelled'
@@ -193,8 +199,8 @@ function cursorFor({ index }: Partition, { priority, time, place, partition }: P
 const PER_JOB = 11
 
 /** As `described.lua` answers. */
-function foundIn(partition: Partition, reply: readonly unknown[]): Found[] {
-  return chunks(reply, PER_JOB).map(
+function foundIn(partition: Partition, [left, ...reply]: readonly unknown[]): { left: number; found: Found[] } {
+  const found = chunks(reply, PER_JOB).map(
     ([id, stateText, attempt, due, started, end, worker, progress, error, result, kept]) => {
       const state = stateIn(stateText)
       const { place, ...rest } = recordIn(bytesIn(kept))
@@ -222,6 +228,7 @@ function foundIn(partition: Partition, reply: readonly unknown[]): Found[] {
       }
     },
   )
+  return { left: numberIn(left), found }
 }
 
 function stateIn(value: unknown): JobState {
@@ -238,7 +245,7 @@ export async function groups(context: Context, request: GroupsRequest): Promise<
   context.calls.assertOpen()
   const { queue, limit, after, group } = request
   if (group !== undefined && after !== undefined && group <= after) return []
-  const partitions = await context.queues.look(queue)
+  const partitions = (await context.queues.listed(queue)) ?? (await context.queues.look(queue))
   const home = group === undefined || group === '' ? undefined : groupIndex(partitions.length, group)
   const asked = home === undefined ? partitions : partitions.slice(home, home + 1)
   const pages = await Promise.all(asked.map((partition) => groupsIn(context, partition, request)))

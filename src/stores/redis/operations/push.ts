@@ -83,7 +83,7 @@ async function pushTo(
   const ids = idsBytes(jobs)
   const { sizes, bytes } = inOnePiece(jobs.map(({ data }) => encodedBytes(data)))
   const [listed, ...answers] = await callScript(context, 'push', partition, {
-    head: [floor, values, which, sizes],
+    head: [floor, values, which, sizes, partition.count],
     items: [ids, bytes],
     safe: true,
   })

@@ -21,10 +21,10 @@ async function requeueIds(context: Context, ids: readonly string[]): Promise<Req
     ({ partition }) => partition,
     async (partition, own) => {
       const items = own.map(({ record }) => idBytes(record.id))
-      const { back, now } = await requeueIn(context, partition, [0, 0], items)
+      const { back, now, left } = await requeueIn(context, partition, [0, 0], items)
       requeued.requeued += back
       requeued.now = Math.max(requeued.now, now)
-      return []
+      return items.slice(left).map(() => true)
     },
   )
   answered(answers)
@@ -38,14 +38,20 @@ async function requeueIds(context: Context, ids: readonly string[]): Promise<Req
 async function requeueDead(context: Context, { queue, limit, until }: RequeueDeadRequest): Promise<Requeued> {
   let requeued = 0
   let first: number | undefined
-  for (const partition of await context.queues.look(queue)) {
+  const { queues } = context
+  for (const partition of (await queues.listed(queue)) ?? (await queues.look(queue))) {
     for (let passed = 0; requeued < limit; ) {
       const most = Math.min(limit - requeued, MAX_ITEMS_PER_CALL)
-      const { back, stayed, now } = await requeueIn(context, partition, [most, passed, until ?? first ?? null], [])
+      const { back, stayed, now, left } = await requeueIn(
+        context,
+        partition,
+        [most, passed, until ?? first ?? null],
+        [],
+      )
       first ??= now
       requeued += back
       passed += stayed
-      if (back + stayed < most) break
+      if (back + stayed < most && left === 0) break
     }
   }
   return { requeued, now: first ?? 0 }
@@ -53,7 +59,7 @@ async function requeueDead(context: Context, { queue, limit, until }: RequeueDea
 
 async function requeueIn(context: Context, partition: Partition, head: (number | null)[], items: readonly Buffer[]) {
   const answer = await callScript(context, 'requeue', partition, { head, items, safe: true })
-  const [back = 0, stayed = 0, now = 0] = answer.map(numberIn)
+  const [back = 0, stayed = 0, now = 0, left = 0] = answer.map(numberIn)
   if (back > 0) context.notifier.local.ring('work', partition.queue)
-  return { back, stayed, now }
+  return { back, stayed, now, left }
 }

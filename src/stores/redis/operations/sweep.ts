@@ -1,12 +1,14 @@
 /**
  * Sweeps all queues: asks each bucket which of its partitions have something to do, and sweeps those, until a limit is reached. So a sweep costs
- * what is due, not how many queues there are. A partition that cannot be reached does not keep the others from being swept. The sweep then
- * rejects only if nothing was swept, since the answer is the only report of lost claims.
+ * what is due, not how many queues there are. A bucket that does not answer keeps no other from being swept: it is left out until it does, and what
+ * it has done then is told with a later answer. A sweep rejects only if nothing was swept, since the answer is the only report of lost claims.
  */
 import type { Swept } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
+import { nothingFound } from '../found.ts'
 import { BUCKETS, type Partition, parsedPart, tagOf } from '../partition.ts'
+import { inTime } from '../patience.ts'
 import { chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idText, numberIn, textIn, timeOrNull } from '../wire.ts'
 import { statsOf } from './stats.ts'
@@ -14,47 +16,84 @@ import { statsOf } from './stats.ts'
 /** Queues that one sweep removes. */
 const MAX_REMOVED = 100
 
-interface Found extends Pick<Swept, 'lost' | 'promoted' | 'expired'> {
-  /** How many it has looked at, whether to forget them. */
-  groups: number
-  /** Queues of which a partition has been idle for long. */
-  idle: Set<string>
-}
-
 export async function sweep(context: Context, limit: number): Promise<Swept> {
-  const { calls, queues } = context
+  const { calls, found, patience, silentBuckets } = context
   calls.assertOpen()
+  void context.evictionWatch.look(calls.client, context.where)
   // Each bucket is the first in turn, so that none waits for ever behind others.
   const turn = context.turn++ % BUCKETS
   const buckets = Array.from({ length: BUCKETS }, (_, i) => (i + turn) % BUCKETS)
   const failures = new Failures()
-  const look = (bucket: number, most: number) => failures.noted(dueIn(context, bucket, most))
-  const looks = await Promise.all(buckets.map((bucket) => look(bucket, Math.min(limit, MAX_ITEMS_PER_CALL))))
-  const found: Found = { lost: [], promoted: 0, expired: 0, groups: 0, idle: new Set() }
-  const partitions = looks.flatMap((due) => due?.partitions ?? [])
-  for (const partition of partitions) await failures.noted(sweepPartition(context, partition, limit, found))
-  const { lost, promoted, expired, groups, idle } = found
-  // What was swept is answered even where the following fails.
-  const later = new Failures()
-  await Promise.all([...idle].slice(0, MAX_REMOVED).map((name) => later.noted(remove(context, name))))
-  const count = await failures.noted(queues.count())
-  if (count !== undefined && count < queues.allKnown().size) await later.noted(relist(context))
-  if (promoted === 0 && expired === 0 && lost.length === 0) failures.throwFirst()
-  const changed = new Set(partitions.map(({ bucket }) => bucket))
-  const again = await Promise.all(buckets.map((bucket, i) => (changed.has(bucket) ? look(bucket, 0) : looks[i])))
-  const times = again.flatMap((due) => due?.next ?? [])
+  const tellLater = (reason: unknown): void => {
+    found.trouble = { reason }
+  }
+  /** @returns per call its answer; undefined: it failed, or was left behind */
+  const answersOf = async <T>(asked: readonly Promise<T>[], othersAnswered: boolean) => {
+    const settled = await inTime(asked, patience.limit, othersAnswered)
+    for (const [at, result] of settled.entries()) {
+      if (result?.status === 'rejected') failures.note(result.reason)
+      else if (result === undefined) asked[at]?.catch(tellLater)
+    }
+    return settled.map((result) => (result?.status === 'fulfilled' ? { value: result.value } : result && 'failed'))
+  }
+  const look = async (some: readonly number[], most: number): Promise<Map<number, Due>> => {
+    const asked = some.filter((bucket) => !silentBuckets.has(bucket))
+    const looks = asked.map((bucket) => patience.timed(dueIn(context, bucket, most)))
+    const answers = await answersOf(looks, false)
+    const dues = new Map<number, Due>()
+    for (const [at, bucket] of asked.entries()) {
+      const answer = answers[at]
+      if (typeof answer === 'object') dues.set(bucket, answer.value)
+      else if (answer === undefined) leaveOut(context, bucket, looks[at])
+    }
+    return dues
+  }
+  const dues = await look(buckets, Math.min(limit, MAX_ITEMS_PER_CALL))
+  const partitions = [...dues.values()].flatMap((due) => due.partitions)
+  for (const partition of partitions) await answersOf([sweepPartition(context, partition, limit)], true)
+  await answersOf([checkList(context)], true)
+  if (found.trouble !== undefined) failures.note(found.trouble.reason)
+  found.trouble = undefined
+  if (found.promoted === 0 && found.expired === 0 && found.lost.length === 0) failures.throwFirst()
+  const changed = [...new Set(partitions.map(({ bucket }) => bucket))]
+  for (const [bucket, due] of await look(changed, 0)) dues.set(bucket, due)
+  const times = [...dues.values()].flatMap(({ next }) => next ?? [])
+  const { lost, promoted, expired, groups } = found
+  Object.assign(found, nothingFound())
   return {
     lost,
     promoted,
     expired,
     more: Math.max(promoted, lost.length, expired, groups) >= limit,
     nextDue: times.length === 0 ? null : Math.min(...times),
-    queues: count ?? 0,
+    queues: context.queueCount,
   }
 }
 
-/** @returns the ms until the next scheduled job of the bucket is due, and the partitions that have something to do */
-async function dueIn({ calls, queues, prefix, now }: Context, bucket: number, limit: number) {
+/** Until it has answered. */
+function leaveOut({ silentBuckets }: Context, bucket: number, look: Promise<unknown> | undefined): void {
+  silentBuckets.add(bucket)
+  const over = (): void => void silentBuckets.delete(bucket)
+  look?.then(over, over)
+}
+
+/** Removes queues that were found idle, and puts those back into the list that it has lost. */
+async function checkList(context: Context): Promise<void> {
+  const { queues, found } = context
+  const idle = [...found.idle].slice(0, MAX_REMOVED)
+  // What fails is tried again with the next sweep that finds it so.
+  await Promise.allSettled(idle.map((name) => remove(context, name)))
+  context.queueCount = await queues.count()
+  if (context.queueCount < queues.allKnown().size) await relist(context).catch(() => undefined)
+}
+
+/** The ms until the next scheduled job of a bucket is due, and the partitions that have something to do. */
+interface Due {
+  next: number | null
+  partitions: Partition[]
+}
+
+async function dueIn({ calls, queues, prefix, now }: Context, bucket: number, limit: number): Promise<Due> {
   const tag = tagOf(prefix, bucket)
   const [next, ...parts] = await calls.script('due', { tag, keys: [`${tag}:due`, `${tag}:ends`] }, [now() ?? '', limit])
   const partitions = parts.map((part) => {
@@ -64,8 +103,9 @@ async function dueIn({ calls, queues, prefix, now }: Context, bucket: number, li
   return { next: timeOrNull(next), partitions }
 }
 
-async function sweepPartition(context: Context, partition: Partition, limit: number, found: Found): Promise<void> {
+async function sweepPartition(context: Context, partition: Partition, limit: number): Promise<void> {
   const { queue } = partition
+  const { found } = context
   const { local } = context.notifier
   let full = true
   while (full) {
@@ -88,7 +128,8 @@ async function sweepPartition(context: Context, partition: Partition, limit: num
     if (isIdle === 1) found.idle.add(queue)
     for (const { id, state } of lost) if (state === 'dead') local.ring('finished', queue, id)
     if (promoted !== 0 || lost.some(({ state }) => state === 'waiting')) local.ring('work', queue)
-    full = counts.includes(MAX_ITEMS_PER_CALL)
+    // 2: jobs are large, and some were left to another call.
+    full = isIdle === 2 || counts.includes(MAX_ITEMS_PER_CALL)
   }
 }
 

@@ -1,0 +1,61 @@
+/** Endings by the part of the store that gave the claim: a part that does not answer holds up no other's endings. */
+import type { Store } from '../store.ts'
+import type { MillpondError } from '../values/errors.ts'
+import type { Attempt } from './attempt.ts'
+import { type Ending, EndingBatches, type EndingOutcome } from './ending-batches.ts'
+
+export class EndingLanes {
+  readonly #store: Store
+  readonly #make: () => EndingBatches
+  readonly #lanes = new Map<string, EndingBatches>()
+  /** Of a store without lanes. */
+  readonly #only: EndingBatches | undefined
+
+  /** As of `EndingBatches`. */
+  constructor(
+    store: Store,
+    queue: string,
+    settled: (ending: Ending, outcome: EndingOutcome) => void,
+    trouble: (error: MillpondError) => void,
+  ) {
+    this.#store = store
+    this.#make = () => new EndingBatches(store, queue, settled, trouble)
+    if (store.claimLane === undefined) this.#only = this.#make()
+  }
+
+  add(ending: Ending): void {
+    const batches = this.#only ?? this.#lane(this.#store.claimLane?.(ending.attempt.claimed) ?? '')
+    batches.add(ending)
+  }
+
+  get attempts(): Attempt[] {
+    return this.#all.flatMap(({ attempts }) => attempts)
+  }
+
+  flush(): void {
+    if (this.#only !== undefined) this.#only.flush()
+    else for (const batches of this.#lanes.values()) batches.flush()
+  }
+
+  async flushed(): Promise<void> {
+    await Promise.all(this.#all.map((batches) => batches.flushed()))
+  }
+
+  /** @returns how many endings */
+  abandon(): number {
+    return this.#all.reduce((sum, batches) => sum + batches.abandon(), 0)
+  }
+
+  get #all(): EndingBatches[] {
+    return this.#only === undefined ? [...this.#lanes.values()] : [this.#only]
+  }
+
+  #lane(name: string): EndingBatches {
+    let batches = this.#lanes.get(name)
+    if (batches === undefined) {
+      batches = this.#make()
+      this.#lanes.set(name, batches)
+    }
+    return batches
+  }
+}

@@ -1,0 +1,129 @@
+/** Scripts that meet many large jobs: each call reads some megabytes, and the rest is left to the next. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Store } from '../../src/store.ts'
+import { open } from '../../src/stores/redis/index.ts'
+import { claim, ERROR, newJobs } from '../conformance/suite.ts'
+import { missingReason, serverUrl } from '../servers/shared.ts'
+import { faultyClient } from './redis-faults.ts'
+import { freshPrefix, removePrefix } from './redis-fixture.ts'
+
+const url = serverUrl('redis') ?? ''
+const COUNT = 20
+/** A call takes four of them to eight. */
+const large = (more: Parameters<typeof newJobs>[1] = {}) =>
+  newJobs(COUNT, { data: { encoding: 'bytes', body: new Uint8Array(1_000_000) }, ...more })
+
+const idsOf = (jobs: readonly { id: string }[]): string[] => jobs.map(({ id }) => id)
+
+describe('many large jobs', { skip: missingReason('redis') }, () => {
+  const onStore = (
+    title: string,
+    script: string,
+    check: (store: Store, clock: { now: number }) => Promise<void>,
+    partitions = 1,
+  ) =>
+    test(title, async () => {
+      const faulty = faultyClient(url)
+      const prefix = freshPrefix()
+      const clock = { now: Date.now() }
+      let calls = 0
+      faulty.before = (name) => {
+        if (name === script) calls++
+      }
+      const store = await open(url, { client: faulty.client, prefix, partitions, clock: () => clock.now })
+      try {
+        await check(store, clock)
+        assert.ok(calls >= 3, `${calls} calls`)
+      } finally {
+        await store.close()
+        faulty.disconnect()
+        await removePrefix(url, prefix)
+      }
+    })
+
+  const held = async (store: Store) => {
+    const { jobs } = await claim(store, { lease: 10 })
+    assert.equal(jobs.length, COUNT)
+    return jobs.map((job) => ({ ...job, claim: job }))
+  }
+  const all = (outcome: string) => Array(COUNT).fill(outcome)
+
+  onStore('lost leases', 'sweep', async (store, clock) => {
+    await store.push(large())
+    await held(store)
+    clock.now += 10
+    assert.equal((await store.sweep(1000)).lost.length, COUNT)
+  })
+
+  onStore('due jobs', 'sweep', async (store, clock) => {
+    await store.push(large({ delay: 10 }))
+    clock.now += 10
+    assert.equal((await store.sweep(1000)).promoted, COUNT)
+  })
+
+  onStore('completions of jobs with keys', 'complete', async (store) => {
+    for (const [i, job] of large().entries()) await store.push([{ ...job, key: `k${i}` }])
+    const jobs = await held(store)
+    const completions = jobs.map((job) => ({ ...job, result: null }))
+    assert.deepEqual(await store.complete('q', completions), all('ok'))
+    assert.equal((await store.stats({ queue: 'q' }))[0]?.counts.done, COUNT)
+  })
+
+  onStore('failures', 'fail', async (store) => {
+    await store.push(large())
+    const failures = (await held(store)).map((job) => ({ ...job, error: ERROR, delay: null }))
+    assert.deepEqual(await store.fail('q', failures), all('dead'))
+  })
+
+  onStore('releases', 'release', async (store) => {
+    await store.push(large())
+    assert.deepEqual(await store.release('q', await held(store)), all('ok'))
+    assert.equal((await store.stats({ queue: 'q' }))[0]?.counts.waiting, COUNT)
+  })
+
+  onStore('cancels', 'cancel', async (store) => {
+    const jobs = large()
+    await store.push(jobs)
+    assert.deepEqual(await store.cancel(idsOf(jobs)), all('cancelled'))
+  })
+
+  onStore('look-ups', 'find', async (store) => {
+    const jobs = large()
+    await store.push(jobs)
+    const unknown = newJobs(2)
+    const asked = [...idsOf(unknown), ...idsOf(jobs)]
+    const found = await store.find(asked)
+    assert.deepEqual(
+      found.map((job) => job?.id ?? null),
+      [null, null, ...idsOf(jobs)],
+    )
+  })
+
+  for (const partitions of [1, 3]) {
+    onStore(
+      `lists, of ${partitions} partitions`,
+      'list',
+      async (store) => {
+        const jobs = large()
+        await store.push(jobs)
+        const listed = await store.admin.list({ queue: 'q', state: 'waiting', limit: 100 })
+        assert.deepEqual(idsOf(listed).toSorted(), idsOf(jobs).toSorted())
+        const first = await store.admin.list({ queue: 'q', state: 'waiting', limit: 7 })
+        const rest = await store.admin.list({ queue: 'q', state: 'waiting', limit: 100, after: first.at(-1)?.id ?? '' })
+        assert.deepEqual(idsOf([...first, ...rest]), idsOf(listed))
+      },
+      partitions,
+    )
+  }
+
+  onStore('requeues', 'requeue', async (store) => {
+    await store.push(large())
+    const failures = (await held(store)).map((job) => ({ ...job, error: ERROR, delay: null }))
+    await store.fail('q', failures)
+    assert.equal((await store.admin.requeue({ ids: idsOf(failures) })).requeued, COUNT)
+    const again = (await held(store)).map((job) => ({ ...job, error: ERROR, delay: null }))
+    await store.fail('q', again)
+    assert.equal((await store.admin.requeue({ queue: 'q', limit: 100 })).requeued, COUNT)
+  })
+})
