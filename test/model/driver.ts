@@ -219,7 +219,10 @@ export class Driver {
     same(listed.map(order), expected.map(order))
     const ids = listed.map(({ id }) => id).sort()
     same(ids, expected.map(({ id }) => id).sort())
-    same(listed.map(withoutWords), this.#model.find(listed.map(({ id }) => id)).map(withoutWords))
+    same(
+      listed.map(({ cursor: _, ...record }) => withoutWords(record)),
+      this.#model.find(listed.map(({ id }) => id)).map(withoutWords),
+    )
   }
 
   async #groups(queue: string, limit: number): Promise<void> {

@@ -41,14 +41,17 @@ one, the original error in \`cause\`. \`retryable\` tells whether the same call 
 Some errors also have \`id\` and \`queue\` (the job and its queue), \`issues\` (what a schema found) or \`pushed\` (how many jobs
 of a \`pushMany\`, from the first, are stored).
 
-\`\`\`ts
+\`\`\`ts prelude=errors
 import { isMillpondError } from 'millpond'
 
-try {
-  await emails.push(data)
-} catch (error) {
-  if (isMillpondError(error, 'QueueFull')) return new Response('busy', { status: 503 })
-  throw error
+async function answer(mail: Mail): Promise<Response> {
+  try {
+    await emails.push(mail)
+    return new Response(null, { status: 202 })
+  } catch (error) {
+    if (isMillpondError(error, 'QueueFull')) return new Response('busy', { status: 503 })
+    throw error
+  }
 }
 \`\`\`
 
