@@ -4,7 +4,7 @@
 -- watch: for those who cannot LISTEN.
 -- In:  the names of the queues that they are concerned with; null: all.
 -- Out: JSON per queue that is there: queue, work, room, finished, cancelled. Whenever one of the four has changed, ring the bell of that name. They
---      follow how often a job became waiting (with limits: or ceased to run), and the limits and the pause; how often one left scheduled or waiting, and the
+--      follow how often a job became scheduled or waiting (with limits: or ceased to run), and the limits and the pause; how often one left scheduled or waiting, and the
 --      capacity (null: none); how often one ended; and how often one was cancelled while running.
 
 create or replace function millpond.watch(queues text[] default null) returns setof json
@@ -19,7 +19,7 @@ begin
       'work', m.ready || '/' || coalesce((select version from limits where limits.queue = q.id), 0) || '/' || q.paused,
       'room', q.capacity || '/' || m.room, 'finished', m.finished, 'cancelled', m.stopped)
     from unnest(coalesce(watch.queues, array(select name from queues))) as given(name) join queues as q on q.name = given.name cross join lateral (
-      select coalesce(sum(count) filter (where becomes = 'waiting' or q.limits is not null and was = 'running'), 0) as ready,
+      select coalesce(sum(count) filter (where becomes in ('scheduled', 'waiting') or q.limits is not null and was = 'running'), 0) as ready,
         coalesce(sum(count) filter (where was in ('scheduled', 'waiting') and becomes not in ('scheduled', 'waiting')), 0) as room,
         coalesce(sum(count) filter (where becomes in ('done', 'dead', 'cancelled') or was = 'running' and becomes = 'gone'), 0) as finished,
         coalesce(sum(count) filter (where was = 'running' and becomes = 'cancelled'), 0) as stopped

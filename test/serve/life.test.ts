@@ -14,16 +14,16 @@ onStores('life over HTTP', {
     assert.equal(pushed.headers.get('location'), `/v1/jobs/${pushed.body.id}`)
     const [job] = await client.claim('emails', { worker: 'w1', limit: 5 })
     assert.ok(job)
-    const { leaseUntil: _lease, pushedAt: _pushed, dueAt: _due, ...facts } = { pushedAt: '', dueAt: '', ...job }
+    const { leaseUntil: _lease, pushedAt: _pushed, dueAt: _due, fence, ...facts } = { pushedAt: '', dueAt: '', ...job }
     assert.deepEqual(facts, {
-      ...{ id: pushed.body.id, queue: 'emails', fence: 1, attempt: 1, attempts: 10, priority: 7, group: 'g' },
+      ...{ id: pushed.body.id, queue: 'emails', attempt: 1, attempts: 10, priority: 7, group: 'g' },
       data: { to: 'ada' },
     })
     const path = `/v1/queues/emails/jobs/${job.id}`
-    assert.equal((await client.post(`${path}/extend`, { fence: 1, lease: 60_000, progress: 0.5 })).status, 200)
+    assert.equal((await client.post(`${path}/extend`, { fence, lease: 60_000, progress: 0.5 })).status, 200)
     const running = (await client.get(`/v1/jobs/${job.id}`)).body
     assert.deepEqual([running.state, running.progress], ['running', 0.5])
-    const done = await client.post(`${path}/complete`, { fence: 1, result: { sent: true } })
+    const done = await client.post(`${path}/complete`, { fence, result: { sent: true } })
     assert.deepEqual(done.body, { id: job.id, outcome: 'done' })
     const { body } = await client.get(`/v1/jobs/${job.id}`)
     assert.deepEqual([body.state, body.result], ['done', { sent: true }])
@@ -57,7 +57,7 @@ onStores('life over HTTP', {
     assert.ok(body.state === 'scheduled' && delay >= 2000, String(delay))
 
     const dead = await client.push('r', 2)
-    const fence = (await client.claim('r'))[0]?.fence
+    const fence = (await client.claim('r'))[0]?.fence ?? 0
     assert.deepEqual((await client.post(`/v1/queues/r/jobs/${dead}/fail`, { fence, retry: false })).body, {
       id: dead,
       outcome: 'dead',
@@ -69,8 +69,8 @@ onStores('life over HTTP', {
     assert.deepEqual((await client.post(`/v1/jobs/${dead}/requeue`)).body, { id: dead, state: 'waiting' })
     isProblem(await client.post(`/v1/jobs/${dead}/requeue`), 409, 'InvalidOption')
     const [again] = await client.claim('r')
-    assert.deepEqual([again?.attempt, again?.fence], [1, 2])
-    await client.post(`/v1/queues/r/jobs/${dead}/fail`, { fence: 2, retry: false })
+    assert.deepEqual([again?.attempt, again?.fence], [1, fence + 1])
+    await client.post(`/v1/queues/r/jobs/${dead}/fail`, { fence: fence + 1, retry: false })
     assert.deepEqual((await client.post('/v1/queues/r/requeue')).body, { requeued: 1 })
     assert.equal(await client.state(dead), 'waiting')
   },
@@ -79,37 +79,37 @@ onStores('life over HTTP', {
     const client = await open()
     const id = await client.push('q', 'x')
     const [first] = await client.claim('q', { worker: 'slow', lease: 1000 })
-    assert.equal(first?.fence, 1)
+    const fence = first?.fence ?? 0
     const [second] = await client.claim('q', { worker: 'quick' }, { prefer: 'wait=20' })
-    assert.deepEqual([second?.id, second?.fence, second?.attempt], [id, 2, 2])
+    assert.deepEqual([second?.id, second?.fence, second?.attempt], [id, fence + 1, 2])
     const path = `/v1/queues/q/jobs/${id}`
     for (const word of ['complete', 'fail', 'release', 'extend']) {
-      isProblem(await client.post(`${path}/${word}`, { fence: 1 }), 409, 'StaleAttempt')
+      isProblem(await client.post(`${path}/${word}`, { fence }), 409, 'StaleAttempt')
     }
-    assert.equal((await client.post(`${path}/complete`, { fence: 2, result: 'by quick' })).status, 200)
-    isProblem(await client.post(`${path}/complete`, { fence: 2 }), 409, 'StaleAttempt')
+    assert.equal((await client.post(`${path}/complete`, { fence: fence + 1, result: 'by quick' })).status, 200)
+    isProblem(await client.post(`${path}/complete`, { fence: fence + 1 }), 409, 'StaleAttempt')
     assert.equal((await client.get(`/v1/jobs/${id}`)).body.result, 'by quick')
   },
 
   'a claim of another queue is stale; released, the attempt does not count': async ({ open }) => {
     const client = await open()
     const id = await client.push('q', 'x')
-    await client.claim('q')
-    isProblem(await client.post(`/v1/queues/other/jobs/${id}/complete`, { fence: 1 }), 409, 'StaleAttempt')
-    const released = await client.post(`/v1/queues/q/jobs/${id}/release`, { fence: 1 })
+    const fence = (await client.claim('q'))[0]?.fence ?? 0
+    isProblem(await client.post(`/v1/queues/other/jobs/${id}/complete`, { fence }), 409, 'StaleAttempt')
+    const released = await client.post(`/v1/queues/q/jobs/${id}/release`, { fence })
     assert.deepEqual(released.body, { id, outcome: 'waiting' })
     const [again] = await client.claim('q')
-    assert.deepEqual([again?.attempt, again?.fence], [1, 2])
+    assert.deepEqual([again?.attempt, again?.fence], [1, fence + 1])
   },
 
   'cancelled while it runs: the worker is told why its claim is over': async ({ open }) => {
     const client = await open()
     const id = await client.push('q', 'x')
-    await client.claim('q')
+    const fence = (await client.claim('q'))[0]?.fence ?? 0
     const cancelled = await client.ask('DELETE', `/v1/jobs/${id}`)
     assert.deepEqual(cancelled.body, { id, state: 'cancelled' })
-    isProblem(await client.post(`/v1/queues/q/jobs/${id}/extend`, { fence: 1 }), 409, 'JobCancelled')
-    isProblem(await client.post(`/v1/queues/q/jobs/${id}/complete`, { fence: 1 }), 409, 'StaleAttempt')
+    isProblem(await client.post(`/v1/queues/q/jobs/${id}/extend`, { fence }), 409, 'JobCancelled')
+    isProblem(await client.post(`/v1/queues/q/jobs/${id}/complete`, { fence }), 409, 'StaleAttempt')
     const gone = await client.ask('DELETE', `/v1/jobs/${id}`)
     assert.equal(gone.status, 200)
   },
@@ -231,7 +231,7 @@ onStores('life over HTTP', {
     const { jobs } = packr.unpack(new Uint8Array(await claimed.arrayBuffer()))
     assert.deepEqual([jobs[0].id, jobs[0].data.n, jobs[0].key], [id, data.n, 'k'])
     assert.deepEqual(Buffer.from(jobs[0].data.file), data.file)
-    const result = new Uint8Array(packr.pack({ fence: 1, result: Buffer.from([1, 2, 3]) }))
+    const result = new Uint8Array(packr.pack({ fence: jobs[0].fence, result: Buffer.from([1, 2, 3]) }))
     await client.raw('POST', `/v1/queues/q/jobs/${id}/complete`, { headers, body: result })
     assert.equal((await client.get(`/v1/jobs/${id}`)).body.result, 'AQID')
     const report = await client.raw('GET', '/v1/queues', { headers: { accept: 'application/msgpack' } })
