@@ -10,6 +10,7 @@ import type {
   RequeueRequest,
   Store,
 } from '../../src/store.ts'
+import { Fences } from './fences.ts'
 import {
   EPOCH,
   type Json,
@@ -38,38 +39,6 @@ export async function replay(vector: Vector, store: Store, clock: { now: number 
       matches(actual, expected),
       `${where}\nexpected ${JSON.stringify(expected)}\nbut got  ${JSON.stringify(actual)}`,
     )
-  }
-}
-
-/**
- * Vectors count a job's fences from 1. On Redis the first one is a high number, since a server that was emptied gives out no fence again.
- */
-class Fences {
-  readonly store: Store
-  /** By queue and id: the number before the first fence. */
-  readonly #before = new Map<string, number>()
-
-  constructor(store: Store) {
-    const given = <T extends { id: string; fence: number }>(queue: string, holds: readonly T[]): T[] =>
-      holds.map((hold) => ({ ...hold, fence: hold.fence + (this.#before.get(`${queue} ${hold.id}`) ?? 0) }))
-    this.store = {
-      ...store,
-      claim: async (request) => {
-        const claimed = await store.claim(request)
-        const jobs = claimed.jobs.map((job) => {
-          const name = `${request.queue} ${job.id}`
-          const before = this.#before.get(name) ?? job.fence - 1
-          assert.ok(before === 0 || store.name === 'redis', `the first fence is ${job.fence}`)
-          this.#before.set(name, before)
-          return { ...job, fence: job.fence - before }
-        })
-        return { ...claimed, jobs }
-      },
-      complete: (queue, items) => store.complete(queue, given(queue, items)),
-      fail: (queue, items) => store.fail(queue, given(queue, items)),
-      release: (queue, items) => store.release(queue, given(queue, items)),
-      extend: (queue, lease, items) => store.extend(queue, lease, given(queue, items)),
-    }
   }
 }
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import type { Hold, JobRecord, JobState, ListedRecord, QueueStats, Store, Swept } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
+import { Fences } from '../conformance/fences.ts'
 import { forgettable } from './forgettable.ts'
 import { Model } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
@@ -21,7 +22,7 @@ export class Driver {
 
   /** @param idsPerQueue the store knows an id within its queue only: then each id is pushed to one queue */
   constructor(store: Store, clock: { now: number }, idsPerQueue = false) {
-    this.#store = store
+    this.#store = new Fences(store).store
     this.#clock = clock
     this.#idsPerQueue = idsPerQueue
   }
