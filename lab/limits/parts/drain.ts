@@ -13,7 +13,7 @@ const JOBS = 1_000_000
 const GROUPS = [1000, 10_000, 100_000]
 /** The bars are for this many groups. */
 const JUDGED = 10_000
-const LEAST: Record<StoreName, number> = { memory: 200_000, sqlite: 50_000, postgres: 30_000, redis: 60_000 }
+const LEAST: Record<StoreName, number> = { memory: 200_000, sqlite: 30_000, postgres: 12_000, redis: 25_000 }
 const PROCESSES = 2
 const CONCURRENCY = 500
 /** Claims under way at once, and jobs of each, where the store is called without a worker. */
