@@ -89,7 +89,7 @@ async function postgres(): Promise<{ backend: Backend; stop: () => Promise<void>
   const server: PostgresServer = await startPostgres()
   const { url, port } = server
   // Nothing here is unique, so that an effect applied twice would show.
-  await server.query('create table effects (id text, attempt integer, fence integer)')
+  await server.query('create table effects (id text, attempt integer, fence bigint)')
   return {
     backend: {
       url,
