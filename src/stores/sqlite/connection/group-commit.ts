@@ -114,7 +114,7 @@ export class GroupCommit {
       this.#commit()
     } catch (error) {
       this.#undo()
-      if (!locking && isResult(error, 'BUSY', 5)) this.#commitAll(group, answers, { locking: true })
+      if (!locking && isResult(error, 'BUSY', 5)) this.#commitLater(group, answers)
       else if (mayMakeRoom && isFull(error) && this.#logRoom.make())
         this.#commitAll(group, answers, { locking, mayMakeRoom: false })
       else if (isRunning && group.length > 1)
@@ -124,6 +124,18 @@ export class GroupCommit {
     }
     const needsDisk = locking && this.#sync !== null ? group.filter(({ op }) => !REPEATABLE.has(op)) : []
     this.#answerSynced(done, new Set(needsDisk.map(({ seq }) => seq)), answers)
+  }
+
+  /**
+   * What began without the lock has met somebody who has it. Notes of claims do not wait, and are made another time: the application may hold the lock,
+   * and wait for an answer behind them.
+   */
+  #commitLater(group: readonly OperationRequest[], answers: Answer[]): void {
+    const waiting = group.filter(({ op }) => op !== 'noteClaims')
+    for (const request of group) {
+      if (request.op === 'noteClaims') answers.push({ seq: request.seq, output: request.input.map(() => false) })
+    }
+    if (waiting.length > 0) this.#commitAll(waiting, answers, { locking: waiting.length === group.length })
   }
 
   /**

@@ -21,7 +21,7 @@ export type Operations = typeof OPERATIONS
 
 /**
  * Those that write nothing, or only where there is something to claim or to sweep. Idle workers claim and sweep all the time: by themselves,
- * these take no lock before they write, and wait for nobody.
+ * these take no lock before they write, and wait for nobody. Notes of claims never wait for the lock.
  */
 export const READING: ReadonlySet<string> = new Set([
   'ahead',
@@ -29,6 +29,7 @@ export const READING: ReadonlySet<string> = new Set([
   'find',
   'groups',
   'list',
+  'noteClaims',
   'settings',
   'stats',
   'sweep',
