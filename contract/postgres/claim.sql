@@ -14,8 +14,8 @@
 --      Needs no fsync: what is undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
 --      A claim never waits for another one: each skips what the other has locked. But claims of a queue with limits follow each other: see turns.sql.
 
--- The server has crashed since the last claim: claims that were undone have had fences up to some way above the last ones known. A
--- hundred thousand is more than one job can be claimed in the seconds for which a commit may stay undone.
+-- The server has crashed, or the schema was restored, since the last claim: claims that were undone have had fences above the last ones known.
+-- `recover` raises them; of several claims at once one calls it.
 create or replace function millpond.after_crash() returns bigint
 language plpgsql as $$
 declare
