@@ -1,0 +1,197 @@
+/** What goes into the operations of a store, and what comes out: contract/operations.md has the words, `src/store.ts` the table. */
+
+import type { MillpondError } from './errors.ts'
+
+/** How `data`, `progress` and `result` are encoded; see `contract/vectors/encoding.json`. */
+export type Encoding = 'json' | 'msgpack' | 'bytes'
+export interface Encoded {
+  encoding: Encoding
+  /** Text for `json`, bytes for the others. */
+  body: string | Uint8Array
+}
+
+/** The states of a job that is not finished. */
+export type LiveState = 'scheduled' | 'waiting' | 'running'
+/** The states of a finished job. */
+export type FinalState = 'done' | 'dead' | 'cancelled'
+export type JobState = LiveState | FinalState
+export const JOB_STATES: readonly JobState[] = ['scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled']
+
+/** Why an attempt failed, as kept with the job. */
+export interface JobError {
+  /** Of `contract/errors.json`; `HandlerFailed` for an error that is no MillpondError. */
+  code: string
+  /** The error's class; at most 128 characters. */
+  name: string
+  /** At most about 4,000 characters. */
+  message: string
+  /** At most about 8,000 characters. */
+  stack?: string
+}
+
+export interface NewJob {
+  /** UUIDv7 as text, made by the producer. Pushing an id that the store knows changes nothing and yields that job. */
+  id: string
+  queue: string
+  /** 0 to 9, higher first. */
+  priority: number
+  /** Milliseconds from the store's now until the job is due; 0: at once. Not used when `runAt` is set. */
+  delay: number
+  /** When the job is due, in milliseconds since 1970; null: by `delay`. */
+  runAt: number | null
+  /** At most one live job per queue and key. */
+  key: string | null
+  /** In a grouped queue the jobs of a group share limits and take turns with other groups; else a label. */
+  group: string | null
+  /** What its start takes of a rate, 1 to 10,000; 1 unless set. */
+  cost?: number
+  /** How many attempts the job may take in all, at least 1; null: the queue's setting at the time of the push. */
+  attempts: number | null
+  /** How long one attempt may run, in milliseconds; null: the queue's setting at the time of the push. */
+  timeout: number | null
+  /** W3C trace context of the push, kept with the job. */
+  trace: string | null
+  data: Encoded
+  /** true: the id was made for this push, so the store cannot know it and need not look. false unless set. */
+  fresh?: boolean
+}
+
+/**
+ * What became of one job of a push.
+ *
+ *   pushed     the job is stored
+ *   existing   a live job has the key, or the id is known; `id` is that job's, and nothing was stored
+ *   full       the queue is full; nothing was stored
+ *   failed     only of stores with parts: the job's part failed, while others took their jobs. `error` says why. The job may have been
+ *              stored all the same; pushing it again is safe
+ */
+export interface PushOutcome {
+  status: 'pushed' | 'existing' | 'full' | 'failed'
+  id: string
+  error?: MillpondError
+}
+
+export interface ClaimRequest {
+  queue: string
+  /** The worker's id, for people to read. */
+  worker: string
+  /** Most jobs, at least 1. */
+  limit: number
+  /** Only jobs of this priority or a higher one; 0 unless set. */
+  minPriority?: number
+  /** Most jobs that a group of a grouped queue gives in one turn, at least 1; 1 unless set. */
+  perGroup?: number
+  /** Milliseconds that the claims hold unless extended; null: the queue's setting. */
+  lease: number | null
+}
+
+export interface ClaimedJob {
+  id: string
+  /** Names this claim; higher than the fence of every earlier claim of the job. Operations on the claim state it. */
+  fence: number
+  /** Which attempt this is, from 1. A claim that was released does not count. */
+  attempt: number
+  attempts: number
+  priority: number
+  group: string | null
+  key: string | null
+  timeout: number | null
+  trace: string | null
+  /** When the job was pushed, by the store's clock, in milliseconds since 1970. */
+  pushedAt: number
+  /** When this attempt was due, by the same clock. */
+  dueAt: number
+  data: Encoded
+}
+
+export interface Claimed {
+  /** The store's time of the claim, in milliseconds since 1970. */
+  now: number
+  /** Milliseconds that these claims hold unless extended. */
+  lease: number
+  /** Highest priority first, then in the order of first pushes. Fewer jobs than asked for do not mean an empty queue. */
+  jobs: ClaimedJob[]
+  /** Milliseconds after which another claim may bring more, because a job is due or a rate or pause allows a start then; null: no such time is known. */
+  retryAfter: number | null
+  /** true: the queue has a limit or a rate, so a job that is claimed ahead takes a slot or a start from others. */
+  limited: boolean
+}
+
+/** The claim that an operation is about. */
+export interface Hold {
+  id: string
+  fence: number
+  /** The claim as the store returned it. It only saves the store a look-up. */
+  claim?: ClaimedJob
+}
+export interface Completion extends Hold {
+  /** null: the handler returned nothing. */
+  result: Encoded | null
+}
+export interface Failure extends Hold {
+  error: JobError
+  /** Milliseconds until the next attempt; `backoff`: by the queue's setting; null: no further attempt. With no attempt left, the job is dead in any case. */
+  delay: number | 'backoff' | null
+}
+export interface Release extends Hold {
+  /** Milliseconds for which no job of its group is claimed, or none of the queue if it has no group; 0: not paused. 0 unless set. */
+  pause?: number
+}
+export interface Extension extends Hold {
+  /** What the handler last reported; null: nothing new, and the last report stays. */
+  progress: Encoded | null
+}
+
+/** Outcome of an operation on a claim. `stale`: the claim is over; nothing was changed. */
+export type HoldOutcome = 'ok' | 'stale'
+/** `retry`: the job is waiting or scheduled again. `dead`: no attempt is left. `stale`: the claim is over; nothing was changed. */
+export type FailOutcome = 'retry' | 'dead' | 'stale'
+/** `cancelled`: stale, because a cancel has ended this claim. */
+export type ExtendOutcome = 'ok' | 'stale' | 'cancelled'
+
+export interface Swept {
+  /** Jobs whose lease ran out. `attempt`: the lost attempt. `state`: the job waits again, or is dead. */
+  lost: { id: string; queue: string; attempt: number; state: 'waiting' | 'dead' }[]
+  /** How many scheduled jobs became waiting. */
+  promoted: number
+  /** How many finished jobs were removed. May exceed the limit, where a store drops many at once. */
+  expired: number
+  /** A limit was reached: sweep again at once. */
+  more: boolean
+  /** Milliseconds until the next scheduled job is due, 0 if one is overdue; null: no job is scheduled. */
+  nextDue: number | null
+  /** How many queues there are. */
+  queues: number
+}
+
+/** All that the store keeps of a job. Times are the store's, in milliseconds since 1970. */
+export interface JobRecord {
+  id: string
+  queue: string
+  state: JobState
+  /** 0 to 9, higher first. */
+  priority: number
+  /** How many attempts were started. */
+  attempt: number
+  /** How many attempts the job may take in all. */
+  attempts: number
+  /** Of its last claim; 0: it was never claimed. A job that is restored goes on from it. */
+  fence: number
+  key: string | null
+  group: string | null
+  /** What its start takes of a rate, from 1. */
+  cost: number
+  /** Milliseconds that an attempt may run; null: without limit. */
+  timeout: number | null
+  trace: string | null
+  pushedAt: number
+  dueAt: number
+  startedAt: number | null
+  finishedAt: number | null
+  worker: string | null
+  data: Encoded
+  progress: Encoded | null
+  result: Encoded | null
+  /** Why the last failed attempt failed. */
+  error: JobError | null
+}

@@ -1,0 +1,183 @@
+/** Inputs and outputs of the operations for people and tools: looking at jobs, changing them, the figures, the workers. */
+import type { HistogramSlice } from './histogram.ts'
+import type { GroupLimits, HeldBack, LimitSettings } from './limits.ts'
+import type { Encoded, JobRecord, JobState } from './records.ts'
+import type { GivenSettings, QueueSettings } from './settings.ts'
+
+/** Which jobs of a state. All that is given must hold. */
+export interface JobFilter {
+  /** Of this group; empty: without a group. */
+  group?: string
+  key?: string
+  /** The code of the last error. */
+  errorCode?: string
+  /** A part of the last error's message, as written. */
+  errorText?: string
+  /** Pushed at this time or later, in milliseconds since 1970. */
+  pushedFrom?: number
+  /** Pushed before this time. */
+  pushedBefore?: number
+  /** A part of the text of the data, as stored; only data encoded as `json` match. Needs the capability `text`. */
+  text?: string
+}
+
+export interface ListRequest {
+  queue: string
+  state: JobState
+  /** Most jobs, at least 1. */
+  limit: number
+  /** The cursor of a job, or the `next` of the page before. Unset: the first page. */
+  after?: string
+  filter?: JobFilter
+}
+
+/** A job in a list. */
+export interface ListedRecord extends JobRecord {
+  /** Where a page ends that ends with this job: the next one begins there, even if the job has moved on or is gone. Each store has its own form. */
+  cursor: string
+}
+
+export interface Listed {
+  jobs: ListedRecord[]
+  /** Where to go on; null: the list ended. A call looks at a bounded number of jobs, so with a filter a page may be short or empty and not the last. */
+  next: string | null
+}
+
+export interface GroupsRequest {
+  queue: string
+  /** Most groups, at least 1. */
+  limit: number
+  /** Cursor: the last name of the page before. Unset: the first page. */
+  after?: string
+  /** Only this group. */
+  group?: string
+}
+
+export interface GroupLimitsChange {
+  queue: string
+  group: string
+  /** null: as all groups of the queue. */
+  limits: GroupLimits | null
+}
+
+export type RequeueRequest = { ids: readonly string[] } | RequeueDeadRequest
+
+/** Of a queue's dead jobs, longest dead first. */
+export interface RequeueDeadRequest {
+  queue: string
+  /** Most jobs, at least 1. */
+  limit: number
+  /** Only jobs that were dead at this time of the store's clock: the `now` of the first of several calls. Unset: all. */
+  until?: number
+}
+
+export interface Requeued {
+  /** How many. A job whose key a live job has by now is not requeued. */
+  requeued: number
+  /** The store's time of the call, in milliseconds since 1970. */
+  now: number
+}
+
+/** A change of a scheduled or waiting job. What is unset stays. */
+export interface JobUpdate {
+  id: string
+  data?: Encoded
+  /** 0 to 9, higher first. */
+  priority?: number
+  /** Milliseconds from the store's now until the job is due; 0: at once. Not used when `runAt` is set. */
+  delay?: number
+  /** When the job is due, in milliseconds since 1970. */
+  runAt?: number
+}
+
+/** `updated`; else nothing was changed: the state that the job has instead, or null: the store does not know it. */
+export type UpdateOutcome = 'updated' | JobState | null
+
+/** Jobs by id; or of a queue, of one state or of all. */
+export type RemoveRequest = { ids: readonly string[] } | RemoveQueueRequest
+
+export interface RemoveQueueRequest {
+  queue: string
+  /** Unset: jobs of every state, and the queue itself once it has none. */
+  state?: JobState
+  /** Most jobs, at least 1. */
+  limit: number
+}
+
+export interface Removed {
+  /** How many jobs. */
+  removed: number
+  /** More are left: call again. */
+  more: boolean
+}
+
+/** `existing`: the id is known, or a live job has the key; nothing was stored. */
+export type RestoreOutcome = 'restored' | 'existing'
+
+/** A worker, as its process tells of it. */
+export interface WorkerBeat {
+  /** As `worker` of claims. */
+  id: string
+  queue: string
+  host: string
+  pid: number
+  /** How many jobs, or batches, it runs at once. */
+  slots: number
+  /** How many of them are taken. */
+  busy: number
+}
+
+export interface Heartbeat {
+  workers: readonly WorkerBeat[]
+  /** Ids of workers that were closed. */
+  gone: readonly string[]
+}
+
+/** A worker that was heard of in the last minute. Times are the store's, in milliseconds since 1970. */
+export interface WorkerRecord extends WorkerBeat {
+  /** First heard of. */
+  since: number
+  /** Last heard of. */
+  seen: number
+}
+
+/** All that `configure` sets of a queue. */
+export interface SettingsReport extends GivenSettings {
+  /** In effect: an operator's, else the code's, else the default. */
+  values: Required<Omit<QueueSettings, 'queue' | 'grouped'>> & { grouped: boolean }
+}
+
+/** How often something happened since the queue came to be. */
+export interface Totals {
+  pushed: number
+  done: number
+  /** Attempts that failed, the last ones of dead jobs included. */
+  failed: number
+  dead: number
+  cancelled: number
+  /** Claims whose lease ran out. */
+  lost: number
+  released: number
+}
+
+export interface QueueStats extends HeldBack {
+  queue: string
+  /** Whether claims are stopped. */
+  paused: boolean
+  /** Most scheduled and waiting jobs; null: no limit. */
+  capacity: number | null
+  /** What an operator has set, and code cannot change. Empty: nothing. */
+  overrides: GivenSettings['operator']
+  /** Milliseconds since a worker was last heard of that claims from the queue; null: none was, since the queue exists. */
+  lastClaim: number | null
+  /** Jobs per state, changed in the same commit as the jobs. */
+  counts: Record<JobState, number>
+  /** Changed in the same commit as the jobs. */
+  totals: Totals
+  /** Milliseconds since the oldest waiting job became due; null: no job waits. */
+  oldestWaiting: number | null
+  /** null: the queue has no limits and is not grouped, or the store knows no limits. */
+  limits: LimitSettings | null
+  /** Of the minutes asked for, merged. */
+  histograms: HistogramSlice[]
+}
