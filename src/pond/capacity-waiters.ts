@@ -104,7 +104,7 @@ export class CapacityWaiters {
     line.rung = false
     let next = most * 2
     try {
-      const outcomes = await this.#store.push(head.map(({ job }) => job))
+      const outcomes = await this.#store.operations.push({ jobs: head.map(({ job }) => job) })
       const full = head.filter((_, index) => (outcomes[index]?.status ?? 'full') === 'full')
       for (const [index, { resolve }] of head.entries()) {
         const outcome = outcomes[index]

@@ -1,7 +1,7 @@
 /** Why a job does not run: what `pond.explain` tells. */
 import type { JobRecord, JobState, Store } from '../store.ts'
+import { needs } from '../values/capabilities.ts'
 import { LAST_TIME } from '../values/duration.ts'
-import { withLimits } from './limits.ts'
 
 /** What keeps a job from running. */
 export type WaitReason =
@@ -39,8 +39,8 @@ const MAX_COUNTED = 1000
 
 /** @returns undefined: the store does not know the job @throws NotSupported, and as the methods of `Store` do */
 export async function explain(store: Store, id: string): Promise<Explanation | undefined> {
-  withLimits(store, 'explain')
-  const [record] = await store.find([id])
+  needs(store, 'find', 'explain')
+  const [record] = await store.operations.find({ ids: [id] })
   if (!record) return undefined
   const { queue, state } = record
   const reasons = state === 'waiting' ? await reasonsOf(store, record) : []
@@ -49,12 +49,12 @@ export async function explain(store: Store, id: string): Promise<Explanation | u
 }
 
 async function reasonsOf(store: Store, { id, queue, group: name }: JobRecord): Promise<WaitReason[]> {
-  const { groups, ahead } = withLimits(store, 'explain')
+  const { operations, capabilities } = store
   const group = name ?? ''
   const [[stats], [own], jobs] = await Promise.all([
-    store.stats({ queue, minutes: 0 }),
-    groups({ queue, group, limit: 1 }),
-    ahead(id),
+    operations.stats({ queue, minutes: 0 }),
+    capabilities.groups ? operations.groups({ queue, group, limit: 1 }) : [],
+    operations.ahead({ id }),
   ])
   const reasons: WaitReason[] = []
   const limits = stats?.limits

@@ -15,15 +15,12 @@ interface Told {
 }
 
 export class KnownSettings {
-  readonly #store: Pick<Store, 'configure'>
+  readonly #store: Store
   readonly #onOverridden: (queue: string, settings: readonly SettingName[]) => void
   readonly #told = new Map<string, Told>()
 
   /** @param onOverridden called with what an operator's value keeps out of effect */
-  constructor(
-    store: Pick<Store, 'configure'>,
-    onOverridden: (queue: string, settings: readonly SettingName[]) => void,
-  ) {
+  constructor(store: Store, onOverridden: (queue: string, settings: readonly SettingName[]) => void) {
     this.#store = store
     this.#onOverridden = onOverridden
   }
@@ -34,7 +31,7 @@ export class KnownSettings {
     const text = JSON.stringify(settings)
     const known = this.#told.get(queue)
     if (known?.text === text) return known.telling
-    const telling = this.#store.configure(settings).then((overridden) => {
+    const telling = this.#store.operations.configure(settings).then((overridden) => {
       if (overridden.length > 0) this.#onOverridden(queue, overridden)
     })
     const told: Told = { text, telling }

@@ -1,6 +1,7 @@
 /** The limits of a queue and of its groups, as callers give and see them. */
 import type { QueueSettings, Store } from '../store.ts'
-import { lacking, MillpondError } from '../values/errors.ts'
+import { needs } from '../values/capabilities.ts'
+import { MillpondError } from '../values/errors.ts'
 import { type GroupLimits, type LimitSettings, MAX_RUNNING, type Rate } from '../values/limits.ts'
 import { checkKey } from '../values/names.ts'
 import { checkOptions, isInteger, type Rules } from '../values/options.ts'
@@ -87,17 +88,15 @@ export async function limitGroup(
     own === null ? null : { running: own.running ?? null, rate: rate(own.rate, 'rate'), weight: own.weight ?? 1 }
   // The jobs without a group are the group ''.
   const name = group === '' ? '' : checkKey(group, 'group')
-  await withLimits(store, 'limitGroup').limitGroup(queue, name, limits)
+  needs(store, 'groups', 'limitGroup')
+  await store.operations.limitGroup({ queue, group: name, limits })
 }
 
-/** The parts of a store that has limits. @throws NotSupported */
-export function withLimits(store: Store, what: string) {
-  const { limitGroup: limit, admin } = store
-  const { groups, ahead } = admin
-  if (store.capabilities.limits !== true || limit === undefined || groups === undefined || ahead === undefined) {
-    throw lacking(what, 'limits', store)
-  }
-  return { limitGroup: limit, groups, ahead }
+/** What the limits need of the store. @param what as callers know them @throws NotSupported */
+export function needsLimits(store: Store, { running, rate, group }: QueueLimitOptions, what: string): void {
+  if (running) needs(store, 'limits', what)
+  if (rate) needs(store, 'rates', what)
+  if (group) needs(store, 'groups', what)
 }
 
 /** A push that would never find its rate unused enough. @throws InvalidOption */

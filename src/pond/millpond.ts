@@ -8,6 +8,7 @@ import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkObject, checkOptions, isDuration, isInteger, isSignal } from '../values/options.ts'
 import type { StandardSchema } from '../values/schema.ts'
+import { WorkerRegistry } from '../worker/registry.ts'
 import { Sweeper } from '../worker/sweeper.ts'
 import type { Worker } from '../worker/worker.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
@@ -61,7 +62,9 @@ export class Millpond implements AsyncDisposable {
   readonly #sweeper: Sweeper
   readonly #results: Results
   readonly #capacityWaiters: CapacityWaiters
-  readonly #workers = new Set<Worker>()
+  /** Each with what removes it from the registry. */
+  readonly #workers = new Map<Worker, () => void>()
+  readonly #registry: WorkerRegistry
   /** Pushes that have not reached the pusher yet: a schema or the queue's settings take time, or there are many jobs. */
   readonly #pushes = new Set<Promise<unknown>>()
   /** How many parts need notifications: each worker, the results, the pushes that wait for room. */
@@ -90,6 +93,7 @@ export class Millpond implements AsyncDisposable {
   /** @internal */
   constructor(store: Store, maxPayload: number) {
     this.#store = store
+    this.#registry = new WorkerRegistry(store)
     this.#sweeper = new Sweeper(
       store,
       ({ lost }) => {
@@ -103,7 +107,11 @@ export class Millpond implements AsyncDisposable {
       () => this.#listen(true),
       (queue) => this.#events.emit('full', { queue }),
     )
-    const limits = { ...MAX_PUSH, regroup: true, ...(store.pipelined && { overlap: true, patience: PUSH_PATIENCE }) }
+    const limits = {
+      ...MAX_PUSH,
+      regroup: true,
+      ...(store.capabilities.pipelined && { overlap: true, patience: PUSH_PATIENCE }),
+    }
     this.#internals = {
       pond: this,
       store,
@@ -113,7 +121,7 @@ export class Millpond implements AsyncDisposable {
       pusher: new KeyedBatcher<Push, Pushed>(
         (pushes) => this.#push(pushes),
         limits,
-        ({ job }) => store.lane?.(job) ?? '',
+        ({ job }) => store.parts?.ofJob(job) ?? '',
       ),
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
@@ -125,11 +133,15 @@ export class Millpond implements AsyncDisposable {
       due: (ms) => this.#sweeper.due(ms),
       completed: (id, result) => this.#results.completed(id, result),
       addWorker: (worker) => {
-        this.#workers.add(worker)
+        this.#workers.set(
+          worker,
+          this.#registry.add(worker.id, () => beatOf(worker)),
+        )
         this.#listen(true)
         this.#sweeper.start()
       },
       removeWorker: (worker) => {
+        this.#workers.get(worker)?.()
         this.#workers.delete(worker)
         this.#listen(false)
         if (this.#workers.size === 0) void this.#sweeper.stop()
@@ -161,7 +173,7 @@ export class Millpond implements AsyncDisposable {
   /** All that the store knows about a job; undefined if it does not know the job, or no longer. @throws InvalidName, Closed, `Store…` */
   async job(id: string): Promise<JobInfo | undefined> {
     this.#assertOpen()
-    const [record] = await this.#store.find([checkId(id)])
+    const [record] = await this.#store.operations.find({ ids: [checkId(id)] })
     return record ? jobInfo(record) : undefined
   }
 
@@ -188,9 +200,9 @@ export class Millpond implements AsyncDisposable {
   async cancel(id: string): Promise<FinalState | undefined> {
     this.#assertOpen()
     const known = checkId(id)
-    const [state] = await this.#store.cancel([known])
+    const [state] = await this.#store.operations.cancel({ ids: [known] })
     if (state === 'cancelled' && this.#events.has('cancelled')) {
-      const [record] = await this.#store.find([known])
+      const [record] = await this.#store.operations.find({ ids: [known] })
       if (record) this.#events.emit('cancelled', { id: known, queue: record.queue })
     }
     return state ?? undefined
@@ -214,7 +226,7 @@ export class Millpond implements AsyncDisposable {
   async stats(options: StatsOptions = {}): Promise<QueueReport[]> {
     this.#assertOpen()
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
-    return (await this.#store.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
+    return (await this.#store.operations.stats({ minutes })).map((stats) => queueReport(stats.queue, stats))
   }
 
   /**
@@ -272,7 +284,7 @@ export class Millpond implements AsyncDisposable {
     const until = performance.now() + timeout
     this.#sealed = this.#workers.size === 0
     const left = this.#capacityWaiters.close()
-    const reports = await Promise.all([...this.#workers].map((worker) => worker.close({ timeout })))
+    const reports = await Promise.all([...this.#workers.keys()].map((worker) => worker.close({ timeout })))
     this.#sealed = true
     // An unreachable store must not keep the process from ending.
     await within(Math.max(until - performance.now(), MIN_FLUSH_TIME), this.#flushed(left))
@@ -293,10 +305,11 @@ export class Millpond implements AsyncDisposable {
     await Promise.allSettled(this.#pushes)
     await this.#results.close()
     await this.#sweeper.stop()
+    await this.#registry.close()
   }
 
   async #live(): Promise<number> {
-    const all = await this.#store.stats({ minutes: 0 })
+    const all = await this.#store.operations.stats({ minutes: 0 })
     return all.reduce((sum, { counts }) => sum + counts.scheduled + counts.waiting + counts.running, 0)
   }
 
@@ -313,8 +326,8 @@ export class Millpond implements AsyncDisposable {
 
   async #push(pushes: readonly Push[]): Promise<(Pushed | MillpondError)[]> {
     const jobs = pushes.map(({ job }) => job)
-    const pushed = this.#store.push(jobs)
-    for (const worker of this.#workers) {
+    const pushed = this.#store.operations.push({ jobs })
+    for (const worker of this.#workers.keys()) {
       if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null))
         worker.expect()
     }
@@ -342,13 +355,17 @@ export class Millpond implements AsyncDisposable {
     if (bell.kind === 'finished') this.#results.finished(queue, bell.ids)
     else if (bell.kind === 'room') this.#capacityWaiters.rung(queue)
     else {
-      for (const worker of this.#workers) {
+      for (const worker of this.#workers.keys()) {
         if (worker.queue !== queue) continue
         if (bell.kind === 'work') worker.wake()
         else worker.checkCancelled(bell.ids)
       }
     }
   }
+}
+
+function beatOf({ id, queue, load }: Worker) {
+  return { id, queue, slots: load.slots, busy: load.running }
 }
 
 function isSignals(value: unknown): boolean | string {

@@ -2,6 +2,7 @@
 
 import { types } from 'node:util'
 import type { NewJob, QueueSettings, Store } from '../store.ts'
+import { needs } from '../values/capabilities.ts'
 import { type Duration, kindOf, LAST_MOMENT, milliseconds } from '../values/duration.ts'
 import { encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
@@ -10,7 +11,7 @@ import { checkKey } from '../values/names.ts'
 import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'
 import { MAX_COST } from '../values/rate.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
-import { checkCost, withLimits } from './limits.ts'
+import { checkCost } from './limits.ts'
 
 export interface PushOptions {
   /**
@@ -124,7 +125,7 @@ export class Preparer {
       throw new MillpondError('InvalidOption', `push to ${this.#queue}: give delay or runAt, not both`)
     }
     if (given.cost !== undefined) {
-      withLimits(this.#pond.store, 'cost')
+      needs(this.#pond.store, 'rates', 'cost')
       checkCost(given.cost, this.#limits)
     }
     return given

@@ -5,7 +5,7 @@ import { type Duration, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
 import { isStandardSchema, type StandardSchema } from '../values/schema.ts'
-import { isLimits, limitSettings, type QueueLimitOptions, withLimits } from './limits.ts'
+import { isLimits, limitSettings, needsLimits, type QueueLimitOptions } from './limits.ts'
 
 export interface QueueOptions {
   /** Any Standard Schema. Data is checked on push and again before work; the handler gets the schema's output. Unset: nothing is checked. */
@@ -105,7 +105,7 @@ export function settingsOf(queue: string, options: QueueOptions): QueueSettings 
 /** @throws InvalidOption, NotSupported */
 export function overrideSettings(store: Store, queue: string, options: OverrideOptions): QueueSettings {
   const { limits = {}, ...others } = checkOptions(options, OVERRIDE_RULES, `override of queue ${queue}`)
-  if (Object.keys(limits).length > 0) withLimits(store, `limits of queue ${queue}`)
+  needsLimits(store, limits, `limits of queue ${queue}`)
   if (typeof others.retry?.backoff === 'function') {
     throw new MillpondError(
       'InvalidOption',

@@ -8,9 +8,10 @@ import {
   setsNothing,
 } from '../store.ts'
 import { computedDelay } from '../values/backoff.ts'
+import { lacking, needs } from '../values/capabilities.ts'
 import { checkCursor } from '../values/cursor.ts'
 import { kindOf, milliseconds, shown } from '../values/duration.ts'
-import { lacking, MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { jobInfo, type ListedJob } from '../values/job.ts'
 import type { GroupRecord } from '../values/limits.ts'
@@ -22,7 +23,7 @@ import type { Outcome } from '../worker/outcome.ts'
 import type { Handler } from '../worker/runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
-import { type GroupLimitOptions, limitGroup, limitSettings, withLimits } from './limits.ts'
+import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
 import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
   checkQueueOptions,
@@ -69,7 +70,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     this.#pond = pond
     this.#options = checkQueueOptions(this.name, options)
     const { limits, retry, schema } = this.#options
-    if (limits !== undefined) withLimits(pond.store, `limits of queue ${this.name}`)
+    if (limits !== undefined) needsLimits(pond.store, limits, `limits of queue ${this.name}`)
     this.#backoff = typeof retry?.backoff === 'function' ? computedDelay(retry.backoff) : undefined
     this.#preparer = new Preparer(this.name, pond, schema, limitSettings(limits))
     const settings = settingsOf(this.name, this.#options)
@@ -161,12 +162,12 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
 
   /** Stops claims in every process until `resume`. Pushes go on, and running jobs finish. Kept in the store. @throws Closed, `Store…` */
   async pause(): Promise<void> {
-    await this.#pond.store.configure({ queue: this.name, paused: true })
+    await this.#pond.store.operations.configure({ queue: this.name, paused: true })
   }
 
   /** Allows claims again, in every process. @throws Closed, `Store…` */
   async resume(): Promise<void> {
-    await this.#pond.store.configure({ queue: this.name, paused: false })
+    await this.#pond.store.operations.configure({ queue: this.name, paused: false })
   }
 
   /**
@@ -178,7 +179,10 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   async override(options: OverrideOptions): Promise<void> {
     this.#pond.assertOpen()
     await this.#ready()
-    await this.#pond.store.configure({ ...overrideSettings(this.#pond.store, this.name, options), by: 'operator' })
+    await this.#pond.store.operations.configure({
+      ...overrideSettings(this.#pond.store, this.name, options),
+      by: 'operator',
+    })
   }
 
   /**
@@ -188,16 +192,17 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    */
   async clearOverrides(names?: readonly SettingName[]): Promise<void> {
     this.#pond.assertOpen()
-    const { admin } = this.#pond.store
-    const clear = names === undefined ? overriddenIn(await admin.settings(this.name)) : checkSettingNames(names)
-    await this.#pond.store.configure({ queue: this.name, by: 'operator', clear })
+    const { operations } = this.#pond.store
+    const clear =
+      names === undefined ? overriddenIn(await operations.settings({ queue: this.name })) : checkSettingNames(names)
+    await operations.configure({ queue: this.name, by: 'operator', clear })
   }
 
   /** Each setting that is not the default: its value in effect, and who has set it. @throws Closed, `Store…` */
   async settings(): Promise<QueueSetting[]> {
     this.#pond.assertOpen()
     await this.#ready()
-    return shownSettings(await this.#pond.store.admin.settings(this.name))
+    return shownSettings(await this.#pond.store.operations.settings({ queue: this.name }))
   }
 
   /**
@@ -222,7 +227,8 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a name' }
     const { limit = 100, after } = checkOptions(options, rules, 'groups')
     await this.#ready()
-    return withLimits(this.#pond.store, 'groups').groups({ queue: this.name, limit, ...defined({ after }) })
+    needs(this.#pond.store, 'groups', 'groups')
+    return this.#pond.store.operations.groups({ queue: this.name, limit, ...defined({ after }) })
   }
 
   /**
@@ -238,9 +244,9 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
       throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
     }
     if (after !== undefined) checkCursor(state, after)
-    const records = await this.#pond.store.admin.list({ queue: this.name, state, limit, ...defined({ after }) })
+    const { jobs } = await this.#pond.store.operations.list({ queue: this.name, state, limit, ...defined({ after }) })
     // As with handlers, the caller has said what the data and results are.
-    return records.map((record) => ({ ...jobInfo(record), cursor: record.cursor })) as ListedJob<
+    return jobs.map((record) => ({ ...jobInfo(record), cursor: record.cursor })) as ListedJob<
       Stored<Data>,
       Stored<Result>
     >[]
@@ -253,16 +259,16 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * @throws InvalidOption, InvalidName, Closed, `Store…`
    */
   async requeue(ids?: readonly string[]): Promise<number> {
-    const { admin } = this.#pond.store
+    const { operations } = this.#pond.store
     if (ids !== undefined) {
-      if (Array.isArray(ids)) return (await admin.requeue({ ids: ids.map(checkId) })).requeued
+      if (Array.isArray(ids)) return (await operations.requeue({ ids: ids.map(checkId) })).requeued
       const what = 'an array of ids, as in requeue([id]), or nothing for every dead job of the queue'
       throw new MillpondError('InvalidOption', `requeue takes ${what}; got ${kindOf(ids)}`)
     }
     let total = 0
     let until: number | undefined
     for (;;) {
-      const { requeued, now } = await admin.requeue({ queue: this.name, limit: 1000, ...defined({ until }) })
+      const { requeued, now } = await operations.requeue({ queue: this.name, limit: 1000, ...defined({ until }) })
       until ??= now
       total += requeued
       if (requeued < 1000) return total
@@ -277,7 +283,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   async stats(options: StatsOptions = {}): Promise<QueueReport> {
     const { minutes = 5 } = checkOptions(options, { minutes: isInteger(1, 60) }, 'stats')
     await this.#ready()
-    const [stats] = await this.#pond.store.stats({ queue: this.name, minutes })
+    const [stats] = await this.#pond.store.operations.stats({ queue: this.name, minutes })
     return queueReport(this.name, stats)
   }
 
@@ -341,7 +347,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
         pushed.push(each.value)
       }
     } else {
-      const outcomes = await this.#pond.store.push(batch)
+      const outcomes = await this.#pond.store.operations.push({ jobs: batch })
       let index = 0
       for (const job of batch) pushed.push(this.#pushed(job, outcomes[index++] as PushOutcome))
     }
@@ -349,9 +355,9 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
 
   async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {
     const { store } = this.#pond
-    if (store.transactions === undefined) throw lacking('tx', 'transactions', store)
+    if (store.transactions === undefined) throw lacking(store, 'transactions', 'tx')
     if (!store.transactions.takesSettings) await this.#ready()
-    const outcomes = await store.transactions.push(tx, jobs, this.#settings)
+    const outcomes = await store.transactions.push({ tx, jobs, ...defined({ settings: this.#settings }) })
     if (outcomes.some(({ status }) => status === 'full')) throw this.#queueFull()
     return outcomes.map(({ id, status }) => ({ id, existing: status === 'existing' }))
   }

@@ -87,7 +87,7 @@ export class Results {
   async close(): Promise<void> {
     const ids = [...this.#waiters.keys()]
     try {
-      const records = ids.length === 0 ? [] : await this.#store.find(ids)
+      const records = ids.length === 0 ? [] : await this.#store.operations.find({ ids })
       for (const [index, id] of ids.entries()) this.#found(id, records[index] ?? null)
     } catch {
       // The waits reject with Closed; the error of the store comes from its own close.
@@ -138,7 +138,7 @@ export class Results {
     // A notification from now on may be news to this call.
     for (const job of awaited) job.asked = false
     // All waits may have ended meanwhile.
-    return awaited.length === 0 ? [] : this.#store.find(ids)
+    return awaited.length === 0 ? [] : this.#store.operations.find({ ids })
   }
 
   #found(id: string, record: JobRecord | null): void {

@@ -1,4 +1,4 @@
-import type { HistogramSlice, Metric, QueueStats } from '../store.ts'
+import type { HistogramSlice, Metric, QueueStats, Totals } from '../store.ts'
 import { merge, percentile } from '../values/histogram.ts'
 import type { HeldBack } from '../values/limits.ts'
 import { limitsOf, type QueueLimits } from './limits.ts'
@@ -30,6 +30,7 @@ export interface QueueReport extends Omit<QueueStats, 'histograms' | 'limits'> {
 }
 
 const COUNTS = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+const TOTALS: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
 const NOT_HELD: HeldBack = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }
 const UNSEEN = {
   ...{
@@ -38,6 +39,7 @@ const UNSEEN = {
     overrides: {},
     lastClaim: null,
     counts: COUNTS,
+    totals: TOTALS,
     oldestWaiting: null,
     limits: null,
     histograms: [],
@@ -51,7 +53,13 @@ export function queueReport(queue: string, stats: QueueStats = { queue, ...UNSEE
   const priorities = [...new Set(slices.map((slice) => slice.priority))].sort((a, b) => b - a)
   const report = (own: readonly HistogramSlice[]) => ({ wait: percentiles(own, 'wait'), run: percentiles(own, 'run') })
   return {
-    ...{ ...told, counts: { ...counts }, limits: limits && limitsOf(limits), ...report(slices) },
+    ...{
+      ...told,
+      counts: { ...counts },
+      totals: { ...told.totals },
+      limits: limits && limitsOf(limits),
+      ...report(slices),
+    },
     priorities: priorities.map((priority) => {
       return { priority, ...report(slices.filter((slice) => slice.priority === priority)) }
     }),

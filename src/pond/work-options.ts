@@ -1,7 +1,8 @@
 /** The options of `queue.work`, and what a worker makes of them. */
 import type { Store } from '../store.ts'
+import { lacking, needs } from '../values/capabilities.ts'
 import { type Duration, milliseconds } from '../values/duration.ts'
-import { lacking, MillpondError } from '../values/errors.ts'
+import { MillpondError } from '../values/errors.ts'
 import { checkOptions, isBoolean, isDuration, isInteger, type Rules } from '../values/options.ts'
 import type { BatchSettings } from '../worker/batches.ts'
 import { type Lane, Lanes } from '../worker/lanes.ts'
@@ -98,7 +99,7 @@ export function workSettings(
   const given = checkOptions(options, WORK_RULES, where)
   const batch = batchOf(where, given, lease)
   const { concurrency = batch === undefined ? 10 : 1, transaction = false } = given
-  if (transaction && store.transactions === undefined) throw lacking('transaction: true', 'transactions', store)
+  if (transaction && store.transactions === undefined) throw lacking(store, 'transactions', 'transaction: true')
   return {
     concurrency,
     // A job that waits for a fuller batch is not late.
@@ -129,7 +130,7 @@ function batchOf(where: string, given: Given, lease: number): BatchSettings | un
 
 function lanesOf({ lanes = [] }: Given, concurrency: number, store: Store): Lanes | undefined {
   if (lanes.length === 0) return undefined
-  if (store.capabilities.limits !== true) throw lacking('lanes', 'limits', store)
+  needs(store, 'priorities', 'lanes')
   return new Lanes(lanes, concurrency)
 }
 
@@ -143,7 +144,7 @@ function replicaOf(
     if (replicaTimeout === undefined) return undefined
     throw new MillpondError('InvalidOption', `${where}: replicaTimeout goes with replica`)
   }
-  if (store.replicas === undefined) throw lacking('replica', 'read replicas', store)
+  if (store.replicas === undefined) throw lacking(store, 'replicas', 'replica')
   const limit = milliseconds(replicaTimeout ?? '5s', 'replicaTimeout')
   return new Replica(store.replicas.open(replica), limit, (error) => events.trouble(error))
 }

@@ -8,6 +8,7 @@
  */
 import type { Claimed, ClaimedJob, ClaimRequest, Store } from '../store.ts'
 import { SHORTEST_RETRY_AFTER } from '../worker/claim-loop.ts'
+import type { WorkerRegistry } from '../worker/registry.ts'
 
 /** Milliseconds. A missed notification delays a job by this much at most. */
 const POLL_INTERVAL = 1000
@@ -34,6 +35,7 @@ interface Waiter extends PromiseWithResolvers<Claimed> {
 
 export class Claims {
   readonly #store: Store
+  readonly #registry: WorkerRegistry
   readonly #due: (ms: number) => void
   readonly #lines = new Map<string, Line>()
   /** Jobs asked for in the next call, of lines that have gone after a call that failed. */
@@ -44,8 +46,9 @@ export class Claims {
   #stopping = false
 
   /** @param due a claim that found nothing may find something in so many milliseconds, if a sweep comes first */
-  constructor(store: Store, due: (ms: number) => void) {
+  constructor(store: Store, registry: WorkerRegistry, due: (ms: number) => void) {
     this.#store = store
+    this.#registry = registry
     this.#due = due
   }
 
@@ -64,7 +67,8 @@ export class Claims {
 
   async #claim(request: ClaimRequest, wait: number, signal: AbortSignal): Promise<Claimed> {
     if (signal.aborted) return nothing(request)
-    const { queue } = request
+    const { queue, worker, limit } = request
+    this.#registry.claimed(worker, queue, limit)
     const impatient = wait === 0 || this.#stopping
     const waiter: Waiter = { request, impatient, asking: false, ...Promise.withResolvers<Claimed>() }
     const line = this.#lineOf(request)
@@ -88,7 +92,7 @@ export class Claims {
   async giveBack(queue: string, jobs: readonly ClaimedJob[]): Promise<void> {
     if (jobs.length === 0) return
     const holds = jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim }))
-    await this.#track(this.#store.release(queue, holds)).catch(() => {})
+    await this.#track(this.#store.operations.release({ queue, items: holds })).catch(() => {})
   }
 
   /** Resolves when all claims now under way are answered, and jobs now being given back are back. */
@@ -245,7 +249,7 @@ class Line {
     for (;;) {
       const limit = Math.min(this.most, request.limit - jobs.length)
       try {
-        claimed = await this.#store.claim({ ...request, limit })
+        claimed = await this.#store.operations.claim({ ...request, limit })
         this.most = Math.min(this.most * 2, MAX_JOBS_PER_CALL)
       } catch (error) {
         this.most = 1

@@ -3,7 +3,7 @@
  *
  *   2xx              done; a JSON answer that can be stored is the job's result
  *   410              given up: the job is dead
- *   429              with Retry-After: the job's group, or the queue, pauses for so long, on a store with limits. It counts as no attempt
+ *   429              with Retry-After: the job's group, or the queue, pauses for so long, on a store with rates. It counts as no attempt
  *   503 …            another attempt, after Retry-After if the answer has one
  *   anything else    another attempt, after the backoff; also after a redirect, no answer, or a late one
  */
@@ -44,8 +44,8 @@ export interface Delivery {
   onFailure?: ((job: { id: string; queue: string; attempt: number }, message: string) => void) | undefined
 }
 
-/** `limits`: whether the store has them. */
-type Terms = Delivery & { receiver: Receiver; maxPayload: number; limits: boolean }
+/** `rates`: whether the store has them. */
+type Terms = Delivery & { receiver: Receiver; maxPayload: number; rates: boolean }
 
 /** With this backoff ten attempts, the default, take about two days, as the Standard Webhooks specification advises. */
 const BACKOFF: BackoffPolicy = { base: 5000, factor: 4, max: 24 * 3_600_000, jitter: 0.5 }
@@ -61,18 +61,18 @@ export function deliver(pond: Millpond, delivery: Delivery, maxPayload: number):
   // A function, so that the queue's own policy stays as it is for other workers.
   const backoff = (attempt: number) => delayAfter(BACKOFF, attempt, Math.random())
   const queue = pond.queue(delivery.queue, { retry: { backoff } })
-  const terms = { ...delivery, receiver, maxPayload, limits: pond.store.capabilities.limits ?? false }
+  const terms = { ...delivery, receiver, maxPayload, rates: pond.store.capabilities.rates }
   queue.work((job, context) => attempt(terms, job, context), { concurrency })
   return () => receiver.close()
 }
 
 /** @returns the job's result @throws an outcome of the job, or an Error for another attempt by the backoff */
 async function attempt(terms: Terms, job: Job, context: Context): Promise<unknown> {
-  const { receiver, keys, maxPayload, limits, timeout, onFailure } = terms
+  const { receiver, keys, maxPayload, rates, timeout, onFailure } = terms
   try {
     const answer = await post(receiver, keys, job, context.signal)
     if (isSuccess(answer.status)) return resultOf(answer, maxPayload)
-    throw refused(answer, limits, context)
+    throw refused(answer, rates, context)
   } catch (error) {
     const known = error instanceof Refused ? error : new Refused(reason(error, timeout))
     onFailure?.({ id: job.id, queue: job.queue, attempt: job.attempt }, known.message)
@@ -106,12 +106,12 @@ function post(receiver: Receiver, keys: readonly Buffer[], job: Job, signal: Abo
   return receiver.post(headers, body, signal)
 }
 
-function refused({ status, headers }: Answer, limits: boolean, context: Context): Refused {
+function refused({ status, headers }: Answer, rates: boolean, context: Context): Refused {
   const message = `the webhook answered ${status}`
   if (status === 410) return new Refused(message, context.giveUp(message))
   const delay = retryAfter(headers['retry-after'] ?? '', Date.now())
   if (delay === undefined) return new Refused(message)
-  if (status !== 429 || !limits) return new Refused(message, context.retry(delay, message))
+  if (status !== 429 || !rates) return new Refused(message, context.retry(delay, message))
   return new Refused(`${message} and asked for a pause; it counts as no attempt`, context.rateLimited(delay))
 }
 

@@ -1,6 +1,6 @@
 /**
- * Bounds the queues that clients may make. A queue stays in the store until it has been unused for an hour, so names without end would fill
- * the store, and each queue costs every sweep.
+ * Bounds the queues that clients may make. A queue stays in the store until somebody removes it, so names without end would fill
+ * the store.
  *
  * The number of queues is that of the last sweep and the new ones since. Known names cost nothing. The bound is approximate: between two
  * sweeps, several services on one store may each admit a few too many.
@@ -13,13 +13,13 @@ import { MillpondError } from '../values/errors.ts'
 const MAX_KNOWN_BEYOND_LIMIT = 10_000
 
 export class QueueLimit {
-  readonly #store: Pick<Store, 'stats'>
+  readonly #store: Pick<Store, 'operations'>
   readonly #most: number
   readonly #known = new Set<string>()
   #count = 0
 
   /** @param most queues; existing ones can always be used */
-  constructor(store: Pick<Store, 'stats'>, most: number) {
+  constructor(store: Pick<Store, 'operations'>, most: number) {
     this.#store = store
     this.#most = most
   }
@@ -34,7 +34,7 @@ export class QueueLimit {
   /** To be called before anything that may make the queue. @throws TooManyQueues, `Store…` */
   async admit(queue: string): Promise<void> {
     if (this.#known.has(queue)) return
-    const [there] = await this.#store.stats({ queue, minutes: 0 })
+    const [there] = await this.#store.operations.stats({ queue, minutes: 0 })
     if (there === undefined) {
       if (this.#count >= this.#most) {
         const message = `there are ${this.#count} queues, and no more than ${this.#most} may be made here`

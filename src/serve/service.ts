@@ -8,6 +8,7 @@ import type { Store } from '../store.ts'
 import { answer } from '../web/answer.ts'
 import { errorAnswer, type OnError, Refusal } from '../web/problem.ts'
 import { clientOf } from '../web/slots.ts'
+import { WorkerRegistry } from '../worker/registry.ts'
 import { Sweeper } from '../worker/sweeper.ts'
 import type { Limits } from './bounds.ts'
 import { Claims } from './claims.ts'
@@ -40,6 +41,7 @@ export class Service {
   readonly #limits: Limits
   readonly #onError: OnError
   readonly #claims: Claims
+  readonly #registry: WorkerRegistry
   /** Workers over HTTP do not sweep. */
   readonly #sweeper: Sweeper
   readonly #unauthorized: UnauthorizedClients
@@ -50,7 +52,8 @@ export class Service {
     this.#unauthorized = new UnauthorizedClients(limits.maxConnections, this.#stop.signal, onUnauthorized)
     this.#limits = limits
     this.#onError = onError
-    this.#claims = new Claims(store, (ms) => this.#sweeper.due(ms))
+    this.#registry = new WorkerRegistry(store)
+    this.#claims = new Claims(store, this.#registry, (ms) => this.#sweeper.due(ms))
     const queueLimit = new QueueLimit(store, limits.maxQueues)
     this.#sweeper = new Sweeper(
       store,
@@ -90,6 +93,7 @@ export class Service {
     this.stop()
     await this.#claims.drained()
     await this.#sweeper.stop()
+    await this.#registry.close()
   }
 
   async #handle(request: Request): Promise<Response> {

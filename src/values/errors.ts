@@ -98,11 +98,6 @@ export function isMillpondError(error: unknown, code?: ErrorCode): error is Mill
   return error instanceof MillpondError && (code === undefined || error.code === code)
 }
 
-/** An option that the store has no means for. @param need what the store would have to have */
-export function lacking(option: string, need: string, store: { name: string }): MillpondError {
-  return new MillpondError('NotSupported', `${option} needs a store with ${need}; ${store.name} has none`)
-}
-
 /** What a store threw as an error of ours: one of another kind becomes `StoreFailed`. @param what names the operation in the message */
 export function storeError(error: unknown, what: string): MillpondError {
   return error instanceof MillpondError

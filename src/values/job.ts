@@ -101,8 +101,9 @@ export function jobInfo(record: JobRecord): JobInfo {
   // Other programs may have stored a time that no Date reaches.
   const dateOf = (ms: number) => new Date(Math.min(ms, LAST_MOMENT))
   const date = (ms: number | null) => (ms === null ? null : dateOf(ms))
-  const { id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error } = record
+  const { id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error, fence } = record
   return {
+    fence,
     ...{ id, queue, state, priority, attempt, attempts, key, group, worker, timeout, trace, error },
     cost: record.cost,
     pushedAt: dateOf(record.pushedAt),

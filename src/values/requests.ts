@@ -114,7 +114,7 @@ export interface Removed {
 /** `existing`: the id is known, or a live job has the key; nothing was stored. */
 export type RestoreOutcome = 'restored' | 'existing'
 
-/** A worker, as its process tells of it. */
+/** A worker, as its process tells of it. One that claims from several queues has an entry for each. */
 export interface WorkerBeat {
   /** As `worker` of claims. */
   id: string

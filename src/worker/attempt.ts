@@ -13,8 +13,8 @@ export interface AttemptTerms {
   readonly maxPayload: number
   /** A handler has something to report. */
   reportSoon(): void
-  /** @throws NotSupported: the store has no limits */
-  assertLimits(): void
+  /** @throws NotSupported: the store has no rates */
+  assertRates(): void
 }
 
 /** What the attempts of one claim have in common. */
@@ -124,7 +124,7 @@ export class Attempt implements Context, Linked<Attempt> {
   }
 
   rateLimited(pause: Duration): Outcome {
-    this.#terms.assertLimits()
+    this.#terms.assertRates()
     return Outcome.rateLimited(pause)
   }
 

@@ -101,7 +101,7 @@ export class BatchRunner extends RunnerBase<BatchHandler> {
     let outcomes: HoldOutcome[]
     try {
       const completions = storable.map(({ id, fence, result }) => ({ id, fence, result }))
-      outcomes = await transaction.complete(this.settings.queue, completions)
+      outcomes = await transaction.complete({ queue: this.settings.queue, items: completions })
     } catch (error) {
       await this.rollBack(transaction)
       return live.filter(isLive).map(({ attempt }) => this.failed(attempt, error))

@@ -146,9 +146,9 @@ export class EndingBatches {
       }
     }
     await Promise.all([
-      tell(completions, (endings) => this.#store.complete(this.#queue, endings)),
-      tell(failures, (endings) => this.#store.fail(this.#queue, endings)),
-      tell(releases, (endings) => this.#store.release(this.#queue, endings)),
+      tell(completions, (endings) => this.#store.operations.complete({ queue: this.#queue, items: endings })),
+      tell(failures, (endings) => this.#store.operations.fail({ queue: this.#queue, items: endings })),
+      tell(releases, (endings) => this.#store.operations.release({ queue: this.#queue, items: endings })),
     ])
     this.#underWay.delete(batch)
     if (errors.length > 0) this.#failed(untold, storeError(errors[0], 'telling how attempts ended'))

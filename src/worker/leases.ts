@@ -54,10 +54,10 @@ export class Leases {
 
   /** Each part of the store by itself: one that does not answer does not keep the others' claims from being known to hold. */
   async extend(attempts: Attempt[]): Promise<void> {
-    const { claimLane } = this.#store
-    if (claimLane === undefined) return this.#extend(attempts)
-    const lanes = Map.groupBy(attempts, ({ claimed }) => claimLane(claimed))
-    await Promise.all([...lanes.values()].map((own) => this.#extend(own)))
+    const { parts } = this.#store
+    if (parts === undefined) return this.#extend(attempts)
+    const byPart = Map.groupBy(attempts, ({ claimed }) => parts.ofClaim(claimed))
+    await Promise.all([...byPart.values()].map((own) => this.#extend(own)))
   }
 
   async #extend(attempts: Attempt[]): Promise<void> {
@@ -69,7 +69,11 @@ export class Leases {
     })
     const heldUntil = performance.now() + this.#lease
     try {
-      const outcomes = await this.#store.extend(this.#queue, this.#lease, extensions)
+      const outcomes = await this.#store.operations.extend({
+        queue: this.#queue,
+        lease: this.#lease,
+        items: extensions,
+      })
       for (const [index, attempt] of attempts.entries()) {
         const outcome = outcomes[index]
         if (outcome === 'ok') attempt.heldUntil = heldUntil

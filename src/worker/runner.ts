@@ -91,7 +91,7 @@ export class Runner extends RunnerBase<Handler> {
     attempt.ending = true
     let outcome: HoldOutcome | undefined
     try {
-      ;[outcome] = await transaction.complete(this.settings.queue, [{ id, fence, result }])
+      ;[outcome] = await transaction.complete({ queue: this.settings.queue, items: [{ id, fence, result }] })
     } catch (error) {
       this.#threw(attempt, error)
       return

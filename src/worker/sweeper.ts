@@ -12,7 +12,7 @@ const INTERVAL = 1000
 const MAX_JOBS_PER_SWEEP = 1000
 
 export class Sweeper {
-  readonly #store: Pick<Store, 'sweep'>
+  readonly #store: Pick<Store, 'operations'>
   readonly #onSwept: (swept: Swept) => void
   readonly #onTrouble: (error: MillpondError) => void
   #timer: NodeJS.Timeout | undefined
@@ -23,7 +23,11 @@ export class Sweeper {
   #again = false
   #open = false
 
-  constructor(store: Pick<Store, 'sweep'>, onSwept: (swept: Swept) => void, onTrouble: (error: MillpondError) => void) {
+  constructor(
+    store: Pick<Store, 'operations'>,
+    onSwept: (swept: Swept) => void,
+    onTrouble: (error: MillpondError) => void,
+  ) {
     this.#store = store
     this.#onSwept = onSwept
     this.#onTrouble = onTrouble
@@ -69,7 +73,7 @@ export class Sweeper {
   /** Milliseconds until the next sweep. */
   async #sweep(): Promise<number> {
     try {
-      const swept = await this.#store.sweep(MAX_JOBS_PER_SWEEP)
+      const swept = await this.#store.operations.sweep({ limit: MAX_JOBS_PER_SWEEP })
       this.#onSwept(swept)
       if (swept.more) return 0
       return swept.nextDue === null ? INTERVAL : Math.min(INTERVAL, Math.max(1, swept.nextDue))

@@ -18,7 +18,8 @@ import { atEndOfTurn } from '../batch/batcher.ts'
 import { type CloseOptions, type CloseReport, closeTimeout, within } from '../pond/close-options.ts'
 import type { PondEmitter } from '../pond/events.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
-import { lacking, MillpondError } from '../values/errors.ts'
+import { needs } from '../values/capabilities.ts'
+import { MillpondError } from '../values/errors.ts'
 import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
 import { LinkedList } from '../values/linked-list.ts'
@@ -28,7 +29,7 @@ import { BatchRunner } from './batch-runner.ts'
 import { Batches, type BatchSettings } from './batches.ts'
 import { ClaimLoop, type Wanted } from './claim-loop.ts'
 import { type Committed, type Ending, released } from './ending-batches.ts'
-import { EndingLanes } from './ending-lanes.ts'
+import { EndingParts } from './ending-parts.ts'
 import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
@@ -74,7 +75,7 @@ export class Worker implements AsyncDisposable {
   readonly #owner: WorkerOwner
   readonly #prefetch: Prefetch
   readonly #recorder: HistogramRecorder
-  readonly #endings: EndingLanes
+  readonly #endings: EndingParts
   readonly #leases: Leases
   /** In the order of their start. */
   readonly #running = new LinkedList<Attempt>()
@@ -125,7 +126,7 @@ export class Worker implements AsyncDisposable {
     })
     this.#recorder = new HistogramRecorder(settings.queue)
     const settled = (ending: Ending, outcome: HoldOutcome | FailOutcome) => this.#settled(ending, outcome)
-    this.#endings = new EndingLanes(store, settings.queue, settled, trouble)
+    this.#endings = new EndingParts(store, settings.queue, settled, trouble)
     this.#leases = new Leases(store, settings.queue, {
       held: () => [...this.#buffer, ...this.#running, ...this.#endings.attempts],
       lost: (attempt, reason) => this.#lost(attempt, reason),
@@ -134,9 +135,7 @@ export class Worker implements AsyncDisposable {
     this.#terms = {
       maxPayload: settings.maxPayload,
       reportSoon: () => this.#leases.reportSoon(),
-      assertLimits: () => {
-        if (store.capabilities.limits !== true) throw lacking('ctx.rateLimited', 'limits', store)
-      },
+      assertRates: () => needs(store, 'rates', 'ctx.rateLimited'),
     }
     this.#claims = new ClaimLoop({
       wanted: () => this.#wanted(),
@@ -205,7 +204,7 @@ export class Worker implements AsyncDisposable {
   #record(): void {
     const slices = this.#recorder.take()
     if (slices.length === 0) return
-    this.#store.record(slices).catch((error: unknown) => {
+    this.#store.operations.record({ slices }).catch((error: unknown) => {
       // Only figures for people are lost, and the store's trouble is already told by the claims and endings around it.
       if (!(error instanceof MillpondError)) throw error
     })
@@ -242,7 +241,7 @@ export class Worker implements AsyncDisposable {
     const sentAt = performance.now()
     const perGroup = this.#batches?.perGroup ?? 1
     const request = { queue: this.queue, worker: this.id, limit, minPriority, perGroup, lease: null }
-    const claimed = await this.#store.claim(request)
+    const claimed = await this.#store.operations.claim(request)
     return { claimed, sentAt }
   }
 

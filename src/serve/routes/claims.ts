@@ -1,7 +1,7 @@
 /** The worker's side: claim, complete, fail, release, extend. */
 
-import { withLimits } from '../../pond/limits.ts'
 import type { Claimed, ClaimedJob, Encoded, Failure, JobError } from '../../store.ts'
+import { needs } from '../../values/capabilities.ts'
 import { timeText } from '../../values/duration.ts'
 import { decode, encode } from '../../values/encoding.ts'
 import { isMillpondError } from '../../values/errors.ts'
@@ -41,7 +41,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
         const wait = free === undefined ? 0 : Math.min((asked ?? 0) * 1000, maxWait)
         try {
           const { worker = 'http', limit = 1, lease = null, minPriority = 0 } = body
-          if (minPriority > 0) withLimits(store, 'minPriority')
+          if (minPriority > 0) needs(store, 'priorities', 'minPriority')
           const claimed = await claims.claim({ queue, worker, limit, lease, minPriority }, wait, request.signal)
           record(queue, claimed)
           const jobs = await readable(queue, claimed)
@@ -60,7 +60,10 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       body: schemas.completion,
       answer: { description: 'The store knows.', schema: schemas.completedJob },
       handle: async (queue, id, { fence, result }) => {
-        const [outcome] = await store.complete(queue, [{ id, fence, result: encodedResult(result, 'result') }])
+        const [outcome] = await store.operations.complete({
+          queue,
+          items: [{ id, fence, result: encodedResult(result, 'result') }],
+        })
         return outcome === 'ok' ? { id, outcome: 'done' } : undefined
       },
     }),
@@ -81,7 +84,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       body: schemas.release,
       answer: { description: 'It waits again, in its old place.', schema: schemas.releasedJob },
       handle: async (queue, id, body) => {
-        const [outcome] = await store.release(queue, [{ id, ...releaseOf(body) }])
+        const [outcome] = await store.operations.release({ queue, items: [{ id, ...releaseOf(body) }] })
         return outcome === 'ok' ? { id, outcome: 'waiting' } : undefined
       },
     }),
@@ -92,7 +95,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
       answer: { description: 'The claim holds.', schema: schemas.extendedClaim },
       handle: async (queue, id, { fence, lease = null, progress: given }) => {
         const progress = given === undefined ? null : encode(given, 'progress', maxPayload)
-        const [outcome] = await store.extend(queue, lease, [{ id, fence, progress }])
+        const [outcome] = await store.operations.extend({ queue, lease, items: [{ id, fence, progress }] })
         if (outcome !== 'cancelled') return outcome === 'ok' ? { id } : undefined
         throw new Refusal(409, 'The job was cancelled. Stop working on it.', { code: 'JobCancelled', members: { id } })
       },
@@ -112,9 +115,9 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
         const releases = (body.release ?? []).map((each) => ({ ...holdOf(each), ...releaseOf(each) }))
         // In one turn, so that stores can do all in one commit.
         const [complete, failed, release] = await Promise.all([
-          completions.length === 0 ? [] : store.complete(queue, completions),
+          completions.length === 0 ? [] : store.operations.complete({ queue, items: completions }),
           failures.length === 0 ? [] : fail(queue, failures),
-          releases.length === 0 ? [] : store.release(queue, releases),
+          releases.length === 0 ? [] : store.operations.release({ queue, items: releases }),
         ])
         return { complete, fail: failed, release }
       },
@@ -128,13 +131,13 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
 
   /** @throws NotSupported */
   function releaseOf({ fence, rateLimited = 0 }: Fitting<typeof schemas.release>) {
-    if (rateLimited > 0) withLimits(store, 'rateLimited')
+    if (rateLimited > 0) needs(store, 'rates', 'rateLimited')
     return { fence, pause: rateLimited }
   }
 
   /** Sweeps when the next attempts are due. Delays by the queue's policy are told by the next claim. */
   async function fail(queue: string, failures: readonly Failure[]) {
-    const outcomes = await store.fail(queue, failures)
+    const outcomes = await store.operations.fail({ queue, items: failures })
     for (const { delay } of failures) if (typeof delay === 'number') sweeper.due(delay)
     return outcomes
   }
@@ -144,7 +147,7 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
     if (jobs.length === 0) return
     const recorder = new HistogramRecorder(queue)
     for (const { priority, dueAt } of jobs) recorder.add(priority, 'wait', Math.max(0, now - dueAt))
-    store.record(recorder.take()).catch((error: unknown) => onError(error, undefined))
+    store.operations.record({ slices: recorder.take() }).catch((error: unknown) => onError(error, undefined))
   }
 
   /** Views of the jobs. Those whose payload cannot be decoded fail, as they would in a worker of ours. An error of the store is ignored. */
@@ -157,7 +160,9 @@ export function claimRoutes({ store, sweeper, claims, limits, onError }: RouteCo
         if (!isMillpondError(error, 'PayloadNotDecodable')) throw error
         const { id, fence } = claimed
         // If this fails, the lease expires. The other jobs are claimed in any case.
-        await store.fail(queue, [{ id, fence, error: jobError(error), delay: 'backoff' }]).catch(() => {})
+        await store.operations
+          .fail({ queue, items: [{ id, fence, error: jobError(error), delay: 'backoff' }] })
+          .catch(() => {})
       }
     }
     return views

@@ -113,7 +113,7 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       handle: async ({ params }) => {
         const job = await findJob(pond, params.id)
         const { id, state } = job ?? refuseUnknownJob()
-        if ((await store.admin.requeue({ ids: [id] })).requeued === 0) {
+        if ((await store.operations.requeue({ ids: [id] })).requeued === 0) {
           const reason = state === 'dead' || state === 'cancelled' ? 'a live job has its key' : `it is ${state}`
           const detail = `The job stays as it is: ${reason}.`
           throw new Refusal(409, detail, { code: 'InvalidOption', members: { id, state } })

@@ -1,9 +1,10 @@
 /** Queues as operators see them. */
 
 import { types } from 'node:util'
-import { limitSettings, withLimits } from '../../pond/limits.ts'
+import { limitSettings, needsLimits } from '../../pond/limits.ts'
 import type { QueueReport } from '../../pond/stats.ts'
 import { JOB_STATES, setsNothing } from '../../store.ts'
+import { needs } from '../../values/capabilities.ts'
 import type { JobInfo } from '../../values/job.ts'
 import { checkQueueName } from '../../values/names.ts'
 import { defined } from '../../values/options.ts'
@@ -50,11 +51,11 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       problems: [404, 501, 503],
       handle: async ({ params, body: { limits, by = 'operator', ...body } }) => {
         const queue = checkQueueName(params.queue)
-        if (limits !== undefined) withLimits(store, 'limits')
+        if (limits) needsLimits(store, limits, 'limits')
         const settings = { ...body, ...limitSettings(limits === null ? {} : limits), queue, by }
         if (!setsNothing(settings)) {
           await queueLimit.admit(queue)
-          await store.configure(settings)
+          await store.operations.configure(settings)
         }
         return report(queue)
       },
@@ -79,10 +80,10 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
       problems: [501, 503],
       handle: async ({ params, body: { group, ...limits } }) => {
         const queue = pond.queue(params.queue)
-        const { groups } = withLimits(store, 'groups')
+        needs(store, 'groups', 'groups')
         await queueLimit.admit(queue.name)
         await queue.limitGroup(group, Object.values(limits).some((one) => one !== null) ? limits : null)
-        const [shown] = await groups({ queue: queue.name, group, limit: 1 })
+        const [shown] = await store.operations.groups({ queue: queue.name, group, limit: 1 })
         return shown ?? { group, limits: null, waiting: 0, running: 0, nextStart: null }
       },
     }),
@@ -112,7 +113,7 @@ export function queueRoutes({ store, pond, queueLimit }: RouteContext): Route[] 
 
   /** Asked only where there is nothing to show, so that other answers cost no more. @throws Refusal: 404, QueueUnknown */
   async function mustExist(queue: string): Promise<void> {
-    const [there] = await store.stats({ queue, minutes: 0 })
+    const [there] = await store.operations.stats({ queue, minutes: 0 })
     if (there === undefined) throw new Refusal(404, 'There is no such queue.', { code: 'QueueUnknown' })
   }
 

@@ -20,7 +20,7 @@ export function serviceRoutes({ store }: RouteContext, document: () => object): 
         const now = performance.now()
         if (now - readAt > HEALTH_TTL) {
           readAt = now
-          reading = store.stats({ queue: UNUSED_QUEUE, minutes: 0 })
+          reading = store.operations.stats({ queue: UNUSED_QUEUE, minutes: 0 })
         }
         await reading
         return { status: 'ok' }

@@ -4,11 +4,11 @@ import type { MillpondError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
 import { type Ending, EndingBatches, type EndingOutcome } from './ending-batches.ts'
 
-export class EndingLanes {
+export class EndingParts {
   readonly #store: Store
   readonly #make: () => EndingBatches
-  readonly #lanes = new Map<string, EndingBatches>()
-  /** Of a store without lanes. */
+  readonly #parts = new Map<string, EndingBatches>()
+  /** Of a store without parts. */
   readonly #only: EndingBatches | undefined
 
   /** As of `EndingBatches`. */
@@ -20,11 +20,11 @@ export class EndingLanes {
   ) {
     this.#store = store
     this.#make = () => new EndingBatches(store, queue, settled, trouble)
-    if (store.claimLane === undefined) this.#only = this.#make()
+    if (store.parts === undefined) this.#only = this.#make()
   }
 
   add(ending: Ending): void {
-    const batches = this.#only ?? this.#lane(this.#store.claimLane?.(ending.attempt.claimed) ?? '')
+    const batches = this.#only ?? this.#part(this.#store.parts?.ofClaim(ending.attempt.claimed) ?? '')
     batches.add(ending)
   }
 
@@ -34,7 +34,7 @@ export class EndingLanes {
 
   flush(): void {
     if (this.#only !== undefined) this.#only.flush()
-    else for (const batches of this.#lanes.values()) batches.flush()
+    else for (const batches of this.#parts.values()) batches.flush()
   }
 
   async flushed(): Promise<void> {
@@ -47,14 +47,14 @@ export class EndingLanes {
   }
 
   get #all(): EndingBatches[] {
-    return this.#only === undefined ? [...this.#lanes.values()] : [this.#only]
+    return this.#only === undefined ? [...this.#parts.values()] : [this.#only]
   }
 
-  #lane(name: string): EndingBatches {
-    let batches = this.#lanes.get(name)
+  #part(name: string): EndingBatches {
+    let batches = this.#parts.get(name)
     if (batches === undefined) {
       batches = this.#make()
-      this.#lanes.set(name, batches)
+      this.#parts.set(name, batches)
     }
     return batches
   }
