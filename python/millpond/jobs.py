@@ -20,6 +20,8 @@ FINAL: Final = STATES[3:]
 Outcome = Literal["ok", "stale"]
 FailOutcome = Literal["retry", "dead", "stale"]
 ExtendOutcome = Literal["ok", "stale", "cancelled"]
+UpdateOutcome = Literal["updated"] | State | None
+RestoreOutcome = Literal["restored", "existing"]
 BellKind = Literal["work", "room", "finished", "cancelled"]
 BELL_KINDS: Final[tuple[BellKind, ...]] = get_args(BellKind)
 
@@ -219,6 +221,7 @@ class Record(Job):
 
     queue: str
     state: State
+    fence: int
     cost: int
     started_at: int | None
     finished_at: int | None
@@ -233,6 +236,50 @@ class Listed(Record):
     """A job in a list. `cursor`: where a page ends that ends with this job, even if the job has moved on or is gone."""
 
     cursor: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """`next`: where to go on; None: the list ended. With a filter a page may be short, or empty, and not the last."""
+
+    jobs: Sequence[Listed]
+    next: str | None
+
+
+@dataclass(frozen=True)
+class JobFilter:
+    """What is given must hold. `group` empty: without a group. `text`: a part of the data, as stored."""
+
+    group: str | None = None
+    key: str | None = None
+    error_code: str | None = None
+    error_text: str | None = None
+    pushed_from: int | None = None
+    pushed_before: int | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class JobUpdate:
+    """A change of a scheduled or waiting job; None: as it is."""
+
+    id: str
+    data: Body | None = None
+    priority: int | None = None
+    delay: int | None = None
+    run_at: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(vars(self))
+        object.__setattr__(self, "id", self.id.lower())
+
+
+@dataclass(frozen=True)
+class Removed:
+    """`removed`: how many jobs. `more`: call again."""
+
+    removed: int
+    more: bool
 
 
 def cursor_fields(state: State, cursor: str) -> Sequence[str]:

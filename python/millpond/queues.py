@@ -65,6 +65,42 @@ class Given:
 
 
 @dataclass(frozen=True)
+class SettingsReport(Given):
+    """`values`: what is in effect of every setting. All in the contract's form."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WorkerBeat:
+    """A worker, as its process tells of it. One that claims from several queues has an entry for each."""
+
+    id: str
+    queue: str
+    host: str
+    pid: int
+    slots: int
+    busy: int
+
+    def __post_init__(self) -> None:
+        check_fields({"queue": self.queue})
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerRecord:
+    """`since`: first heard of. `seen`: last heard of."""
+
+    id: str
+    queue: str
+    host: str
+    pid: int
+    slots: int
+    busy: int
+    since: int
+    seen: int
+
+
+@dataclass(frozen=True)
 class GroupLimits:
     """A group's own. None: as the queue has it for its groups. `weight`: its share of the turns."""
 
@@ -105,6 +141,7 @@ class QueueStats:
     capacity: int | None
     paused: bool
     counts: dict[State, int]
+    totals: dict[str, int]
     overrides: Mapping[str, Any]
     last_claim: int | None
     oldest_waiting: int | None

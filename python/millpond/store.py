@@ -13,10 +13,12 @@ from typing import Any, Final, Literal, Unpack, cast
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    Bell, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, Listed, NewJob, Outcome, Pushed,
-    Record, Release, Requeued, State, Swept, check_fields,
+    Bell, Claimed, Completion, ExtendOutcome, Extension, FailOutcome, Failure, Held, JobFilter, JobUpdate, NewJob, Outcome,
+    Page, Pushed, Record, Release, Removed, Requeued, RestoreOutcome, State, Swept, UpdateOutcome, check_fields,
 )
-from millpond.queues import Given, Group, GroupLimits, QueueStats, Settings, Slice, check_settings
+from millpond.queues import (
+    Group, GroupLimits, QueueStats, Settings, SettingsReport, Slice, WorkerBeat, WorkerRecord, check_settings,
+)
 
 Clock = Callable[[], int]
 """The time in ms since 1970. A store has its own unless a test gives it one."""
@@ -134,7 +136,10 @@ class Store(ABC):
     def record(self, slices: Sequence[Slice]) -> None: ...
 
     @abstractmethod
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]: ...
+    def list(
+        self, queue: str, state: State, limit: int, after: str | None = None, filter: JobFilter | None = None
+    ) -> Page:
+        """`after`: the cursor of a job, or `next` of the page before."""
 
     @abstractmethod
     def groups(
@@ -142,24 +147,41 @@ class Store(ABC):
     ) -> Sequence[Group]: ...
 
     @abstractmethod
-    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
-        """Sends dead or cancelled jobs back to waiting."""
+    def update(self, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
+        """Changes scheduled and waiting jobs."""
 
     @abstractmethod
-    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
-        """The same for a queue's dead jobs, longest dead first; with `until` those that were dead at that time."""
+    def requeue(
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
+    ) -> Requeued:
+        """Sends dead or cancelled jobs back to waiting: `ids`, or a queue's dead ones, longest dead first; with `until` those that
+        were dead at that time."""
+
+    @abstractmethod
+    def remove(
+        self, *, ids: Sequence[str] | None = None, queue: str = "", state: State | None = None, limit: int = 1000
+    ) -> Removed:
+        """Removes jobs: `ids`, or those of a queue and state; without a state a whole queue, step by step."""
+
+    @abstractmethod
+    def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
+        """Puts jobs back as they were. None may be running."""
 
     @abstractmethod
     def begin(self) -> HandlerTransaction:
         """Error: `NotSupported`."""
 
     @abstractmethod
-    def settings(self, queue: str) -> Given | None:
-        """What was given of its settings; None: the store does not know the queue."""
+    def settings(self, queue: str) -> SettingsReport | None:
+        """All settings, and who gave them; None: the store does not know the queue."""
 
     @abstractmethod
-    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
-        """Workers claim from these queues now: call it once in half a minute, for `last_claim`. Whether the store knows each."""
+    def heartbeat(self, workers: Sequence[WorkerBeat], gone: Sequence[str] = ()) -> Sequence[bool]:
+        """These workers claim now, and those are gone. Call it every 15 s. Whether the store knows each worker's queue."""
+
+    @abstractmethod
+    def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
+        """Those that were heard of in the last minute."""
 
     @abstractmethod
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]: ...

@@ -13,8 +13,8 @@ import pytest
 from millpond.backoff import Backoff
 from millpond.contract import CONTRACT
 from millpond.encoding import Body
-from millpond.jobs import Completion, Extension, Failure, JobError, NewJob, Release
-from millpond.queues import GroupLimits, Slice
+from millpond.jobs import Completion, Extension, Failure, JobError, JobFilter, JobUpdate, NewJob, Record, Release
+from millpond.queues import GroupLimits, Slice, WorkerBeat
 from millpond.rate import Rate
 from millpond.store import Store
 from millpond.stores.wire import camel, snake
@@ -22,10 +22,20 @@ from tests.stores import Clock, Place
 from tests.vectors import Case
 
 EPOCH = 1_767_225_600_000
-TIMES = {"runAt", "now", "pushedAt", "dueAt", "startedAt", "finishedAt"}
+TIMES = {"runAt", "now", "until", "pushedFrom", "pushedBefore", "since", "seen", "pushedAt", "dueAt", "startedAt", "finishedAt"}
 KINDS: Case = {"backoff": Backoff, "rate": Rate, "groupRate": Rate}
 FILES = sorted((CONTRACT / "vectors" / "lifecycle").glob("*.json"))
-ERROR = JobError("HandlerFailed", "Error", "no reason given")
+ITEMS: Case = {"complete": Completion, "fail": Failure, "release": Release, "extend": Extension, "update": JobUpdate}
+LISTS: Case = {"jobs": NewJob, "slices": Slice, "workers": WorkerBeat, "records": Record}
+SINGLE: Case = {"limits": GroupLimits, "filter": JobFilter}
+QUEUE: Case = {"queue": "q"}
+DEFAULTS: Case = {
+    **{op: QUEUE for op in ("configure", "settings", "limitGroup", "complete", "fail", "release", "extend", "list", "groups")},
+    "claim": QUEUE | {"worker": "w", "limit": 100, "lease": 60_000},
+    "NewJob": QUEUE | {"attempts": 3, "data": Body("json", "null")},
+    "Failure": {"error": {"code": "HandlerFailed", "name": "Error", "message": "no reason given"}},
+    "WorkerBeat": QUEUE | {"host": "h", "pid": 1, "slots": 10, "busy": 0},
+}
 
 
 def uuid_of(short: str) -> str:
@@ -68,75 +78,33 @@ def replay(store: Store, clock: Clock, vector: Case) -> None:
 
 
 def call(store: Store, op: str, given: Case, cursors: dict[str, str]) -> Any:
-    named = given.pop("queue", None)
-    queue = named or "q"
-    match op:
-        case "configure":
-            if "clear" in given:
-                given["clear"] = [snake(name) for name in given["clear"]]
-            return store.configure(queue, **{snake(name): value for name, value in given.items()})
-        case "settings":
-            return store.settings(queue)
-        case "noteClaims":
-            return store.note_claims(given["queues"])
-        case "limitGroup":
-            limits = given["limits"]
-            return store.limit_group(queue, given["group"], None if limits is None else GroupLimits(**limits))
-        case "push":
-            return store.push([new_job(job) for job in given["jobs"]])
-        case "claim":
-            lease = given.get("lease", 60_000)
-            least = given.get("minPriority", 0)
-            per_group = given.get("perGroup", 1)
-            return store.claim(queue, given.get("worker", "w"), given.get("limit", 100), lease, least, per_group)
-        case "complete":
-            return store.complete(queue, [Completion(**item) for item in given["items"]])
-        case "fail":
-            return store.fail(queue, [failure(item) for item in given["items"]])
-        case "release":
-            return store.release(queue, [Release(**item) for item in given["items"]])
-        case "extend":
-            return store.extend(queue, [Extension(**item) for item in given["items"]], given["lease"])
-        case "cancel":
-            return store.cancel(given["ids"])
-        case "sweep":
-            return store.sweep(given["limit"])
-        case "find":
-            return store.find(given["ids"])
-        case "list":
-            after = given.get("after") and cursors[uuid_of(given["after"])]
-            listed = store.list(queue, given["state"], given["limit"], after)
-            cursors.update((each.id, each.cursor) for each in listed)
-            return listed
-        case "requeue":
-            if "ids" in given:
-                return store.requeue_ids(given["ids"])
-            until = None if given.get("until") is None else EPOCH + given["until"]
-            return store.requeue_queue(queue, given["limit"], until)
-        case "ahead":
-            return store.ahead(given["id"])
-        case "groups":
-            return store.groups(queue, given["limit"], given.get("after"), given.get("group"))
-        case "stats":
-            return store.stats(named, given.get("minutes", 0))
-        case "record":
-            return store.record([slice_of(each) for each in given["slices"]])
-    raise AssertionError(f"unknown operation {op}")
+    """The method of the operation's name, with the vector's input and what vectors leave out."""
+    given = DEFAULTS.get(op, {}) | given
+    if given.get("after") and op == "list":
+        given["after"] = cursors[uuid_of(given["after"])]
+    if "clear" in given:
+        given["clear"] = [snake(name) for name in given["clear"]]
+    if op in ITEMS and "items" in given:
+        given["items"] = [value_of(ITEMS[op], item) for item in given["items"]]
+    for name, kind in LISTS.items():
+        if name in given:
+            given[name] = [value_of(kind, each) for each in given[name]]
+    for name, kind in SINGLE.items():
+        if isinstance(given.get(name), dict):
+            given[name] = value_of(kind, given[name])
+    answer = getattr(store, snake(op))(**{snake(name): value for name, value in given.items()})
+    if op == "list":
+        cursors.update((each.id, each.cursor) for each in answer.jobs)
+    return answer
 
 
-def new_job(given: Case) -> NewJob:
-    job: Case = {"queue": "q", "attempts": 3, "data": Body("json", "null"), **given}
-    return NewJob(**{snake(name): value for name, value in job.items()})
-
-
-def failure(given: Case) -> Failure:
-    error = JobError.of(given["error"]) if "error" in given else ERROR
-    return Failure(given["id"], given["fence"], error=error, delay=given["delay"])
-
-
-def slice_of(given: Case) -> Slice:
-    buckets = {int(bucket): count for bucket, count in given["buckets"].items()}
-    return Slice(given["queue"], given["priority"], given["metric"], buckets)
+def value_of(kind: Any, given: Case) -> Any:
+    fields = {snake(name): value for name, value in (DEFAULTS.get(kind.__name__, {}) | given).items()}
+    if "error" in fields and isinstance(fields["error"], dict):
+        fields["error"] = JobError.of(fields["error"])
+    if "buckets" in fields:
+        fields["buckets"] = {int(bucket): count for bucket, count in fields["buckets"].items()}
+    return kind(**fields)
 
 
 def inward(given: Any) -> Any:

@@ -47,7 +47,7 @@ def test_partitions(redis_store: RedisStore) -> None:
     assert set(store.complete("q", [Completion(each.id, each.fence) for each in claimed[:30]])) == {"ok"}
     assert store.complete("q", [Completion(claimed[0].id, claimed[0].fence)]) == ["stale"]
     assert set(store.cancel([each.id for each in claimed])) == {"done", "cancelled"}
-    assert store.requeue_ids([each.id for each in claimed]).requeued == 30
+    assert store.requeue(ids=[each.id for each in claimed]).requeued == 30
     assert len(drain(store, "q", "w")) == 30
     assert store.stats("q")[0].counts["done"] == 60
 
