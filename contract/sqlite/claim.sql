@@ -55,7 +55,7 @@ from (
   from (
     select start, cost, sum(cost) over (order by start) - cost as before from millpond_picks
   ) cross join (
-    select most, running, paused_until, "full", rate_step, rate_burst from millpond_queues where name = :queue
+    select most, running, paused_until, "full", rate_step, rate_burst from millpond_limits where name = :queue
   )
 )
 where start_at is null or start_at > :now

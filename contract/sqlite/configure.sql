@@ -49,12 +49,17 @@ on conflict (name) do update set
   group_most     = iif(json_type(:settings, '$.groupRunning') is null, group_most, excluded.group_most),
   group_rate     = iif(json_type(:settings, '$.groupRate') is null, group_rate, excluded.group_rate),
   group_step     = iif(json_type(:settings, '$.groupRate') is null, group_step, excluded.group_step),
-  group_burst    = iif(json_type(:settings, '$.groupRate') is null, group_burst, excluded.group_burst),
-  limits_total   = limits_total + (excluded.grouped = 1
-    or coalesce(json_type(:settings, '$.paused'), json_type(:settings, '$.running'), json_type(:settings, '$.rate'), json_type(:settings, '$.groupRunning'), json_type(:settings, '$.groupRate')) is not null)
+  group_burst    = iif(json_type(:settings, '$.groupRate') is null, group_burst, excluded.group_burst)
 
--- @statement given
-select code, operator from millpond_queues where name = :queue
+-- @statement settings
+-- values, code and operator: JSON; the last two null where nothing was given.
+select code, operator, json_object(
+  'capacity', capacity, 'keepDone', keep_done, 'keepDead', keep_dead, 'paused', json(iif(paused, 'true', 'false')), 'attempts', attempts,
+  'backoff', json_object('base', backoff_base, 'factor', backoff_factor, 'max', backoff_max, 'jitter', backoff_jitter),
+  'lease', lease, 'timeout', timeout, 'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')),
+  'groupRunning', group_most, 'groupRate', json(group_rate)
+) as "values"
+from millpond_queues where name = :queue
 
 -- @statement give
 update millpond_queues set code = :code, operator = :operator where name = :queue

@@ -1,37 +1,63 @@
 -- list: one queue's jobs in one state, a page at a time.
--- In:  queue, limit; final ones also state; key and seq of the last job of the page before. key: its priority, due_at, lease_until or finished_at, by
---      which the state is ordered. Of a first page, key and seq are before all jobs: 10 or -9007199254740991, of final ones 9007199254740991, and -1.
--- Out: every column of the rows: waiting ones by priority and place, scheduled ones soonest first, running ones by
---      lease, final ones newest first.
---      The cursor of a row is STATE.KEY.SEQ.
+-- In:  queue, limit; final ones also state; key and seq of the cursor. key: its priority, due_at, lease_until or finished_at, by which the state is
+--      ordered. Of a first page, key and seq are before all jobs: 10 or -9007199254740991, of final ones 9007199254740991, and -1.
+-- Out: key and seq of the rows: waiting ones by priority and place, scheduled ones soonest first, running ones by lease, final ones newest
+--      first. `matching`, which of them a filter lets through; `job`, every column of a row. The cursor of a row is STATE.KEY.SEQ.
 -- Invariant: each page costs the same, however deep: every order is that of an index. No page needs the job before it to be still there.
 
 -- @statement waiting
--- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Of a grouped queue: limits/waiting.
+-- The rest of the cursor's own priority, then the lower ones: two ranges of the index, where an `or` would be a scan. Of a grouped queue: `lines`.
 select * from (
-  select * from millpond_jobs indexed by millpond_waiting
+  select priority as key, seq from millpond_jobs indexed by millpond_waiting
   where queue = :queue and state = 'waiting' and line is null and priority = :key and seq > :seq
   order by seq limit :limit
 )
 union all
 select * from (
-  select * from millpond_jobs indexed by millpond_waiting
+  select priority as key, seq from millpond_jobs indexed by millpond_waiting
   where queue = :queue and state = 'waiting' and line is null and priority < :key
   order by priority desc, seq limit :limit
 )
 limit :limit
 
+-- @statement lines
+-- Lines have no common order, so a page looks at all jobs that wait.
+select priority as key, seq from (
+  select line.seq, line.priority
+  from millpond_groups as g cross join millpond_lines as line on line.group_id = g.id
+  where g.queue = :queue
+  union all
+  select seq, priority from millpond_jobs indexed by millpond_waiting where queue = :queue and state = 'waiting' and line is null
+)
+where priority < :key or priority = :key and seq > :seq
+order by priority desc, seq
+limit :limit
+
 -- @statement scheduled
-select * from millpond_jobs indexed by millpond_scheduled
+select due_at as key, seq from millpond_jobs indexed by millpond_scheduled
 where queue = :queue and state = 'scheduled' and (due_at, seq) > (:key, :seq)
 order by due_at, seq limit :limit
 
 -- @statement running
-select * from millpond_jobs indexed by millpond_running
+select lease_until as key, seq from millpond_jobs indexed by millpond_running
 where queue = :queue and state = 'running' and (lease_until, seq) > (:key, :seq)
 order by lease_until, seq limit :limit
 
 -- @statement final
-select * from millpond_jobs indexed by millpond_finished
+select finished_at as key, seq from millpond_jobs indexed by millpond_finished
 where queue = :queue and state = :state and finished_at is not null and (finished_at, seq) < (:key, :seq)
 order by finished_at desc, seq desc limit :limit
+
+-- @statement matching
+-- Of `seqs`, a JSON list. What is null asks for nothing. bytes: how much data was looked at for `text`.
+select seq,
+  (:group is null or ifnull("group", '') = :group) and (:key is null or key = :key)
+    and (:error_code is null or iif(json_valid(error), error ->> 'code', '') = :error_code) and (:error_text is null or iif(json_valid(error), instr(error ->> 'message', :error_text) > 0, 0))
+    and (:pushed_from is null or pushed_at >= :pushed_from) and (:pushed_before is null or pushed_at < :pushed_before)
+    and (:text is null or encoding = 'json' and instr(data, :text) > 0) as matches,
+  iif(:text is null, 0, length(data)) as bytes
+from json_each(:seqs) cross join millpond_jobs on seq = value
+order by json_each.key
+
+-- @statement job
+select * from millpond_jobs where seq = :seq

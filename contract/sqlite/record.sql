@@ -6,7 +6,3 @@
 insert into millpond_histograms (minute, queue, priority, metric, bucket, count)
 values (cast(:now / 60000 as integer), :queue, :priority, :metric, :bucket, :count)
 on conflict do update set count = count + excluded.count
-
--- @statement claimed
--- noteClaims. changes = 0: there is no such queue.
-update millpond_queues set noted_at = :now where name = :queue

@@ -1,6 +1,6 @@
 -- stats: what people look at.
 -- In:  queue (null: every queue); now; minutes: how far back the histograms go.
--- Out: per queue `stats`, and per queue, priority and metric `slice`: JSON with the names and shapes of contract/operations.md.
+-- Out: (Counts and totals that are not there are 0.) Per queue `stats`, and per queue, priority and metric `slice`: JSON with the names and shapes of contract/operations.md.
 -- Invariant: nothing here scans the jobs.
 
 -- @statement queues
@@ -16,7 +16,9 @@ with queue as materialized (
     case when most is null or running < most then max(
       min(paused_until, :now + pause_length), ifnull((min("full", cast(:now as integer) * 1000 + full_span) - (rate_burst - 1) * rate_step + 999) / 1000, 0)
     ) end as start_at,
-    case when waiting > 0 then (
+    case when exists (
+      select 1 from millpond_counts where queue = q.name and kind = 'state' and name = 'waiting' and count > 0
+    ) then (
       select min(due_at) from (
         select (
           select min(due_at) from (
@@ -56,10 +58,9 @@ with queue as materialized (
 )
 select json_object(
   'queue', name, 'paused', json(iif(paused, 'true', 'false')), 'capacity', capacity,
-  'overrides', json(ifnull(operator, '{}')), 'lastClaim', max(0, :now - noted_at),
-  'counts', json_object(
-    'scheduled', scheduled, 'waiting', waiting, 'running', running, 'done', done, 'dead', dead, 'cancelled', cancelled
-  ),
+  'overrides', json(ifnull(operator, '{}')), 'lastClaim', max(0, :now - heard_at),
+  'counts', json((select json_group_object(name, count) from millpond_counts where queue = queue.name and kind = 'state')),
+  'totals', json((select json_group_object(name, count) from millpond_counts where queue = queue.name and kind = 'total')),
   'oldestWaiting', cast(max(0, :now - oldest) as integer), 'limits', json(limits), 'nextStart', cast(max(0, start_at - :now) as integer),
   'groupsAtLimit', ifnull(blocked ->> 'atLimit', 0), 'groupsHeld', ifnull(blocked ->> 'held', 0)
 ) as stats

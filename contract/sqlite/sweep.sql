@@ -1,7 +1,7 @@
 -- sweep: what time alone brings about.
 -- In:  queue, now, limit.
 -- Out: `look`: per queue what there is to do (1 or 0 each), and `busy`: whether there is any of it, so that only those queues are written to;
---      when its next scheduled job is due; whether it is idle: without a job, and with each setting at its default;
+--      when its next scheduled job is due;
 --      changes of `promote` and `expire`: how many; rows of `lost`.
 -- Invariant: each touches at most `limit` jobs. Any number of processes may sweep at once.
 
@@ -9,7 +9,14 @@
 -- emptied: another program has removed jobs, so the counts are wrong: see `recount`. line_up: waiting jobs to move into lines. forget: groups to forget. promote: due jobs. lost: leases that ended. done, dead and cancelled: jobs
 -- that were kept long enough.
 -- Materialized, as SQLite would look up each time twice.
-with queue as materialized (
+with counts as materialized (
+  select queue,
+    sum(iif(name = 'scheduled', count, 0)) as scheduled, sum(iif(name = 'waiting', count, 0)) as waiting,
+    sum(iif(name = 'running', count, 0)) as running, sum(iif(name = 'done', count, 0)) as done,
+    sum(iif(name = 'dead', count, 0)) as dead, sum(iif(name = 'cancelled', count, 0)) as cancelled
+  from millpond_counts where kind = 'state' group by queue
+),
+queue as materialized (
   select name, keep_done, keep_dead, scheduled, waiting, running, done, dead, cancelled,
     waiting > 0 and (select max(seq) from millpond_jobs) is null or waiting > 0 and grouped = 0 and not exists (
       select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
@@ -18,20 +25,17 @@ with queue as materialized (
       select 1 from millpond_jobs indexed by millpond_waiting where queue = name and state = 'waiting' and line is null
     ) as line_up,
     (select min(forget_at) from millpond_groups indexed by millpond_idle where queue = millpond_queues.name and touched = 0 and forget_at is not null) as forget_at,
-    capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
-      and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5 and operator is null
-      and max(scheduled, waiting, running, done, dead, cancelled) = 0 as idle,
     (select min(due_at)      from millpond_jobs indexed by millpond_scheduled where queue = name and state = 'scheduled') as due_at,
     (select min(lease_until) from millpond_jobs indexed by millpond_running   where queue = name and state = 'running') as lease_until,
     (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'done'      and finished_at is not null) as done_at,
     (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'dead'      and finished_at is not null) as dead_at,
     (select min(finished_at) from millpond_jobs indexed by millpond_finished  where queue = name and state = 'cancelled' and finished_at is not null) as cancelled_at
-  from millpond_queues
+  from millpond_queues left join counts on counts.queue = name
 ),
 work as (
-  select name, idle, due_at, line_up,
-    unfounded or scheduled > 0 and due_at is null or running > 0 and lease_until is null
-      or done > 0 and done_at is null or dead > 0 and dead_at is null or cancelled > 0 and cancelled_at is null as emptied,
+  select name, due_at, line_up,
+    ifnull(unfounded or scheduled > 0 and due_at is null or running > 0 and lease_until is null
+      or done > 0 and done_at is null or dead > 0 and dead_at is null or cancelled > 0 and cancelled_at is null, 0) as emptied,
     ifnull(forget_at <= :now, 0) as forget,
     ifnull(due_at <= :now, 0) as promote,
     ifnull(lease_until <= :now, 0) as lost,
@@ -44,15 +48,10 @@ select *, max(emptied, line_up, forget, promote, lost, done, dead, cancelled) as
 
 -- @statement recount
 -- Reads all jobs of the database, once after they were removed by another program.
-update millpond_queues set
-  scheduled = found.scheduled, waiting = found.waiting, running = found.running, done = found.done, dead = found.dead, cancelled = found.cancelled
-from (
-  select
-    ifnull(sum(state = 'scheduled'), 0) as scheduled, ifnull(sum(state = 'waiting'), 0) as waiting, ifnull(sum(state = 'running'), 0) as running,
-    ifnull(sum(state = 'done'), 0) as done, ifnull(sum(state = 'dead'), 0) as dead, ifnull(sum(state = 'cancelled'), 0) as cancelled
-  from millpond_jobs where queue = :queue
-) as found
-where name = :queue
+update millpond_counts set count = (
+  select count(*) from millpond_jobs where queue = :queue and state = millpond_counts.name
+)
+where queue = :queue and kind = 'state'
 
 -- @statement promote
 -- Run limits/line_up_groups and limits/line_up after it in a grouped queue.
@@ -96,17 +95,6 @@ where seq in (
 -- @statement remove
 -- A dead job of a queue whose keep_dead is 0.
 delete from millpond_jobs where id = :id
-
--- @statement remove_queue
--- One that every sweep of this caller, for an hour, has found idle. changes = 0: it is no longer. Else run the next one.
--- Counts that this transaction has summed up are written before.
-delete from millpond_queues
-where name = :queue and capacity is null and keep_done = 3600000 and keep_dead = 604800000 and paused = 0 and attempts = 10 and timeout is null
-  and lease = 30000 and most is null and rate is null and grouped = 0 and backoff_base = 1000 and backoff_factor = 2 and backoff_max = 3600000 and backoff_jitter = 0.5 and operator is null
-  and max(scheduled, waiting, running, done, dead, cancelled) = 0
-
--- @statement forget_queue
-delete from millpond_histograms where queue = :queue
 
 -- @statement old_minutes
 -- Whether there are histograms of minutes that are kept no longer: the last 60 are.

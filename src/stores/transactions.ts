@@ -8,9 +8,9 @@
 import type {
   Completion,
   HoldOutcome,
-  NewJob,
+  OfQueue,
+  PushInTransaction,
   PushOutcome,
-  QueueSettings,
   StoreTransaction,
   StoreTransactions,
 } from '../store.ts'
@@ -22,9 +22,9 @@ type Row = Record<string, unknown>
 /** A transaction that has begun, or begins with the first call. */
 export interface OpenTransaction {
   query(text: string, params: readonly unknown[]): Promise<Row[]>
-  push(jobs: readonly NewJob[], settings?: QueueSettings): Promise<PushOutcome[]>
+  push(input: Omit<PushInTransaction, 'tx'>): Promise<PushOutcome[]>
   /** Completes the jobs and commits; if a claim is stale it rolls back. */
-  complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]>
+  complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
   rollback(): Promise<void>
 }
 
@@ -33,9 +33,9 @@ interface Transacting {
   assertOpen(): void
   begin(): OpenTransaction
   /** Without a transaction. */
-  complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]>
+  complete(input: OfQueue<Completion>): Promise<HoldOutcome[]>
   /** In a transaction of the caller's own. */
-  pushWith(tx: unknown, jobs: readonly NewJob[], settings?: QueueSettings): Promise<PushOutcome[]>
+  pushWith(input: PushInTransaction): Promise<PushOutcome[]>
   /** See `StoreTransactions`. */
   takesSettings: boolean
 }
@@ -50,10 +50,11 @@ export function transactionsBy(store: Transacting): StoreTransactions {
       byQuery.set(transaction.query, transaction)
       return transaction
     },
-    async push(tx, jobs, settings) {
+    async push(input) {
+      const { tx } = input
       store.assertOpen()
       const own = typeof tx === 'function' ? byQuery.get(tx) : undefined
-      return own === undefined ? store.pushWith(tx, jobs, settings) : own.push(jobs, settings)
+      return own === undefined ? store.pushWith(input) : own.push(input)
     },
   }
 }
@@ -75,16 +76,16 @@ class HandlerTransaction implements StoreTransaction {
     return this.#open().query(text, params)
   }
 
-  async push(jobs: readonly NewJob[], settings?: QueueSettings): Promise<PushOutcome[]> {
-    return this.#open().push(jobs, settings)
+  async push(input: Omit<PushInTransaction, 'tx'>): Promise<PushOutcome[]> {
+    return this.#open().push(input)
   }
 
-  async complete(queue: string, completions: readonly Completion[]): Promise<HoldOutcome[]> {
+  async complete(input: OfQueue<Completion>): Promise<HoldOutcome[]> {
     // Outside a transaction, completions beside a stale one would take effect.
-    if (completions.length > 1) this.#open()
+    if (input.items.length > 1) this.#open()
     this.#assertGoing()
     this.#ended = true
-    return (this.#begun ?? this.#store).complete(queue, completions)
+    return (this.#begun ?? this.#store).complete(input)
   }
 
   async rollback(): Promise<void> {

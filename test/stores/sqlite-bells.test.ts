@@ -9,7 +9,7 @@ import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const QUEUE = 'emails'
 const claim = async (store: Store, limit = 10) =>
-  (await store.claim({ queue: QUEUE, worker: 'w', limit, lease: 60_000 })).jobs
+  (await store.operations.claim({ queue: QUEUE, worker: 'w', limit, lease: 60_000 })).jobs
 const error = { code: 'HandlerFailed', name: 'Error', message: 'no' } as const
 
 class Sleeper {
@@ -38,7 +38,7 @@ class Sleeper {
   /** Until it has looked at all that is there now; what it heard is forgotten. */
   async catchesUp(store: Store): Promise<void> {
     this.#heard.length = 0
-    await store.push([job({ queue: 'mark' })])
+    await store.operations.push({ jobs: [job({ queue: 'mark' })] })
     await this.hears('work', 'mark')
     this.#heard.length = 0
   }
@@ -55,8 +55,8 @@ async function scene(t: TestContext, settings: object, jobs: readonly NewJob[]):
   const path = newPath()
   const [own, other] = [await openAt(path), await openAt(path)]
   const sleeper = new Sleeper(t, own)
-  await other.configure({ queue: QUEUE, ...settings })
-  await other.push(jobs)
+  await other.operations.configure({ queue: QUEUE, ...settings })
+  await other.operations.push({ jobs })
   return { path, other, sleeper }
 }
 
@@ -65,7 +65,10 @@ const limited = { timeout: 20_000 }
 test('a queue is paused and resumed', limited, async (t) => {
   const { other, sleeper } = await scene(t, {}, [job()])
   await sleeper.catchesUp(other)
-  await Promise.all([other.configure({ queue: QUEUE, paused: true }), other.configure({ queue: QUEUE, paused: false })])
+  await Promise.all([
+    other.operations.configure({ queue: QUEUE, paused: true }),
+    other.operations.configure({ queue: QUEUE, paused: false }),
+  ])
   await sleeper.hears('work')
 })
 
@@ -73,11 +76,11 @@ test('a failure frees the slot of a group while another group starts a job', lim
   const { other, sleeper } = await scene(t, { groupRunning: 1 }, [job({ group: 'g' }), job({ group: 'g' })])
   const [running] = await claim(other)
   assert.ok(running)
-  await other.push([job({ group: 'h' })])
+  await other.operations.push({ jobs: [job({ group: 'h' })] })
   await sleeper.catchesUp(other)
   const [started] = await Promise.all([
     claim(other, 1),
-    other.fail(QUEUE, [{ id: running.id, fence: running.fence, error, delay: 100_000 }]),
+    other.operations.fail({ queue: QUEUE, items: [{ id: running.id, fence: running.fence, error, delay: 100_000 }] }),
   ])
   assert.equal(started[0]?.group, 'h')
   await sleeper.hears('work')
@@ -88,7 +91,7 @@ test('a job that was too dear for the rate is cancelled', limited, async (t) => 
   const { other, sleeper } = await scene(t, { rate: { count: 1, per: 3_600_000, burst: 5 } }, [job(), dear, job()])
   assert.equal((await claim(other)).length, 1)
   await sleeper.catchesUp(other)
-  await other.cancel([dear.id])
+  await other.operations.cancel({ ids: [dear.id] })
   await sleeper.hears('work')
   assert.equal((await claim(other)).length, 1)
 })
@@ -97,11 +100,11 @@ test('a queue is removed, and is back with the totals that it had', limited, asy
   const { path, other, sleeper } = await scene(t, {}, [job()])
   const [only] = await claim(other)
   assert.ok(only)
-  await other.complete(QUEUE, [{ id: only.id, fence: only.fence, result: null }])
+  await other.operations.complete({ queue: QUEUE, items: [{ id: only.id, fence: only.fence, result: null }] })
   await sleeper.catchesUp(other)
   const db = connectTo(path)
   db.exec('pragma busy_timeout = 5000; begin immediate; delete from millpond_queues')
-  await other.transactions?.push(db, [job()])
+  await other.transactions?.push({ tx: db, jobs: [job()] })
   db.exec('commit')
   db.close()
   await sleeper.hears('work')
@@ -111,8 +114,8 @@ test('a queue was full for a moment, and a push was refused then', limited, asyn
   const { other, sleeper } = await scene(t, { capacity: 2 }, [job()])
   await sleeper.catchesUp(other)
   const [pushed, refused, claimed] = await Promise.all([
-    other.push([job({ delay: 100_000 })]),
-    other.push([job()]),
+    other.operations.push({ jobs: [job({ delay: 100_000 })] }),
+    other.operations.push({ jobs: [job()] }),
     claim(other),
   ])
   assert.deepEqual([pushed[0]?.status, refused[0]?.status, claimed.length], ['pushed', 'full', 1])

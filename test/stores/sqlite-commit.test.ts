@@ -15,31 +15,31 @@ describe('sqlite: group commit', () => {
     // The table takes whole numbers only; the library's own checks would not let this through.
     const bad = () => job({ id: 'bad', priority: 1.5 })
     const [first, second, third] = await Promise.allSettled([
-      store.push([job({ id: 'first' })]),
-      store.push([job({ id: 'beside' }), bad()]),
-      store.push([job({ id: 'third' })]),
+      store.operations.push({ jobs: [job({ id: 'first' })] }),
+      store.operations.push({ jobs: [job({ id: 'beside' }), bad()] }),
+      store.operations.push({ jobs: [job({ id: 'third' })] }),
     ])
     assert.deepEqual(first, { status: 'fulfilled', value: [{ status: 'pushed', id: 'first' }] })
     assert.equal(second.status === 'rejected' && second.reason.code, 'StoreFailed')
     assert.deepEqual(third, { status: 'fulfilled', value: [{ status: 'pushed', id: 'third' }] })
-    const found = await store.find(['first', 'beside', 'bad', 'third'])
+    const found = await store.operations.find({ ids: ['first', 'beside', 'bad', 'third'] })
     assert.deepEqual(
       found.map((record) => record?.id),
       ['first', undefined, undefined, 'third'],
     )
-    assert.equal((await store.stats({}))[0]?.counts.waiting, 2)
+    assert.equal((await store.operations.stats({}))[0]?.counts.waiting, 2)
   })
 
   test('calls of one tick share a commit', async () => {
     const path = newPath()
     const store = await openAt(path)
-    await store.push([job()])
+    await store.operations.push({ jobs: [job()] })
     const db = connectTo(path)
     const version = (): unknown => db.prepare('pragma data_version').get()?.data_version
     // data_version changes with what a commit writes as a whole; frames in the log tell commits apart.
     db.prepare('pragma wal_checkpoint(truncate)').get()
     const before = version()
-    await Promise.all(Array.from({ length: 100 }, () => store.push([job()])))
+    await Promise.all(Array.from({ length: 100 }, () => store.operations.push({ jobs: [job()] })))
     assert.notEqual(version(), before)
     const { log } = { ...db.prepare('pragma wal_checkpoint').get() }
     assert.ok(Number(log) < 100, `100 pushes wrote ${log} pages: a commit of its own each would be over 300`)
@@ -49,11 +49,11 @@ describe('sqlite: group commit', () => {
   test('answers keep to their calls in a mixed commit', async () => {
     const store = await openAt(newPath())
     const [pushed, claimed, found, stale, swept] = await Promise.all([
-      store.push([job({ id: 'one' })]),
-      store.claim(claim),
-      store.find(['one']),
-      store.complete('emails', [{ id: 'other', fence: 1, result: null }]),
-      store.sweep(10),
+      store.operations.push({ jobs: [job({ id: 'one' })] }),
+      store.operations.claim(claim),
+      store.operations.find({ ids: ['one'] }),
+      store.operations.complete({ queue: 'emails', items: [{ id: 'other', fence: 1, result: null }] }),
+      store.operations.sweep({ limit: 10 }),
     ])
     assert.equal(pushed[0]?.status, 'pushed')
     assert.equal(claimed.jobs[0]?.id, 'one')
@@ -70,7 +70,7 @@ describe('sqlite: a lock held by another connection', () => {
     const db = connectTo(path)
     db.exec('begin immediate')
     let settled = false
-    const pushed = store.push([job()]).finally(() => {
+    const pushed = store.operations.push({ jobs: [job()] }).finally(() => {
       settled = true
     })
     for (let i = 0; i < 1000; i++) await setImmediate()
@@ -87,28 +87,31 @@ describe('sqlite: a lock held by another connection', () => {
     const db = connectTo(path)
     db.exec('begin immediate')
     const one = job()
-    const outcomes = await Promise.allSettled([store.push([one]), store.push([job()])])
+    const outcomes = await Promise.allSettled([
+      store.operations.push({ jobs: [one] }),
+      store.operations.push({ jobs: [job()] }),
+    ])
     for (const outcome of outcomes) assert.equal(outcome.status === 'rejected' && outcome.reason.code, 'StoreBusy')
     db.exec('rollback')
-    assert.deepEqual(await store.find([one.id]), [null])
-    assert.equal((await store.push([one]))[0]?.status, 'pushed')
+    assert.deepEqual(await store.operations.find({ ids: [one.id] }), [null])
+    assert.equal((await store.operations.push({ jobs: [one] }))[0]?.status, 'pushed')
     db.close()
   })
 
   test('what only reads, an empty claim and an idle sweep need no lock', async () => {
     const path = newPath()
     const store = await openAt(path, { busyTimeout: 30 })
-    await store.push([job({ id: 'later', delay: 60_000 })])
-    await store.configure({ queue: 'paused', paused: true })
-    await store.push([job({ queue: 'paused' })])
+    await store.operations.push({ jobs: [job({ id: 'later', delay: 60_000 })] })
+    await store.operations.configure({ queue: 'paused', paused: true })
+    await store.operations.push({ jobs: [job({ queue: 'paused' })] })
     const db = connectTo(path)
     db.exec('begin immediate')
-    assert.deepEqual((await store.claim(claim)).jobs, [])
-    assert.deepEqual((await store.claim({ ...claim, queue: 'paused' })).jobs, [])
-    assert.equal((await store.sweep(10)).promoted, 0)
-    assert.equal((await store.find(['later']))[0]?.state, 'scheduled')
-    assert.equal((await store.stats({})).length, 2)
-    assert.equal((await store.admin.list({ queue: 'emails', state: 'scheduled', limit: 5 })).length, 1)
+    assert.deepEqual((await store.operations.claim(claim)).jobs, [])
+    assert.deepEqual((await store.operations.claim({ ...claim, queue: 'paused' })).jobs, [])
+    assert.equal((await store.operations.sweep({ limit: 10 })).promoted, 0)
+    assert.equal((await store.operations.find({ ids: ['later'] }))[0]?.state, 'scheduled')
+    assert.equal((await store.operations.stats({})).length, 2)
+    assert.equal((await store.operations.list({ queue: 'emails', state: 'scheduled', limit: 5 })).jobs.length, 1)
     db.exec('rollback')
     db.close()
   })
@@ -119,35 +122,35 @@ describe('sqlite: notifications across connections', () => {
     const path = newPath()
     const [one, other] = await Promise.all([openAt(path), openAt(path)])
     let rung = bell(one, 'work')
-    await one.find([])
-    await other.push([job()])
+    await one.operations.find({ ids: [] })
+    await other.operations.push({ jobs: [job()] })
     assert.deepEqual(await rung, { kind: 'work', queue: 'emails' })
-    await other.configure({ queue: 'emails', paused: true })
+    await other.operations.configure({ queue: 'emails', paused: true })
     rung = bell(one, 'work')
-    await one.find([])
-    await other.configure({ queue: 'emails', paused: false })
+    await one.operations.find({ ids: [] })
+    await other.operations.configure({ queue: 'emails', paused: false })
     assert.deepEqual(await rung, { kind: 'work', queue: 'emails' })
   })
 
   test('finished, cancelled, room', { timeout: 10_000 }, async () => {
     const path = newPath()
     const [one, other] = await Promise.all([openAt(path), openAt(path)])
-    await other.configure({ queue: 'emails', capacity: 2 })
-    await other.push([job({ id: 'a' }), job({ id: 'b' })])
+    await other.operations.configure({ queue: 'emails', capacity: 2 })
+    await other.operations.push({ jobs: [job({ id: 'a' }), job({ id: 'b' })] })
     const room = bell(one, 'room')
-    await one.find([])
-    const { jobs } = await other.claim(claim)
+    await one.operations.find({ ids: [] })
+    const { jobs } = await other.operations.claim(claim)
     assert.deepEqual(await room, { kind: 'room', queue: 'emails' })
     const finished = bell(one, 'finished')
-    await one.find([])
-    await other.complete(
-      'emails',
-      jobs.slice(0, 1).map(({ id, fence }) => ({ id, fence, result: null })),
-    )
+    await one.operations.find({ ids: [] })
+    await other.operations.complete({
+      queue: 'emails',
+      items: jobs.slice(0, 1).map(({ id, fence }) => ({ id, fence, result: null })),
+    })
     assert.deepEqual(await finished, { kind: 'finished', queue: 'emails' })
     const cancelled = bell(one, 'cancelled')
-    await one.find([])
-    await other.cancel(['b'])
+    await one.operations.find({ ids: [] })
+    await other.operations.cancel({ ids: ['b'] })
     assert.deepEqual(await cancelled, { kind: 'cancelled', queue: 'emails' })
   })
 
@@ -156,14 +159,17 @@ describe('sqlite: notifications across connections', () => {
   }, async () => {
     const store = await openAt(newPath())
     const settings = bell(store, 'room')
-    await store.configure({ queue: 'emails', capacity: 1 })
+    await store.operations.configure({ queue: 'emails', capacity: 1 })
     await settings
     const room = bell(store, 'room')
     // What is told to whoever begins to listen, too, has to be over.
     const work = bell(store, 'work')
-    await store.push([job({ queue: 'other' })])
+    await store.operations.push({ jobs: [job({ queue: 'other' })] })
     await work
-    const [outcomes, { jobs }] = await Promise.all([store.push([job(), job()]), store.claim(claim)])
+    const [outcomes, { jobs }] = await Promise.all([
+      store.operations.push({ jobs: [job(), job()] }),
+      store.operations.claim(claim),
+    ])
     assert.deepEqual(
       outcomes.map(({ status }) => status),
       ['pushed', 'full'],
@@ -177,9 +183,9 @@ describe('sqlite: notifications across connections', () => {
     const store = await openAt(path)
     const db = connectTo(path)
     const rung = bell(store, 'work')
-    await store.find([])
+    await store.operations.find({ ids: [] })
     db.exec('begin immediate')
-    await store.transactions?.push(db, [job()])
+    await store.transactions?.push({ tx: db, jobs: [job()] })
     db.exec('commit')
     assert.deepEqual(await rung, { kind: 'work', queue: 'emails' })
     db.close()
@@ -189,9 +195,9 @@ describe('sqlite: notifications across connections', () => {
     const path = newPath()
     const store = await openAt(path)
     const rung = bell(store, 'work')
-    await store.find([])
+    await store.operations.find({ ids: [] })
     await program(`const store = await open(${JSON.stringify(`sqlite:${path}`)}, {})
-      await store.push([job('elsewhere')])
+      await store.operations.push({ jobs: [job('elsewhere')] })
       await store.close()`)
     assert.deepEqual(await rung, { kind: 'work', queue: 'emails' })
   })
@@ -202,15 +208,15 @@ describe('sqlite: the end', () => {
     const path = newPath()
     const store = await openAt(path)
     const one = job()
-    const pushed = store.push([one])
+    const pushed = store.operations.push({ jobs: [one] })
     const closed = store.close()
     assert.equal((await pushed)[0]?.status, 'pushed')
     await closed
     await store.close()
-    await assert.rejects(store.push([job()]), { code: 'Closed' })
-    await assert.rejects(store.admin.requeue({ ids: [] }), { code: 'Closed' })
+    await assert.rejects(store.operations.push({ jobs: [job()] }), { code: 'Closed' })
+    await assert.rejects(store.operations.requeue({ ids: [] }), { code: 'Closed' })
     assert.throws(() => store.listen(() => {}), { code: 'Closed' })
-    assert.equal((await (await openAt(path)).find([one.id]))[0]?.state, 'waiting')
+    assert.equal((await (await openAt(path)).operations.find({ ids: [one.id] }))[0]?.state, 'waiting')
   })
 
   test('a thread that dies takes its calls with it, by an error', { timeout: 10_000 }, async () => {
@@ -222,17 +228,17 @@ describe('sqlite: the end', () => {
     const db = connectTo(path)
     // So that the call is surely under way.
     db.exec('begin immediate')
-    const pushed = store.push([job()])
+    const pushed = store.operations.push({ jobs: [job()] })
     const failed = assert.rejects(pushed, { code: 'StoreFailed', message: /ended unexpectedly/ })
     await setImmediate()
     const dead = worker.terminate()
     db.exec('rollback')
     await failed
     await dead
-    await assert.rejects(store.find(['a']), { code: 'StoreFailed' })
+    await assert.rejects(store.operations.find({ ids: ['a'] }), { code: 'StoreFailed' })
     await store.close()
     db.close()
-    assert.equal((await (await openAt(path)).push([job()]))[0]?.status, 'pushed')
+    assert.equal((await (await openAt(path)).operations.push({ jobs: [job()] }))[0]?.status, 'pushed')
   })
 
   test('an open store keeps no process alive, a call that waits does', async () => {
@@ -240,21 +246,21 @@ describe('sqlite: the end', () => {
     await program(`await open(${JSON.stringify(`sqlite:${path}`)}, {})`)
     const printed = await program(`const store = await open(${JSON.stringify(`sqlite:${path}`)}, {})
       store.listen(() => {})
-      store.push([job('last')]).then((outcomes) => console.log(outcomes[0].status))
+      store.operations.push({ jobs: [job('last')] }).then((outcomes) => console.log(outcomes[0].status))
       process.on('exit', () => console.log('ended'))`)
     assert.equal(printed, 'pushed\nended')
-    assert.equal((await (await openAt(path)).find(['last']))[0]?.state, 'waiting')
+    assert.equal((await (await openAt(path)).operations.find({ ids: ['last'] }))[0]?.state, 'waiting')
   })
 
   test('kill -9 loses nothing that was acknowledged', async () => {
     const path = newPath()
     const printed = await program(`const store = await open(${JSON.stringify(`sqlite:${path}`)}, {})
-      for (let n = 0; n < 200; n++) { await store.push([job('k' + n)]); console.log(n) }
-      store.push([job('k200')])
+      for (let n = 0; n < 200; n++) { await store.operations.push({ jobs: [job('k' + n)] }); console.log(n) }
+      store.operations.push({ jobs: [job('k200')] })
       process.kill(process.pid, 'SIGKILL')`).catch((error: { stdout: string }) => error.stdout.trim())
     assert.equal(printed.split('\n').length, 200)
     const store = await openAt(path)
-    const found = await store.find(Array.from({ length: 200 }, (_, n) => `k${n}`))
+    const found = await store.operations.find({ ids: Array.from({ length: 200 }, (_, n) => `k${n}`) })
     assert.ok(found.every((record) => record?.state === 'waiting'))
   })
 })

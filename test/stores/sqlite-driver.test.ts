@@ -27,7 +27,7 @@ for (const { library, driver } of LIBRARIES) {
     const tx = other?.connect(newPath())
     tx?.exec('begin')
     const refusal = { code: 'TransactionMismatch', message: /another SQLite library.*damage the file/ }
-    await assert.rejects(async () => store.transactions?.push(tx, [job()]), refusal)
+    await assert.rejects(async () => store.transactions?.push({ tx, jobs: [job()] }), refusal)
     tx?.close()
   })
 }
@@ -69,11 +69,11 @@ test('a library that opens the file later stops the store, and its close ends', 
   const url = JSON.stringify(`sqlite:${newPath()}`)
   const told = await program(`${begin}
     const store = await open(${url}, {})
-    await store.push([job('before')])
+    await store.operations.push({ jobs: [job('before')] })
     const db = use(${url}.slice(7))
     let code = null
-    while (code === null) code = await codeOf(store.push([job(crypto.randomUUID())]))
-    console.log(code, await codeOf(store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 1000 })))
+    while (code === null) code = await codeOf(store.operations.push({ jobs: [job(crypto.randomUUID())] }))
+    console.log(code, await codeOf(store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 1000 })))
     await store.close()
     db.close()`)
   assert.equal(told, `${REFUSED} ${REFUSED}`)

@@ -6,10 +6,10 @@ import { isMillpondError } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
-const TABLES = ['meta', 'queues', 'jobs', 'histograms', 'groups', 'turns', 'places', 'virtual']
+const TABLES = ['meta', 'queues', 'counts', 'jobs', 'workers', 'histograms', 'groups', 'turns', 'places', 'virtual']
 const claim = async (store: Store) =>
-  (await store.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
-const countsOf = async (store: Store) => (await store.stats({ queue: 'emails' }))[0]?.counts
+  (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
+const countsOf = async (store: Store) => (await store.operations.stats({ queue: 'emails' }))[0]?.counts
 
 function change(path: string, work: (db: DatabaseSync) => void): void {
   const db = connectTo(path)
@@ -22,14 +22,14 @@ function change(path: string, work: (db: DatabaseSync) => void): void {
 async function filled(path: string): Promise<Store> {
   const store = await openAt(path)
   const limits = { running: 3, groupRunning: 3 }
-  await store.configure({ queue: 'emails', capacity: 3, ...limits })
-  await store.push([job({ group: 'g' })])
+  await store.operations.configure({ queue: 'emails', capacity: 3, ...limits })
+  await store.operations.push({ jobs: [job({ group: 'g' })] })
   const [done] = await claim(store)
   assert.ok(done)
-  await store.complete('emails', [{ id: done.id, fence: done.fence, result: null }])
-  await store.push([job({ group: 'g' })])
+  await store.operations.complete({ queue: 'emails', items: [{ id: done.id, fence: done.fence, result: null }] })
+  await store.operations.push({ jobs: [job({ group: 'g' })] })
   assert.equal((await claim(store)).length, 1)
-  await store.push([job({ group: 'g' }), job(), job({ delay: 100_000 })])
+  await store.operations.push({ jobs: [job({ group: 'g' }), job(), job({ delay: 100_000 })] })
   return store
 }
 
@@ -46,18 +46,22 @@ for (const [what, tables] of Object.entries(orders)) {
     change(path, (db) => {
       for (const table of tables) db.exec(`delete from millpond_${table}`)
     })
-    await store.sweep(1000)
+    await store.operations.sweep({ limit: 1000 })
     // None of the capacity of 3 is taken by jobs that are gone.
     const jobs = [job({ group: 'g' }), job({ group: 'g' }), job({ group: 'h' })]
     assert.deepEqual(
-      (await store.push(jobs)).map(({ status }) => status),
+      (await store.operations.push({ jobs })).map(({ status }) => status),
       ['pushed', 'pushed', 'pushed'],
     )
-    assert.deepEqual(await store.push([job()]).then(([one]) => one?.status), 'full', 'the capacity is known still')
+    assert.deepEqual(
+      await store.operations.push({ jobs: [job()] }).then(([one]) => one?.status),
+      'full',
+      'the capacity is known still',
+    )
     assert.deepEqual(await countsOf(store), { scheduled: 0, waiting: 3, running: 0, done: 0, dead: 0, cancelled: 0 })
     const claimed = await claim(store)
     assert.deepEqual(claimed.map(({ id }) => id).sort(), jobs.map(({ id }) => id).sort())
-    assert.deepEqual(await store.push([job()]).then(([one]) => one?.status), 'pushed')
+    assert.deepEqual(await store.operations.push({ jobs: [job()] }).then(([one]) => one?.status), 'pushed')
     assert.deepEqual(await claim(store), [], 'the limit is known still')
     await store.close()
     const again = await openAt(path)
@@ -69,17 +73,20 @@ for (const [what, tables] of Object.entries(orders)) {
 test('emptied between two runs: fences go on rising', async () => {
   const path = newPath()
   const store = await openAt(path)
-  await store.push([job({ id: 'one' })])
+  await store.operations.push({ jobs: [job({ id: 'one' })] })
   const [before] = await claim(store)
   await store.close()
   change(path, (db) => {
     for (const table of TABLES) db.exec(`delete from millpond_${table}`)
   })
   const again = await openAt(path)
-  await again.push([job({ id: 'one' })])
+  await again.operations.push({ jobs: [job({ id: 'one' })] })
   const [after] = await claim(again)
   assert.ok(before && after && after.fence > before.fence)
-  assert.deepEqual(await again.complete('emails', [{ id: 'one', fence: before.fence, result: null }]), ['stale'])
+  assert.deepEqual(
+    await again.operations.complete({ queue: 'emails', items: [{ id: 'one', fence: before.fence, result: null }] }),
+    ['stale'],
+  )
   await again.close()
 })
 
@@ -93,7 +100,7 @@ test('a copy of the schema alone is opened as an empty store', async () => {
     for (const { sql } of schema) db.exec(String(sql))
   })
   const store = await openAt(copy)
-  await store.push([job()])
+  await store.operations.push({ jobs: [job()] })
   assert.equal((await claim(store)).length, 1)
   await store.close()
 })
@@ -105,7 +112,7 @@ test('tables that are missing, or other ones without a version, are StoreCorrupt
   const path = newPath()
   const store = await filled(path)
   change(path, (db) => db.exec('drop table millpond_jobs'))
-  await assert.rejects(store.push([job()]), corrupt)
+  await assert.rejects(store.operations.push({ jobs: [job()] }), corrupt)
   await assert.rejects(claim(store), corrupt)
   await store.close()
   await assert.rejects(openAt(path), corrupt)
@@ -119,7 +126,7 @@ test('tables that are missing, or other ones without a version, are StoreCorrupt
     for (const table of TABLES) db.exec(`drop table millpond_${table}`)
   })
   const anew = await openAt(all)
-  await anew.push([job()])
+  await anew.operations.push({ jobs: [job()] })
   assert.equal((await claim(anew))[0]?.attempt, 1)
   await anew.close()
 })

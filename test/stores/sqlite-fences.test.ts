@@ -10,7 +10,7 @@ import type { Store } from '../../src/store.ts'
 import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const claim = async (store: Store) =>
-  (await store.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
+  (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 60_000 })).jobs
 
 async function fenceOf(store: Store): Promise<number> {
   const [claimed] = await claim(store)
@@ -21,7 +21,7 @@ async function fenceOf(store: Store): Promise<number> {
 /** Claims the job `old`, which is waiting, and gives it back. */
 async function nextFence(store: Store): Promise<number> {
   const fence = await fenceOf(store)
-  assert.deepEqual(await store.release('emails', [{ id: 'old', fence }]), ['ok'])
+  assert.deepEqual(await store.operations.release({ queue: 'emails', items: [{ id: 'old', fence }] }), ['ok'])
   return fence
 }
 
@@ -39,7 +39,7 @@ test('the first to open the file after a start of the machine gives out fences a
   const open = connectTo(path)
   const before = await openAt(path)
   open.prepare('select count(*) from millpond_jobs').get()
-  await before.push([job({ id: 'old' })])
+  await before.operations.push({ jobs: [job({ id: 'old' })] })
   assert.equal(await nextFence(before), 1)
   await before.close()
 
@@ -51,13 +51,19 @@ test('the first to open the file after a start of the machine gives out fences a
   const [store, beside] = await Promise.all([openAt(path), openAt(path)])
   const first = await fenceOf(store)
   assert.ok(first > 100_000, String(first))
-  assert.deepEqual(await store.extend('emails', 1000, [{ id: 'old', fence: 2, progress: null }]), ['stale'])
+  assert.deepEqual(
+    await store.operations.extend({ queue: 'emails', lease: 1000, items: [{ id: 'old', fence: 2, progress: null }] }),
+    ['stale'],
+  )
   // Pushed and claimed in one commit, which has a statement of its own; data that is no JSON is claimed by yet another.
-  const [, [fresh]] = await Promise.all([beside.push([job({ id: 'fresh' })]), claim(beside)])
+  const [, [fresh]] = await Promise.all([beside.operations.push({ jobs: [job({ id: 'fresh' })] }), claim(beside)])
   assert.equal(fresh?.fence, first)
-  await beside.push([job({ id: 'bytes', data: { encoding: 'bytes', body: new Uint8Array(3) } })])
+  await beside.operations.push({ jobs: [job({ id: 'bytes', data: { encoding: 'bytes', body: new Uint8Array(3) } })] })
   assert.equal((await claim(beside))[0]?.fence, first)
-  await Promise.all([store.release('emails', [{ id: 'old', fence: first }]), beside.close()])
+  await Promise.all([
+    store.operations.release({ queue: 'emails', items: [{ id: 'old', fence: first }] }),
+    beside.close(),
+  ])
   assert.equal(await nextFence(store), first + 1)
   await store.close()
 
@@ -73,7 +79,7 @@ test('the first to open the file after a start of the machine gives out fences a
 /** With the job `old` in it, of which a worker has lost sight by then. */
 async function backedUp(path: string): Promise<string> {
   const store = await openAt(path)
-  await store.push([job({ id: 'old' })])
+  await store.operations.push({ jobs: [job({ id: 'old' })] })
   await nextFence(store)
   await store.close()
   const copy = newPath()
@@ -85,8 +91,13 @@ async function backedUp(path: string): Promise<string> {
 async function refusesStale(store: Store, stale: number): Promise<void> {
   const fence = await fenceOf(store)
   assert.ok(fence > stale, `${fence} is above ${stale}`)
-  assert.deepEqual(await store.complete('emails', [{ id: 'old', fence: stale, result: null }]), ['stale'])
-  assert.deepEqual(await store.complete('emails', [{ id: 'old', fence, result: null }]), ['ok'])
+  assert.deepEqual(
+    await store.operations.complete({ queue: 'emails', items: [{ id: 'old', fence: stale, result: null }] }),
+    ['stale'],
+  )
+  assert.deepEqual(await store.operations.complete({ queue: 'emails', items: [{ id: 'old', fence, result: null }] }), [
+    'ok',
+  ])
 }
 
 const puttingBack: Record<string, (copy: string, path: string) => void> = {
@@ -117,7 +128,7 @@ test('a backup is restored into the file while it is open, also by two processes
   await backup(source, path)
   source.close()
   await refusesStale(store, stale)
-  await beside.push([job({ id: 'new' })])
+  await beside.operations.push({ jobs: [job({ id: 'new' })] })
   assert.ok((await fenceOf(beside)) > stale)
   await Promise.all([store.close(), beside.close()])
 })

@@ -8,15 +8,16 @@ import { connectTo, job, newPath, openAt } from './sqlite-fixture.ts'
 
 const MODULE = new URL('../../src/stores/sqlite/index.ts', import.meta.url).href
 
-const take = (store: Store, limit: number) => store.claim({ queue: 'emails', worker: 'w', limit, lease: 30_000 })
+const take = (store: Store, limit: number) =>
+  store.operations.claim({ queue: 'emails', worker: 'w', limit, lease: 30_000 })
 
 const jobsOf = (groups: number, each: number): NewJob[] =>
   Array.from({ length: groups * each }, (_, at) => job({ group: `g${at % groups}` }))
 
 test('sqlite limits: a backlog of thousands comes into lines bit by bit, and all of it is claimed within the limits', async () => {
   const store = await openAt(newPath())
-  await store.push(jobsOf(10, 250))
-  await store.configure({ queue: 'emails', groupRunning: 5 })
+  await store.operations.push({ jobs: jobsOf(10, 250) })
+  await store.operations.configure({ queue: 'emails', groupRunning: 5 })
   let done = 0
   while (done < 2500) {
     const { jobs, retryAfter } = await take(store, 100)
@@ -24,10 +25,10 @@ test('sqlite limits: a backlog of thousands comes into lines bit by bit, and all
     for (const group of new Set(jobs.map((one) => one.group))) {
       assert.ok(jobs.filter((one) => one.group === group).length <= 5)
     }
-    await store.complete(
-      'emails',
-      jobs.map(({ id, fence }) => ({ id, fence, result: null })),
-    )
+    await store.operations.complete({
+      queue: 'emails',
+      items: jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+    })
     done += jobs.length
   }
   assert.equal((await take(store, 1)).jobs.length, 0)
@@ -36,10 +37,10 @@ test('sqlite limits: a backlog of thousands comes into lines bit by bit, and all
 test('sqlite limits: a claim leaves blocked groups alone', async () => {
   const path = newPath()
   const store = await openAt(path)
-  await store.configure({ queue: 'emails', groupRunning: 1 })
-  await store.push(jobsOf(10_000, 2))
+  await store.operations.configure({ queue: 'emails', groupRunning: 1 })
+  await store.operations.push({ jobs: jobsOf(10_000, 2) })
   for (let taken = 0; taken < 10_000; ) taken += (await take(store, 1000)).jobs.length
-  await store.push([job({ group: 'free' })])
+  await store.operations.push({ jobs: [job({ group: 'free' })] })
   const db = connectTo(path)
   const eligible = () =>
     db.prepare('select count(*) as n from millpond_groups where touched = 1 or ticket >= 0').get()?.n
@@ -64,27 +65,27 @@ test('sqlite limits: sweeps forget idle groups, a thousand at a time', async () 
       .all()
       .map(({ name }) => name)
   const run = async (jobs: NewJob[]) => {
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     for (let left = jobs.length; left > 0; ) {
       const claimed = await take(store, 1000)
       left -= claimed.jobs.length
-      await store.complete(
-        'emails',
-        claimed.jobs.map(({ id, fence }) => ({ id, fence, result: null })),
-      )
+      await store.operations.complete({
+        queue: 'emails',
+        items: claimed.jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+      })
     }
     assert.equal((await take(store, 1)).jobs.length, 0, 'a claim after the last ending has looked at its group')
   }
-  await store.limitGroup?.('emails', 'own', { running: 1, rate: null, weight: 1 })
+  await store.operations.limitGroup?.({ queue: 'emails', group: 'own', limits: { running: 1, rate: null, weight: 1 } })
   await run([job({ group: 'urgent', priority: 7 }), job({ group: 'urgent' }), ...jobsOf(2500, 1)])
   clock.now += 9999
   const kept = names()
-  await store.sweep(1000)
+  await store.operations.sweep({ limit: 1000 })
   assert.deepEqual(names(), kept, 'each group has started a job less than ten seconds ago')
   clock.now += 1
   let before = kept.length
   for (let more = true; more; ) {
-    more = (await store.sweep(1000)).more
+    more = (await store.operations.sweep({ limit: 1000 })).more
     const now = names().length
     assert.ok(now < before && now >= before - 1000, `${before} groups became ${now}`)
     before = now
@@ -93,13 +94,13 @@ test('sqlite limits: sweeps forget idle groups, a thousand at a time', async () 
   for (const table of ['millpond_turns', 'millpond_places']) {
     assert.deepEqual(db.prepare(`select * from ${table}`).all(), [], `nothing is left in ${table}`)
   }
-  await store.configure({ queue: 'emails', groupRate: { count: 1, per: 60_000, burst: null } })
+  await store.operations.configure({ queue: 'emails', groupRate: { count: 1, per: 60_000, burst: null } })
   await run([job({ group: 'rated' })])
   clock.now += 59_999
-  await store.sweep(1000)
+  await store.operations.sweep({ limit: 1000 })
   assert.deepEqual(names(), ['own', 'rated'], 'its rate has not given back its start yet')
   clock.now += 1
-  await store.sweep(1000)
+  await store.operations.sweep({ limit: 1000 })
   assert.deepEqual(names(), ['own'])
   db.close()
 })
@@ -109,14 +110,14 @@ test('sqlite limits: the places that started jobs leave behind are trimmed, and 
   const store = await openAt(path)
   const db = connectTo(path)
   const places = () => Number(db.prepare('select count(*) as n from millpond_places').get()?.n)
-  await store.configure({ queue: 'emails', groupRunning: 2, keepDone: 0 })
-  await store.push(jobsOf(1, 100))
+  await store.operations.configure({ queue: 'emails', groupRunning: 2, keepDone: 0 })
+  await store.operations.push({ jobs: jobsOf(1, 100) })
   const endAll = async (limit: number) => {
     const { jobs } = await take(store, limit)
-    const ended = await store.complete(
-      'emails',
-      jobs.map(({ id, fence }) => ({ id, fence, result: null })),
-    )
+    const ended = await store.operations.complete({
+      queue: 'emails',
+      items: jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+    })
     assert.ok(ended.every((outcome) => outcome === 'ok'))
     return jobs
   }
@@ -127,7 +128,7 @@ test('sqlite limits: the places that started jobs leave behind are trimmed, and 
   }
   assert.equal(seen.size, 100)
   // The table is empty, so these get the seqs of earlier jobs, whose places may still be there.
-  await store.push([job({ group: 'g1' }), job({ group: 'g0' }), job({ group: 'g0', priority: 7 })])
+  await store.operations.push({ jobs: [job({ group: 'g1' }), job({ group: 'g0' }), job({ group: 'g0', priority: 7 })] })
   const claims = [await endAll(10), await endAll(10)]
   assert.deepEqual(
     claims.map((jobs) => jobs.map(({ group, priority }) => `${group} ${priority}`)),
@@ -138,7 +139,7 @@ test('sqlite limits: the places that started jobs leave behind are trimmed, and 
 
 test('sqlite limits: no trigger reads a whole line, but that of a group which goes', async () => {
   const path = newPath()
-  await (await openAt(path)).configure({ queue: 'emails', groupRunning: 1 })
+  await (await openAt(path)).operations.configure({ queue: 'emails', groupRunning: 1 })
   const db = connectTo(path)
   const whole: string[] = []
   const triggers = db.prepare(`select name, sql from sqlite_master where type = 'trigger'`).all()
@@ -163,8 +164,8 @@ test('sqlite limits: the rate of a queue holds over two clients', async () => {
   const clock = { now: 1_800_000_000_000 }
   const path = newPath()
   const [one, other] = [await openAt(path, { clock: () => clock.now }), await openAt(path, { clock: () => clock.now })]
-  await one.configure({ queue: 'emails', rate: { count: 100, per: 1000, burst: 4 } })
-  await one.push(jobsOf(7, 50))
+  await one.operations.configure({ queue: 'emails', rate: { count: 100, per: 1000, burst: 4 } })
+  await one.operations.push({ jobs: jobsOf(7, 50) })
   let started = 0
   for (const end = clock.now + 1000; clock.now <= end; clock.now++) {
     const claims = await Promise.all([take(one, 3), take(other, 3)])
@@ -186,16 +187,16 @@ const WORKER = `
   const end = log.prepare("delete from runs where job = ? and fence = ?")
   let claims = 0
   for (;;) {
-    const { jobs } = await store.claim({ queue: 'emails', worker: String(process.pid), limit: 20, lease: 3000 })
+    const { jobs } = await store.operations.claim({ queue: 'emails', worker: String(process.pid), limit: 20, lease: 3000 })
     for (const { id, fence, group } of jobs) start.run(id, fence, group, process.pid)
     if (dies === 'dies' && jobs.length > 0 && ++claims === 5) {
       kill.run(process.pid)
       process.kill(process.pid, 'SIGKILL')
     }
     for (const { id, fence } of jobs) end.run(id, fence)
-    await store.complete('emails', jobs.map(({ id, fence }) => ({ id, fence, result: null })))
-    await store.sweep(1000)
-    const [{ counts }] = await store.stats({ queue: 'emails' })
+    await store.operations.complete({ queue: 'emails', items: jobs.map(({ id, fence }) => ({ id, fence, result: null })) })
+    await store.operations.sweep({ limit: 1000 })
+    const [{ counts }] = await store.operations.stats({ queue: 'emails' })
     if (counts.waiting + counts.running === 0) break
   }
   await store.close()
@@ -214,14 +215,14 @@ test('sqlite limits: three processes, one killed midway, never run three jobs of
     ) > 2 begin
       insert into excess values (new.grp);
     end`)
-  await store.configure({ queue: 'emails', groupRunning: 2 })
-  await store.push(jobsOf(30, 100))
+  await store.operations.configure({ queue: 'emails', groupRunning: 2 })
+  await store.operations.push({ jobs: jobsOf(30, 100) })
   const ended = ['dies', '', ''].map(async (fate) => {
     const worker = spawn(process.execPath, ['--input-type=module', '-e', WORKER, path, fate], { stdio: 'inherit' })
     return (await once(worker, 'close'))[1]
   })
   assert.deepEqual(await Promise.all(ended), ['SIGKILL', null, null])
-  const [stats] = await store.stats({ queue: 'emails' })
+  const [stats] = await store.operations.stats({ queue: 'emails' })
   assert.deepEqual([stats?.counts.waiting, stats?.counts.running, stats?.counts.done], [0, 0, 3000])
   assert.deepEqual(log.prepare('select * from excess').all(), [])
   const groups = connectTo(path)

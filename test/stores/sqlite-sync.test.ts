@@ -31,7 +31,7 @@ function happened(requests: Request[], sync = (): void => {}): string[] {
   return events
 }
 
-const push = (seq: number): Request => ({ seq, op: 'push', input: [job()], now: null })
+const push = (seq: number): Request => ({ seq, op: 'push', input: { jobs: [job()] }, now: null })
 const claim = (seq: number): Request => ({
   seq,
   op: 'claim',
@@ -76,7 +76,7 @@ describe('sqlite: the disk', () => {
     const bad = (seq: number): Request => ({
       seq,
       op: 'push',
-      input: [job({ priority: 1.5 })],
+      input: { jobs: [job({ priority: 1.5 })] },
       now: null,
     })
     assert.deepEqual(happened([push(1), bad(2), push(3)]), [
@@ -108,7 +108,7 @@ describe('sqlite: the disk', () => {
       input: { queue: 'emails', ids: ['a'], fences: [1], results: null },
       now: null,
     }
-    const pushed: Request = { seq: 1, op: 'push', input: [job({ id: 'a' })], now: null }
+    const pushed: Request = { seq: 1, op: 'push', input: { jobs: [job({ id: 'a' })] }, now: null }
     assert.deepEqual(happened([pushed, claim(2), query(3, 'create table t (n)'), completed]), [
       ...['committed', '2', 'sync', '1'],
       ...['3', 'committed', 'sync', '4'],

@@ -16,11 +16,11 @@ interface Scene {
 
 const orders = (db: Library): unknown => columnOf(db.prepare('select count(*) as n from orders').get(), 'n')
 const waiting = async (store: Store): Promise<number> =>
-  (await store.stats({ queue: 'emails' }))[0]?.counts.waiting ?? 0
+  (await store.operations.stats({ queue: 'emails' }))[0]?.counts.waiting ?? 0
 
 async function claimOne(store: Store): Promise<ClaimedJob> {
-  await store.push([job()])
-  const { jobs } = await store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 30_000 })
+  await store.operations.push({ jobs: [job()] })
+  const { jobs } = await store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 30_000 })
   const [claimed] = jobs
   assert.ok(claimed)
   return claimed
@@ -44,10 +44,10 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       db.exec('begin')
       db.exec(`insert into orders values (1, 'x')`)
       const one = job()
-      assert.deepEqual(await transactions.push(db, [one]), [{ status: 'pushed', id: one.id }])
-      assert.deepEqual(await store.find([one.id]), [null])
+      assert.deepEqual(await transactions.push({ tx: db, jobs: [one] }), [{ status: 'pushed', id: one.id }])
+      assert.deepEqual(await store.operations.find({ ids: [one.id] }), [null])
       db.exec('commit')
-      assert.equal((await store.find([one.id]))[0]?.state, 'waiting')
+      assert.equal((await store.operations.find({ ids: [one.id] }))[0]?.state, 'waiting')
       assert.equal(await waiting(store), 1)
       db.close()
     })
@@ -57,9 +57,9 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       db.exec('begin')
       db.exec(`insert into orders values (1, 'x')`)
       const one = job()
-      await transactions.push(db, [one])
+      await transactions.push({ tx: db, jobs: [one] })
       db.exec('rollback')
-      assert.deepEqual(await store.find([one.id]), [null])
+      assert.deepEqual(await store.operations.find({ ids: [one.id] }), [null])
       assert.equal(await waiting(store), 0)
       assert.equal(orders(db), 0)
       db.close()
@@ -67,13 +67,13 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
 
     test('keys, ids and capacity hold there, too, over several pushes and transactions', async () => {
       const { store, transactions, db } = await scene()
-      await store.configure({ queue: 'emails', capacity: 2 })
+      await store.operations.configure({ queue: 'emails', capacity: 2 })
       const keyed = job({ key: 'k' })
       for (let round = 0; round < 2; round++) {
         db.exec('begin')
         const statuses = []
         for (const jobs of [[keyed], [job({ key: 'k' }), job({ id: 'second' })], [job(), keyed]]) {
-          statuses.push(...(await transactions.push(db, jobs)).map(({ status }) => status))
+          statuses.push(...(await transactions.push({ tx: db, jobs })).map(({ status }) => status))
         }
         const first = round === 0 ? 'pushed' : 'existing'
         assert.deepEqual(statuses, [first, 'existing', first, 'full', 'existing'])
@@ -87,13 +87,13 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       const { store, transactions, db } = await scene()
       db.exec('begin')
       db.exec(`insert into orders values (1, 'x')`)
-      await transactions.push(db, [job()])
-      await assert.rejects(transactions.push(db, [job({ id: 'beside' }), job({ priority: 1.5 })]), {
+      await transactions.push({ tx: db, jobs: [job()] })
+      await assert.rejects(transactions.push({ tx: db, jobs: [job({ id: 'beside' }), job({ priority: 1.5 })] }), {
         code: 'StoreFailed',
       })
       db.exec('commit')
       assert.equal(orders(db), 1)
-      assert.deepEqual(await store.find(['beside']), [null])
+      assert.deepEqual(await store.operations.find({ ids: ['beside'] }), [null])
       assert.equal(await waiting(store), 1)
       db.close()
     })
@@ -103,7 +103,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       symlinkSync(path, `${path}-link`)
       const db = otherwise(`${path}-link`)
       db.exec('begin')
-      assert.equal((await transactions.push(db, [job()]))[0]?.status, 'pushed')
+      assert.equal((await transactions.push({ tx: db, jobs: [job()] }))[0]?.status, 'pushed')
       db.exec('commit')
       assert.equal(await waiting(store), 1)
       db.close()
@@ -126,9 +126,9 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
         ['begin', /neither/],
       ]
       for (const [tx, message] of refused) {
-        await assert.rejects(transactions.push(tx, [job()]), { code: 'TransactionMismatch', message })
+        await assert.rejects(transactions.push({ tx, jobs: [job()] }), { code: 'TransactionMismatch', message })
       }
-      await assert.rejects(transactions.push(closed, [job()]), { name: 'MillpondError' })
+      await assert.rejects(transactions.push({ tx: closed, jobs: [job()] }), { name: 'MillpondError' })
       assert.equal(await waiting(store), 0)
       for (const each of [db, other, memory]) each.close()
     })
@@ -143,14 +143,17 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       assert.deepEqual(await tx.query('select note from orders where id = ?', [1]), [{ note: 'a' }])
       assert.equal(orders(db), 0, 'nobody else sees it yet')
       assert.deepEqual(
-        await tx.complete('emails', [{ ...done(claimed), result: { encoding: 'json', body: '"ok"' } }]),
+        await tx.complete({
+          queue: 'emails',
+          items: [{ ...done(claimed), result: { encoding: 'json', body: '"ok"' } }],
+        }),
         ['ok'],
       )
       assert.equal(orders(db), 1)
-      const [record] = await store.find([claimed.id])
+      const [record] = await store.operations.find({ ids: [claimed.id] })
       assert.equal(record?.state, 'done')
       assert.deepEqual(record.result, { encoding: 'json', body: '"ok"' })
-      assert.equal((await store.stats({}))[0]?.counts.done, 1)
+      assert.equal((await store.operations.stats({}))[0]?.counts.done, 1)
       db.close()
     })
 
@@ -158,11 +161,11 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
       const tx = transactions.begin()
-      await store.cancel([claimed.id])
+      await store.operations.cancel({ ids: [claimed.id] })
       await tx.query(`insert into orders values (1, 'a')`)
-      assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['stale'])
+      assert.deepEqual(await tx.complete({ queue: 'emails', items: [done(claimed)] }), ['stale'])
       assert.equal(orders(db), 0)
-      assert.equal((await store.find([claimed.id]))[0]?.state, 'cancelled')
+      assert.equal((await store.operations.find({ ids: [claimed.id] }))[0]?.state, 'cancelled')
       db.close()
     })
 
@@ -173,15 +176,15 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       await tx.query(`insert into orders values (1, 'a')`)
       await tx.rollback()
       assert.equal(orders(db), 0)
-      assert.deepEqual(await store.release('emails', [claimed]), ['ok'])
+      assert.deepEqual(await store.operations.release({ queue: 'emails', items: [claimed] }), ['ok'])
       db.close()
     })
 
     test('unused, it is an ordinary completion that waits for no other transaction', async () => {
       const { store, transactions, db } = await scene()
       const claimed = await claimOne(store)
-      assert.deepEqual(await transactions.begin().complete('emails', [done(claimed)]), ['ok'])
-      assert.deepEqual(await transactions.begin().complete('emails', [done(claimed)]), ['stale'])
+      assert.deepEqual(await transactions.begin().complete({ queue: 'emails', items: [done(claimed)] }), ['ok'])
+      assert.deepEqual(await transactions.begin().complete({ queue: 'emails', items: [done(claimed)] }), ['stale'])
       await transactions.begin().rollback()
       db.close()
     })
@@ -190,20 +193,20 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       const { store, transactions, db } = await scene()
       const [first, second] = [await claimOne(store), await claimOne(store)]
       const kept = transactions.begin()
-      await transactions.push(kept.query, [job({ id: 'kept' })])
-      await assert.rejects(transactions.push(kept.query, [job({ id: 'beside' }), job({ priority: 1.5 })]))
-      assert.deepEqual(await kept.complete('emails', [done(first)]), ['ok'])
+      await transactions.push({ tx: kept.query, jobs: [job({ id: 'kept' })] })
+      await assert.rejects(transactions.push({ tx: kept.query, jobs: [job({ id: 'beside' }), job({ priority: 1.5 })] }))
+      assert.deepEqual(await kept.complete({ queue: 'emails', items: [done(first)] }), ['ok'])
       const undone = transactions.begin()
-      await transactions.push(undone.query, [job({ id: 'undone' })])
+      await transactions.push({ tx: undone.query, jobs: [job({ id: 'undone' })] })
       await undone.rollback()
-      const found = await store.find(['kept', 'beside', 'undone'])
+      const found = await store.operations.find({ ids: ['kept', 'beside', 'undone'] })
       assert.deepEqual(
         found.map((record) => record?.state),
         ['waiting', undefined, undefined],
       )
       assert.equal(await waiting(store), 1)
-      await assert.rejects(transactions.push(undone.query, [job()]), { code: 'TransactionMismatch' })
-      await store.release('emails', [second])
+      await assert.rejects(transactions.push({ tx: undone.query, jobs: [job()] }), { code: 'TransactionMismatch' })
+      await store.operations.release({ queue: 'emails', items: [second] })
       db.close()
     })
 
@@ -213,14 +216,14 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       const [one, other] = [transactions.begin(), transactions.begin()]
       await one.query(`insert into orders values (1, 'a')`)
       const order: string[] = []
-      const pushed = store.push([job()]).then(() => order.push('push'))
+      const pushed = store.operations.push({ jobs: [job()] }).then(() => order.push('push'))
       const queried = other.query('select count(*) as n from orders').then(([row]) => order.push(`saw ${row?.n}`))
-      const extended = store
-        .extend('emails', 60_000, [{ ...second, progress: null }])
+      const extended = store.operations
+        .extend({ queue: 'emails', lease: 60_000, items: [{ ...second, progress: null }] })
         .then(([o]) => order.push(`extend ${o}`))
       await one.query(`insert into orders values (2, 'b')`)
       assert.deepEqual(order, [])
-      assert.deepEqual(await one.complete('emails', [done(first)]), ['ok'])
+      assert.deepEqual(await one.complete({ queue: 'emails', items: [done(first)] }), ['ok'])
       await Promise.all([pushed, queried])
       assert.deepEqual(order, ['push', 'saw 2'])
       await other.rollback()
@@ -235,14 +238,17 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       const tx = transactions.begin()
       await tx.query(`insert into orders values (1, 'a')`)
       // Waits for the end of the transaction, which only its rollback brings about.
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       assert.equal(orders(db), 0)
       await assert.rejects(tx.query(`insert into orders values (2, 'b')`), {
         code: 'TransactionMismatch',
         message: /40 ms/,
       })
-      await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'TransactionMismatch', message: /40 ms/ })
-      assert.equal((await store.find([claimed.id]))[0]?.state, 'running')
+      await assert.rejects(tx.complete({ queue: 'emails', items: [done(claimed)] }), {
+        code: 'TransactionMismatch',
+        message: /40 ms/,
+      })
+      assert.equal((await store.operations.find({ ids: [claimed.id] }))[0]?.state, 'running')
       assert.equal(orders(db), 0)
       db.close()
     })
@@ -257,7 +263,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       await tx.query('savepoint mine')
       await tx.query(`insert into orders values (3, 'c')`)
       await tx.query('rollback to mine')
-      assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['ok'])
+      assert.deepEqual(await tx.complete({ queue: 'emails', items: [done(claimed)] }), ['ok'])
       assert.equal(orders(db), 1)
       db.close()
     })
@@ -272,9 +278,9 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
         code: 'TransactionMismatch',
         message: /rolled it back/,
       })
-      await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'TransactionMismatch' })
+      await assert.rejects(tx.complete({ queue: 'emails', items: [done(claimed)] }), { code: 'TransactionMismatch' })
       assert.equal(orders(db), 0)
-      assert.equal((await store.find([claimed.id]))[0]?.state, 'running')
+      assert.equal((await store.operations.find({ ids: [claimed.id] }))[0]?.state, 'running')
       db.close()
     })
 
@@ -295,7 +301,7 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       for (const value of [undefined, true, new Date(0), {}, () => {}]) {
         await assert.rejects(tx.query('select ?', [value]), { code: 'InvalidOption', message: /parameter 1/ })
       }
-      assert.deepEqual(await tx.complete('emails', [done(claimed)]), ['ok'])
+      assert.deepEqual(await tx.complete({ queue: 'emails', items: [done(claimed)] }), ['ok'])
       assert.equal(orders(db), 1)
       await assert.rejects(tx.query('select 1'), { code: 'TransactionMismatch', message: /has ended/ })
       db.close()
@@ -306,12 +312,12 @@ for (const { library, driver, connect, otherwise } of LIBRARIES) {
       const claimed = await claimOne(store)
       const tx = transactions.begin()
       await tx.query(`insert into orders values (1, 'a')`)
-      const pushed = store.push([job({ id: 'behind' })])
+      const pushed = store.operations.push({ jobs: [job({ id: 'behind' })] })
       await store.close()
       assert.equal((await pushed)[0]?.status, 'pushed')
-      await assert.rejects(tx.complete('emails', [done(claimed)]), { code: 'Closed' })
+      await assert.rejects(tx.complete({ queue: 'emails', items: [done(claimed)] }), { code: 'Closed' })
       assert.equal(orders(db), 0)
-      assert.equal((await (await openAt(path, { driver })).find(['behind']))[0]?.state, 'waiting')
+      assert.equal((await (await openAt(path, { driver })).operations.find({ ids: ['behind'] }))[0]?.state, 'waiting')
       db.close()
     })
   })

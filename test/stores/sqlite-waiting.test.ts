@@ -8,13 +8,13 @@ describe('sqlite: waiting jobs', () => {
     const path = newPath()
     const store = await openAt(path)
     const jobs = Array.from({ length: 3 }, () => job())
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const second = jobs[1]?.id ?? ''
-    await store.cancel([second])
+    await store.operations.cancel({ ids: [second] })
     const other = connectTo(path)
     other.prepare(`update millpond_jobs set state = 'waiting', finished_at = null where id = ?`).run(second)
     other.close()
-    const { jobs: claimed } = await store.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 10_000 })
+    const { jobs: claimed } = await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 10_000 })
     assert.deepEqual(
       claimed.map(({ id }) => id),
       jobs.map(({ id }) => id),
@@ -24,12 +24,12 @@ describe('sqlite: waiting jobs', () => {
   test('stats of a queue whose last waiting job is claimed while they are read', async () => {
     const path = newPath()
     const store = await openAt(path)
-    await store.push([job()])
+    await store.operations.push({ jobs: [job()] })
     // As another process leaves it between the reading of the counts and that of the jobs.
     const other = connectTo(path)
     other.exec('delete from millpond_jobs')
     other.close()
-    const [stats] = await store.stats({ queue: 'emails' })
+    const [stats] = await store.operations.stats({ queue: 'emails' })
     assert.deepEqual([stats?.counts.waiting, stats?.oldestWaiting], [1, null])
   })
 })

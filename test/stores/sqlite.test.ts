@@ -25,8 +25,8 @@ test('sqlite: a push of ids that another connection has stored, all of them and 
   const path = newPath()
   const [one, other] = [await openAt(path), await openAt(path)]
   const [a, b, c, x, y] = [job(), job(), job(), job(), job()]
-  await one.push([a, b, c])
-  const outcomes = async (jobs: NewJob[]) => (await other.push(jobs)).map(({ status }) => status)
+  await one.operations.push({ jobs: [a, b, c] })
+  const outcomes = async (jobs: NewJob[]) => (await other.operations.push({ jobs })).map(({ status }) => status)
   assert.deepEqual(await outcomes([c, a]), ['existing', 'existing'])
   assert.deepEqual(await outcomes([a, x, c, y]), ['existing', 'pushed', 'existing', 'pushed'])
   assert.deepEqual(await outcomes([y, b, x]), ['existing', 'existing', 'existing'])
@@ -50,8 +50,8 @@ test('sqlite: a claim of JSON, of bytes and of long data, together and apart, in
   ]) {
     const store = await openAt(newPath())
     const jobs = chosen.map((at, index) => job({ priority: 9 - index, data: bodies[at] ?? job().data, group: 'g"' }))
-    await store.push(jobs.toReversed())
-    const claimed = await store.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 1000 })
+    await store.operations.push({ jobs: jobs.toReversed() })
+    const claimed = await store.operations.claim({ queue: 'emails', worker: 'w', limit: 10, lease: 1000 })
     assert.deepEqual(
       claimed.jobs.map(({ id, priority, fence, attempt, attempts, group, key, timeout, data }) => {
         const body = typeof data.body === 'string' ? data.body : new Uint8Array(data.body)
@@ -169,7 +169,7 @@ describe('sqlite: files that cannot be opened', () => {
   test('a damaged database', async () => {
     const path = newPath()
     const store = await openAt(path)
-    await store.push(Array.from({ length: 200 }, () => job()))
+    await store.operations.push({ jobs: Array.from({ length: 200 }, () => job()) })
     await store.close()
     const bytes = readFileSync(path)
     // All pages but the first, which has the schema.
@@ -178,7 +178,7 @@ describe('sqlite: files that cannot be opened', () => {
     await assert.rejects(
       async () => {
         const damaged = await openAt(path)
-        await damaged.push([job()])
+        await damaged.operations.push({ jobs: [job()] })
       },
       { code: 'StoreCorrupt' },
     )
@@ -211,7 +211,7 @@ describe('sqlite: files that cannot be opened', () => {
       const body = JSON.stringify('x'.repeat(20_000))
       let stored = 0
       try {
-        for (;;) { await store.push([job('a' + stored, body), job('b' + stored, body)]); stored++ }
+        for (;;) { await store.operations.push({ jobs: [job('a' + stored, body), job('b' + stored, body)] }); stored++ }
       } catch (error) { console.log(error.code, error.retryable, stored) }`,
       'ulimit -f 4096',
     )
@@ -219,13 +219,13 @@ describe('sqlite: files that cannot be opened', () => {
     assert.deepEqual([code, retryable], ['StoreFull', 'true'])
     assert.ok(Number(stored) > 0)
     const store = await openAt(path)
-    const [stats] = await store.stats({})
+    const [stats] = await store.operations.stats({})
     assert.equal(stats?.counts.waiting, 2 * Number(stored))
     assert.deepEqual(
-      (await store.find([`a${Number(stored) - 1}`, `b${stored}`])).map((found) => found?.state),
+      (await store.operations.find({ ids: [`a${Number(stored) - 1}`, `b${stored}`] })).map((found) => found?.state),
       ['waiting', undefined],
     )
-    assert.deepEqual(await store.push([job({ id: 'more' })]), [{ status: 'pushed', id: 'more' }])
+    assert.deepEqual(await store.operations.push({ jobs: [job({ id: 'more' })] }), [{ status: 'pushed', id: 'more' }])
   })
 })
 
@@ -235,14 +235,14 @@ describe('sqlite: the file', () => {
     const url = JSON.stringify(`sqlite:${path}`)
     const others = [1, 2, 3].map((n) =>
       program(`const store = await open(${url}, {})
-      console.log((await store.push([job('process-${n}')]))[0].status)
+      console.log((await store.operations.push({ jobs: [job('process-${n}')] }))[0].status)
       await store.close()`),
     )
     const own = await Promise.all([openAt(path), openAt(path), openAt(path)])
-    await Promise.all(own.map((store) => store.push([job()])))
+    await Promise.all(own.map((store) => store.operations.push({ jobs: [job()] })))
     assert.deepEqual(await Promise.all(others), ['pushed', 'pushed', 'pushed'])
     const db = connectTo(path)
-    assert.equal(db.prepare('select waiting from millpond_queues').get()?.waiting, 6)
+    assert.equal(db.prepare('select count as waiting from millpond_counts where name = 'waiting'').get()?.waiting, 6)
     assert.equal(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value, 1)
     db.close()
   })
@@ -260,7 +260,7 @@ describe('sqlite: the file', () => {
     const path = newPath()
     const db = connectTo(path)
     db.exec(`create table users (id integer primary key); insert into users values (7); pragma user_version = 42`)
-    await (await openAt(path)).push([job()])
+    await (await openAt(path)).operations.push({ jobs: [job()] })
     assert.equal(db.prepare('pragma user_version').get()?.user_version, 42)
     assert.equal(db.prepare('select id from users').get()?.id, 7)
     const tables = db.prepare(`select name from sqlite_schema where type = 'table' and name <> 'users'`).all()
@@ -271,13 +271,13 @@ describe('sqlite: the file', () => {
   test('people can read it with plain SQL, also beside jobs with bytes and strange text', async () => {
     const path = newPath()
     const store = await openAt(path)
-    await store.push([job({ id: 'now', group: 'tenant-7' }), job({ id: 'later', delay: 60_000 })])
+    await store.operations.push({ jobs: [job({ id: 'now', group: 'tenant-7' }), job({ id: 'later', delay: 60_000 })] })
     // The first bytes of the one are JSON to SQLite, those of the other are not.
     const bodies = [new Uint8Array([0x4c, 0x27, 0x74]), new Uint8Array([0xff])]
     const bytes = bodies.map((body) => job({ queue: 'bytes', data: { encoding: 'bytes', body } }))
     const nul = job({ queue: 'bytes', data: { encoding: 'json', body: '{"to":"\\u0000","\\u0000":1}' } })
-    await store.push([...bytes, nul])
-    const { jobs } = await store.claim({ queue: 'emails', worker: 'w1', limit: 1, lease: 1000 })
+    await store.operations.push({ jobs: [...bytes, nul] })
+    const { jobs } = await store.operations.claim({ queue: 'emails', worker: 'w1', limit: 1, lease: 1000 })
     assert.equal(jobs[0]?.id, 'now')
     const db = connectTo(path)
     assert.deepEqual(
@@ -307,9 +307,11 @@ describe('sqlite: the file', () => {
     const store = await openAt(path)
     const body = JSON.stringify('x'.repeat(10_000))
     for (let i = 0; i < 20; i++) {
-      await store.push(Array.from({ length: 500 }, () => job({ data: { encoding: 'json', body } })))
+      await store.operations.push({
+        jobs: Array.from({ length: 500 }, () => job({ data: { encoding: 'json', body } })),
+      })
     }
-    await store.push([job()])
+    await store.operations.push({ jobs: [job()] })
     const { size } = statSync(`${path}-wal`)
     assert.ok(size <= 64 * 1024 * 1024, `${size} bytes`)
     await store.close()
@@ -356,13 +358,15 @@ describe('sqlite: the file', () => {
   test('bytes stay bytes, and the caller may reuse its buffer at once', async () => {
     const store = await openAt(newPath())
     const buffer = new Uint8Array(64).fill(1)
-    const pushed = store.push([
-      job({ id: 'view', data: { encoding: 'bytes', body: buffer.subarray(8, 11) } }),
-      job({ id: 'empty', data: { encoding: 'bytes', body: new Uint8Array(0) } }),
-    ])
+    const pushed = store.operations.push({
+      jobs: [
+        job({ id: 'view', data: { encoding: 'bytes', body: buffer.subarray(8, 11) } }),
+        job({ id: 'empty', data: { encoding: 'bytes', body: new Uint8Array(0) } }),
+      ],
+    })
     buffer.fill(2)
     await pushed
-    const found = await store.find(['view', 'empty'])
+    const found = await store.operations.find({ ids: ['view', 'empty'] })
     assert.deepEqual(
       found.map((record) => record?.data),
       [
@@ -371,12 +375,12 @@ describe('sqlite: the file', () => {
       ],
     )
     const empty = { encoding: 'bytes', body: new Uint8Array(0) } as const
-    const { jobs } = await store.claim({ queue: 'emails', worker: 'w', limit: 2, lease: 10_000 })
+    const { jobs } = await store.operations.claim({ queue: 'emails', worker: 'w', limit: 2, lease: 10_000 })
     const [view] = jobs
     assert.ok(view)
-    await store.extend('emails', 10_000, [{ ...view, progress: empty }])
-    await store.complete('emails', [{ ...view, result: empty }])
-    const [record] = await store.find(['view'])
+    await store.operations.extend({ queue: 'emails', lease: 10_000, items: [{ ...view, progress: empty }] })
+    await store.operations.complete({ queue: 'emails', items: [{ ...view, result: empty }] })
+    const [record] = await store.operations.find({ ids: ['view'] })
     assert.deepEqual([record?.progress, record?.result], [empty, empty])
   })
 

@@ -2,8 +2,7 @@
 -- Run inside a transaction together with setting `version` in millpond_meta. Never changed once released.
 -- Times are milliseconds since 1970. States, names and ids are text, so that people can read the tables with plain SQL.
 
--- A row per queue: its settings, how many jobs it has in each state, and totals that tell other processes what happened.
--- Counts and totals change in the commit that changes the jobs, so nobody ever has to scan.
+-- A row per queue: its settings, and the state of its limits. How many jobs it has is in millpond_counts.
 create table millpond_queues (
   name            text    primary key,
   capacity        integer,                              -- most scheduled + waiting jobs; null: no limit
@@ -19,13 +18,7 @@ create table millpond_queues (
   backoff_jitter  real    not null default 0.5,
   code            text,                                 -- JSON of what code has given of the settings, and what an operator has: see configure.sql
   operator        text,
-  noted_at        integer,                              -- when a worker was last known to claim from it
-  scheduled       integer not null default 0,
-  waiting         integer not null default 0,
-  running         integer not null default 0,
-  done            integer not null default 0,
-  dead            integer not null default 0,
-  cancelled       integer not null default 0,
+  heard_at        integer,                              -- when a worker of it was last heard of
   -- Limits; null: none. A rate is JSON: count, per (ms), burst (or null).
   most            integer,                              -- jobs that run at once
   rate            text,
@@ -40,19 +33,28 @@ create table millpond_queues (
   full_cost       integer not null default 1,           -- the cost of the last start
   paused_until    integer not null default 0,           -- by a release with a pause
   pause_length    integer not null default 0,           -- of that pause
-  claimed_at      integer not null default 0,           -- when a claim last looked at groups
-  -- These only grow: other processes compare them with what they saw last to learn what happened.
-  ready_total     integer not null default 0,           -- became waiting, or let another job start
-  soon_total      integer not null default 0,           -- were scheduled, and due within a second
-  finished_total  integer not null default 0,           -- became done, dead or cancelled
-  cancelled_total integer not null default 0,           -- were cancelled while running
-  limits_total    integer not null default 0            -- how often limits or `paused` were set
+  claimed_at      integer not null default 0            -- when a claim last looked at groups
+) strict, without rowid;
+
+-- What is counted of each queue, changed in the commit that changes the jobs, so nobody ever has to scan. A name that is not there counts 0.
+--   state   how many jobs are in the state of this name
+--   total   how often this happened: pushed, done, failed, dead, cancelled, lost, released
+--   sign    other processes compare these with what they saw last: ready, jobs became waiting or let another one start; soon, were scheduled
+--           and due within a second; finished, became done, dead or cancelled, or were removed; stopped, were cancelled or removed while
+--           running; limits, how often limits or `paused` were set
+create table millpond_counts (
+  queue text    not null,
+  kind  text    not null,
+  name  text    not null,
+  count integer not null,
+  primary key (queue, kind, name)
 ) strict, without rowid;
 
 -- What follows from a queue's row. limits: as JSON; null: none. held_until: when its rate and a pause allow a start of cost 1, as they are kept. A rate
 -- counts no further ahead than full_span (microseconds).
 create view millpond_limits as
 select *,
+  ifnull((select count from millpond_counts where queue = millpond_queues.name and kind = 'state' and name = 'running'), 0) as running,
   case when coalesce(most, rate) is not null or grouped = 1 then json_object(
     'running', most, 'rate', json(rate), 'grouped', json(iif(grouped, 'true', 'false')), 'groupRunning', group_most, 'groupRate', json(group_rate)
   ) end as limits,
@@ -201,10 +203,11 @@ create trigger millpond_group_removed after delete on millpond_groups begin
   delete from millpond_places where group_id = old.id;
 end;
 
--- For programs that empty tables, as test suites do: no job is left whose queue is gone. (A queue that Millpond removes has none.)
-create trigger millpond_queue_removed after delete on millpond_queues
-when max(old.scheduled, old.waiting, old.running, old.done, old.dead, old.cancelled) > 0 begin
-  delete from millpond_jobs where queue = old.name;
+-- What belongs to a queue goes with it. Programs that empty tables, as test suites do, leave no job whose queue is gone.
+create trigger millpond_queue_removed after delete on millpond_queues begin
+  delete from millpond_jobs where queue = old.name
+    and exists (select 1 from millpond_counts where queue = old.name and kind = 'state' and count > 0);
+  delete from millpond_counts where queue = old.name;
   delete from millpond_histograms where queue = old.name;
   delete from millpond_groups where queue = old.name;
   delete from millpond_virtual where queue = old.name;
@@ -216,6 +219,19 @@ create table millpond_virtual (
   priority integer not null,
   virtual  real    not null,
   primary key (queue, priority)
+) strict, without rowid;
+
+-- The workers of all processes, as each process tells of its own.
+create table millpond_workers (
+  id    text    not null,
+  queue text    not null,
+  host  text    not null,
+  pid   integer not null,
+  slots integer not null,                               -- how many jobs or batches it runs at once
+  busy  integer not null,                               -- how many of them are taken
+  since integer not null,                               -- first heard of
+  seen  integer not null,                               -- last heard of
+  primary key (id, queue)
 ) strict, without rowid;
 
 -- Per group: the limits that hold for it, and its first job. is_free: 1 if that job waits for a time at most, not for a slot; see start_at in

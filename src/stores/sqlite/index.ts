@@ -10,17 +10,32 @@
  * - `driver` (in code alone; node:sqlite): the class `Database` of better-sqlite3, for an application that uses it. See `driver.ts`.
  *
  * A thread owns the connection, so that the event loop never waits for the disk. The path of a call: here →
- * `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` → `operations/` → the SQL of contract/sqlite/.
+ * `connection/operations.ts` → `connection/client.ts` → `connection/thread.ts` → `connection/group-commit.ts` → `operations/` → the SQL of contract/sqlite/.
  */
 import { debuglog } from 'node:util'
 import '../../values/runtime.ts'
-import type { OpenStore } from '../../store.ts'
-import { copyEncoded } from '../jobs.ts'
+import type { Capabilities, OpenStore } from '../../store.ts'
 import { ThreadClient } from './connection/client.ts'
+import { operationsOf } from './connection/operations.ts'
 import { driverOf } from './driver.ts'
 import { settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
-import { claimedJobs, packJobs, pushOutcomes } from './wire.ts'
+
+const CAPABILITIES: Capabilities = {
+  ...{ durable: true, shared: true, pipelined: false, transactions: true, replicas: false },
+  ...{
+    settings: true,
+    delays: true,
+    priorities: true,
+    keys: true,
+    results: true,
+    limits: true,
+    rates: true,
+    groups: true,
+  },
+  ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
+  ...{ histograms: true, workers: true },
+}
 
 /** With `NODE_DEBUG=millpond`: which file a relative path leads to. */
 const debug = debuglog('millpond')
@@ -33,38 +48,9 @@ export const open: OpenStore = async (url, options) => {
   const client = await ThreadClient.open(settings, options.clock)
   return {
     name: 'sqlite',
-    capabilities: { durable: true, shared: true, transactions: true, limits: true },
+    capabilities: CAPABILITIES,
+    operations: operationsOf(client),
     transactions: transactionsOf(client, driver),
-    admin: {
-      settings: (queue) => client.call('settings', queue),
-      list: (request) => client.call('list', request),
-      requeue: (request) => client.call('requeue', request),
-      groups: (request) => client.call('groups', request),
-      ahead: (id) => client.call('ahead', id),
-    },
-    configure: (settings) => client.call('configure', settings),
-    limitGroup: (queue, group, limits) => client.call('limitGroup', { queue, group, limits }),
-    push: async (jobs) => pushOutcomes(jobs, await client.call('push', packJobs(jobs))),
-    async claim(request) {
-      const { jobs, data, ...claimed } = await client.call('claim', request)
-      return { ...claimed, jobs: claimedJobs({ jobs, data }) }
-    },
-    complete: (queue, completions) => client.complete(queue, completions),
-    // Callers may have more beside what the interface names, which cannot be cloned or is large.
-    fail: (queue, all) =>
-      client.call('fail', { queue, failures: all.map(({ id, fence, error, delay }) => ({ id, fence, error, delay })) }),
-    release: (queue, all) =>
-      client.call('release', { queue, releases: all.map(({ id, fence, pause = 0 }) => ({ id, fence, pause })) }),
-    extend: (queue, lease, given) => {
-      const extensions = given.map(({ id, fence, progress }) => ({ id, fence, progress: copyEncoded(progress) }))
-      return client.call('extend', { queue, lease, extensions })
-    },
-    cancel: (ids) => client.call('cancel', ids),
-    sweep: (limit) => client.call('sweep', limit),
-    find: (ids) => client.call('find', ids),
-    stats: (request) => client.call('stats', request),
-    record: (slices) => client.call('record', slices),
-    noteClaims: (queues) => client.call('noteClaims', queues),
     listen: (listener) => client.listen(listener),
     close: () => client.close(),
   }

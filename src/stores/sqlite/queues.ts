@@ -4,7 +4,6 @@
  */
 import type { FinalState, JobState } from '../../store.ts'
 import { SOON } from '../bells.ts'
-import type { IdleQueues } from '../idle.ts'
 import type { Fences } from './connection/fences.ts'
 import type { Statements } from './connection/statements.ts'
 import { flag, integer, integerOrNull, type Row, textOrNull } from './connection/values.ts'
@@ -13,7 +12,6 @@ import { flag, integer, integerOrNull, type Row, textOrNull } from './connection
 export interface Context {
   statements: Statements
   queues: Queues
-  idle: IdleQueues
   fences: Pick<Fences, 'floor' | 'accept'>
   /** The time to act on. */
   now: number
@@ -39,20 +37,21 @@ const settingsFrom = (row: Row) => ({
   limits: textOrNull(row.limits),
 })
 
+const KINDS = ['state', 'total', 'sign'] as const
+type Kind = (typeof KINDS)[number]
+
 export class Queue {
   readonly name: string
   readonly settings: ReturnType<typeof settingsFrom>
   /** How many more jobs the capacity allows, counting those of this transaction. */
   room: number
-  /** By how much the columns of these names change. */
-  readonly counts = {
-    ...{ scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 },
-    ...{ ready_total: 0, soon_total: 0, finished_total: 0, cancelled_total: 0 },
-  }
-  /** The ids of jobs that reached a final state, and of those that were cancelled while running. */
+  /** By how much its counts change: of kinds and names, see the table millpond_counts. */
+  readonly #counts: Record<Kind, Map<string, number>> = { state: new Map(), total: new Map(), sign: new Map() }
+  /** The ids of live jobs that reached a final state or were removed, and of those of them that were stopped while running. */
   readonly finished: string[] = []
   readonly cancelled: string[] = []
-  /** Whether its row, or any of its jobs, was changed. */
+
+  /** Whether its row, or any of its counts, was changed. */
   isChanged = false
 
   constructor(name: string, row: Row) {
@@ -68,14 +67,13 @@ export class Queue {
   /** `count` jobs went from one state to another; null: from, or to, not being there. @param dueIn of scheduled ones, in milliseconds */
   move(from: JobState | null, to: JobState | null, count = 1, dueIn = Number.POSITIVE_INFINITY): void {
     if (count === 0) return
-    this.isChanged = true
     this.#add(from, -count)
     this.#add(to, count)
-    if (to === 'waiting' || this.#letsAnotherStart(from, to)) this.counts.ready_total += count
-    if (to === 'scheduled' && dueIn < SOON) this.counts.soon_total += count
+    if (to === 'waiting' || this.#letsAnotherStart(from, to)) this.count('sign', 'ready', count)
+    if (to === 'scheduled' && dueIn < SOON) this.count('sign', 'soon', count)
   }
 
-  /** By its end, a job that waits or is to be retried may let another one start. What `finished_total` tells of is left out. */
+  /** By its end, a job that waits or is to be retried may let another one start. What the sign `finished` tells of is left out. */
   #letsAnotherStart(from: JobState | null, to: JobState | null): boolean {
     const { isLimited, isGrouped } = this.settings
     return (
@@ -85,17 +83,44 @@ export class Queue {
 
   #add(state: JobState | null, count: number): void {
     if (state === null) return
-    this.counts[state] += count
+    this.count('state', state, count)
     if (state === 'scheduled' || state === 'waiting') this.room -= count
   }
 
   /** A job reached a final state; where it is not kept, it is gone at once. */
   finish(from: JobState, to: FinalState, id: string): void {
     this.move(from, this.keeps(to) ? to : null)
-    this.counts.finished_total++
+    this.count('total', to, 1)
+    this.#ended(id, to === 'cancelled' && from === 'running')
+  }
+
+  /** A job is known no more. Who waits for a live one looks then. */
+  remove(from: JobState, id: string): void {
+    this.move(from, null)
+    if (from === 'scheduled' || from === 'waiting' || from === 'running') this.#ended(id, from === 'running')
+  }
+
+  pushed(to: 'waiting' | 'scheduled', count: number, dueIn: number): void {
+    this.move(null, to, count, dueIn)
+    this.count('total', 'pushed', count)
+  }
+
+  count(kind: Kind, name: string, by: number): void {
+    this.isChanged = true
+    this.#counts[kind].set(name, (this.#counts[kind].get(name) ?? 0) + by)
+  }
+
+  /** What is to be written, as JSON. */
+  get counts(): string {
+    const changes = KINDS.flatMap((kind) => [...this.#counts[kind]].map(([name, count]) => [kind, name, count]))
+    return JSON.stringify(changes)
+  }
+
+  #ended(id: string, wasStopped: boolean): void {
+    this.count('sign', 'finished', 1)
     this.finished.push(id)
-    if (to !== 'cancelled' || from !== 'running') return
-    this.counts.cancelled_total++
+    if (!wasStopped) return
+    this.count('sign', 'stopped', 1)
     this.cancelled.push(id)
   }
 }
@@ -132,6 +157,12 @@ export class Queues {
     this.#given.set(name, { ...this.#given.get(name), ...given })
   }
 
+  /** Its row is gone, by `remove`. */
+  removed(name: string): void {
+    this.#given.delete(name)
+    this.forget()
+  }
+
   /** Waiting jobs of a grouped queue that are in no line yet come into their groups' lines, up to 1,000 of them. */
   lineUp(queue: string): void {
     if (!this.findOrCreate(queue).settings.isGrouped) return
@@ -142,7 +173,7 @@ export class Queues {
   write(): void {
     for (const queue of this.#known.values()) {
       if (!queue.isChanged) continue
-      this.#statements.run('counts/add', { queue: queue.name, ...queue.counts })
+      this.#statements.run('counts/add', { queue: queue.name, counts: queue.counts })
       this.#written.push(queue)
     }
     this.forget()

@@ -35,16 +35,16 @@ export function transactionsOf(client: ThreadClient, driver: Driver): StoreTrans
       const number = ++count
       return {
         query: async (text, params) => client.call('query', { text, params: checkParams(params) }, number),
-        async push(jobs, settings) {
+        async push({ jobs, settings }) {
           if (settings !== undefined) await client.call('configure', settings, number)
-          return pushOutcomes(jobs, await client.call('push', packJobs(jobs), number))
+          return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs) }, number))
         },
-        complete: (queue, completions) => client.complete(queue, completions, number),
+        complete: (input) => client.complete(input, number),
         rollback: async () => void (await client.call('rollback', null, number)),
       }
     },
-    complete: (queue, completions) => client.complete(queue, completions),
-    async pushWith(tx, jobs, settings) {
+    complete: (input) => client.complete(input),
+    async pushWith({ tx, jobs, settings }) {
       const pushed = { jobs: packJobs(jobs), settings, now: client.now() }
       return pushOutcomes(jobs, pushWithCaller(tx, { driver, path: client.path }, pushed))
     },

@@ -3,7 +3,7 @@
  * loop, so large batches cross as text.
  */
 import { types } from 'node:util'
-import type { ClaimedJob, Completion, Encoded, Encoding, NewJob, PushOutcome } from '../../store.ts'
+import type { ClaimedJob, Completion, Encoded, Encoding, NewJob, OfQueue, PushOutcome } from '../../store.ts'
 import { areAlike, copyEncoded } from '../jobs.ts'
 
 /** Jobs that differ in id and data alone, as most of a batch do. One statement stores them all. */
@@ -19,6 +19,11 @@ export interface JobList {
 
 /** Of a UUID as text. */
 const ID_LENGTH = 36
+
+/** `jobs` of a push, as they cross. */
+export interface PackedPush {
+  jobs: JobList | readonly NewJob[]
+}
 
 export function packJobs(jobs: readonly NewJob[]): JobList | NewJob[] {
   const [job] = jobs
@@ -51,7 +56,7 @@ export interface PackedCompletions {
   results: (Encoded | null)[] | null
 }
 
-export function packCompletions(queue: string, completions: readonly Completion[]): PackedCompletions {
+export function packCompletions({ queue, items: completions }: OfQueue<Completion>): PackedCompletions {
   const isPlain = completions.every(({ result }) => result === null)
   return {
     queue,

@@ -4,7 +4,6 @@
  */
 import { realpathSync } from 'node:fs'
 import type { NewJob, PushOutcome, QueueSettings } from '../../../store.ts'
-import { IdleQueues } from '../../idle.ts'
 import { mismatch } from '../../transactions.ts'
 import type { Driver } from '../driver.ts'
 import { toMillpondError } from '../errors.ts'
@@ -63,9 +62,9 @@ export function pushWithCaller(
     }
     if (!hasTransaction(tx)) throw mismatch('no transaction is open on tx: begin one, push, then commit')
     const queues = new Queues(statements)
-    const context = { statements, queues, idle: new IdleQueues(), fences: new Fences(statements, path), now }
+    const context = { statements, queues, fences: new Fences(statements, path), now }
     if (settings !== undefined) configure(context, settings)
-    return pushWithin(context, jobs)
+    return pushWithin(context, { jobs })
   } catch (error) {
     throw toMillpondError(error, path)
   }

@@ -1,6 +1,6 @@
 /** The main thread's end: sends calls to the thread that owns the connection, and settles them when it answers. */
 import { Worker } from 'node:worker_threads'
-import type { Bell, Completion, HoldOutcome } from '../../../store.ts'
+import type { Bell, Completion, HoldOutcome, OfQueue } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { fromWire } from '../errors.ts'
 import type { Settings } from '../settings.ts'
@@ -68,9 +68,9 @@ export class ThreadClient {
   }
 
   /** @param transaction completes them in this transaction and commits it */
-  async complete(queue: string, given: readonly Completion[], transaction?: number): Promise<HoldOutcome[]> {
-    const stale = new Set(await this.call('complete', packCompletions(queue, given), transaction))
-    return given.map((_, at) => (stale.has(at) ? 'stale' : 'ok'))
+  async complete(input: OfQueue<Completion>, transaction?: number): Promise<HoldOutcome[]> {
+    const stale = new Set(await this.call('complete', packCompletions(input), transaction))
+    return input.items.map((_, at) => (stale.has(at) ? 'stale' : 'ok'))
   }
 
   /** Calls of the same tick go in one message, and so into one commit. */

@@ -12,7 +12,6 @@
  */
 import { MillpondError } from '../../../values/errors.ts'
 import { safeText } from '../../../values/safe-error.ts'
-import { IdleQueues } from '../../idle.ts'
 import { isFull, isResult, toWire } from '../errors.ts'
 import { OPERATIONS, READING, REPEATABLE } from '../operations/index.ts'
 import { pushWithin } from '../operations/push.ts'
@@ -57,7 +56,7 @@ export class GroupCommit {
   constructor({ db, guard, fences, logRoom }: Opened, settings: Settings, sync: (() => void) | null, reports: Reports) {
     const statements = new Statements(db)
     whileBusy(settings.busyTimeout, () => statements.run('claim/picks'))
-    this.#context = { statements, queues: new Queues(statements), idle: new IdleQueues(), fences }
+    this.#context = { statements, queues: new Queues(statements), fences }
     this.#guard = guard
     this.#logRoom = logRoom
     this.#db = db
@@ -127,13 +126,13 @@ export class GroupCommit {
   }
 
   /**
-   * What began without the lock has met somebody who has it. Notes of claims do not wait, and are made another time: the application may hold the lock,
+   * What began without the lock has met somebody who has it. Heartbeats do not wait, and are made another time: the application may hold the lock,
    * and wait for an answer behind them.
    */
   #commitLater(group: readonly OperationRequest[], answers: Answer[]): void {
-    const waiting = group.filter(({ op }) => op !== 'noteClaims')
+    const waiting = group.filter(({ op }) => op !== 'heartbeat')
     for (const request of group) {
-      if (request.op === 'noteClaims') answers.push({ seq: request.seq, output: request.input.map(() => false) })
+      if (request.op === 'heartbeat') answers.push({ seq: request.seq, output: request.input.workers.map(() => false) })
     }
     if (waiting.length > 0) this.#commitAll(waiting, answers, { locking: waiting.length === group.length })
   }

@@ -4,7 +4,7 @@
  */
 import type { Bell } from '../../../store.ts'
 import type { WireError } from '../errors.ts'
-import type { Operations } from '../operations/index.ts'
+import type { ThreadOperations } from '../operations/index.ts'
 import type { Context } from '../queues.ts'
 import type { Settings } from '../settings.ts'
 import type { Row, Value } from './values.ts'
@@ -22,9 +22,9 @@ interface Controls {
   close(context: Context, input: null): boolean
 }
 
-type Calls = Operations & Controls
+type Calls = ThreadOperations & Controls
 export type Call = keyof Calls
-export type Operation = keyof Operations
+export type Operation = keyof ThreadOperations
 export type Inputs = { [C in Call]: Parameters<Calls[C]>[1] }
 export type Outputs = { [C in Call]: ReturnType<Calls[C]> }
 

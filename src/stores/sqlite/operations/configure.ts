@@ -1,7 +1,12 @@
-import { type GivenSettings, type SettingName, type SettingsChange, setsNothing } from '../../../store.ts'
-import type { GroupLimits } from '../../../values/limits.ts'
+import {
+  type GroupLimitsChange,
+  type SettingName,
+  type SettingsChange,
+  type SettingsReport,
+  setsNothing,
+} from '../../../store.ts'
 import { givenFrom, givenTexts, NOTHING_GIVEN, settle } from '../../given-settings.ts'
-import { textOrNull } from '../connection/values.ts'
+import { text, textOrNull } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
 
 export function configure(context: Context, change: SettingsChange): SettingName[] {
@@ -10,11 +15,12 @@ export function configure(context: Context, change: SettingsChange): SettingName
   const { queue: name } = change
   const before = queues.find(name)?.settings
   queues.write()
-  const { apply, given, overridden } = settle(settings(context, name) ?? NOTHING_GIVEN, change)
+  const { apply, given, overridden } = settle(settings(context, change) ?? NOTHING_GIVEN, change)
   queues.configure(name, apply)
   statements.run('configure/give', { queue: name, ...givenTexts(given) })
   const queue = queues.findOrCreate(name)
   queue.isChanged = true
+  if (LIMITS.some((setting) => apply[setting] !== undefined)) queue.count('sign', 'limits', 1)
   const { isGrouped, limits } = queue.settings
   if (isGrouped && !before?.isGrouped) {
     for (const step of GROUPING) statements.run(`limits/${step}`, { queue: name })
@@ -25,17 +31,17 @@ export function configure(context: Context, change: SettingsChange): SettingName
   return overridden
 }
 
-export function settings({ statements }: Context, queue: string): GivenSettings | null {
-  const row = statements.get('configure/given', { queue })
-  return row === undefined ? null : givenFrom(textOrNull(row.code), textOrNull(row.operator))
+export function settings({ statements }: Context, { queue }: Pick<SettingsChange, 'queue'>): SettingsReport | null {
+  const row = statements.get('configure/settings', { queue })
+  if (row === undefined) return null
+  return { values: JSON.parse(text(row.values)), ...givenFrom(textOrNull(row.code), textOrNull(row.operator)) }
 }
 
+/** What claims and bells look at. */
+const LIMITS = ['paused', 'running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as const
 const GROUPING = ['count', 'count_pushed', 'count_left', 'count_removed', 'adopt_groups', 'adopt']
 
-export function limitGroup(
-  context: Context,
-  { queue, group, limits }: { queue: string; group: string; limits: GroupLimits | null },
-): void {
+export function limitGroup(context: Context, { queue, group, limits }: GroupLimitsChange): void {
   configure(context, { queue, grouped: true })
   context.statements.run('limit-group/limit', { queue, group, limits: limits && JSON.stringify(limits) })
 }

@@ -1,4 +1,4 @@
-import type { FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
+import type { FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { integer, stateFrom } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
@@ -39,17 +39,15 @@ function completeList(
   return isDone
 }
 
-export function fail(
-  context: Context,
-  { queue: name, failures }: { queue: string; failures: readonly Failure[] },
-): FailOutcome[] {
+export function fail(context: Context, { queue: name, items }: OfQueue<Failure>): FailOutcome[] {
   const { statements, queues, now } = context
   const queue = queues.find(name)
-  return failures.map(({ id, fence, error, delay: asked }) => {
+  return items.map(({ id, fence, error, delay: asked }) => {
     const hold = { queue: name, id, fence }
     const delay = asked === 'backoff' ? backoffDelay(context, hold) : asked
     const row = statements.get('fail/fail', { ...hold, now, delay, error: JSON.stringify(error) })
     if (row === undefined || queue === undefined) return 'stale'
+    queue.count('total', 'failed', 1)
     const state = stateFrom(row.state)
     if (state !== 'dead') {
       queue.move('running', state, 1, delay ?? undefined)
@@ -70,11 +68,8 @@ function backoffDelay({ statements }: Context, hold: { queue: string; id: string
   return delayAfter(policy, integer(row.attempt), Math.random())
 }
 
-export function release(
-  { statements, queues, now }: Context,
-  { queue: name, releases }: { queue: string; releases: readonly Release[] },
-): HoldOutcome[] {
-  return releases.map(({ id, fence, pause = 0 }) => {
+export function release({ statements, queues, now }: Context, { queue: name, items }: OfQueue<Release>): HoldOutcome[] {
+  return items.map(({ id, fence, pause = 0 }) => {
     const hold = { queue: name, id, fence }
     const settings = queues.find(name)?.settings
     if (pause > 0 || settings?.isBounded || settings?.isGrouped) {
@@ -84,7 +79,9 @@ export function release(
       }
     }
     if (statements.run('release/release', hold) === 0) return 'stale'
-    queues.find(name)?.move('running', 'waiting')
+    const queue = queues.find(name)
+    queue?.move('running', 'waiting')
+    queue?.count('total', 'released', 1)
     return 'ok'
   })
 }

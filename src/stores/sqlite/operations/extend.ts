@@ -1,12 +1,12 @@
-import type { ExtendOutcome, Extension } from '../../../store.ts'
+import type { ExtendOutcome, Input } from '../../../store.ts'
 import { type Context, DEFAULT_LEASE } from '../queues.ts'
 
 export function extend(
   { statements, queues, now }: Context,
-  { queue, lease: asked, extensions }: { queue: string; lease: number | null; extensions: readonly Extension[] },
+  { queue, lease: asked, items }: Input<'extend'>,
 ): ExtendOutcome[] {
   const lease_until = now + (asked ?? queues.find(queue)?.settings.lease ?? DEFAULT_LEASE)
-  return extensions.map(({ id, fence, progress }) => {
+  return items.map(({ id, fence, progress }) => {
     const hold = { queue, id, fence }
     const news = { encoding: progress?.encoding ?? null, progress: progress?.body ?? null }
     if (statements.run('extend/extend', { ...hold, lease_until, ...news }) === 1) return 'ok'

@@ -2,10 +2,10 @@ import type { NewJob, PushOutcome } from '../../../store.ts'
 import { integer, text, type Value } from '../connection/values.ts'
 import { isResult } from '../errors.ts'
 import type { Context } from '../queues.ts'
-import { type JobList, jobsIn } from '../wire.ts'
+import { type JobList, jobsIn, type PackedPush } from '../wire.ts'
 
 /** @returns null: all were pushed */
-export function push(context: Context, jobs: JobList | readonly NewJob[]): PushOutcome[] | null {
+export function push(context: Context, { jobs }: PackedPush): PushOutcome[] | null {
   if (!('ids' in jobs)) return jobs.map((job) => pushOne(context, job))
   return pushList(context, jobs) ? null : jobsIn(jobs).map((job) => pushOne(context, job))
 }
@@ -21,7 +21,7 @@ function pushList(context: Context, { count, job, ids, bodies }: JobList): boole
     if (isResult(error, 'CONSTRAINT', 19)) return false
     throw error
   }
-  queue.move(null, row.state, count, row.due_at - row.now)
+  queue.pushed(row.state, count, row.due_at - row.now)
   return true
 }
 
@@ -32,7 +32,7 @@ function pushOne(context: Context, job: NewJob): PushOutcome {
   if (queue.room > 0) {
     const row = columnsOf(context, job)
     if (statements.run('push/insert', { ...row, id, key, encoding: data.encoding, data: data.body }) === 1) {
-      queue.move(null, row.state, 1, row.due_at - row.now)
+      queue.pushed(row.state, 1, row.due_at - row.now)
       return { status: 'pushed', id }
     }
   }
@@ -63,12 +63,12 @@ function columnsOf({ statements, queues, now }: Context, { queue, priority, grou
 }
 
 /** Inside a transaction that others write in, too: an error leaves nothing of the push behind, and theirs as it was. */
-export function pushWithin(context: Context, jobs: JobList | readonly NewJob[]): PushOutcome[] | null {
+export function pushWithin(context: Context, pushed: PackedPush): PushOutcome[] | null {
   const { statements, queues } = context
   queues.write()
   statements.run('savepoint/begin')
   try {
-    const outcomes = push(context, jobs)
+    const outcomes = push(context, pushed)
     queues.write()
     statements.run('savepoint/end')
     return outcomes

@@ -1,11 +1,11 @@
-import type { Swept } from '../../../store.ts'
+import type { Input, Swept } from '../../../store.ts'
 import { flag, integer, integerOrNull, text } from '../connection/values.ts'
 import type { Context, Queue } from '../queues.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 
-export function sweep(context: Context, limit: number): Swept {
-  const { statements, queues, idle, now } = context
+export function sweep(context: Context, { limit }: Input<'sweep'>): Swept {
+  const { statements, queues, now } = context
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
   let forgotten = 0
   let rows = statements.all('sweep/look', { now })
@@ -28,13 +28,9 @@ export function sweep(context: Context, limit: number): Swept {
       swept.expired += count
     }
   }
-  const unused = idle.found(
-    rows.filter((row) => flag(row.idle)).map(({ name }) => text(name)),
-    now,
-  )
-  removeQueues(context, unused)
   if (statements.get('sweep/old_minutes', { now }) !== undefined) statements.run('sweep/forget_minutes', { now })
-  if (busy.length + unused.length > 0) rows = statements.all('sweep/look', { now })
+  if (statements.get('workers/silent', { now }) !== undefined) statements.run('workers/forget', { now })
+  if (busy.length > 0) rows = statements.all('sweep/look', { now })
   const due = rows.flatMap(({ due_at }) => integerOrNull(due_at) ?? [])
   if (due.length > 0) swept.nextDue = Math.max(0, due.reduce((one, other) => Math.min(one, other)) - now)
   swept.queues = rows.length
@@ -52,6 +48,7 @@ function takeBack({ statements, now }: Context, queue: Queue, limit: number): Sw
   return statements.all('sweep/lost', { queue: queue.name, now, limit }).map((row) => {
     const id = text(row.id)
     const state = row.state === 'dead' ? 'dead' : 'waiting'
+    queue.count('total', 'lost', 1)
     if (state === 'waiting') queue.move('running', 'waiting')
     else {
       queue.finish('running', 'dead', id)
@@ -59,12 +56,4 @@ function takeBack({ statements, now }: Context, queue: Queue, limit: number): Sw
     }
     return { id, queue: queue.name, attempt: integer(row.attempt), state }
   })
-}
-
-function removeQueues({ statements, queues }: Context, names: readonly string[]): void {
-  // What this transaction has pushed before is known to the statement only then.
-  if (names.length > 0) queues.write()
-  for (const queue of names) {
-    if (statements.run('sweep/remove_queue', { queue }) === 1) statements.run('sweep/forget_queue', { queue })
-  }
 }

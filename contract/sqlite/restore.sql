@@ -1,0 +1,19 @@
+-- restore: jobs come back as they were.
+-- In:  one record: the columns of millpond_jobs without seq and lease_until; line is null.
+-- Out: changes = 1: restored. changes = 0: the id is known, or a live job has the key.
+-- Invariant: its place is behind all others. In a grouped queue, run limits/line_up_groups and limits/line_up after it.
+-- Some drivers bind bytes of length 0 as null, hence the coalesce.
+
+-- @statement restore
+insert into millpond_jobs (
+  id, queue, state, priority, fence, attempt, attempts, pushed_at, due_at, started_at, finished_at, worker, timeout, key, "group", cost, trace,
+  encoding, data, progress_encoding, progress, result_encoding, result, error
+)
+values (
+  :id, :queue, :state, :priority, :fence, :attempt, :attempts, :pushed_at, :due_at, :started_at, :finished_at, :worker, :timeout, :key, :group,
+  :cost, :trace, :encoding, coalesce(:data, x''),
+  :progress_encoding, case when :progress_encoding is not null then coalesce(:progress, x'') end,
+  :result_encoding, case when :result_encoding is not null then coalesce(:result, x'') end,
+  :error
+)
+on conflict do nothing

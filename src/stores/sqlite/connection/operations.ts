@@ -1,0 +1,55 @@
+/** The main thread's side of the operations: what crosses to the thread in another form, or is more than it needs. */
+import type { Operations } from '../../../store.ts'
+import { copyEncoded } from '../../jobs.ts'
+import { claimedJobs, packJobs, pushOutcomes } from '../wire.ts'
+import type { ThreadClient } from './client.ts'
+
+export function operationsOf(client: ThreadClient): Operations {
+  return {
+    configure: (input) => client.call('configure', input),
+    limitGroup: (input) => client.call('limitGroup', input),
+    settings: (input) => client.call('settings', input),
+    async push({ jobs }) {
+      return pushOutcomes(jobs, await client.call('push', { jobs: packJobs(jobs) }))
+    },
+    async claim(input) {
+      const { jobs, data, ...claimed } = await client.call('claim', input)
+      return { ...claimed, jobs: claimedJobs({ jobs, data }) }
+    },
+    complete: (input) => client.complete(input),
+    // Callers may have more beside what the contract names, which cannot be cloned or is large.
+    fail: ({ queue, items }) =>
+      client.call('fail', { queue, items: items.map(({ id, fence, error, delay }) => ({ id, fence, error, delay })) }),
+    release: ({ queue, items }) =>
+      client.call('release', { queue, items: items.map(({ id, fence, pause = 0 }) => ({ id, fence, pause })) }),
+    extend: ({ queue, lease, items: given }) => {
+      const items = given.map(({ id, fence, progress }) => ({ id, fence, progress: copyEncoded(progress) }))
+      return client.call('extend', { queue, lease, items })
+    },
+    sweep: (input) => client.call('sweep', input),
+    cancel: (input) => client.call('cancel', input),
+    update: ({ items }) =>
+      client.call('update', {
+        items: items.map(({ data, ...item }) => (data === undefined ? item : { ...item, data: copyEncoded(data) })),
+      }),
+    requeue: (input) => client.call('requeue', input),
+    remove: (input) => client.call('remove', input),
+    restore: ({ records }) =>
+      client.call('restore', {
+        records: records.map((record) => ({
+          ...record,
+          data: copyEncoded(record.data),
+          progress: copyEncoded(record.progress),
+          result: copyEncoded(record.result),
+        })),
+      }),
+    find: (input) => client.call('find', input),
+    list: (input) => client.call('list', input),
+    groups: (input) => client.call('groups', input),
+    ahead: (input) => client.call('ahead', input),
+    stats: (input) => client.call('stats', input),
+    record: (input) => client.call('record', input),
+    heartbeat: (input) => client.call('heartbeat', input),
+    workers: (input) => client.call('workers', input),
+  }
+}

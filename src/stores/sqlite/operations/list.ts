@@ -1,0 +1,78 @@
+import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
+import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
+import type { GroupRecord } from '../../../values/limits.ts'
+import { flag, integer, text } from '../connection/values.ts'
+import type { Context } from '../queues.ts'
+import { recordFrom } from './find.ts'
+
+/** Of each state, where its first page begins, by what orders it. */
+const FIRST: Readonly<Record<JobState, number>> = {
+  waiting: 10,
+  ...{ scheduled: Number.MIN_SAFE_INTEGER, running: Number.MIN_SAFE_INTEGER },
+  ...{ done: Number.MAX_SAFE_INTEGER, dead: Number.MAX_SAFE_INTEGER, cancelled: Number.MAX_SAFE_INTEGER },
+}
+/** Jobs that a filter looks at: in a call, unless its limit is higher, and at a time. */
+const MOST_LOOKED_AT = 1000
+const LOOK = 100
+/** Data that a filter by text looks at in a call. */
+const MOST_BYTES = 16 * 1024 * 1024
+
+interface Place {
+  key: number
+  seq: number
+}
+
+export function list(context: Context, request: ListRequest): Listed {
+  const { state, limit, after, filter } = request
+  const [key = FIRST[state], seq = -1] = cursorNumbers(state, after, [FIRST[state], -1])
+  const cursorAt = (at: Place): string => cursorOf(state, at.key, at.seq)
+  const jobs: ListedRecord[] = []
+  let place: Place = { key, seq }
+  let lookedAt = 0
+  let bytes = 0
+  while (lookedAt < Math.max(limit, MOST_LOOKED_AT) && bytes < MOST_BYTES) {
+    const size = filter === undefined ? limit : LOOK
+    const places = placesAfter(context, request, place, size)
+    const matching = filter === undefined ? null : matchingOf(context, places, filter)
+    for (const at of places) {
+      place = at
+      bytes += matching?.get(at.seq) ?? 0
+      if (matching !== null && !matching.has(at.seq)) continue
+      const row = context.statements.get('list/job', { seq: at.seq })
+      if (row !== undefined) jobs.push({ ...recordFrom(row), cursor: cursorAt(at) })
+      if (jobs.length === limit) return { jobs, next: cursorAt(at) }
+    }
+    if (places.length < size) return { jobs, next: null }
+    lookedAt += places.length
+  }
+  return { jobs, next: cursorAt(place) }
+}
+
+function placesAfter(
+  { statements, queues }: Context,
+  { queue, state }: ListRequest,
+  place: Place,
+  limit: number,
+): Place[] {
+  const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
+  const isGrouped = state === 'waiting' && queues.find(queue)?.settings.isGrouped
+  const statement = isGrouped ? 'lines' : isLive ? state : 'final'
+  const rows = statements.all(`list/${statement}`, { queue, state, limit, ...place })
+  return rows.map((row) => ({ key: integer(row.key), seq: integer(row.seq) }))
+}
+
+/** The jobs that the filter lets through, each with the bytes that were looked at since the one before. */
+function matchingOf({ statements }: Context, places: readonly Place[], filter: JobFilter): Map<number, number> {
+  const { group = null, key = null, errorCode = null, errorText = null, text: part = null } = filter
+  const rows = statements.all('list/matching', {
+    ...{ seqs: JSON.stringify(places.map(({ seq }) => seq)), group, key, text: part },
+    ...{ error_code: errorCode, error_text: errorText },
+    ...{ pushed_from: filter.pushedFrom ?? null, pushed_before: filter.pushedBefore ?? null },
+  })
+  return new Map(rows.filter((row) => flag(row.matches)).map((row) => [integer(row.seq), integer(row.bytes)]))
+}
+
+export function groups({ statements, now }: Context, request: GroupsRequest): GroupRecord[] {
+  const { queue, limit, after = null, group = null } = request
+  return statements.all('groups/list', { queue, limit, after, group, now }).map((row) => JSON.parse(text(row.record)))
+}

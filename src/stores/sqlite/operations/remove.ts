@@ -1,0 +1,40 @@
+import type { JobState, Removed, RemoveRequest } from '../../../store.ts'
+import { JOB_STATES } from '../../../store.ts'
+import { type Row, stateFrom, text } from '../connection/values.ts'
+import type { Context } from '../queues.ts'
+
+export function remove(context: Context, request: RemoveRequest): Removed {
+  const { statements, queues } = context
+  if ('ids' in request) {
+    const rows = request.ids.flatMap((id) => statements.all('remove/look', { id }))
+    return { removed: removeJobs(context, rows), more: false }
+  }
+  const { queue, state, limit } = request
+  let removed = 0
+  for (const each of state === undefined ? JOB_STATES : [state]) {
+    removed += removeJobs(context, jobsIn(context, queue, each, limit - removed))
+    if (removed >= limit) return { removed, more: true }
+  }
+  if (state === undefined) {
+    queues.write()
+    statements.run('remove/queue', { queue })
+    queues.removed(queue)
+  }
+  return { removed, more: false }
+}
+
+function jobsIn({ statements }: Context, queue: string, state: JobState, limit: number): Row[] {
+  const isLive = state === 'waiting' || state === 'scheduled' || state === 'running'
+  return statements.all(`remove/${isLive ? state : 'final'}`, { queue, state, limit })
+}
+
+/** @returns how many: an id that is there twice counts once */
+function removeJobs({ statements, queues }: Context, rows: readonly Row[]): number {
+  let removed = 0
+  for (const { id = null, queue, state } of rows) {
+    if (statements.run('remove/remove', { id }) === 0) continue
+    queues.findOrCreate(text(queue)).remove(stateFrom(state), text(id))
+    removed++
+  }
+  return removed
+}

@@ -1,0 +1,23 @@
+import type { Heartbeat, Input, WorkerRecord } from '../../../store.ts'
+import { integer, text } from '../connection/values.ts'
+import type { Context } from '../queues.ts'
+
+export function heartbeat({ statements, queues, now }: Context, { workers: told, gone }: Heartbeat): boolean[] {
+  // What this transaction has pushed before is known to the statements only then.
+  queues.write()
+  for (const id of gone) statements.run('workers/gone', { id })
+  return told.map(({ id, queue, host, pid, slots, busy }) => {
+    statements.run('workers/beat', { id, queue, host, pid, slots, busy, now })
+    return statements.run('workers/heard', { queue, now }) === 1
+  })
+}
+
+export function workers(
+  { statements, now }: Context,
+  { queue = null }: { queue?: Input<'workers'>['queue'] | null },
+): WorkerRecord[] {
+  return statements.all('workers/list', { queue, now }).map((row) => ({
+    ...{ id: text(row.id), queue: text(row.queue), host: text(row.host), pid: integer(row.pid) },
+    ...{ slots: integer(row.slots), busy: integer(row.busy), since: integer(row.since), seen: integer(row.seen) },
+  }))
+}
