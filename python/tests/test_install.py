@@ -79,19 +79,6 @@ def test_a_backup_is_restored_while_the_file_is_open(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("name", ["a.db", "a.db-wal"])
-def test_a_file_that_is_replaced_or_linked_stops_the_store(tmp_path: Path, name: str) -> None:
-    store = open_store(f"sqlite:{tmp_path}/a.db")
-    store.push([job()])
-    (tmp_path / name).rename(tmp_path / "old")
-    refuses("StoreUnavailable", lambda: store.push([job()]))
-    refuses("StoreUnavailable", lambda: store.claim("q", "w", 1))
-    store.close()
-    open_store(f"sqlite:{tmp_path}/b.db").close()
-    os.link(tmp_path / "b.db", tmp_path / "link.db")
-    refuses("StoreUnavailable", lambda: open_store(f"sqlite:{tmp_path}/b.db"))
-
-
 def test_emptied_tables_are_repaired_and_missing_ones_refused(tmp_path: Path) -> None:
     path = f"{tmp_path}/a.db"
     store = open_store(f"sqlite:{path}")
