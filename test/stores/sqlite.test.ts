@@ -242,7 +242,7 @@ describe('sqlite: the file', () => {
     await Promise.all(own.map((store) => store.operations.push({ jobs: [job()] })))
     assert.deepEqual(await Promise.all(others), ['pushed', 'pushed', 'pushed'])
     const db = connectTo(path)
-    assert.equal(db.prepare('select count as waiting from millpond_counts where name = 'waiting'').get()?.waiting, 6)
+    assert.equal(db.prepare("select count from millpond_counts where name = 'waiting'").get()?.count, 6)
     assert.equal(db.prepare(`select value from millpond_meta where key = 'version'`).get()?.value, 1)
     db.close()
   })
@@ -346,7 +346,8 @@ describe('sqlite: the file', () => {
           // Runs once after another program has removed jobs.
           if (name === 'recount') continue
           assert.doesNotMatch(String(detail), /SCAN (millpond_jobs|job|dead|live)/, `${file} ${name}: ${detail}`)
-          if (/^(list|claim)/.test(file))
+          // Lines have no common order.
+          if (/^(list|claim)/.test(file) && name !== 'lines')
             assert.doesNotMatch(String(detail), /TEMP B-TREE/, `${file} ${name}: ${detail}`)
         }
       }

@@ -6,7 +6,6 @@ connection sees the commits of this process like all others, so nothing has to r
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 import time
@@ -17,32 +16,35 @@ from typing import Any, Final, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.jobs import (
-    FINAL, Bell, Claimed, Completion, JobError, Listed, NewJob, Outcome, Pushed, Record, Requeued, State, Swept,
-    cursor_fields,
+    Bell, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed, Requeued, RestoreOutcome,
+    State, Swept, UpdateOutcome,
 )
-from millpond.queues import Given, Group, GroupLimits, QueueLimits, QueueStats, Slice
+from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.store import Clock, HandlerTransaction, Store
-from millpond.stores.given import settle
-from millpond.stores.idle import IdleQueues
-from millpond.stores.sqlite import endings
+from millpond.stores.sqlite import configure as configuring
+from millpond.stores.sqlite import find as looking
+from millpond.stores.sqlite import list as listing
+from millpond.stores.sqlite import workers as registry
+from millpond.stores.sqlite.cancel import cancel
 from millpond.stores.sqlite.claim import claim
 from millpond.stores.sqlite.connection import STATEMENTS, coded, connect, migrate, patient, transaction
+from millpond.stores.sqlite.end import end
 from millpond.stores.sqlite.fences import Fences
 from millpond.stores.sqlite.guard import FileGuard
+from millpond.stores.sqlite.push import push
+from millpond.stores.sqlite.remove import remove
+from millpond.stores.sqlite.requeue import requeue
+from millpond.stores.sqlite.restore import restore
+from millpond.stores.sqlite.stats import record, stats
 from millpond.stores.sqlite.sweep import sweep
-from millpond.stores.sqlite.transaction import Transaction, body
-from millpond.stores.wire import read, to_json
+from millpond.stores.sqlite.transaction import Transaction
+from millpond.stores.sqlite.update import update
+from millpond.stores.wire import to_json
 
 T = TypeVar("T")
 
 LOOK_EVERY: Final = 0.010
 BELLS: Final = ("work", "room", "finished", "cancelled")
-# The column by which a state is listed, and where its first page begins.
-_ORDERS: Final[Mapping[str, tuple[str, int]]] = {
-    "waiting": ("priority", 10), "scheduled": ("due_at", 1 - 2**53), "running": ("lease_until", 1 - 2**53),
-}  # fmt: skip
-BODIES: Final = {"data": "encoding", "progress": "progress_encoding", "result": "result_encoding"}
-
 
 _LEFT_OPEN: Final[list[sqlite3.Connection]] = []
 """Until the process ends: see FileGuard.is_shared."""
@@ -57,7 +59,6 @@ class SqliteStore(Store):
         if sqlite3.sqlite_version_info < (3, 38):
             raise MillpondError("NotSupported", f"SQLite is {sqlite3.sqlite_version}; 3.38 or newer is needed")
         self._clock, self._lock, self._closed = clock, threading.RLock(), False
-        self._idle = IdleQueues()
         with coded():
             # The last connection removes the log. After a crash it is still there.
             was_open = exists(f"{realpath(path)}-wal")
@@ -80,31 +81,26 @@ class SqliteStore(Store):
 
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
         with self._writing() as tx:
-            settled = settle(_given(tx, queue) or Given(), settings, by, clear)
-            if _configure(tx, queue, settled.apply):
+            overridden, changes_schema = configuring.configure(tx, queue, settings, by, clear)
+            if changes_schema:
                 self._fences.accept(tx)
-            code, operator = settled.given.texts()
-            tx.changes("configure/give", queue=queue, code=code or None, operator=operator or None)
-            return settled.overridden
+            return overridden
 
-    def settings(self, queue: str) -> Given | None:
+    def settings(self, queue: str) -> SettingsReport | None:
         with self._reading() as tx:
-            return _given(tx, queue)
-
-    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
-        with self._writing() as tx:
-            return [tx.changes("record/claimed", queue=queue) == 1 for queue in queues]
+            return configuring.settings(tx, queue)
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         with self._writing() as tx:
-            if _configure(tx, queue, {"grouped": True}):
+            _, changes_schema = configuring.configure(tx, queue, {"grouped": True}, "code", ())
+            if changes_schema:
                 self._fences.accept(tx)
             tx.changes("limit-group/limit", queue=queue, group=group, limits=to_json(limits))
 
     def push(self, jobs: Sequence[NewJob], tx: sqlite3.Connection | None = None) -> Sequence[Pushed]:
         if tx is None:
             with self._writing() as own:
-                return [_push(own, job) for job in jobs]
+                return [push(own, job) for job in jobs]
         if not isinstance(tx, sqlite3.Connection):
             message = "tx is no connection of the module sqlite3. Two SQLite libraries in one process damage the file"
             raise MillpondError("TransactionMismatch", message)
@@ -114,7 +110,7 @@ class SqliteStore(Store):
                 raise MillpondError("TransactionMismatch", "tx is no connection to the store's file in a transaction")
             within.changes("savepoint/begin")
             try:
-                pushed = [_push(within, job) for job in jobs]
+                pushed = [push(within, job) for job in jobs]
                 within.write_counts()
             except BaseException:
                 if tx.in_transaction:
@@ -131,59 +127,68 @@ class SqliteStore(Store):
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
         with self._writing() as tx:
-            return [endings.end(tx, op, queue, item, lease) for item in items]
+            return [end(tx, op, queue, item, lease) for item in items]
 
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
         with self._writing() as tx:
-            return [endings.cancel(tx, id) for id in ids]
+            return [cancel(tx, id) for id in ids]
+
+    def update(self, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
+        with self._writing() as tx:
+            return [update(tx, item) for item in items]
+
+    def requeue(
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
+    ) -> Requeued:
+        with self._writing() as tx:
+            return requeue(tx, ids, queue, limit, until)
+
+    def remove(
+        self, *, ids: Sequence[str] | None = None, queue: str = "", state: State | None = None, limit: int = 1000
+    ) -> Removed:
+        with self._writing() as tx:
+            return remove(tx, ids, queue, state, limit)
+
+    def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
+        with self._writing() as tx:
+            return [restore(tx, record) for record in records]
 
     def sweep(self, limit: int) -> Swept:
-        return self._lazily(lambda tx: sweep(tx, limit, self._idle))
+        return self._lazily(lambda tx: sweep(tx, limit))
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
         with self._reading() as tx:
-            return [_record(row) if (row := tx.row("find/find", id=id)) else None for id in ids]
+            return looking.find(tx, ids)
 
     def ahead(self, id: str) -> int | None:
         with self._reading() as tx:
-            ahead: int | None = tx.value("ahead/ahead", id=id)
-            return ahead
+            return looking.ahead(tx, id)
 
     def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
         with self._reading() as tx:
-            told = tx.rows("stats/histograms", queue=queue, minutes=minutes) if minutes > 0 else []
-            slices = [_slice(json.loads(row["slice"])) for row in told]
-            return [_stats(json.loads(row["stats"]), slices) for row in tx.rows("stats/queues", queue=queue)]
+            return stats(tx, queue, minutes)
 
     def record(self, slices: Sequence[Slice]) -> None:
         with self._writing() as tx:
-            for each in slices:
-                given = {"queue": each.queue, "priority": each.priority, "metric": each.metric}
-                for bucket, count in each.buckets.items():
-                    tx.changes("record/record", bucket=bucket, count=count, **given)
+            record(tx, slices)
 
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
-        column, first = _ORDERS.get(state, ("finished_at", 2**53 - 1))
-        key, seq = map(int, cursor_fields(state, after)[:2]) if after else (first, -1)
+    def list(
+        self, queue: str, state: State, limit: int, after: str | None = None, filter: JobFilter | None = None
+    ) -> Page:
         with self._reading() as tx:
-            known, statement = tx.queue(queue), "list/final" if state in FINAL else f"list/{state}"
-            if known and known.grouped and state == "waiting":
-                statement = "limits/waiting"
-            rows = tx.rows(statement, queue=queue, state=state, limit=limit, key=key, seq=seq)
-            return [Listed(**vars(_record(row)), cursor=f"{state}.{row[column]}.{row['seq']}") for row in rows]
+            return listing.jobs_in(tx, queue, state, limit, after, filter)
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         with self._reading() as tx:
-            rows = tx.rows("groups/list", queue=queue, limit=limit, after=after, group=group)
-            return [_group(json.loads(row["record"])) for row in rows]
+            return listing.groups(tx, queue, limit, after, group)
 
-    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
+    def heartbeat(self, workers: Sequence[WorkerBeat], gone: Sequence[str] = ()) -> Sequence[bool]:
         with self._writing() as tx:
-            return Requeued(sum(endings.requeue(tx, tx.rows("requeue/look", id=id)).requeued for id in ids), tx.now)
+            return registry.heartbeat(tx, workers, gone)
 
-    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
-        with self._writing() as tx:
-            return endings.requeue(tx, tx.rows("requeue/dead", queue=queue, limit=limit, until=until))
+    def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
+        with self._reading() as tx:
+            return registry.workers(tx, queue)
 
     def begin(self) -> HandlerTransaction:
         with coded():
@@ -260,7 +265,7 @@ class SqliteTransaction(HandlerTransaction):
     def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
         with coded():
             tx = Transaction(self.connection, self._clock())
-            outcomes: Any = [endings.end(tx, "complete", queue, item, None) for item in items]
+            outcomes: Any = [end(tx, "complete", queue, item, None) for item in items]
             tx.write_counts()
             self.connection.execute("rollback" if "stale" in outcomes else "commit")
             self._check()
@@ -272,62 +277,3 @@ def _close_unless_shared(connection: sqlite3.Connection, is_shared: bool) -> Non
         _LEFT_OPEN.append(connection)
     else:
         connection.close()
-
-
-def _given(tx: Transaction, queue: str) -> Given | None:
-    row = tx.row("configure/given", queue=queue)
-    return Given.from_texts(row["code"], row["operator"]) if row else None
-
-
-def _configure(tx: Transaction, queue: str, settings: Mapping[str, Any]) -> bool:
-    """Whether it has made triggers, which changes the schema."""
-    before = tx.queue(queue)
-    tx.changes("configure/configure", queue=queue, settings=to_json(settings))
-    tx.reread()
-    known = tx.made_queue(queue)
-    becomes_grouped = known.grouped and not (before and before.grouped)
-    if becomes_grouped:
-        for name in ("count", "count_pushed", "count_left", "count_removed", "adopt_groups", "adopt"):
-            tx.changes(f"limits/{name}", queue=queue)
-        tx.line_up(queue)
-    if known.grouped and (before is None or known.row["limits"] != before.row["limits"]):
-        tx.changes("limits/touch", queue=queue)
-    return becomes_grouped
-
-
-def _push(tx: Transaction, job: NewJob) -> Pushed:
-    queue = tx.made_queue(job.queue)
-    due_at = max(tx.now, tx.now + (job.delay or 0) if job.run_at is None else job.run_at)
-    state: State = "waiting" if due_at <= tx.now else "scheduled"
-    given = vars(job) | {
-        "due_at": due_at, "state": state, "encoding": job.data.encoding, "data": job.data.body,
-        "line": None,
-        **{name: getattr(job, name) or queue.row[name] for name in ("attempts", "timeout")},
-    }  # fmt: skip
-    if queue.room > 0 and queue.grouped and state == "waiting":
-        tx.changes("push/touch", **given)
-        given["line"] = tx.value("push/line", **given)
-    if queue.room > 0 and tx.changes("push/insert", **given):
-        tx.move(job.queue, None, state, due_in=due_at - tx.now)
-        return Pushed("pushed", job.id)
-    # A repeated push is not refused.
-    existing = tx.value("push/existing", **given)
-    return Pushed("existing", existing) if existing else Pushed("full", job.id)
-
-
-def _stats(told: dict[str, Any], slices: list[Slice]) -> QueueStats:
-    limits = told["limits"] and read(QueueLimits, told["limits"])
-    return read(QueueStats, told | {"limits": limits}, histograms=[each for each in slices if each.queue == told["queue"]])
-
-
-def _slice(told: dict[str, Any]) -> Slice:
-    return read(Slice, told, buckets={int(bucket): count for bucket, count in told["buckets"].items()})
-
-
-def _group(told: dict[str, Any]) -> Group:
-    return read(Group, told | {"limits": told["limits"] and read(GroupLimits, told["limits"])})
-
-
-def _record(row: sqlite3.Row) -> Record:
-    bodies = {name: body(row, encoding, name) for name, encoding in BODIES.items()}
-    return read(Record, dict(row), **bodies, error=None if row["error"] is None else JobError.from_json(row["error"]))

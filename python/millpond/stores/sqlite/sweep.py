@@ -3,27 +3,21 @@ from __future__ import annotations
 import sqlite3
 
 from millpond.jobs import FINAL, Lost, Swept
-from millpond.stores.idle import IdleQueues
 from millpond.stores.sqlite.transaction import Transaction
 
 
-def sweep(tx: Transaction, limit: int, idle: IdleQueues) -> Swept:
+def sweep(tx: Transaction, limit: int) -> Swept:
     swept, forgotten, rows = Swept(), 0, tx.rows("sweep/look")
     busy = [row for row in rows if row["busy"]]
     for row in busy:
         if row["forget"]:
             forgotten += tx.changes("limits/forget", queue=row["name"], limit=limit - forgotten)
         _sweep_queue(tx, row, limit, swept)
-    idle.seen((row["name"] for row in rows if row["idle"]), tx.now)
-    unused = idle.long(tx.now)
-    if unused:
-        tx.reread()
-    for name in unused:
-        if tx.changes("sweep/remove_queue", queue=name):
-            tx.changes("sweep/forget_queue", queue=name)
     if tx.row("sweep/old_minutes"):
         tx.changes("sweep/forget_minutes")
-    if busy or unused:
+    if tx.row("workers/silent"):
+        tx.changes("workers/forget")
+    if busy:
         rows = tx.rows("sweep/look")
     swept.next_due = min((max(0, row["due_at"] - tx.now) for row in rows if row["due_at"] is not None), default=None)
     swept.queues, swept.more = len(rows), limit in (swept.promoted, len(swept.lost), swept.expired, forgotten)
@@ -44,6 +38,7 @@ def _sweep_queue(tx: Transaction, row: sqlite3.Row, limit: int, swept: Swept) ->
         tx.line_up(name)
     for lost in tx.rows("sweep/lost", queue=name, limit=limit - len(swept.lost)) if row["lost"] else []:
         swept.lost.append(Lost(lost["id"], name, lost["attempt"], lost["state"]))
+        tx.count(name, "total", "lost")
         if lost["state"] == "waiting":
             tx.move(name, "running", "waiting")
         elif not tx.finish(queue, "running", "dead"):

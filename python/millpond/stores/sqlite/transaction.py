@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from typing import Any, Final
 
 from millpond.encoding import Body
-from millpond.jobs import STATES, State
+from millpond.jobs import LIVE, State
 from millpond.stores.sqlite.connection import STATEMENTS
 
-COUNTS: Final = (*STATES, "ready_total", "soon_total", "finished_total", "cancelled_total")
-"""Columns of a queue's row that operations add to."""
 NO_QUEUE_LEASE: Final = 30_000
 SOON: Final = 1_000
 """Ms. A job that is due sooner rings for work when it is scheduled: a claim then tells when."""
@@ -36,7 +35,7 @@ class Transaction:
         self.cursor.row_factory = sqlite3.Row
         self.now = now
         self._queues: dict[str, Queue] = {}
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._counts: Counter[tuple[str, str, str]] = Counter()
 
     def rows(self, name: str, **parameters: Any) -> list[sqlite3.Row]:
         return self.cursor.execute(STATEMENTS[name], {"now": self.now, **parameters}).fetchall()
@@ -83,13 +82,13 @@ class Transaction:
         """`due_in`: of scheduled jobs, in ms."""
         for state, change in ((was, -count), (becomes, count)):
             if state is not None:
-                self._counts[queue, state] += change
+                self.count(queue, "state", state, change)
             if state in ("scheduled", "waiting") and queue in self._queues:
                 self._queues[queue].room -= change
         if becomes == "waiting" or self._lets_another_start(queue, was, becomes):
-            self._counts[queue, "ready_total"] += count
+            self.count(queue, "sign", "ready", count)
         elif becomes == "scheduled" and due_in < SOON:
-            self._counts[queue, "soon_total"] += count
+            self.count(queue, "sign", "soon", count)
 
     def _lets_another_start(self, queue: str, was: State | None, becomes: State | None) -> bool:
         known = self.queue(queue)
@@ -101,15 +100,29 @@ class Transaction:
         """Whether the job's row is to be kept; else it is to be removed."""
         kept: bool = queue.keep[becomes] > 0
         self.move(queue.name, was, becomes if kept else None)
-        self._counts[queue.name, "finished_total"] += 1
-        if was == "running" and becomes == "cancelled":
-            self._counts[queue.name, "cancelled_total"] += 1
+        self.count(queue.name, "total", becomes)
+        self._ended(queue.name, was == "running" and becomes == "cancelled")
         return kept
+
+    def remove(self, queue: str, was: State) -> None:
+        self.move(queue, was, None)
+        if was in LIVE:
+            self._ended(queue, was == "running")
+
+    def count(self, queue: str, kind: str, name: str, by: int = 1) -> None:
+        """See the table millpond_counts."""
+        self._counts[queue, kind, name] += by
+
+    def _ended(self, queue: str, was_stopped: bool) -> None:
+        self.count(queue, "sign", "finished")
+        if was_stopped:
+            self.count(queue, "sign", "stopped")
 
     def write_counts(self) -> None:
         counts, self._counts = self._counts, Counter()
-        for queue in {queue for (queue, _), change in counts.items() if change != 0}:
-            self.changes("counts/add", queue=queue, **{column: counts[queue, column] for column in COUNTS})
+        for queue in {queue for queue, _, _ in counts}:
+            changed = [(kind, name, by) for (of, kind, name), by in counts.items() if of == queue]
+            self.changes("counts/add", queue=queue, counts=json.dumps(changed))
 
 
 def body(row: sqlite3.Row, encoding: str, name: str) -> Any:

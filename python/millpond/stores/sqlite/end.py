@@ -1,13 +1,12 @@
-"""How claims end or go on: complete, fail, release, extend; and cancel and requeue."""
+"""How claims end or go on: complete, fail, release, extend."""
 
 from __future__ import annotations
 
 import random
-import sqlite3
 from typing import Any
 
 from millpond.backoff import Backoff
-from millpond.jobs import LIVE, Failure, Held, Release, Requeued, State
+from millpond.jobs import Failure, Release
 from millpond.stores.sqlite.transaction import Transaction, encoded
 
 
@@ -42,6 +41,8 @@ def _fail(tx: Transaction, item: Failure, given: dict[str, Any]) -> str:
         backoff = Backoff(*(policy[f"backoff_{name}"] for name in ("base", "factor", "max", "jitter")))
         delay = backoff.delay(policy["attempt"], random.random())
     state = tx.value("fail/fail", **given, error=item.error.to_json(), delay=delay)
+    if state:
+        tx.count(queue.name, "total", "failed")
     if state == "dead":
         if not tx.finish(queue, "running", "dead"):
             tx.changes("fail/remove", **given)
@@ -60,22 +61,5 @@ def _release(tx: Transaction, item: Release, given: dict[str, Any]) -> str:
     if not tx.changes("release/release", **given):
         return "stale"
     tx.move(queue.name, "running", "waiting")
+    tx.count(queue.name, "total", "released")
     return "ok"
-
-
-def cancel(tx: Transaction, id: str) -> State | None:
-    row = tx.row("cancel/look", id=id)
-    state: State | None = row["state"] if row else None
-    if row is None or state not in LIVE:
-        return state
-    kept = tx.finish(tx.made_queue(row["queue"]), state, "cancelled")
-    tx.changes("cancel/cancel" if kept else "cancel/remove", id=id)
-    return "cancelled"
-
-
-def requeue(tx: Transaction, rows: list[sqlite3.Row]) -> Requeued:
-    back = [row for row in rows if tx.changes("requeue/requeue", id=row["id"])]
-    for row in back:
-        tx.move(row["queue"], row["state"], "waiting")
-        tx.line_up(row["queue"])
-    return Requeued(len(back), tx.now)

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from millpond.jobs import LIVE, State
+from millpond.stores.sqlite.transaction import Transaction
+
+
+def cancel(tx: Transaction, id: str) -> State | None:
+    row = tx.row("cancel/look", id=id)
+    state: State | None = row["state"] if row else None
+    if row is None or state not in LIVE:
+        return state
+    kept = tx.finish(tx.made_queue(row["queue"]), state, "cancelled")
+    tx.changes("cancel/cancel" if kept else "cancel/remove", id=id)
+    return "cancelled"

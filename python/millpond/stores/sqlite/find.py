@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+from millpond.jobs import JobError, Record
+from millpond.stores.sqlite.transaction import Transaction, body
+from millpond.stores.wire import read
+
+BODIES: Final = {"data": "encoding", "progress": "progress_encoding", "result": "result_encoding"}
+
+
+def find(tx: Transaction, ids: Sequence[str]) -> Sequence[Record | None]:
+    return [record_of(row) if (row := tx.row("find/find", id=id)) else None for id in ids]
+
+
+def ahead(tx: Transaction, id: str) -> int | None:
+    ahead: int | None = tx.value("ahead/ahead", id=id)
+    return ahead
+
+
+def record_of(row: sqlite3.Row) -> Record:
+    bodies = {name: body(row, encoding, name) for name, encoding in BODIES.items()}
+    return read(Record, dict(row), **bodies, error=None if row["error"] is None else JobError.from_json(row["error"]))

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from millpond.jobs import FINAL, JobFilter, Listed, Page, State, cursor_fields
+from millpond.queues import Group, GroupLimits
+from millpond.stores.sqlite.find import record_of
+from millpond.stores.sqlite.transaction import Transaction
+from millpond.stores.wire import read
+
+FIRST: Final[Mapping[str, int]] = {"waiting": 10, "scheduled": 1 - 2**53, "running": 1 - 2**53}
+"""Where the first page begins, by what orders the state. Final ones: at the end of time."""
+MOST_LOOKED_AT: Final = 1000
+LOOK: Final = 100
+"""Jobs that a filter looks at: in a call, unless its limit is higher, and at a time."""
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Data that a filter by text looks at in a call."""
+
+
+def jobs_in(
+    tx: Transaction, queue: str, state: State, limit: int, after: str | None, filter: JobFilter | None
+) -> Page:
+    key, seq = map(int, cursor_fields(state, after)[:2]) if after else (FIRST.get(state, 2**53 - 1), -1)
+    jobs: list[Listed] = []
+    looked_at = size = 0
+    while looked_at < max(limit, MOST_LOOKED_AT) and size < MOST_BYTES:
+        count = LOOK if filter else limit
+        places = _places(tx, queue, state, key, seq, count)
+        matching = {row["seq"]: row for row in _matching(tx, places, filter)} if filter else None
+        for place in places:
+            key, seq = place["key"], place["seq"]
+            if matching is not None:
+                size += matching[seq]["bytes"]
+                if not matching[seq]["matches"]:
+                    continue
+            if row := tx.row("list/job", seq=seq):
+                jobs.append(Listed(**vars(record_of(row)), cursor=f"{state}.{key}.{seq}"))
+            if len(jobs) == limit:
+                return Page(jobs, f"{state}.{key}.{seq}")
+        if len(places) < count:
+            return Page(jobs, None)
+        looked_at += len(places)
+    return Page(jobs, f"{state}.{key}.{seq}")
+
+
+def _places(tx: Transaction, queue: str, state: State, key: int, seq: int, limit: int) -> Sequence[sqlite3.Row]:
+    known, statement = tx.queue(queue), str("final" if state in FINAL else state)
+    if known and known.grouped and state == "waiting":
+        statement = "lines"
+    return tx.rows(f"list/{statement}", queue=queue, state=state, limit=limit, key=key, seq=seq)
+
+
+def _matching(tx: Transaction, places: Sequence[sqlite3.Row], filter: JobFilter) -> Sequence[sqlite3.Row]:
+    return tx.rows("list/matching", seqs=json.dumps([place["seq"] for place in places]), **vars(filter))
+
+
+def groups(tx: Transaction, queue: str, limit: int, after: str | None, group: str | None) -> Sequence[Group]:
+    rows = tx.rows("groups/list", queue=queue, limit=limit, after=after, group=group)
+    return [_group(json.loads(row["record"])) for row in rows]
+
+
+def _group(told: dict[str, Any]) -> Group:
+    return read(Group, told | {"limits": told["limits"] and read(GroupLimits, told["limits"])})

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from millpond.jobs import FINAL, STATES, Removed, State
+from millpond.stores.sqlite.transaction import Transaction
+
+
+def remove(tx: Transaction, ids: Sequence[str] | None, queue: str, state: State | None, limit: int) -> Removed:
+    if ids is not None:
+        return Removed(_remove(tx, [row for id in ids for row in tx.rows("remove/look", id=id)]), False)
+    removed = 0
+    for each in STATES if state is None else (state,):
+        statement = "final" if each in FINAL else each
+        rows = tx.rows(f"remove/{statement}", queue=queue, state=each, limit=limit - removed)
+        removed += _remove(tx, rows)
+        if removed >= limit:
+            return Removed(removed, True)
+    if state is None:
+        tx.reread()
+        tx.changes("remove/queue", queue=queue)
+    return Removed(removed, False)
+
+
+def _remove(tx: Transaction, rows: Sequence[sqlite3.Row]) -> int:
+    removed = [row for row in rows if tx.changes("remove/remove", id=row["id"])]
+    for row in removed:
+        tx.made_queue(row["queue"])
+        tx.remove(row["queue"], row["state"])
+    return len(removed)

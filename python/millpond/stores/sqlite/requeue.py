@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from millpond.jobs import Requeued
+from millpond.stores.sqlite.transaction import Transaction
+
+
+def requeue(tx: Transaction, ids: Sequence[str] | None, queue: str, limit: int, until: int | None) -> Requeued:
+    if ids is None:
+        return Requeued(_requeue(tx, tx.rows("requeue/dead", queue=queue, limit=limit, until=until)), tx.now)
+    return Requeued(sum(_requeue(tx, tx.rows("requeue/look", id=id)) for id in ids), tx.now)
+
+
+def _requeue(tx: Transaction, rows: list[sqlite3.Row]) -> int:
+    back = [row for row in rows if tx.changes("requeue/requeue", id=row["id"])]
+    for row in back:
+        tx.move(row["queue"], row["state"], "waiting")
+        tx.line_up(row["queue"])
+    return len(back)
