@@ -54,11 +54,11 @@ export const newJobs = (count: number, given: Partial<NewJob> = {}): NewJob[] =>
   Array.from({ length: count }, () => newJob(given))
 
 export const claim = (store: Store, given: Partial<ClaimRequest> = {}): Promise<Claimed> =>
-  store.claim({ queue: 'q', worker: 'w', limit: 1_000, lease: 60_000, ...given })
+  store.operations.claim({ queue: 'q', worker: 'w', limit: 1_000, lease: 60_000, ...given })
 
 /** Pushes one job, claims it, and gives its hold. */
 export async function running(store: Store, given: Partial<NewJob> = {}): Promise<Hold> {
-  await store.push([newJob(given)])
+  await store.operations.push({ jobs: [newJob(given)] })
   return first((await claim(store)).jobs)
 }
 
