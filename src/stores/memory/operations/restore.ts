@@ -11,7 +11,7 @@ function restoreOne(state: MemoryState, record: JobRecord): RestoreOutcome {
   const isLive = !isFinal(record.state)
   const hasKey = isLive && record.key !== null && queue.keys.has(record.key)
   if (hasKey || state.jobs.get(record.id) !== undefined) return 'existing'
-  const job = new Job({ ...record, delay: 0, runAt: null }, queue.settings, state.places++, record.pushedAt - ORIGIN, 0)
+  const job = new Job({ ...record, delay: 0, runAt: null }, record, state.places++, record.pushedAt - ORIGIN, 0)
   job.restore(record)
   state.jobs.add(job)
   queue.restore(job)
