@@ -33,8 +33,8 @@ where queue = :queue and state = :state and finished_at is not null order by fin
 delete from millpond_jobs where id = :id
 
 -- @statement fence
--- After `remove`, with the highest fence of the jobs: later pushes begin above it.
-insert into millpond_meta (key, value) values ('removed', cast(:fence as integer)) on conflict do update set value = max(value, excluded.value)
+-- After `remove`, with the highest fence of the jobs: later pushes begin one above it, so not even `extend` takes an old claim for theirs.
+insert into millpond_meta (key, value) values ('removed', cast(:fence + 1 as integer)) on conflict do update set value = max(value, excluded.value)
 
 -- @statement queue
 -- Counts that this transaction has summed up are written before.

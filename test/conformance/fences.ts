@@ -24,7 +24,8 @@ export function countingFences(store: Store): Store {
   }
 
   function counted<Told extends JobRecord>(record: Told): Told {
-    return { ...record, fence: record.fence === 0 ? 0 : record.fence - beforeOf(record.queue, record.id) }
+    const first = before.get(`${record.queue} ${record.id}`)
+    return { ...record, fence: first === undefined ? 0 : record.fence - first }
   }
 
   async function claim(input: Input<'claim'>) {
@@ -48,6 +49,10 @@ export function countingFences(store: Store): Store {
         isRemoving = true
         return operations.remove(input)
       },
+      restore: ({ records }) =>
+        operations.restore({
+          records: records.map((record) => ({ ...record, fence: record.fence + beforeOf(record.queue, record.id) })),
+        }),
       complete: (input) => operations.complete(held(input)),
       fail: (input) => operations.fail(held(input)),
       release: (input) => operations.release(held(input)),

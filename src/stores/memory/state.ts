@@ -17,7 +17,7 @@ export class MemoryState {
   readonly turn = new Turn()
   /** How many jobs were ever pushed. */
   places = 0
-  /** The highest fence of a job that was removed. One with its id may be pushed again. */
+  /** Above the fences of all jobs that were removed. Pushes begin here, as a job with such an id may be pushed again. */
   removedFence = 0
   readonly #clock: () => number
   #closed = false

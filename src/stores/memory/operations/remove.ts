@@ -43,7 +43,7 @@ function removeJobs(state: MemoryState, jobs: readonly (Job | undefined)[]): num
     const queue = state.findOrCreate(job.queue)
     const was = job.state
     queue.remove(job)
-    state.removedFence = Math.max(state.removedFence, job.fence)
+    state.removedFence = Math.max(state.removedFence, job.fence + 1)
     removed++
     if (!isFinal(was)) ring(state, queue, job)
   }
