@@ -99,10 +99,8 @@ export class Driver {
         const { queue, holds } = this.#holds(operation)
         const extensions = holds.map((hold) => ({ ...hold, progress: operation.progress }))
         const { lease } = operation
-        return same(
-          await store.operations.extend({ queue, lease, items: extensions }),
-          model.extend(queue, lease, extensions),
-        )
+        const outcomes = await store.operations.extend({ queue, lease, items: extensions })
+        return same(this.#certain(outcomes), this.#certain(model.extend(queue, lease, extensions)))
       }
       case 'cancel':
         return same(await store.operations.cancel({ ids: operation.ids }), model.cancel(operation.ids))
