@@ -14,6 +14,7 @@ import millpond.stores.sqlite as module
 from millpond.errors import MillpondError
 from millpond.jobs import Completion
 from millpond.stores import open_store
+from millpond.stores.sqlite import SqliteStore
 from millpond.stores.sqlite.connection import STATEMENTS, connect
 from tests.stores import job, refuses
 
@@ -41,6 +42,30 @@ def test_a_file_that_is_not_what_it_was_stops_the_store(tmp_path: Path, name: st
     for call in (lambda: store.push([job()]), lambda: store.claim("q", "w", 1), store.stats, store.begin):
         refuses("StoreUnavailable", call)
     assert set(tmp_path.iterdir()) == left  # no call has made another file
+    store.close()
+
+
+def test_a_file_that_comes_back_stays_refused(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    (tmp_path / "a.db").rename(tmp_path / "old.db")
+    refuses("StoreUnavailable", store.stats)
+    (tmp_path / "old.db").rename(tmp_path / "a.db")
+    refuses("StoreUnavailable", store.stats)
+    store.close()
+
+
+def test_a_commit_is_not_acknowledged_in_a_file_that_was_removed(tmp_path: Path) -> None:
+    now = [1_000_000]
+
+    def clock() -> int:
+        # Asked for within the transaction.
+        if now[0] < 0:
+            (tmp_path / "a.db").unlink()
+        return abs(now[0])
+
+    store = SqliteStore(f"{tmp_path}/a.db", clock)
+    now[0] = -now[0]
+    refuses("StoreUnavailable", lambda: store.push([job()]))
     store.close()
 
 
