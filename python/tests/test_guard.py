@@ -143,3 +143,29 @@ def test_what_cannot_be_opened_is_closed(tmp_path: Path, monkeypatch: pytest.Mon
     refuses("StoreVersion", lambda: open_store(f"sqlite:{tmp_path}/a.db"))
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         opened[0].execute("select 1")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="the system does not tell which files a process has open")
+def test_another_library_that_has_the_file_open_stops_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millpond.stores.sqlite.guard.LOOK_EVERY", 0.0)
+    left_open: list[sqlite3.Connection] = []
+    monkeypatch.setattr(module, "_LEFT_OPEN", left_open)
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    # As the other library does. Each of them opens this file once.
+    other = os.open(tmp_path / "a.db-shm", os.O_RDWR)
+
+    def is_stopped() -> bool:
+        try:
+            store.push([job()])
+        except MillpondError as error:
+            return error.code == "SecondLibrary"
+        return False
+
+    assert any(is_stopped() for _ in range(10_000))  # a look is rarer where it takes long
+    refuses("SecondLibrary", lambda: open_store(f"sqlite:{tmp_path}/a.db"))
+    store.close()
+    # Closed, they would take the other's log away.
+    assert len(left_open) == 2 and (tmp_path / "a.db-wal").exists()
+    os.close(other)
+    for connection in left_open:
+        connection.close()
