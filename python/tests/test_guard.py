@@ -45,6 +45,17 @@ def test_a_file_that_is_not_what_it_was_stops_the_store(tmp_path: Path, name: st
     store.close()
 
 
+def test_what_is_refused_is_not_stored(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    os.link(tmp_path / "a.db", tmp_path / "link.db")
+    refuses("StoreUnavailable", lambda: store.push([job()]))
+    store.close()
+    (tmp_path / "link.db").unlink()
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    assert store.stats("q") == []
+    store.close()
+
+
 def test_a_file_that_comes_back_stays_refused(tmp_path: Path) -> None:
     store = open_store(f"sqlite:{tmp_path}/a.db")
     (tmp_path / "a.db").rename(tmp_path / "old.db")
