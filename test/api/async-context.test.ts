@@ -4,7 +4,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { test } from 'node:test'
 import { Cache } from '../../src/cache/index.ts'
 import { batch, coalesce } from '../../src/index.ts'
-import { onEachStore, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { onEachStore } from './suite.ts'
 
 const user = new AsyncLocalStorage<string>()
 const PUSHERS = ['Bob', 'Carol', 'Dave', 'Erin']

@@ -5,7 +5,8 @@ import { type BatchContext, type BatchWorkOptions, type Job, Outcome, type Queue
 import { Millpond } from '../../src/pond/millpond.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { newId } from '../../src/values/ids.ts'
-import { aborted, atWork, diary, gate, inState, numbers, onEachStore, outlast, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { aborted, atWork, diary, gate, inState, numbers, onEachStore, outlast, refused } from './suite.ts'
 
 const ONCE = { retry: { attempts: 1 } }
 const idsOf = (pushed: readonly { id: string }[]) => pushed.map(({ id }) => id)

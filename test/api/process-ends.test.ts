@@ -9,8 +9,9 @@ import { Millpond } from '../../src/index.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
+import { until } from '../support/until.ts'
 import { run } from './child.ts'
-import { STORES, until } from './suite.ts'
+import { STORES } from './suite.ts'
 
 for (const { name, shared, skip, place } of STORES) {
   describe(`process ends: ${name}`, { skip: skip ?? false }, () => {

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { until } from '../support/until.ts'
 import { run } from './child.ts'
-import { inState, STORES, until } from './suite.ts'
+import { inState, STORES } from './suite.ts'
 
 /** Each test starts processes, which takes time. */
 const COVERED: Readonly<Record<string, string>> = {

@@ -5,7 +5,8 @@ import type { Encoded, NewJob } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { MAX_PAYLOAD } from '../../src/values/encoding.ts'
 import { newId } from '../../src/values/ids.ts'
-import { onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { onEachStore, refused } from './suite.ts'
 
 const stored = (data: Encoded): NewJob => {
   const rest = { key: null, group: null, attempts: 1, timeout: null, trace: null, runAt: null }

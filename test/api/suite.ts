@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type ErrorCode,
   isMillpondError,
@@ -19,6 +18,7 @@ import { openStore } from '../../src/stores/open.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
+import { until } from '../support/until.ts'
 
 /** A store's place, empty at first. Everything opened in it is closed, and the place removed, when the test ends. */
 export interface Place {
@@ -148,15 +148,6 @@ export async function withoutLimits(check: (pond: Millpond) => Promise<void>): P
     await check(pond)
   } finally {
     await pond.close({ timeout: 100 })
-  }
-}
-
-/** Waits until the condition holds; fails after ten seconds. */
-export async function until(condition: () => boolean | Promise<boolean>, what = String(condition)): Promise<void> {
-  const deadline = performance.now() + 10_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain for: ${what}`)
-    await sleep(2)
   }
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { listening } from '../web/serving.ts'
 import { startMillpond } from './fixture.ts'
 

@@ -1,7 +1,6 @@
 /** What the conformance tests share: a test on every store, and short ways to make jobs. */
 
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Claimed, ClaimRequest, Encoded, Hold, JobError, NewJob, Store } from '../../src/store.ts'
 import { stores } from './stores.ts'
 
@@ -66,14 +65,4 @@ export function first<T>(list: readonly T[]): T {
   const [item] = list
   if (item === undefined) throw new Error('an empty list where one item at least was due')
   return item
-}
-
-/** Waits until the condition holds; fails after half a minute. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  // Longer than any lease of these tests: a job whose claim was answered into a broken connection comes back only then.
-  const deadline = Date.now() + 30_000
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited in vain: ${what}`)
-    await sleep(2)
-  }
 }

@@ -10,7 +10,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Child, countsOf, faultsOf, liveIn, look, scratch, seeded, start, until } from './harness.ts'
+import { until } from '../support/until.ts'
+import { type Child, countsOf, faultsOf, liveIn, look, scratch, seeded, start } from './harness.ts'
 import type { ProducerConfig } from './roles/producer.ts'
 import type { WorkerConfig } from './roles/worker.ts'
 
@@ -78,10 +79,10 @@ class Scene {
     this.#fill()
     while (this.kills < kills) {
       const crew = [...this.#producers, ...this.#workers]
-      await until('most are at work', () => {
+      await until(() => {
         for (const child of crew) if (!child.alive) throw new Error(`${child.role} ended by itself\n${child.words}`)
         return crew.filter((child) => child.said('busy').length > 0).length >= crew.length - 1
-      })
+      }, 'most are at work')
       await sleep(this.#random() * 250)
       // With nobody left, whoever comes next finds the write-ahead log as the dead left it.
       if (this.#random() < 0.08) await this.#kill(crew)
@@ -109,7 +110,7 @@ class Scene {
   async settle(): Promise<void> {
     await this.#kill([...this.#producers, ...this.#workers])
     this.startWorker()
-    await until('everything is done', () => liveIn(this.path, QUEUE) === 0)
+    await until(() => liveIn(this.path, QUEUE) === 0, 'everything is done')
     await this.#kill(this.#workers)
   }
 

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { run } from '../../src/cli/run.ts'
 import { millpond, startMillpond } from '../cli/fixture.ts'
 import { scratch } from '../servers/fixtures.ts'
-import { until } from '../unit/suite.ts'
+import { until } from '../support/until.ts'
 import { assertClean, CANARY, written } from './canary.ts'
 
 const SECRET = `whsec_${Buffer.from(`${CANARY} and twenty-four bytes`).toString('base64')}`

@@ -5,7 +5,7 @@ import { Claims } from '../../src/serve/claims.ts'
 import type { ClaimRequest, NewJob, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { newId } from '../../src/values/ids.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 
 function job(data: unknown): NewJob {
   const body = JSON.stringify(data)
