@@ -10,7 +10,7 @@ import { backend, MODES } from './backends.ts'
 import { rounds } from './crew.ts'
 import { type Child, scratch, start } from './harness.ts'
 
-const ROUNDS = rounds(2)
+const ROUNDS = rounds(1)
 /** Of the flights, in ms: a dead holder is noticed within a third of it. */
 const TIMEOUT = 6000
 const CREW = 3

@@ -1,5 +1,5 @@
 /**
- * Producers and workers on one file are killed (SIGKILL) at random moments under load, now and then all of them at once.
+ * Producers and workers on one file are killed (SIGKILL) at random moments under load, every sixth time all of them at once.
  * MILLPOND_FAULT_KILLS sets the kills per mode, MILLPOND_FAULT_SEED the moments and the victims.
  */
 
@@ -15,7 +15,7 @@ import { type Child, countsOf, faultsOf, liveIn, look, scratch, seeded, start } 
 import type { ProducerConfig } from './roles/producer.ts'
 import type { WorkerConfig } from './roles/worker.ts'
 
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 32)
+const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 12)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
 const PRODUCERS = 2
 const WORKERS = 3
@@ -77,7 +77,7 @@ class Scene {
   /** Kills, at random moments under load, until there were that many kills. */
   async rage(kills: number): Promise<void> {
     this.#fill()
-    while (this.kills < kills) {
+    for (let time = 1; this.kills < kills; time++) {
       const crew = [...this.#producers, ...this.#workers]
       await until(() => {
         for (const child of crew) if (!child.alive) throw new Error(`${child.role} ended by itself\n${child.words}`)
@@ -85,7 +85,7 @@ class Scene {
       }, 'most are at work')
       await sleep(this.#random() * 250)
       // With nobody left, whoever comes next finds the write-ahead log as the dead left it.
-      if (this.#random() < 0.08) await this.#kill(crew)
+      if (time % 6 === 0) await this.#kill(crew)
       else await this.#kill([this.#victim()])
       this.#fill()
     }

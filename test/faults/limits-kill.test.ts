@@ -17,7 +17,7 @@ import { after, type Child, scratch, seeded, start } from './harness.ts'
 import { Ledger, line } from './ledger.ts'
 import type { LimitedConfig } from './roles/limited.ts'
 
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 6)
+const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 3)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
 const WORKERS = 8
 const GROUPS = Array.from({ length: 50 }, (_, n) => `g${n}`)

@@ -14,7 +14,7 @@ import { seeded } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(2)
+const ROUNDS = rounds(1)
 
 test('redis cluster: nothing acknowledged is lost when a master is killed and its replica takes over', async (t) => {
   const cluster = await orSkip(t, () => startRedisCluster({ nodeTimeout: 1000 }))

@@ -15,7 +15,7 @@ import { after, seeded } from './harness.ts'
 import { judge, lastRuns, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(4)
+const ROUNDS = rounds(2)
 
 interface Held {
   id: string

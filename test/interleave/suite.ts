@@ -12,7 +12,7 @@ import { HISTORIES } from './histories.ts'
 import { ARENAS } from './stores.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
-const SECONDS = Number(process.env.MILLPOND_INTERLEAVE_SECONDS ?? 5)
+const SECONDS = Number(process.env.MILLPOND_INTERLEAVE_SECONDS ?? 3)
 /** Of each case of the sample: more cases tell more than more orders. */
 const ORDERS = 4
 
