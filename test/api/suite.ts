@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import {
   type ErrorCode,
   isMillpondError,
@@ -18,6 +18,7 @@ import { openStore } from '../../src/stores/open.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
+import { sharedFolder } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 
 /** A store's place, empty at first. Everything opened in it is closed, and the place removed, when the test ends. */
@@ -137,6 +138,20 @@ async function atPlace(store: StoreUnderTest, check: Check): Promise<void> {
     await Promise.allSettled(ponds.map((pond) => pond.close({ timeout: 100 })))
     await remove?.()
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Gives URLs of empty places, which are removed after the suite that asks for this. */
+export function emptyPlaces(place: StoreUnderTest['place']): () => string {
+  const removals: (() => Promise<void>)[] = []
+  after(async () => {
+    for (const remove of removals) await remove()
+  })
+  return () => {
+    const folder = sharedFolder()
+    const { url, remove } = place(folder)
+    if (remove !== undefined) removals.push(remove)
+    return url
   }
 }
 

@@ -18,7 +18,8 @@ import {
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isMillpondError, Millpond } from '../../src/index.ts'
-import { after, faultsOf, look, scratch, seeded, settles, start } from './harness.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { faultsOf, look, seeded, settles, start } from './harness.ts'
 import type { SurvivorConfig } from './roles/survivor.ts'
 
 /** Pages beside the roots of the tables. */

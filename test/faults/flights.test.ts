@@ -5,10 +5,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { backend, MODES } from './backends.ts'
 import { rounds } from './crew.ts'
-import { type Child, scratch, start } from './harness.ts'
+import { type Child, start } from './harness.ts'
 
 const ROUNDS = rounds(1)
 /** Of the flights, in ms: a dead holder is noticed within a third of it. */

@@ -1,12 +1,10 @@
-/** What the fault tests share: child processes, a scratch folder, waiting with a bound, and looking into the file past Millpond. */
+/** What the fault tests share: child processes, waiting with a bound, and looking into the file past Millpond. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { after } from '../support/cleaning.ts'
 import { BOUND, until } from '../support/until.ts'
 
 /** What children and tests say to each other. */
@@ -27,37 +25,6 @@ export async function settles<T>(what: string, promise: Promise<T>, bound: numbe
   } finally {
     clearTimeout(timer)
   }
-}
-
-const undoings = new WeakMap<TestContext, (() => unknown)[]>()
-
-/** After the test, last come first served: `t.after` begins with the first, and stops at the first that fails. */
-export function after(t: TestContext, undo: () => unknown): void {
-  const known = undoings.get(t)
-  if (known !== undefined) {
-    known.push(undo)
-    return
-  }
-  const all = [undo]
-  undoings.set(t, all)
-  t.after(async () => {
-    const errors: unknown[] = []
-    for (const each of all.reverse()) {
-      try {
-        await each()
-      } catch (error) {
-        errors.push(error)
-      }
-    }
-    if (errors.length > 0) throw new AggregateError(errors, 'cleaning up failed')
-  })
-}
-
-/** A fresh folder, removed after the test and after all that was started in it. */
-export function scratch(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'millpond-faults-'))
-  after(t, () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-  return folder
 }
 
 export interface StartOptions {

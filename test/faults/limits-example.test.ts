@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { after, scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
-import { after, scratch } from './harness.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/reports.ts', import.meta.url))
 const SOURCES = new URL('../web/adapters-source.ts', import.meta.url).href

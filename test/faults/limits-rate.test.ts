@@ -7,9 +7,10 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { after, scratch } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { DURABLE_STORES } from './backends.ts'
-import { after, scratch, start } from './harness.ts'
+import { start } from './harness.ts'
 import type { LimitedConfig } from './roles/limited.ts'
 
 const PROCESSES = 4

@@ -10,9 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimedJob, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { ERROR, newJob } from '../conformance/suite.ts'
+import { after } from '../support/cleaning.ts'
 import { BOUND } from '../support/until.ts'
 import { DURABLE_STORES } from './backends.ts'
-import { after, seeded } from './harness.ts'
+import { seeded } from './harness.ts'
 
 const JOBS = Number(process.env.MILLPOND_FAULT_TURNS ?? 1500)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))

@@ -8,10 +8,11 @@ import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond } from '../../src/index.ts'
+import { after } from '../support/cleaning.ts'
 import { until } from '../support/until.ts'
 import { backend, MODES } from './backends.ts'
 import { Crew, type Member, rounds, successes } from './crew.ts'
-import { after, seeded } from './harness.ts'
+import { seeded } from './harness.ts'
 import { judge, lastRuns, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
