@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import type { Bell, Store } from '../../src/store.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
-import { claim, conformance, ERROR, newJob, newJobs, running } from './suite.ts'
+import { claim, conformance, running } from './suite.ts'
 
 /** Does something and waits for a bell of that kind for the queue `q`. */
 async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unknown>, id?: string): Promise<void> {

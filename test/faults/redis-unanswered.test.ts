@@ -5,11 +5,12 @@ import { Redis } from 'ioredis'
 import { Cache } from '../../src/cache/index.ts'
 import { Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy, type TcpProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 
 async function proxied(t: TestContext) {

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Hold, NewJob, QueueSettings, Store } from '../../src/store.ts'
-import { ERROR, newJob } from '../conformance/suite.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { PLACES, type Processes } from './processes.ts'
 import { clock } from './world.ts'

@@ -9,10 +9,11 @@ import { Calls } from '../../src/stores/redis/connection/calls.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { storeSettings } from '../../src/stores/redis/settings.ts'
 import { newClient } from '../../src/stores/redis-client/client.ts'
-import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { MASTER_NAME, startRedisSentinel } from '../servers/redis-sentinel.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 
 const invalid = (error: unknown): boolean => isMillpondError(error, 'InvalidOption')

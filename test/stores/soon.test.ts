@@ -7,7 +7,8 @@ import { describe, test } from 'node:test'
 import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { STORES } from '../api/suite.ts'
-import { claim, ERROR, newJob, running } from '../conformance/suite.ts'
+import { claim, running } from '../conformance/suite.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 
 const { shared } = Object.groupBy(STORES, ({ shared }) => (shared ? 'shared' : 'own'))
