@@ -1,6 +1,7 @@
 /** Does each operation on a store and on the model, and compares the answers. */
 
 import assert from 'node:assert/strict'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import type {
   ExtendOutcome,
   Hold,
@@ -309,9 +310,14 @@ function timeOf(state: JobState, { id, dueAt, leaseUntil, finishedAt }: ModelJob
   return state === 'scheduled' ? dueAt : state === 'running' ? leaseUntil : finishedAt
 }
 
+/** The assertion's own message stops at [Object]. */
 function same(actual: unknown, expected: unknown): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  assert.equal(inspect(actual, WHOLE), inspect(expected, WHOLE))
   assert.deepEqual(actual, expected)
 }
+
+const WHOLE = { depth: Infinity, maxArrayLength: null, maxStringLength: 1000, sorted: true }
 
 /** The words of LeaseLost are each store's own, and so are fences once jobs were removed: claims show them. */
 function withoutWords(record: JobRecord | null): JobRecord | null {
