@@ -183,7 +183,7 @@ onEachStore('batch handlers', {
     const pond = new Millpond(store, 1_000_000)
     try {
       const jobs = ['"good"', '"bad'].map((body) => newJob({ attempts: 1, data: { encoding: 'json', body } }))
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       const seen: unknown[] = []
       pond.queue<string>('q').work((all) => void seen.push(...all.map(({ data }) => data)), batch(10))
       const [good, bad] = idsOf(jobs) as [string, string]

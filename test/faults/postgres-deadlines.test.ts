@@ -42,14 +42,17 @@ describe('behind a lock', { skip }, () => {
       await (await open(urlOf('postgres'), { schema })).close()
       const store = await open(urlOf(name), { schema, timeout: 2000 })
       try {
-        await store.push([job({ attempts: 1 }), job({ attempts: 1 })])
+        await store.operations.push({ jobs: [job({ attempts: 1 }), job({ attempts: 1 })] })
         const [held] = await claimAll(store, 1)
         assert.ok(held)
         await whileLocked(`${schema}.running`, async (unlock) => {
           await Promise.all([
             assert.rejects(claimAll(store), is('StoreBusy')),
-            assert.rejects(store.sweep(10), is('StoreBusy')),
-            assert.rejects(store.complete('emails', [{ ...held, result: null }]), is('StoreBusy')),
+            assert.rejects(store.operations.sweep({ limit: 10 }), is('StoreBusy')),
+            assert.rejects(
+              store.operations.complete({ queue: 'emails', items: [{ ...held, result: null }] }),
+              is('StoreBusy'),
+            ),
           ])
           await until(async () => (await atWork(schema)) === 0, 'the server to be done with them')
           await unlock()
@@ -60,7 +63,9 @@ describe('behind a lock', { skip }, () => {
           jobs.map(({ attempt }) => attempt),
           [1],
         )
-        assert.deepEqual(await store.complete('emails', [{ ...held, result: null }]), ['ok'])
+        assert.deepEqual(await store.operations.complete({ queue: 'emails', items: [{ ...held, result: null }] }), [
+          'ok',
+        ])
       } finally {
         await store.close()
         await dropSchema(schema)
@@ -70,11 +75,11 @@ describe('behind a lock', { skip }, () => {
 
   test('a claim that comes too late for its lease is undone', async () => {
     await withStore(async (store, schema) => {
-      await store.push([job({ attempts: 1 })])
+      await store.operations.push({ jobs: [job({ attempts: 1 })] })
       const LEASE = 3000
       await whileLocked(`${schema}.running`, async (unlock) => {
         const claim = assert.rejects(
-          store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: LEASE }),
+          store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: LEASE }),
           is('StoreBusy'),
         )
         await until(async () => {
@@ -93,9 +98,9 @@ describe('behind a lock', { skip }, () => {
 
   test('a lease begins when the lock was got', async () => {
     await withStore(async (store, schema) => {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       await whileLocked(`${schema}.running`, async (unlock) => {
-        const claim = store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
+        const claim = store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
         await until(async () => {
           const rows = await server(`select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock'`, [
             `%${schema}.claim%`,
@@ -117,7 +122,7 @@ describe('a role with a statement_timeout of its own', { skip }, () => {
       url.searchParams.set('statement_timeout', '50')
       const store = await open(url, { schema })
       try {
-        await owner.push([job()])
+        await owner.operations.push({ jobs: [job()] })
         await whileLocked(`${schema}.running`, async (unlock) => {
           const claim = claimAll(store)
           await until(async () => {

@@ -46,18 +46,18 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
   test('with something kept and nothing due: a sweep and stats', async () => {
     await withOpen(async (store) => {
       const jobs = Array.from({ length: QUEUES }, (_, at) => job({ queue: `q${at}` }))
-      await store.push(jobs)
-      await store.cancel(jobs.map(({ id }) => id))
-      for (let n = 0; n < 3; n++) await store.sweep(1000)
+      await store.operations.push({ jobs })
+      await store.operations.cancel({ ids: jobs.map(({ id }) => id) })
+      for (let n = 0; n < 3; n++) await store.operations.sweep({ limit: 1000 })
       const slices = jobs.map(({ queue }) => ({ queue, priority: 4, metric: 'run' as const, buckets: { 3: 1 } }))
-      await store.record(slices)
-      const stats = await store.stats({ minutes: 5 })
+      await store.operations.record({ slices })
+      const stats = await store.operations.stats({ minutes: 5 })
       assert.equal(stats.length, QUEUES)
       assert.ok(stats.every(({ counts, histograms }) => counts.cancelled === 1 && histograms.length === 1))
     })
     for (const [name, call] of [
-      ['sweep', (store: Store) => store.sweep(1000)],
-      ['stats', (store: Store) => store.stats({ minutes: 5 })],
+      ['sweep', (store: Store) => store.operations.sweep({ limit: 1000 })],
+      ['stats', (store: Store) => store.operations.stats({ minutes: 5 })],
     ] as const) {
       const each = await scansOf(call)
       assert.ok(each < 100, `${each} scans for ${name}`)
@@ -74,13 +74,14 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
       return Number(row?.entries)
     }
     await withOpen(async (store) => {
-      for (let n = 0; n < JOBS; n += 5000) await store.push(Array.from({ length: 5000 }, () => job({ queue: 'long' })))
+      for (let n = 0; n < JOBS; n += 5000)
+        await store.operations.push({ jobs: Array.from({ length: 5000 }, () => job({ queue: 'long' })) })
     })
     const before = await entriesRead()
     await withOpen(async (store) => {
       // The marks move at every 4,096th job.
       for (let n = 0; n < 10_000; n += 500) {
-        await store.claim({ queue: 'long', worker: 'w', limit: 500, lease: null, minPriority: 0 })
+        await store.operations.claim({ queue: 'long', worker: 'w', limit: 500, lease: null, minPriority: 0 })
       }
     })
     let read = 0

@@ -29,7 +29,7 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
       try {
         const heard: Bell[] = []
         store.listen((bell) => heard.push(bell))
-        await store.push([job(), job()])
+        await store.operations.push({ jobs: [job(), job()] })
         const [held] = await claimAll(store, 1)
         assert.ok(held)
         const transaction = store.transactions?.begin()
@@ -38,12 +38,12 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
         const completion = { id: held.id, fence: held.fence, result: null }
         await Promise.all([
           assert.rejects(async () => claimAll(store), unavailable),
-          assert.rejects(async () => store.push([job()]), unavailable),
-          assert.rejects(async () => store.complete('emails', [completion]), unavailable),
-          assert.rejects(async () => store.sweep(10), unavailable),
+          assert.rejects(async () => store.operations.push({ jobs: [job()] }), unavailable),
+          assert.rejects(async () => store.operations.complete({ queue: 'emails', items: [completion] }), unavailable),
+          assert.rejects(async () => store.operations.sweep({ limit: 10 }), unavailable),
           assert.rejects(async () => transaction?.query('select 2'), /Connection terminated/),
         ])
-        await assert.rejects(async () => transaction?.complete('emails', [completion]), unavailable)
+        await assert.rejects(async () => transaction?.complete({ queue: 'emails', items: [completion] }), unavailable)
         proxy.cut()
         await proxy.allow()
         await until(
@@ -54,8 +54,8 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
             ),
           'calls to be answered',
         )
-        await store.complete('emails', [completion])
-        assert.equal((await store.find([held.id]))[0]?.state, 'done')
+        await store.operations.complete({ queue: 'emails', items: [completion] })
+        assert.equal((await store.operations.find({ ids: [held.id] }))[0]?.state, 'done')
         if (name === 'postgres') {
           await until(async () => {
             await claimAll(store)
@@ -63,7 +63,7 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
           }, 'the sleeper')
         }
         heard.length = 0
-        await other.push([job()])
+        await other.operations.push({ jobs: [job()] })
         await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell')
       } finally {
         await Promise.all([store.close(), other.close()])

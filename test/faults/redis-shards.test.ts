@@ -39,7 +39,7 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     const store = await open(url, { ...options, prefix, client: faulty.client })
     t.after(() => store.close())
     const jobs = newJobs(120)
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const { promise, resolve } = Promise.withResolvers<void>()
     faulty.silence = promise
     silence(faulty)
@@ -74,12 +74,12 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     pond.on('error', () => undefined)
     const jobs = newJobs(3000)
     await pond.queue('q').push(0)
-    await observer.push(jobs)
+    await observer.operations.push({ jobs })
     // Endings alone: what was claimed there stays with the worker.
     silence(faulty, ['complete', 'extend'])
     pond.queue('q').work(() => undefined, { concurrency: 10 })
     await until(async () => {
-      const found = await observer.find(jobs.filter(isElsewhere).map(({ id }) => id))
+      const found = await observer.operations.find({ ids: jobs.filter(isElsewhere).map(({ id }) => id) })
       return found.every((job) => job?.state === 'done')
     }, 'all others are done')
   })
@@ -93,22 +93,22 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
       await store.close()
     })
     const jobs = newJobs(120, { delay: 10 })
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     let bucket = ''
     faulty.fault = (_, partition, key) => {
       if (partition === SILENT) bucket = key.slice(0, key.indexOf('}'))
       return undefined
     }
-    await store.find(jobs.map(({ id }) => id))
+    await store.operations.find({ ids: jobs.map(({ id }) => id) })
     for (const script of ['due', 'sweep']) {
       faulty.fault = (name, partition, key) =>
         name === script && (partition === SILENT || key.startsWith(bucket)) ? 'silent' : undefined
       clock.now += 1000
       const fresh = newJobs(60, { delay: 10 })
-      await store.push(fresh)
+      await store.operations.push({ jobs: fresh })
       clock.now += 10
-      await store.sweep(1000)
-      const found = await store.find([...jobs, ...fresh].filter(isElsewhere).map(({ id }) => id))
+      await store.operations.sweep({ limit: 1000 })
+      const found = await store.operations.find({ ids: [...jobs, ...fresh].filter(isElsewhere).map(({ id }) => id) })
       assert.deepEqual(new Set(found.map((job) => job?.state)), new Set(['waiting']))
     }
   })
@@ -118,17 +118,17 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     const clock = { now: Date.now() }
     const store = await open(url, { ...options, prefix, client: faulty.client, clock: () => clock.now })
     t.after(() => store.close())
-    await store.push(newJobs(60))
+    await store.operations.push({ jobs: newJobs(60) })
     assert.equal((await claim(store, { lease: 10 })).jobs.length, 60)
     clock.now += 10
     const { promise: late, resolve } = Promise.withResolvers<void>()
     let held = 0
     faulty.before = (script) => (script === 'sweep' && held++ === 0 ? late : undefined)
-    let lost = (await store.sweep(1000)).lost.length
+    let lost = (await store.operations.sweep({ limit: 1000 })).lost.length
     assert.ok(lost > 0 && lost < 60, `${lost}`)
     resolve()
     await until(async () => {
-      lost += (await store.sweep(1000)).lost.length
+      lost += (await store.operations.sweep({ limit: 1000 })).lost.length
       return lost === 60
     }, 'all are told')
     assert.equal((await claim(store)).jobs.length, 60)

@@ -43,11 +43,11 @@ describe('connections that never answer', { skip: missingReason('redis') }, () =
     pond.on('error', () => undefined)
     let done = 0
     pond.queue('q').work(() => void done++)
-    await other.push([newJob()])
+    await other.operations.push({ jobs: [newJob()] })
     await until(() => done === 1, 'it works')
     for (let round = 2; round <= 5; round++) {
       await swallowNext(proxy, 2)
-      await other.push([newJob()])
+      await other.operations.push({ jobs: [newJob()] })
       await until(() => done === round, 'it works again')
     }
   })
@@ -93,10 +93,10 @@ describe('connections that never answer', { skip: missingReason('redis') }, () =
     const { proxy, url } = server
     const store = await open(url, { timeout: 300 })
     t.after(() => store.close())
-    await store.push([newJob({ queue: 'small' })])
+    await store.operations.push({ jobs: [newJob({ queue: 'small' })] })
     proxy.slow(4_000_000)
     const large = newJobs(1, { data: { encoding: 'bytes', body: new Uint8Array(8_000_000) } })
-    const pushed = store.push(large)
+    const pushed = store.operations.push({ jobs: large })
     const { jobs } = await claim(store, { queue: 'small' })
     assert.equal(jobs.length, 1)
     assert.equal((await pushed)[0]?.status, 'pushed')

@@ -219,20 +219,20 @@ export function storeCalls(store: Store): Calls {
   const { limitGroup } = store
   if (limitGroup === undefined) throw new Error(`the ${store.name} store has no limits`)
   return {
-    configure: (settings) => store.configure(settings),
+    configure: (settings) => store.operations.configure(settings),
     limitGroup: (queue, group, limits) => limitGroup.call(store, queue, group, limits),
-    push: (jobs) => store.push(jobs),
-    pushInTransaction: (jobs) => store.push(jobs),
-    claim: (request) => store.claim(request),
-    sleep: async (request) => ({ ...(await store.claim(request)), again: false }),
-    complete: (queue, completions) => store.complete(queue, completions),
-    fail: (queue, failures) => store.fail(queue, failures),
-    release: (queue, releases) => store.release(queue, releases),
-    extend: (queue, lease, extensions) => store.extend(queue, lease, extensions),
-    cancel: (ids) => store.cancel(ids),
+    push: (jobs) => store.operations.push({ jobs }),
+    pushInTransaction: (jobs) => store.operations.push({ jobs }),
+    claim: (request) => store.operations.claim(request),
+    sleep: async (request) => ({ ...(await store.operations.claim(request)), again: false }),
+    complete: (queue, completions) => store.operations.complete({ queue, items: completions }),
+    fail: (queue, failures) => store.operations.fail({ queue, items: failures }),
+    release: (queue, releases) => store.operations.release({ queue, items: releases }),
+    extend: (queue, lease, extensions) => store.operations.extend({ queue, lease, items: extensions }),
+    cancel: (ids) => store.operations.cancel({ ids }),
     noteClaims: (queues) => store.noteClaims(queues),
-    settings: (queue) => store.admin.settings(queue),
-    requeue: (request) => store.admin.requeue(request),
-    sweep: (limit) => store.sweep(limit),
+    settings: (queue) => store.operations.settings({ queue }),
+    requeue: (request) => store.operations.requeue(request),
+    sweep: (limit) => store.operations.sweep({ limit }),
   }
 }

@@ -154,7 +154,7 @@ onEachStore('secrets: jobs', {
       { encoding: 'msgpack', body: Buffer.from(`\xc1${CANARY}`, 'latin1') },
     ]
     const ids = broken.map(() => crypto.randomUUID())
-    await store.push(broken.map((data, index) => job({ id: ids[index] ?? '', data })))
+    await store.operations.push({ jobs: broken.map((data, index) => job({ id: ids[index] ?? '', data })) })
     // Told without what cannot be read; `fails` would look at what is thrown.
     for (const id of ids) assert.deepEqual((await pond.job(id))?.undecodable, ['data'])
     assert.equal((await queue.jobs('waiting')).length, ids.length)
@@ -163,7 +163,7 @@ onEachStore('secrets: jobs', {
       for (const id of ids) await fails('result', () => pond.result(id))
     })
     for (const line of lines) assertClean(line, 'stderr')
-    const records = await store.find(ids)
+    const records = await store.operations.find({ ids })
     for (const record of records) assertClean(record?.error, 'the stored error')
     await store.close()
   },

@@ -18,7 +18,7 @@ describe('a push that is under way', { skip }, () => {
       const pusher = new pg.Client({ connectionString: urlOf('postgres') })
       await pusher.connect()
       try {
-        await store.push([job()])
+        await store.operations.push({ jobs: [job()] })
         await claimAll(store)
         let up = false
         let claims = 0
@@ -90,7 +90,7 @@ describe('what happens in psql', { skip }, () => {
     doing: (schema: string) => string,
   ) =>
     withStore(async (store, schema) => {
-      await store.configure({ queue: 'emails', capacity: 2 })
+      await store.operations.configure({ queue: 'emails', capacity: 2 })
       let rung = 0
       store.listen((bell) => {
         if (bell.kind === kind && bell.queue === 'emails') rung++
@@ -109,8 +109,8 @@ describe('what happens in psql', { skip }, () => {
 
   test('finished: a job that somebody looked at is completed', async () => {
     const look = async (store: Store) => {
-      await store.push([live])
-      await store.find([live.id])
+      await store.operations.push({ jobs: [live] })
+      await store.operations.find({ ids: [live.id] })
     }
     await heard(
       'finished',
@@ -123,7 +123,7 @@ describe('what happens in psql', { skip }, () => {
   })
 
   test('room: a job leaves a queue that somebody found full', async () => {
-    const fill = (store: Store) => store.push([job(), job(), job()])
+    const fill = (store: Store) => store.operations.push({ jobs: [job(), job(), job()] })
     await heard('room', fill, (schema) => `select ${schema}.claim('emails', 'psql', 1)`)
     await heard('room', fill, (schema) => `select ${schema}.cancel(array(select id from ${schema}.jobs))`)
     await heard('room', fill, (schema) => `select ${schema}.configure('emails', '{"capacity": null}')`)
@@ -141,7 +141,7 @@ describe('what happens in psql', { skip }, () => {
         await claimAll(store)
         return up
       }, 'LISTEN')
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       await claimAll(store)
       cancelled.length = 0
       await server(`select ${schema}.cancel(array(select id from ${schema}.jobs))`)
@@ -154,7 +154,7 @@ test('a text that ends as our quotes begin is kept', { skip: missingReason('pgbo
   const { store, dispose } = await openPostgres(urlOf('pgbouncer'))
   try {
     const odd = job({ group: 'x$mp', trace: '$mp$mp' })
-    assert.deepEqual(await store.push([odd]), [{ status: 'pushed', id: odd.id }])
+    assert.deepEqual(await store.operations.push({ jobs: [odd] }), [{ status: 'pushed', id: odd.id }])
     const [claimed] = await claimAll(store)
     assert.deepEqual([claimed?.group, claimed?.trace], ['x$mp', '$mp$mp'])
   } finally {
@@ -166,26 +166,26 @@ describe('a list of jobs', { skip }, () => {
   test('is stored in one call, whatever of it is known already', async () => {
     await withStore(async (store, schema) => {
       const known = job()
-      await store.push([known])
+      await store.operations.push({ jobs: [known] })
       // What would have to be asked a second time could fail after a part was stored.
       await server(`drop function ${schema}.push_jobs`)
       const fresh = job()
       const twice = job()
-      assert.deepEqual(await store.push([fresh, known, twice, twice]), [
+      assert.deepEqual(await store.operations.push({ jobs: [fresh, known, twice, twice] }), [
         { status: 'pushed', id: fresh.id },
         { status: 'existing', id: known.id },
         { status: 'pushed', id: twice.id },
         { status: 'existing', id: twice.id },
       ])
-      assert.equal((await store.stats({}))[0]?.counts.waiting, 3)
+      assert.equal((await store.operations.stats({}))[0]?.counts.waiting, 3)
     })
   })
 
   test('that all are alike meets a full queue job by job', async () => {
     await withStore(async (store) => {
-      await store.configure({ queue: 'emails', capacity: 2 })
+      await store.operations.configure({ queue: 'emails', capacity: 2 })
       const jobs = [job(), job(), job()]
-      const outcomes = await store.push(jobs)
+      const outcomes = await store.operations.push({ jobs })
       assert.deepEqual(
         outcomes,
         jobs.map(({ id }, at) => ({ status: at < 2 ? 'pushed' : 'full', id })),

@@ -67,12 +67,12 @@ describe('connections', { skip }, () => {
       heard.length = 0
       const [pid] = await listening()
       await server(`select pg_terminate_backend($1)`, [pid])
-      await other.push([job()])
+      await other.operations.push({ jobs: [job()] })
       await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell')
       await until(async () => (await listening()).some((one) => one !== pid), 'LISTEN again')
       await until(asleep, 'the sleeper again')
       heard.length = 0
-      await other.push([job()])
+      await other.operations.push({ jobs: [job()] })
       await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell by the new connection')
     } finally {
       await other.close()
@@ -101,7 +101,7 @@ describe('connections', { skip }, () => {
         await until(async () => {
           const some = Array.from({ length: 100 }, () => job({ fresh: true }))
           jobs.push(...some)
-          for (const one of some) outcomes.push((await store.push([one]))[0])
+          for (const one of some) outcomes.push((await store.operations.push({ jobs: [one] }))[0])
           return (await notes()) > 0
         }, 'a push that was noted down before it was made again')
       } finally {
@@ -112,7 +112,7 @@ describe('connections', { skip }, () => {
         outcomes,
         jobs.map(({ id }) => ({ status: 'pushed', id })),
       )
-      assert.equal((await store.stats({}))[0]?.counts.waiting, jobs.length)
+      assert.equal((await store.operations.stats({}))[0]?.counts.waiting, jobs.length)
     })
   })
 })
@@ -144,20 +144,23 @@ describe('clients of the caller’s', { skip }, () => {
           timeout: 5,
           data: { encoding: 'bytes', body: Uint8Array.of(0, 255) },
         })
-        await store.push([job(), rare])
+        await store.operations.push({ jobs: [job(), rare] })
         const jobs = await claimAll(store)
         assert.deepEqual(jobs[1]?.data, rare.data)
-        await store.complete(
-          'emails',
-          jobs.map(({ id, fence }) => ({ id, fence, result: { encoding: 'json', body: '"r"' } })),
-        )
-        assert.deepEqual((await store.find([rare.id]))[0]?.result, { encoding: 'json', body: '"r"' })
+        await store.operations.complete({
+          queue: 'emails',
+          items: jobs.map(({ id, fence }) => ({ id, fence, result: { encoding: 'json', body: '"r"' } })),
+        })
+        assert.deepEqual((await store.operations.find({ ids: [rare.id] }))[0]?.result, {
+          encoding: 'json',
+          body: '"r"',
+        })
         await until(async () => {
           await claimAll(store)
           return (await server(`select 1 from ${schema}.sleepers`)).length === 1
         }, 'the sleeper')
         heard.length = 0
-        await other.push([job()])
+        await other.operations.push({ jobs: [job()] })
         await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell')
         const transaction = store.transactions?.begin()
         assert.deepEqual(await transaction?.query('select 1 as one'), [{ one: 1 }])
@@ -178,13 +181,13 @@ describe('behind PgBouncer', { skip: missingReason('pgbouncer') }, () => {
     try {
       const heard: Bell[] = []
       store.listen((bell) => heard.push(bell))
-      await other.push([job()])
+      await other.operations.push({ jobs: [job()] })
       await until(() => heard.some(({ kind, queue }) => kind === 'work' && queue === 'emails'), 'a bell')
       const [one] = await claimAll(store)
       assert.ok(one)
       assert.equal((await server(`select 1 from ${schema}.sleepers`)).length, 0)
       heard.length = 0
-      await other.complete('emails', [{ ...one, result: null }])
+      await other.operations.complete({ queue: 'emails', items: [{ ...one, result: null }] })
       await until(() => heard.some(({ kind }) => kind === 'finished'), 'a bell')
     } finally {
       await other.close()

@@ -14,7 +14,7 @@ describe('a crash of the server', { skip: missingReason('postgres') }, () => {
     const store = await open(server.url, {})
     try {
       const jobs = [job(), job()]
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       // One call, on the only connection: nothing that is on the disk comes after it.
       const before = await claimAll(store)
       assert.deepEqual(
@@ -34,8 +34,8 @@ describe('a crash of the server', { skip: missingReason('postgres') }, () => {
       }
       // The old holders are too late; the new ones are not disturbed.
       const holds = (claims: typeof before) => claims.map(({ id, fence }) => ({ id, fence, result: null }))
-      assert.deepEqual(await store.complete('emails', holds(before)), ['stale', 'stale'])
-      assert.deepEqual(await store.complete('emails', holds(after)), ['ok', 'ok'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holds(before) }), ['stale', 'stale'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holds(after) }), ['ok', 'ok'])
     } finally {
       await store.close()
       await server.stop()
@@ -44,14 +44,14 @@ describe('a crash of the server', { skip: missingReason('postgres') }, () => {
 
   test('without one they rise by one', async () => {
     await withStore(async (store) => {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       for (const fence of [1, 2, 3]) {
         const claims = await claimAll(store)
         assert.deepEqual(
           claims.map((claim) => claim.fence),
           [fence],
         )
-        await store.release('emails', claims)
+        await store.operations.release({ queue: 'emails', items: claims })
       }
     })
   })

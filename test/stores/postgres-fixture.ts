@@ -133,4 +133,4 @@ export async function withStore(
 }
 
 export const claimAll = async (store: Store, limit = 100) =>
-  (await store.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs
+  (await store.operations.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs

@@ -19,16 +19,13 @@ async function idle(
       const client = new pg.Client(urlOf('postgres'))
       await client.connect()
       try {
-        await store.push([job()])
+        await store.operations.push({ jobs: [job()] })
         const held = await claimAll(store)
-        await store.complete(
-          'emails',
-          held.map((one) => ({ ...one, result: null })),
-        )
+        await store.operations.complete({ queue: 'emails', items: held.map((one) => ({ ...one, result: null })) })
         const sweep = async () => {
           clock.now += 70_000
-          await store.sweep(1000)
-          return (await store.stats({ minutes: 0 })).map(({ queue }) => queue)
+          await store.operations.sweep({ limit: 1000 })
+          return (await store.operations.stats({ minutes: 0 })).map(({ queue }) => queue)
         }
         clock.now += HOUR
         await sweep()
@@ -64,7 +61,7 @@ describe('queues that are removed', { skip: missingReason('postgres') }, () => {
       await client.query('begin')
       const removed = await client.query(`select * from ${schema}.remove_queues('{emails}')`)
       assert.equal(removed.rowCount, 1)
-      const pushing = store.push([job()])
+      const pushing = store.operations.push({ jobs: [job()] })
       const waits = `select from pg_locks where locktype = 'advisory' and not granted and classid = hashtext('${schema}')::oid`
       await until(async () => (await server(waits)).length > 0, 'the push to wait')
       await client.query('commit')

@@ -90,7 +90,7 @@ describe('passwords', { skip: missingReason('redis') }, () => {
     const store = await open(url, { client, wait: 1, timeout: 500 })
     t.after(() => store.close())
     // There is no replica, which is another error than that of a missing password.
-    await assert.rejects(store.push([newJob()]), /0 of 1 replicas/)
+    await assert.rejects(store.operations.push({ jobs: [newJob()] }), /0 of 1 replicas/)
   })
 
   test('of a cluster: by the URL, with replicas, by a client', async (t) => {
@@ -149,13 +149,13 @@ describe('the database', { skip: missingReason('redis') }, () => {
     const store = await open(url, { timeout: 500 })
     const cache = await Cache.open(url, { timeout: 500, onError: () => undefined })
     t.after(() => Promise.all([store.close(), cache.close()]))
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     await cache.set('a', 1, { ttl: '1h' })
     await redis.command('acl', 'setuser', 'app', '-select')
     await redis.command('client', 'kill', 'user', 'app')
     await until(
       () =>
-        store.push([newJob()]).then(
+        store.operations.push({ jobs: [newJob()] }).then(
           () => false,
           (error: unknown) => /refuses database 2/.test(String(error)),
         ),
@@ -171,7 +171,10 @@ describe('the database', { skip: missingReason('redis') }, () => {
     )
     assert.equal(await keysOf(redis, 0), 0)
     await redis.command('acl', 'setuser', 'app', '+select')
-    await until(async () => (await store.push(newJobs(1)).catch(() => [])).length > 0, 'pushes work again')
+    await until(
+      async () => (await store.operations.push({ jobs: newJobs(1) }).catch(() => [])).length > 0,
+      'pushes work again',
+    )
     assert.ok((await claim(store)).jobs.length >= 2)
     await until(
       () =>

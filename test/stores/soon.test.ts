@@ -40,14 +40,14 @@ for (const { name, skip = false, place } of shared ?? []) {
           const { jobs, retryAfter } = await claim(other)
           assert.ok(jobs.length > 0 || (retryAfter !== null && retryAfter < 1000), `${retryAfter}`)
         }
-        await one.configure({ queue: 'q', backoff: { base: 500, factor: 1, max: 500, jitter: 0 } })
+        await one.operations.configure({ queue: 'q', backoff: { base: 500, factor: 1, max: 500, jitter: 0 } })
         const held = [await running(one), await running(one), await running(one)] as const
-        await hears(() => one.push([newJob({ delay: 900 })]))
-        await hears(() => one.push([newJob({ delay: 900, key: 'k' })]))
-        await hears(() => one.fail('q', [{ ...held[0], error: ERROR, delay: 900 }]))
-        await hears(() => one.fail('q', [{ ...held[1], error: ERROR, delay: 'backoff' }]))
-        await one.configure({ queue: 'q', backoff: { base: 0, factor: 1, max: 0, jitter: 0 } })
-        await hears(() => one.fail('q', [{ ...held[2], error: ERROR, delay: 'backoff' }]))
+        await hears(() => one.operations.push({ jobs: [newJob({ delay: 900 })] }))
+        await hears(() => one.operations.push({ jobs: [newJob({ delay: 900, key: 'k' })] }))
+        await hears(() => one.operations.fail({ queue: 'q', items: [{ ...held[0], error: ERROR, delay: 900 }] }))
+        await hears(() => one.operations.fail({ queue: 'q', items: [{ ...held[1], error: ERROR, delay: 'backoff' }] }))
+        await one.operations.configure({ queue: 'q', backoff: { base: 0, factor: 1, max: 0, jitter: 0 } })
+        await hears(() => one.operations.fail({ queue: 'q', items: [{ ...held[2], error: ERROR, delay: 'backoff' }] }))
       } finally {
         await Promise.all(stores.map((store) => store.close()))
         await remove?.()
