@@ -56,6 +56,7 @@ for i = 3, #ARGV, 2 do
   else redis.call('HSET', K.queue, name, text(value)) end
   if name == 'paused' and not value then work = true end
   if name == 'capacity' then ring('room') end
+  if name == 'keepDone' or name == 'keepDead' then note_end(K, NOW) end
 end
 if limited then redis.call('HSETNX', K.queue, 'limits', 'queue') end
 local kept = redis.call('HGET', K.queue, 'limits')
