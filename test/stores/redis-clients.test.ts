@@ -88,7 +88,7 @@ describe('passwords', { skip: missingReason('redis') }, () => {
     const store = await open(url, { client, wait: 1, timeout: 500 })
     t.after(() => store.close())
     // There is no replica, which is another error than that of a missing password.
-    await assert.rejects(store.push([newJob()]), /0 of 1 replicas/)
+    await assert.rejects(store.operations.push({ jobs: [newJob()] }), /0 of 1 replicas/)
   })
 
   test('of a cluster: by the URL, with replicas, by a client', async (t) => {
@@ -147,12 +147,12 @@ describe('the database', { skip: missingReason('redis') }, () => {
     const store = await open(url, { timeout: 500 })
     const cache = await Cache.open(url, { timeout: 500, onError: () => undefined })
     t.after(() => Promise.all([store.close(), cache.close()]))
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     await cache.set('a', 1, { ttl: '1h' })
     await redis.command('acl', 'setuser', 'app', '-select')
     await redis.command('client', 'kill', 'user', 'app')
     await until('a push is refused for that reason', () =>
-      store.push([newJob()]).then(
+      store.operations.push({ jobs: [newJob()] }).then(
         () => false,
         (error: unknown) => /refuses database 2/.test(String(error)),
       ),
@@ -165,7 +165,10 @@ describe('the database', { skip: missingReason('redis') }, () => {
     )
     assert.equal(await keysOf(redis, 0), 0)
     await redis.command('acl', 'setuser', 'app', '+select')
-    await until('pushes work again', async () => (await store.push(newJobs(1)).catch(() => [])).length > 0)
+    await until(
+      'pushes work again',
+      async () => (await store.operations.push({ jobs: newJobs(1) }).catch(() => [])).length > 0,
+    )
     assert.ok((await claim(store)).jobs.length >= 2)
     await until('the cache works again', () =>
       cache.set('b', 1, { ttl: '1h' }).then(

@@ -82,7 +82,7 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     const store = await open(redis.url, {})
     // A push that was rejected may be stored all the same, and a job that was handled be completed only after its lease.
     await until('nothing is left', async () => {
-      const [stats] = await store.stats({ queue: 'q' })
+      const [stats] = await store.operations.stats({ queue: 'q' })
       const { scheduled = 1, waiting = 1, running = 1 } = stats?.counts ?? {}
       return scheduled + waiting + running === 0
     })
@@ -97,14 +97,16 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     const store = await open(`redis://127.0.0.1:${proxy.port}`, { timeout: 300 })
     t.after(() => store.close())
     const job = newJob()
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     await proxy.block()
     proxy.cut()
-    await assert.rejects(store.push([job]), unavailable)
-    await assert.rejects(store.find([job.id]), unavailable)
+    await assert.rejects(store.operations.push({ jobs: [job] }), unavailable)
+    await assert.rejects(store.operations.find({ ids: [job.id] }), unavailable)
     await proxy.allow()
     for (let tries = 1; ; tries++) {
-      const outcomes = await store.push([job]).catch((error: unknown) => assert.ok(unavailable(error)))
+      const outcomes = await store.operations
+        .push({ jobs: [job] })
+        .catch((error: unknown) => assert.ok(unavailable(error)))
       if (!outcomes) continue
       // A try whose answer came too late has stored it all the same.
       if (tries === 1) assert.equal(outcomes[0]?.status, 'pushed')
@@ -112,11 +114,11 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     }
     await proxy.blackhole()
     const late = newJob()
-    await assert.rejects(store.push([late]), unavailable)
+    await assert.rejects(store.operations.push({ jobs: [late] }), unavailable)
     await proxy.allow()
     proxy.cut()
     // Whether the push that was not answered got through, nobody can tell; repeating it makes no second job.
-    await store.push([late]).catch(() => store.push([late]))
+    await store.operations.push({ jobs: [late] }).catch(() => store.operations.push({ jobs: [late] }))
     const ids = (await claim(store)).jobs.map(({ id }) => id)
     assert.equal(ids.filter((id) => id === late.id).length, 1)
   })
@@ -136,7 +138,7 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
       for (let turn = 0; bells === before; turn++) {
         assert.ok(turn < 1000, 'no bell came')
         await claim(sleeper)
-        await pusher.push(newJobs(1))
+        await pusher.operations.push({ jobs: newJobs(1) })
         await sleep(5)
       }
     }
