@@ -11,6 +11,9 @@ import { askOwners } from './owners.ts'
 /** What the script answers of a job that was not finished. */
 const WAITED = 2
 const RAN = 3
+/** What `drop.lua` answers where it only looks. */
+const NOTHING = 1
+const SETTINGS = 3
 
 export async function remove(context: Context, request: Input<'remove'>): Promise<Removed> {
   context.calls.assertOpen()
@@ -64,7 +67,7 @@ async function removeIn(context: Context, partition: Partition, state: JobState,
 
 /**
  * Of a queue without jobs: by the steps of contract/redis/unregister.lua.
- * @returns false: it has jobs again. Where somebody makes it anew meanwhile, it is a new queue, and stays
+ * @returns false: it has jobs again, or settings that were given meanwhile are torn. Where somebody makes it anew meanwhile, it is a new queue, and stays
  */
 async function removeQueue(context: Context, queue: string, partitions: readonly Partition[]): Promise<boolean> {
   const { queues } = context
@@ -84,7 +87,12 @@ async function removeQueue(context: Context, queue: string, partitions: readonly
   }
   context.settings.delete(queue)
   await queues.markRemoval(queue, partitions.length, token, 0)
-  const isEmpty = (await drop(null)).every(([outcome]) => outcome === 1)
-  await queues.endRemoval(queue, partitions.length, token, isEmpty)
-  return true
+  const left = (await drop(null)).map(([outcome]) => numberIn(outcome))
+  await queues.endRemoval(
+    queue,
+    partitions.length,
+    token,
+    left.every((outcome) => outcome === NOTHING),
+  )
+  return !(left.includes(NOTHING) && left.includes(SETTINGS))
 }
