@@ -187,15 +187,15 @@ begin
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if v_fresh then
     -- Inserting without `on conflict` costs a third less.
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, "group", trace, encoding, data)
     select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
-      push_list.priority, push_list.cost, v_line, v_later, push_list."group", push_list.trace, 'json', job.data
+      push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
     from unnest(push_list.ids, push_list.data) as job(id, data);
   else
     with stored as (
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, "group", trace, encoding, data)
       select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
-        push_list.priority, push_list.cost, v_line, v_later, push_list."group", push_list.trace, 'json', job.data
+        push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
       from unnest(push_list.ids, push_list.data) as job(id, data)
       on conflict do nothing
       returning id
@@ -204,7 +204,7 @@ begin
   end if;
   -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
   v_count := coalesce(cardinality(v_new), 0);
-  insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, v_count)
+  insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', v_count)
   returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats)
   into v_asleep, v_doubt;
   if v_doubt or not v_fresh then
@@ -212,7 +212,7 @@ begin
     if v_known is not null then
       delete from waiting where id = any (v_known) and id = any (v_new);
       v_new := array(select unnest(v_new) except select unnest(v_known));
-      insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, cardinality(v_new) - v_count);
+      insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', cardinality(v_new) - v_count);
       v_count := cardinality(v_new);
     end if;
   end if;
@@ -304,9 +304,12 @@ begin
       continue;
     end if;
     if v_existing is null then
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, key, "group", trace, encoding, data, data_bytes)
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, key, "group", trace,
+        encoding, data, data_bytes)
       values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, coalesce(job.attempts, v_queue.attempts),
-        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end, v_later, job.key, job."group", job.trace, encoding_of(job.data), text_of(job.data), bytes_of(job.data))
+        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end,
+        case when v_later then 'scheduled' else 'waiting' end, job.key, job."group", job.trace,
+        encoding_of(job.data), text_of(job.data), bytes_of(job.data))
       on conflict do nothing;
       v_count := case when found then 1 else 0 end;
       if v_count = 0 or (v_sees and not v_fresh and known_ids(array[job.id]) is not null) then
@@ -326,7 +329,8 @@ begin
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
     end if;
-    insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 1);
+    insert into moves (queue, slot, was, becomes, cause, count)
+    values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 'push', 1);
     if v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then

@@ -29,6 +29,20 @@ begin
   end if;
 end $$;
 
+-- The slot for jobs that are done now.
+create or replace function millpond.current_slot() returns smallint
+language plpgsql as $$
+declare
+  v_slot smallint;
+begin
+  select slot into v_slot from millpond.slots where current;
+  if not found then
+    perform millpond.mend_slots();
+    select slot into v_slot from millpond.slots where current;
+  end if;
+  return v_slot;
+end $$;
+
 -- Makes the schema a store of its own, with all that its operations count on. Does nothing where that was done.
 create or replace function millpond.adopt() returns void
 language plpgsql security definer set search_path = millpond, pg_temp as $$
@@ -65,4 +79,12 @@ begin
   update millpond.meta set fences = greatest(fences + 100000, millpond.time_of(null)) returning fences into v_fences;
   insert into millpond.fence_floor (fences) values (v_fences);
   return v_fences;
+end $$;
+
+-- Fences up to this one were given out to jobs that are unknown from now on: their ids may come back.
+create or replace function millpond.raise_fences(p_fence bigint) returns void
+language plpgsql as $$
+begin
+  update millpond.meta set fences = p_fence where fences < p_fence;
+  update millpond.fence_floor set fences = p_fence where fences < p_fence;
 end $$;

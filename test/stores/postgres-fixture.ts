@@ -105,6 +105,7 @@ const TABLES = [
     'moves',
     'totals',
     'sleepers',
+    'workers',
     'repeats',
     'limits',
     'groups',
