@@ -123,8 +123,6 @@ begin
         where before is null or before < v_large order by nth);
     end if;
     if cardinality(v_ctids) > 0 then
-      -- Once more: jobs that came since may have ids that were removed, whose fences were given out.
-      v_fences := greatest(v_fences, (select unharmed.fences from unharmed));
       with taken as (
         delete from waiting where ctid = any (v_ctids) returning *
       ), moved as (

@@ -258,8 +258,6 @@ begin
     v_ctids[v_nth] := v_found[v_nth].ctid;
   end loop;
   if cardinality(v_ctids) > 0 then
-    -- Once more: jobs that came since may have ids that were removed, whose fences were given out.
-    p_fences := greatest(p_fences, (select fences from millpond.unharmed));
     -- What somebody else has locked is passed over: a cancel may have taken it. What was taken counts.
     with free as materialized (
       select w.ctid, job.nth from unnest(v_ctids) with ordinality as job(at, nth) cross join lateral (

@@ -155,6 +155,7 @@ declare
   v_asleep   boolean;
   v_fresh    boolean := push_list.fresh and not push_list.again;
   v_doubt    boolean;
+  v_fence    bigint  := case when v_fresh then 0 else removed_fence() end;
   v_new      uuid[]  := push_list.ids;
   v_known    uuid[];
   v_count    integer;
@@ -193,8 +194,8 @@ begin
     from unnest(push_list.ids, push_list.data) as job(id, data);
   else
     with stored as (
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, "group", trace, encoding, data)
-      select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, "group", trace, encoding, data)
+      select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, v_fence, coalesce(push_list.attempts, v_attempts),
         push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
       from unnest(push_list.ids, push_list.data) as job(id, data)
       on conflict do nothing
@@ -215,6 +216,7 @@ begin
       insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', cardinality(v_new) - v_count);
       v_count := cardinality(v_new);
     end if;
+    if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = any (v_new); end if;
   end if;
   if v_line = -1 and v_count > 0 then
     insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
@@ -242,6 +244,7 @@ declare
     then enter_later(push_jobs.own, push_jobs.now) else time_of(push_jobs.now) end;
   v_sees     boolean := sees_all();
   v_fresh    boolean;
+  v_fence    bigint  := removed_fence();
   v_doubt    boolean;
   v_outcomes text[]  := '{}';
   v_existing uuid;
@@ -304,9 +307,10 @@ begin
       continue;
     end if;
     if v_existing is null then
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, key, "group", trace,
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
         encoding, data, data_bytes)
-      values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, coalesce(job.attempts, v_queue.attempts),
+      values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
+        coalesce(job.attempts, v_queue.attempts),
         job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end,
         case when v_later then 'scheduled' else 'waiting' end, job.key, job."group", job.trace,
         encoding_of(job.data), text_of(job.data), bytes_of(job.data))
@@ -317,6 +321,9 @@ begin
         if v_count > 0 then delete from waiting where id = job.id; end if;
         if job.key is not null then delete from keys where queue = v_queue.id and key = job.key; end if;
         v_existing := job.id;
+      end if;
+      if v_existing is null and (v_doubt or not v_fresh) then
+        if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = job.id; end if;
       end if;
     end if;
     if v_existing is not null then

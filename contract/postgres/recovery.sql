@@ -80,11 +80,3 @@ begin
   insert into millpond.fence_floor (fences) values (v_fences);
   return v_fences;
 end $$;
-
--- Fences up to this one were given out to jobs that are unknown from now on: their ids may come back.
-create or replace function millpond.raise_fences(p_fence bigint) returns void
-language plpgsql as $$
-begin
-  update millpond.meta set fences = p_fence where fences < p_fence;
-  update millpond.fence_floor set fences = p_fence where fences < p_fence;
-end $$;

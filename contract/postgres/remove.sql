@@ -130,7 +130,8 @@ begin
   end loop;
   removed := cardinality(remove.queues);
   more := remove.ids is null and cardinality(v_ids) >= remove."limit";
-  if v_fence > 0 then perform raise_fences(v_fence); end if;
+  -- One more, so that not even `extend` takes an old claim for one of the job that comes back.
+  if v_fence > 0 then update meta set removed = v_fence + 1 where removed <= v_fence; end if;
   if v_queue is not null and remove.state is null and not more and not remove_queue(v_queue) then
     more := true;
     -- The transaction that is in the way may last, and pushes wait while this one tries.

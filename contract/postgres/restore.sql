@@ -84,6 +84,8 @@ begin
       v_outcomes := v_outcomes || 'existing'::text;
       continue;
     end if;
+    job.fence := greatest(coalesce(given.fence, 0), removed_fence());
+    update waiting set fence = job.fence where id = job.id and fence <> job.fence;
     v_slot := -1;
     v_keep := case job.state when 'done' then v_queue.keep_done when 'dead' then v_queue.keep_dead when 'cancelled' then v_queue.keep_dead end;
     if v_keep is null then

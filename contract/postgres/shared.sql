@@ -117,6 +117,13 @@ begin
   perform from millpond.queues where id = p_queue for key share;
 end $$;
 
+-- Above the fences of all jobs that were removed. A job whose id may have been there begins here. To be read after its row was stored: only then it is
+-- known what removed the row before it.
+create or replace function millpond.removed_fence() returns bigint
+language sql volatile as $$
+  select coalesce(max(removed), 0) from millpond.meta
+$$;
+
 -- A transaction is under way that may make a job of the queue startable.
 create or replace function millpond.stir(p_queue text) returns void
 language plpgsql as $$

@@ -13,7 +13,8 @@ create table millpond.meta (
   operations text    not null default '',              -- digest of the functions
   install    uuid    not null default gen_random_uuid(), -- tells this schema from one of the same name elsewhere
   home       text    not null,                         -- where `install` is: elsewhere this is a copy; see `here` in recovery.sql
-  fences     bigint  not null default 0                -- all fences given out lie above
+  fences     bigint  not null default 0,               -- all fences given out lie above
+  removed    bigint  not null default 0                -- where fences of jobs begin whose ids may have been removed: see remove.sql
 );
 
 -- A copy of `fences`, for claims. Not in the log, so it is empty after a crash, and on a standby that took over. Claims wait for no fsync: the last ones
