@@ -1,13 +1,13 @@
 -- remove: jobs are unknown from now on, as if they had never been pushed.
 -- In:  id; or queue, state and limit, as the first page of list; or queue.
--- Out: `look` and `list`: id, queue and state of the jobs. Run `remove` for each. `queue`, changes = 0: it still has jobs.
+-- Out: `look` and `list`: id, queue, state and fence of the jobs. Run `remove` for each, then `fence`. `queue`, changes = 0: it still has jobs.
 -- Invariant: what the triggers of limits.sql count of a job goes with it. A queue that is removed has no jobs.
 
 -- @statement look
-select id, queue, state from millpond_jobs where id = :id
+select id, queue, state, fence from millpond_jobs where id = :id
 
 -- @statement waiting
-select id, queue, state from millpond_jobs
+select id, queue, state, fence from millpond_jobs
 where seq in (
   select seq from (
     select line.seq from millpond_groups as g cross join millpond_lines as line on line.group_id = g.id where g.queue = :queue
@@ -18,19 +18,23 @@ where seq in (
 )
 
 -- @statement scheduled
-select id, queue, state from millpond_jobs indexed by millpond_scheduled
+select id, queue, state, fence from millpond_jobs indexed by millpond_scheduled
 where queue = :queue and state = 'scheduled' order by due_at, seq limit :limit
 
 -- @statement running
-select id, queue, state from millpond_jobs indexed by millpond_running
+select id, queue, state, fence from millpond_jobs indexed by millpond_running
 where queue = :queue and state = 'running' order by lease_until, seq limit :limit
 
 -- @statement final
-select id, queue, state from millpond_jobs indexed by millpond_finished
+select id, queue, state, fence from millpond_jobs indexed by millpond_finished
 where queue = :queue and state = :state and finished_at is not null order by finished_at desc, seq desc limit :limit
 
 -- @statement remove
 delete from millpond_jobs where id = :id
+
+-- @statement fence
+-- After `remove`, with the highest fence of the jobs: later pushes begin one above it, so not even `extend` takes an old claim for theirs.
+insert into millpond_meta (key, value) values ('removed', cast(:fence + 1 as integer)) on conflict do update set value = max(value, excluded.value)
 
 -- @statement queue
 -- Counts that this transaction has summed up are written before.

@@ -1,14 +1,15 @@
 /** Calls that are under way at the same time. */
 
 import assert from 'node:assert/strict'
-import { claim, conformance, ERROR, newJob, newJobs, running } from './suite.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { claim, conformance, running } from './suite.ts'
 
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 
 conformance('concurrency', {
   'claims never share a job, and leave none behind': async (store) => {
     const jobs = newJobs(1_000)
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const claimed: string[] = []
     const claimer = async () => {
       for (;;) {
@@ -23,7 +24,9 @@ conformance('concurrency', {
   },
 
   'pushes with the same key give one job': async (store) => {
-    const outcomes = (await Promise.all(times(50, () => store.push([newJob({ key: 'k' })])))).flat()
+    const outcomes = (
+      await Promise.all(times(50, () => store.operations.push({ jobs: [newJob({ key: 'k' })] })))
+    ).flat()
     const pushed = outcomes.filter(({ status }) => status === 'pushed')
     assert.equal(pushed.length, 1)
     for (const { status, id } of outcomes) {
@@ -34,23 +37,23 @@ conformance('concurrency', {
   },
 
   'pushes never go beyond the capacity': async (store) => {
-    await store.configure({ queue: 'q', capacity: 10 })
-    const outcomes = (await Promise.all(times(30, () => store.push([newJob()])))).flat()
+    await store.operations.configure({ queue: 'q', capacity: 10 })
+    const outcomes = (await Promise.all(times(30, () => store.operations.push({ jobs: [newJob()] })))).flat()
     assert.equal(outcomes.filter(({ status }) => status === 'pushed').length, 10)
     assert.equal(outcomes.filter(({ status }) => status === 'full').length, 20)
   },
 
   'calls of one tick have outcomes of their own': async (store) => {
-    await store.configure({ queue: 'small', capacity: 1 })
+    await store.operations.configure({ queue: 'small', capacity: 1 })
     const hold = await running(store)
     const [job, twin, big] = [newJob(), newJob({ queue: 'small' }), newJob({ queue: 'small' })]
     const answers = await Promise.all([
-      store.push([job]),
-      store.push([twin]),
-      store.push([big]),
-      store.complete('q', [{ id: hold.id, fence: 99, result: null }]),
-      store.complete('q', [{ ...hold, result: null }]),
-      store.fail('q', [{ id: newJob().id, fence: 1, error: ERROR, delay: 0 }]),
+      store.operations.push({ jobs: [job] }),
+      store.operations.push({ jobs: [twin] }),
+      store.operations.push({ jobs: [big] }),
+      store.operations.complete({ queue: 'q', items: [{ id: hold.id, fence: 99, result: null }] }),
+      store.operations.complete({ queue: 'q', items: [{ ...hold, result: null }] }),
+      store.operations.fail({ queue: 'q', items: [{ id: newJob().id, fence: 1, error: ERROR, delay: 0 }] }),
     ])
     assert.deepEqual(answers, [
       [{ status: 'pushed', id: job.id }],
@@ -64,7 +67,9 @@ conformance('concurrency', {
 
   'of many completions of one claim, one counts': async (store) => {
     const hold = await running(store)
-    const outcomes = await Promise.all(times(20, () => store.complete('q', [{ ...hold, result: null }])))
+    const outcomes = await Promise.all(
+      times(20, () => store.operations.complete({ queue: 'q', items: [{ ...hold, result: null }] })),
+    )
     assert.equal(outcomes.flat().filter((outcome) => outcome === 'ok').length, 1)
   },
 
@@ -72,19 +77,19 @@ conformance('concurrency', {
     for (let round = 0; round < 10; round++) {
       const hold = await running(store)
       const [[outcome], [state]] = await Promise.all([
-        store.complete('q', [{ ...hold, result: null }]),
-        store.cancel([hold.id]),
+        store.operations.complete({ queue: 'q', items: [{ ...hold, result: null }] }),
+        store.operations.cancel({ ids: [hold.id] }),
       ])
       assert.equal(state, outcome === 'ok' ? 'done' : 'cancelled')
-      assert.equal((await store.find([hold.id]))[0]?.state, state)
+      assert.equal((await store.operations.find({ ids: [hold.id] }))[0]?.state, state)
     }
   },
 
   'of many sweeps, one takes back each lost job': async (store, clock) => {
-    await store.push(newJobs(50))
+    await store.operations.push({ jobs: newJobs(50) })
     await claim(store, { lease: 10 })
     clock.now += 10
-    const swept = await Promise.all(times(10, () => store.sweep(20)))
+    const swept = await Promise.all(times(10, () => store.operations.sweep({ limit: 20 })))
     const lost = swept.flatMap(({ lost }) => lost.map(({ id }) => id))
     assert.equal(lost.length, 50)
     assert.equal(new Set(lost).size, 50)
@@ -92,7 +97,7 @@ conformance('concurrency', {
 
   'a mixed crowd of workers finishes every job exactly once': async (store) => {
     const jobs = newJobs(300, { attempts: 100 })
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const finished: string[] = []
     const worker = async (index: number) => {
       for (let turn = index; finished.length < jobs.length; turn++) {
@@ -103,14 +108,14 @@ conformance('concurrency', {
           continue
         }
         // The first of a batch is sometimes given back or failed, so that jobs keep changing hands.
-        if (turn % 3 === 0) await store.release('q', [a])
-        else if (turn % 3 === 1) await store.fail('q', [{ ...a, error: ERROR, delay: 0 }])
+        if (turn % 3 === 0) await store.operations.release({ queue: 'q', items: [a] })
+        else if (turn % 3 === 1) await store.operations.fail({ queue: 'q', items: [{ ...a, error: ERROR, delay: 0 }] })
         else rest.push(a)
         if (b !== undefined) rest.push(b)
-        const outcomes = await store.complete(
-          'q',
-          rest.map(({ id, fence }) => ({ id, fence, result: null })),
-        )
+        const outcomes = await store.operations.complete({
+          queue: 'q',
+          items: rest.map(({ id, fence }) => ({ id, fence, result: null })),
+        })
         rest.forEach(({ id }, i) => {
           if (outcomes[i] === 'ok') finished.push(id)
         })
@@ -119,7 +124,7 @@ conformance('concurrency', {
     await Promise.all(times(8, worker))
     assert.equal(new Set(finished).size, jobs.length)
     assert.equal(finished.length, jobs.length)
-    const [stats] = await store.stats({ queue: 'q' })
+    const [stats] = await store.operations.stats({ queue: 'q' })
     assert.deepEqual(stats?.counts, { scheduled: 0, waiting: 0, running: 0, done: 300, dead: 0, cancelled: 0 })
   },
 })

@@ -1,34 +1,67 @@
 import assert from 'node:assert/strict'
-import type { Store } from '../../src/store.ts'
+import type { Input, JobRecord, Store } from '../../src/store.ts'
 
 /**
  * Vectors and the model count a job's fences from 1. On Redis the first one is a high number, since a server that was emptied gives out no fence again.
  */
-export class Fences {
-  readonly store: Store
+export function countingFences(store: Store): Store {
+  const { operations } = store
   /** By queue and id: the number before the first fence. */
-  readonly #before = new Map<string, number>()
+  const before = new Map<string, number>()
+  /** Jobs that are pushed then begin above the fences of those that were removed. */
+  let isRemoving = false
+  const beforeOf = (queue: string, id: string): number => before.get(`${queue} ${id}`) ?? 0
 
-  constructor(store: Store) {
-    const given = <T extends { id: string; fence: number }>(queue: string, holds: readonly T[]): T[] =>
-      holds.map((hold) => ({ ...hold, fence: hold.fence + (this.#before.get(`${queue} ${hold.id}`) ?? 0) }))
-    this.store = {
-      ...store,
-      claim: async (request) => {
-        const claimed = await store.claim(request)
-        const jobs = claimed.jobs.map((job) => {
-          const name = `${request.queue} ${job.id}`
-          const before = this.#before.get(name) ?? job.fence - 1
-          assert.ok(before === 0 || store.name === 'redis', `the first fence is ${job.fence}`)
-          this.#before.set(name, before)
-          return { ...job, fence: job.fence - before }
-        })
-        return { ...claimed, jobs }
+  function held<Item extends { id: string; fence: number }>({
+    queue,
+    items,
+    ...rest
+  }: {
+    queue: string
+    items: readonly Item[]
+  }) {
+    return { ...rest, queue, items: items.map((item) => ({ ...item, fence: item.fence + beforeOf(queue, item.id) })) }
+  }
+
+  function counted<Told extends JobRecord>(record: Told): Told {
+    const first = before.get(`${record.queue} ${record.id}`)
+    return { ...record, fence: first === undefined ? 0 : record.fence - first }
+  }
+
+  async function claim(input: Input<'claim'>) {
+    const claimed = await operations.claim(input)
+    const jobs = claimed.jobs.map((job) => {
+      const name = `${input.queue} ${job.id}`
+      const first = before.get(name) ?? job.fence - 1
+      assert.ok(first === 0 || store.name === 'redis' || isRemoving, `the first fence is ${job.fence}`)
+      before.set(name, first)
+      return { ...job, fence: job.fence - first }
+    })
+    return { ...claimed, jobs }
+  }
+
+  return {
+    ...store,
+    operations: {
+      ...operations,
+      claim,
+      remove(input) {
+        isRemoving = true
+        return operations.remove(input)
       },
-      complete: (queue, items) => store.complete(queue, given(queue, items)),
-      fail: (queue, items) => store.fail(queue, given(queue, items)),
-      release: (queue, items) => store.release(queue, given(queue, items)),
-      extend: (queue, lease, items) => store.extend(queue, lease, given(queue, items)),
-    }
+      restore: ({ records }) =>
+        operations.restore({
+          records: records.map((record) => ({ ...record, fence: record.fence + beforeOf(record.queue, record.id) })),
+        }),
+      complete: (input) => operations.complete(held(input)),
+      fail: (input) => operations.fail(held(input)),
+      release: (input) => operations.release(held(input)),
+      extend: (input) => operations.extend({ ...input, ...held(input) }),
+      find: async (input) => (await operations.find(input)).map((record) => record && counted(record)),
+      async list(input) {
+        const listed = await operations.list(input)
+        return { ...listed, jobs: listed.jobs.map(counted) }
+      },
+    },
   }
 }

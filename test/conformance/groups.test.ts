@@ -2,14 +2,16 @@
 
 import assert from 'node:assert/strict'
 import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
-import { claim, conformance, first, newJob } from './suite.ts'
+import { newJob } from '../support/jobs.ts'
+import { claim, conformance, first } from './suite.ts'
 
-const GROUPS = 5_000
+/** More than a claim and a sweep take at once. */
+const GROUPS = Number(process.env.MILLPOND_TEST_GROUPS ?? 2_000)
 
 const inGroups = (): NewJob[] => Array.from({ length: GROUPS }, (_, at) => newJob({ group: `once-${at}` }))
 
 async function pushAll(store: Store, jobs: readonly NewJob[]): Promise<void> {
-  for (let at = 0; at < jobs.length; at += 500) await store.push(jobs.slice(at, at + 500))
+  for (let at = 0; at < jobs.length; at += 500) await store.operations.push({ jobs: jobs.slice(at, at + 500) })
 }
 
 /** The groups of the jobs that claims bring, until one brings none, in the order of their starts. Completes all of them. */
@@ -19,16 +21,13 @@ async function drain(store: Store): Promise<(string | null)[]> {
     const { jobs, retryAfter } = await claim(store)
     if (jobs.length === 0 && retryAfter !== 0) return groups
     groups.push(...jobs.map(({ group }) => group))
-    await store.complete(
-      'q',
-      jobs.map(({ id, fence }) => ({ id, fence, result: null })),
-    )
+    await store.operations.complete({ queue: 'q', items: jobs.map(({ id, fence }) => ({ id, fence, result: null })) })
   }
 }
 
 /** Sweeps until there is no more to do. @returns how many sweeps that took */
 async function sweepAll(store: Store): Promise<number> {
-  for (let sweeps = 1; ; sweeps++) if (!(await store.sweep(1_000)).more) return sweeps
+  for (let sweeps = 1; ; sweeps++) if (!(await store.operations.sweep({ limit: 1_000 })).more) return sweeps
 }
 
 /**
@@ -46,9 +45,9 @@ async function remembered(store: Store): Promise<number> {
 
 /** All groups come and go beside a backlog of another one. @returns the claim behind which that waits */
 async function comeOnce(store: Store): Promise<ClaimedJob> {
-  await store.configure({ queue: 'q', grouped: true, keepDone: 0 })
-  await store.limitGroup?.('q', 'rest', { running: 1, rate: null, weight: 1 })
-  await store.push([newJob({ group: 'rest' }), newJob({ group: 'rest' })])
+  await store.operations.configure({ queue: 'q', grouped: true, keepDone: 0 })
+  await store.operations.limitGroup?.({ queue: 'q', group: 'rest', limits: { running: 1, rate: null, weight: 1 } })
+  await store.operations.push({ jobs: [newJob({ group: 'rest' }), newJob({ group: 'rest' })] })
   const hold = first((await claim(store)).jobs)
   await pushAll(store, inGroups())
   assert.equal((await drain(store)).length, GROUPS)
@@ -63,7 +62,7 @@ conformance('groups that come once', {
       (await sweepAll(store)) > GROUPS / 1_000,
       'a sweep forgets a thousand groups at most, and says that there are more',
     )
-    await store.complete('q', [{ ...hold, result: null }])
+    await store.operations.complete({ queue: 'q', items: [{ ...hold, result: null }] })
     assert.equal(await remembered(store), 0)
   },
 
@@ -71,20 +70,20 @@ conformance('groups that come once', {
     const hold = await comeOnce(store)
     clock.now += 9_999
     await sweepAll(store)
-    await store.complete('q', [{ ...hold, result: null }])
+    await store.operations.complete({ queue: 'q', items: [{ ...hold, result: null }] })
     assert.equal(await remembered(store), GROUPS)
   },
   'are forgotten where their next job is cancelled before a claim comes to it': async (store, clock) => {
     const hold = await comeOnce(store)
     const jobs = inGroups()
     await pushAll(store, jobs)
-    await store.cancel(jobs.map(({ id }) => id))
+    await store.operations.cancel({ ids: jobs.map(({ id }) => id) })
     clock.now += 10_000
     await sweepAll(store)
     while ((await claim(store)).retryAfter === 0);
     clock.now += 10_000
     await sweepAll(store)
-    await store.complete('q', [{ ...hold, result: null }])
+    await store.operations.complete({ queue: 'q', items: [{ ...hold, result: null }] })
     assert.equal(await remembered(store), 0)
   },
 })

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/store.ts'
-import { claim, conformance, ERROR, newJob } from './suite.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
+import { claim, conformance } from './suite.ts'
 
 /** UUIDv7s so many milliseconds apart. */
 const idsApart = (ms: number): string[] =>
@@ -16,26 +17,25 @@ async function check(store: Store, ids: readonly string[]): Promise<void> {
   // Every fourth of them: waiting, running, done, dead or cancelled in turn.
   const known = jobs.filter((_, i) => i % 4 === 1)
   const ids5 = (n: number) => known.filter((_, i) => i % 5 === n).map(({ id }) => id)
-  await store.push(known.filter((_, i) => i % 5 > 0))
+  await store.operations.push({ jobs: known.filter((_, i) => i % 5 > 0) })
   const claims = (await claim(store)).jobs
   const claimsOf = (n: number) => claims.filter(({ id }) => ids5(n).includes(id))
-  await store.complete(
-    'q',
-    claimsOf(2).map((hold) => ({ ...hold, result: null })),
+  await store.operations.complete({ queue: 'q', items: claimsOf(2).map((hold) => ({ ...hold, result: null })) })
+  await store.operations.fail({
+    queue: 'q',
+    items: claimsOf(3).map((hold) => ({ ...hold, error: ERROR, delay: null })),
+  })
+  await store.operations.cancel({ ids: ids5(4) })
+  await store.operations.push({ jobs: known.filter((_, i) => i % 5 === 0) })
+  const states = new Set(
+    (await store.operations.find({ ids: known.map(({ id }) => id) })).map((record) => record?.state),
   )
-  await store.fail(
-    'q',
-    claimsOf(3).map((hold) => ({ ...hold, error: ERROR, delay: null })),
-  )
-  await store.cancel(ids5(4))
-  await store.push(known.filter((_, i) => i % 5 === 0))
-  const states = new Set((await store.find(known.map(({ id }) => id))).map((record) => record?.state))
   assert.deepEqual(states, new Set(['waiting', 'running', 'done', 'dead', 'cancelled']))
 
   const expected = (all: 'pushed' | 'existing') =>
     jobs.map((job) => ({ status: known.includes(job) ? 'existing' : all, id: job.id }))
-  assert.deepEqual(await store.push(jobs), expected('pushed'))
-  assert.deepEqual(await store.push(jobs.toReversed()), expected('existing').toReversed())
+  assert.deepEqual(await store.operations.push({ jobs }), expected('pushed'))
+  assert.deepEqual(await store.operations.push({ jobs: jobs.toReversed() }), expected('existing').toReversed())
   const waiting = jobs.length - known.length + ids5(0).length
   assert.equal((await claim(store)).jobs.length, waiting)
   assert.equal((await claim(store)).jobs.length, 0)

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import type { Bell, Store } from '../../src/store.ts'
-import { claim, conformance, ERROR, newJob, newJobs, running, until } from './suite.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
+import { claim, conformance, running } from './suite.ts'
 
 /** Does something and waits for a bell of that kind for the queue `q`. */
 async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unknown>, id?: string): Promise<void> {
@@ -10,11 +12,13 @@ async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unkno
   const stop = store.listen((bell) => heard.push(bell))
   try {
     await doing()
-    await until(`a bell for ${kind}`, () =>
-      heard.some((bell) => {
-        if (bell.kind !== kind || bell.queue !== 'q') return false
-        return id === undefined || !('ids' in bell) || bell.ids === undefined || bell.ids.includes(id)
-      }),
+    await until(
+      () =>
+        heard.some((bell) => {
+          if (bell.kind !== kind || bell.queue !== 'q') return false
+          return id === undefined || !('ids' in bell) || bell.ids === undefined || bell.ids.includes(id)
+        }),
+      `a bell for ${kind}`,
     )
   } finally {
     stop()
@@ -23,72 +27,90 @@ async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unkno
 
 conformance('notifications', {
   'work: pushed': async (store) => {
-    await hear(store, 'work', () => store.push([newJob()]))
+    await hear(store, 'work', () => store.operations.push({ jobs: [newJob()] }))
   },
 
   'work: released, failed, promoted, lost, re-queued': async (store, clock) => {
     const released = await running(store)
-    await hear(store, 'work', () => store.release('q', [released]))
-    await store.cancel([released.id])
+    await hear(store, 'work', () => store.operations.release({ queue: 'q', items: [released] }))
+    await store.operations.cancel({ ids: [released.id] })
     const failed = await running(store)
-    await hear(store, 'work', () => store.fail('q', [{ ...failed, error: ERROR, delay: 0 }]))
-    await store.cancel([failed.id])
-    await store.push([newJob({ delay: 50 })])
+    await hear(store, 'work', () =>
+      store.operations.fail({ queue: 'q', items: [{ ...failed, error: ERROR, delay: 0 }] }),
+    )
+    await store.operations.cancel({ ids: [failed.id] })
+    await store.operations.push({ jobs: [newJob({ delay: 50 })] })
     clock.now += 50
-    await hear(store, 'work', () => store.sweep(10))
+    await hear(store, 'work', () => store.operations.sweep({ limit: 10 }))
     await claim(store, { lease: 50 })
     clock.now += 50
-    await hear(store, 'work', () => store.sweep(10))
-    await hear(store, 'work', () => store.admin.requeue({ ids: [failed.id] }))
+    await hear(store, 'work', () => store.operations.sweep({ limit: 10 }))
+    await hear(store, 'work', () => store.operations.requeue({ ids: [failed.id] }))
   },
 
   'work: scheduled, and due soon: the claim that follows tells when': async (store) => {
-    await hear(store, 'work', () => store.push([newJob({ delay: 900 })]))
+    await hear(store, 'work', () => store.operations.push({ jobs: [newJob({ delay: 900 })] }))
     assert.equal((await claim(store)).retryAfter, 900)
     const failed = await running(store)
-    await hear(store, 'work', () => store.fail('q', [{ ...failed, error: ERROR, delay: 300 }]))
+    await hear(store, 'work', () =>
+      store.operations.fail({ queue: 'q', items: [{ ...failed, error: ERROR, delay: 300 }] }),
+    )
     assert.equal((await claim(store)).retryAfter, 300)
-    await store.configure({ queue: 'q', backoff: { base: 200, factor: 1, max: 200, jitter: 0 } })
+    await store.operations.configure({ queue: 'q', backoff: { base: 200, factor: 1, max: 200, jitter: 0 } })
     const again = await running(store)
-    await hear(store, 'work', () => store.fail('q', [{ ...again, error: ERROR, delay: 'backoff' }]))
+    await hear(store, 'work', () =>
+      store.operations.fail({ queue: 'q', items: [{ ...again, error: ERROR, delay: 'backoff' }] }),
+    )
     assert.equal((await claim(store)).retryAfter, 200)
-    await store.configure({ queue: 'q', backoff: { base: 0, factor: 1, max: 0, jitter: 0 } })
+    await store.operations.configure({ queue: 'q', backoff: { base: 0, factor: 1, max: 0, jitter: 0 } })
     const atOnce = await running(store)
-    await hear(store, 'work', () => store.fail('q', [{ ...atOnce, error: ERROR, delay: 'backoff' }]))
+    await hear(store, 'work', () =>
+      store.operations.fail({ queue: 'q', items: [{ ...atOnce, error: ERROR, delay: 'backoff' }] }),
+    )
   },
 
   'room: claimed or cancelled in a full queue': async (store) => {
-    await store.configure({ queue: 'q', capacity: 2 })
+    await store.operations.configure({ queue: 'q', capacity: 2 })
     const jobs = newJobs(2)
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     await hear(store, 'room', () => claim(store, { limit: 1 }))
-    await hear(store, 'room', () => store.cancel(jobs.map(({ id }) => id)))
+    await hear(store, 'room', () => store.operations.cancel({ ids: jobs.map(({ id }) => id) }))
   },
 
   'finished: completed or dead': async (store) => {
     const done = await running(store)
-    await hear(store, 'finished', () => store.complete('q', [{ ...done, result: null }]), done.id)
+    await hear(
+      store,
+      'finished',
+      () => store.operations.complete({ queue: 'q', items: [{ ...done, result: null }] }),
+      done.id,
+    )
     const dead = await running(store)
-    await hear(store, 'finished', () => store.fail('q', [{ ...dead, error: ERROR, delay: null }]), dead.id)
+    await hear(
+      store,
+      'finished',
+      () => store.operations.fail({ queue: 'q', items: [{ ...dead, error: ERROR, delay: null }] }),
+      dead.id,
+    )
   },
 
   'finished: cancelled, waiting and running': async (store) => {
     const job = newJob()
-    await store.push([job])
-    await hear(store, 'finished', () => store.cancel([job.id]), job.id)
+    await store.operations.push({ jobs: [job] })
+    await hear(store, 'finished', () => store.operations.cancel({ ids: [job.id] }), job.id)
     const { id } = await running(store)
-    await hear(store, 'finished', () => store.cancel([id]), id)
+    await hear(store, 'finished', () => store.operations.cancel({ ids: [id] }), id)
   },
 
   'finished: dead of a lost lease': async (store, clock) => {
     const { id } = await running(store, { attempts: 1 })
     clock.now += 60_000
-    await hear(store, 'finished', () => store.sweep(10), id)
+    await hear(store, 'finished', () => store.operations.sweep({ limit: 10 }), id)
   },
 
   'cancelled: while running': async (store) => {
     const { id } = await running(store)
-    await hear(store, 'cancelled', () => store.cancel([id]), id)
+    await hear(store, 'cancelled', () => store.operations.cancel({ ids: [id] }), id)
   },
 
   'nothing more after the end of listening, everything to the others': async (store) => {
@@ -98,8 +120,8 @@ conformance('notifications', {
     const stopOther = store.listen(() => heard++)
     stop()
     stop()
-    await store.push([newJob()])
-    await until('a bell', () => heard > 0)
+    await store.operations.push({ jobs: [newJob()] })
+    await until(() => heard > 0, 'a bell')
     stopOther()
     assert.equal(stopped, 0)
   },

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import type { Encoded } from '../../src/store.ts'
-import { claim, conformance, first, newJob, newJobs, running } from './suite.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { claim, conformance, first, running } from './suite.ts'
 
 const MIB = 1024 * 1024
 const WEIRD = `'"\`; drop table jobs; --\\ \n\r\t \u2028\u2029 \u{1F600}\u{1F469}\u200D\u{1F467} \uFEFF\u0301 \uD83D\uDE00 %s \${x} {}[]:`
@@ -15,7 +16,7 @@ function bytesOf(encoded: Encoded | null | undefined): Uint8Array {
 conformance('payloads', {
   'a batch of 500 keeps its order': async (store) => {
     const jobs = newJobs(500).map((job, i) => ({ ...job, data: { encoding: 'json', body: String(i) } as const }))
-    const outcomes = await store.push(jobs)
+    const outcomes = await store.operations.push({ jobs })
     assert.deepEqual(
       outcomes,
       jobs.map(({ id }) => ({ status: 'pushed', id })),
@@ -25,39 +26,42 @@ conformance('payloads', {
       claimed.map(({ data }) => data.body),
       jobs.map(({ data }) => data.body),
     )
-    const done = await store.complete(
-      'q',
-      claimed.map(({ id, fence }) => ({ id, fence, result: null })),
-    )
+    const done = await store.operations.complete({
+      queue: 'q',
+      items: claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+    })
     assert.deepEqual(new Set(done), new Set(['ok']))
     assert.equal(done.length, 500)
   },
 
   'an empty batch does nothing': async (store) => {
-    assert.deepEqual(await store.push([]), [])
-    assert.deepEqual(await store.complete('q', []), [])
-    assert.deepEqual(await store.fail('q', []), [])
-    assert.deepEqual(await store.release('q', []), [])
-    assert.deepEqual(await store.extend('q', 100, []), [])
-    assert.deepEqual(await store.cancel([]), [])
-    assert.deepEqual(await store.find([]), [])
-    assert.equal((await store.admin.requeue({ ids: [] })).requeued, 0)
-    await store.record([])
+    assert.deepEqual(await store.operations.push({ jobs: [] }), [])
+    assert.deepEqual(await store.operations.complete({ queue: 'q', items: [] }), [])
+    assert.deepEqual(await store.operations.fail({ queue: 'q', items: [] }), [])
+    assert.deepEqual(await store.operations.release({ queue: 'q', items: [] }), [])
+    assert.deepEqual(await store.operations.extend({ queue: 'q', lease: 100, items: [] }), [])
+    assert.deepEqual(await store.operations.cancel({ ids: [] }), [])
+    assert.deepEqual(await store.operations.find({ ids: [] }), [])
+    assert.equal((await store.operations.requeue({ ids: [] })).requeued, 0)
+    await store.operations.record({ slices: [] })
   },
 
   'a mebibyte of text and of bytes': async (store) => {
     const text: Encoded = { encoding: 'json', body: `"${'é'.repeat(MIB / 2)}"` }
     const bytes: Encoded = { encoding: 'bytes', body: Uint8Array.from({ length: MIB }, (_, i) => (i * 31) % 256) }
-    await store.push([newJob({ data: text }), newJob({ data: bytes })])
+    await store.operations.push({ jobs: [newJob({ data: text }), newJob({ data: bytes })] })
     const [a, b] = (await claim(store)).jobs
     assert.ok(a?.data.body === text.body, 'the text is the same')
     assert.equal(Buffer.compare(bytesOf(b?.data), bytesOf(bytes)), 0)
     assert.ok(a && b)
-    await store.complete('q', [
-      { ...a, result: bytes },
-      { ...b, result: text },
-    ])
-    const [first, second] = await store.find([a.id, b.id])
+    await store.operations.complete({
+      queue: 'q',
+      items: [
+        { ...a, result: bytes },
+        { ...b, result: text },
+      ],
+    })
+    const [first, second] = await store.operations.find({ ids: [a.id, b.id] })
     assert.equal(Buffer.compare(bytesOf(first?.result), bytesOf(bytes)), 0)
     assert.ok(second?.result?.body === text.body, 'the result is the same')
   },
@@ -68,7 +72,7 @@ conformance('payloads', {
     for (const encoding of ['bytes', 'msgpack'] as const) {
       for (const body of bodies) {
         const { id } = await running(store, { data: { encoding, body } })
-        const [record] = await store.find([id])
+        const [record] = await store.operations.find({ ids: [id] })
         assert.equal(record?.data.encoding, encoding)
         assert.equal(Buffer.compare(bytesOf(record.data), body), 0)
       }
@@ -84,9 +88,11 @@ conformance('payloads', {
     })
     const long = newJob({ key: `${'\u{1F600}'.repeat(63)}abc` })
     const proto = newJob({ key: '__proto__', group: 'constructor' })
-    await store.push([job, long, proto])
+    await store.operations.push({ jobs: [job, long, proto] })
     assert.deepEqual(
-      await store.push([newJob({ key: WEIRD }), newJob({ key: long.key }), newJob({ key: '__proto__' })]),
+      await store.operations.push({
+        jobs: [newJob({ key: WEIRD }), newJob({ key: long.key }), newJob({ key: '__proto__' })],
+      }),
       [
         { status: 'existing', id: job.id },
         { status: 'existing', id: long.id },
@@ -100,8 +106,8 @@ conformance('payloads', {
       { key, group, trace, data },
     )
     const error = { code: 'HandlerFailed', name: WEIRD, message: `${WEIRD}\0 after NUL`, stack: WEIRD.repeat(50) }
-    await store.fail('q', [{ ...claimed, error, delay: null }])
-    const [record] = await store.find([job.id])
+    await store.operations.fail({ queue: 'q', items: [{ ...claimed, error, delay: null }] })
+    const [record] = await store.operations.find({ ids: [job.id] })
     assert.deepEqual(record?.error, error)
     assert.equal(record.worker, WEIRD)
   },
@@ -109,21 +115,21 @@ conformance('payloads', {
   'queues whose names look like something else': async (store) => {
     for (const queue of ['constructor', 'toString', 'A', 'a', 'a:b', 'a/b', 'a.b', '0', `q${'x'.repeat(127)}`]) {
       const job = newJob({ queue })
-      await store.push([job])
+      await store.operations.push({ jobs: [job] })
       assert.deepEqual(
         (await claim(store, { queue })).jobs.map(({ id }) => id),
         [job.id],
         queue,
       )
     }
-    assert.equal((await store.stats({})).length, 9)
+    assert.equal((await store.operations.stats({})).length, 9)
   },
 
   'times far away': async (store) => {
     const runAt = Date.UTC(9999, 11, 31)
     const job = newJob({ runAt, timeout: 365 * 86_400_000 })
-    await store.push([job])
-    const [record] = await store.find([job.id])
+    await store.operations.push({ jobs: [job] })
+    const [record] = await store.operations.find({ ids: [job.id] })
     assert.equal(record?.state, 'scheduled')
     assert.equal(record.dueAt, runAt)
     assert.equal(record.timeout, 365 * 86_400_000)
@@ -132,15 +138,15 @@ conformance('payloads', {
   'an error without a stack comes back without one': async (store) => {
     const hold = await running(store)
     const error = { code: 'GaveUp', name: 'GiveUp', message: '' }
-    await store.fail('q', [{ ...hold, error, delay: null }])
-    assert.deepEqual((await store.find([hold.id]))[0]?.error, error)
+    await store.operations.fail({ queue: 'q', items: [{ ...hold, error, delay: null }] })
+    assert.deepEqual((await store.operations.find({ ids: [hold.id] }))[0]?.error, error)
   },
 
   'changing what was handed in changes nothing': async (store) => {
     const bytes = Uint8Array.of(1, 2, 3)
     const data: Encoded = { encoding: 'bytes', body: bytes }
     const job = newJob({ data, key: 'k' })
-    await store.push([job])
+    await store.operations.push({ jobs: [job] })
     bytes.fill(9)
     data.encoding = 'msgpack'
     job.key = 'other'
@@ -153,30 +159,40 @@ conformance('payloads', {
 
     const progress = Uint8Array.of(4)
     const result = Uint8Array.of(5)
-    await store.extend('q', 1_000, [{ ...claimed, progress: { encoding: 'bytes', body: progress } }])
-    await store.complete('q', [{ ...claimed, result: { encoding: 'bytes', body: result } }])
+    await store.operations.extend({
+      queue: 'q',
+      lease: 1_000,
+      items: [{ ...claimed, progress: { encoding: 'bytes', body: progress } }],
+    })
+    await store.operations.complete({
+      queue: 'q',
+      items: [{ ...claimed, result: { encoding: 'bytes', body: result } }],
+    })
     progress.fill(9)
     result.fill(9)
-    const [record] = await store.find([claimed.id])
+    const [record] = await store.operations.find({ ids: [claimed.id] })
     assert.deepEqual([...bytesOf(record?.progress)], [4])
     assert.deepEqual([...bytesOf(record?.result)], [5])
   },
 
   'changing what was handed out changes nothing': async (store) => {
     const job = newJob({ data: { encoding: 'bytes', body: Uint8Array.of(1, 2, 3) } })
-    await store.push([job])
+    await store.operations.push({ jobs: [job] })
     const claimed = first((await claim(store)).jobs)
     const { id, fence } = claimed
     bytesOf(claimed.data).fill(9)
     claimed.fence = 99
     claimed.attempts = 1
-    await store.fail('q', [{ id, fence, error: { code: 'HandlerFailed', name: 'E', message: 'm' }, delay: 0 }])
-    const record = first(await store.find([id]))
+    await store.operations.fail({
+      queue: 'q',
+      items: [{ id, fence, error: { code: 'HandlerFailed', name: 'E', message: 'm' }, delay: 0 }],
+    })
+    const record = first(await store.operations.find({ ids: [id] }))
     assert.ok(record?.error)
     bytesOf(record.data).fill(9)
     record.error.message = 'changed'
     record.state = 'done'
-    const again = first(await store.find([id]))
+    const again = first(await store.operations.find({ ids: [id] }))
     assert.deepEqual([...bytesOf(again?.data)], [1, 2, 3])
     assert.equal(again?.error?.message, 'm')
     assert.equal(again.state, 'waiting')
@@ -184,11 +200,11 @@ conformance('payloads', {
   },
 
   'changing recorded or read histograms changes nothing': async (store) => {
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     const slice = { queue: 'q', priority: 4, metric: 'run' as const, buckets: { 1: 1 } }
-    await store.record([slice])
+    await store.operations.record({ slices: [slice] })
     slice.buckets[1] = 50
-    const read = async () => first(first(await store.stats({ queue: 'q', minutes: 5 })).histograms).buckets
+    const read = async () => first(first(await store.operations.stats({ queue: 'q', minutes: 5 })).histograms).buckets
     const buckets = await read()
     buckets[1] = 70
     assert.deepEqual(await read(), { 1: 1 })

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isMillpondError } from '../../src/values/errors.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { stores } from './stores.ts'
-import { claim, conformance, ERROR, newJob, newJobs, running } from './suite.ts'
+import { claim, conformance, running } from './suite.ts'
 
 const closed = (error: unknown) => isMillpondError(error, 'Closed')
 
@@ -17,20 +18,21 @@ conformance('a store and its end', {
     const hold = await running(store)
     await store.close()
     const calls: Record<string, () => Promise<unknown>> = {
-      configure: () => store.configure({ queue: 'q', paused: true }),
-      push: () => store.push([newJob()]),
+      configure: () => store.operations.configure({ queue: 'q', paused: true }),
+      push: () => store.operations.push({ jobs: [newJob()] }),
       claim: () => claim(store),
-      complete: () => store.complete('q', [{ ...hold, result: null }]),
-      fail: () => store.fail('q', [{ ...hold, error: ERROR, delay: 0 }]),
-      release: () => store.release('q', [hold]),
-      extend: () => store.extend('q', 100, [{ ...hold, progress: null }]),
-      cancel: () => store.cancel([hold.id]),
-      sweep: () => store.sweep(10),
-      find: () => store.find([hold.id]),
-      stats: () => store.stats({}),
-      record: () => store.record([{ queue: 'q', priority: 4, metric: 'run', buckets: { 1: 1 } }]),
-      list: () => store.admin.list({ queue: 'q', state: 'waiting', limit: 1 }),
-      requeue: () => store.admin.requeue({ ids: [hold.id] }),
+      complete: () => store.operations.complete({ queue: 'q', items: [{ ...hold, result: null }] }),
+      fail: () => store.operations.fail({ queue: 'q', items: [{ ...hold, error: ERROR, delay: 0 }] }),
+      release: () => store.operations.release({ queue: 'q', items: [hold] }),
+      extend: () => store.operations.extend({ queue: 'q', lease: 100, items: [{ ...hold, progress: null }] }),
+      cancel: () => store.operations.cancel({ ids: [hold.id] }),
+      sweep: () => store.operations.sweep({ limit: 10 }),
+      find: () => store.operations.find({ ids: [hold.id] }),
+      stats: () => store.operations.stats({}),
+      record: () =>
+        store.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'run', buckets: { 1: 1 } }] }),
+      list: () => store.operations.list({ queue: 'q', state: 'waiting', limit: 1 }),
+      requeue: () => store.operations.requeue({ ids: [hold.id] }),
     }
     for (const [name, call] of Object.entries(calls)) await assert.rejects(call, closed, name)
   },
@@ -38,10 +40,14 @@ conformance('a store and its end', {
   'a fence beyond any that is given out is stale': async (store) => {
     const { id } = await running(store)
     const hold = { id, fence: Number.MAX_SAFE_INTEGER }
-    assert.deepEqual(await store.extend('q', 100, [{ ...hold, progress: null }]), ['stale'])
-    assert.deepEqual(await store.complete('q', [{ ...hold, result: null }]), ['stale'])
-    assert.deepEqual(await store.fail('q', [{ ...hold, error: ERROR, delay: 0 }]), ['stale'])
-    assert.deepEqual(await store.release('q', [hold]), ['stale'])
+    assert.deepEqual(await store.operations.extend({ queue: 'q', lease: 100, items: [{ ...hold, progress: null }] }), [
+      'stale',
+    ])
+    assert.deepEqual(await store.operations.complete({ queue: 'q', items: [{ ...hold, result: null }] }), ['stale'])
+    assert.deepEqual(await store.operations.fail({ queue: 'q', items: [{ ...hold, error: ERROR, delay: 0 }] }), [
+      'stale',
+    ])
+    assert.deepEqual(await store.operations.release({ queue: 'q', items: [hold] }), ['stale'])
   },
 
   'closing twice is closing once': async (store) => {
@@ -51,7 +57,7 @@ conformance('a store and its end', {
 
   'a call under way at the close settles': async (store) => {
     // Handled from the start: some may be rejected before the store is closed.
-    const pushes = Promise.allSettled(newJobs(20).map((job) => store.push([job])))
+    const pushes = Promise.allSettled(newJobs(20).map((job) => store.operations.push({ jobs: [job] })))
     await store.close()
     for (const settled of await pushes) {
       if (settled.status === 'fulfilled') assert.equal(settled.value[0]?.status, 'pushed')
@@ -74,7 +80,7 @@ for (const { name, skip, open } of stores) {
       const { store, dispose } = await open()
       try {
         const before = Date.now()
-        await store.push([newJob()])
+        await store.operations.push({ jobs: [newJob()] })
         const { now, jobs } = await claim(store)
         assert.ok(now >= before - 1_000 && now <= Date.now() + 1_000)
         assert.equal(jobs.length, 1)
@@ -88,8 +94,8 @@ for (const { name, skip, open } of stores) {
       const one = await open()
       const two = await open()
       try {
-        await one.store.push([newJob()])
-        assert.deepEqual(await two.store.stats({}), [])
+        await one.store.operations.push({ jobs: [newJob()] })
+        assert.deepEqual(await two.store.operations.stats({}), [])
       } finally {
         await one.dispose()
         await two.dispose()

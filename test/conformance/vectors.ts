@@ -1,8 +1,7 @@
 /** The lifecycle vectors as data: their types, and the translation of their shorthand (see the README next to them). */
 
 import { readdirSync, readFileSync } from 'node:fs'
-import type { JobError, JobState, Metric, SettingsChange } from '../../src/store.ts'
-import type { GroupLimits } from '../../src/values/limits.ts'
+import type { OperationName } from '../../src/store.ts'
 
 const folder = new URL('../../contract/vectors/lifecycle/', import.meta.url)
 
@@ -11,58 +10,12 @@ export const EPOCH = 1_767_225_600_000
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
-export type VectorBody = { encoding: 'json'; body: string } | { encoding: 'bytes' | 'msgpack'; base64: string }
-
-export interface VectorJob {
-  id: string
-  queue?: string
-  priority?: number
-  delay?: number
-  runAt?: number
-  key?: string
-  group?: string
-  cost?: number
-  attempts?: number
-  timeout?: number
-  trace?: string
-  data?: VectorBody
+export interface Step {
+  at: number
+  op: OperationName
+  in: { [name: string]: Json }
+  out?: Json
 }
-
-interface VectorHold {
-  id: string
-  fence: number
-}
-
-type Call =
-  | { op: 'configure'; in: Partial<SettingsChange> }
-  | { op: 'settings'; in: { queue: string } }
-  | { op: 'noteClaims'; in: { queues: string[] } }
-  | { op: 'push'; in: { jobs: VectorJob[] } }
-  | {
-      op: 'claim'
-      in: { queue?: string; worker?: string; limit?: number; lease?: number; minPriority?: number; perGroup?: number }
-    }
-  | { op: 'complete'; in: { queue?: string; items: (VectorHold & { result?: VectorBody | null })[] } }
-  | { op: 'fail'; in: { queue?: string; items: (VectorHold & { error?: JobError; delay: number | null })[] } }
-  | { op: 'release'; in: { queue?: string; items: (VectorHold & { pause?: number })[] } }
-  | { op: 'limitGroup'; in: { queue?: string; group: string; limits: GroupLimits | null } }
-  | { op: 'ahead'; in: { id: string } }
-  | { op: 'groups'; in: { queue?: string; limit: number; after?: string; group?: string } }
-  | {
-      op: 'extend'
-      in: { queue?: string; lease: number; items: (VectorHold & { progress?: VectorBody | null })[] }
-    }
-  | { op: 'cancel' | 'find'; in: { ids: string[] } }
-  | { op: 'sweep'; in: { limit: number } }
-  | { op: 'stats'; in: { queue?: string; minutes?: number } }
-  | {
-      op: 'record'
-      in: { slices: { queue: string; priority: number; metric: Metric; buckets: Record<number, number> }[] }
-    }
-  | { op: 'list'; in: { queue?: string; state: JobState; limit: number; after?: string } }
-  | { op: 'requeue'; in: { ids: string[] } | { queue: string; limit: number; until?: number } }
-
-export type Step = Call & { at: number; out?: Json }
 
 export interface Vector {
   name: string
@@ -92,7 +45,7 @@ function shortId(id: string): string {
   return Buffer.from(id.slice(PREFIX.length).replace(/^(00)+/, ''), 'hex').toString()
 }
 
-const TIMES: ReadonlySet<string> = new Set(['now', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt'])
+const TIMES: ReadonlySet<string> = new Set(['now', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt', 'since', 'seen'])
 
 /** A store's answer in the shorthand of the vectors. */
 export function shorten(value: unknown, name = ''): Json {

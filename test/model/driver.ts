@@ -1,10 +1,21 @@
 /** Does each operation on a store and on the model, and compares the answers. */
 
 import assert from 'node:assert/strict'
-import type { Hold, JobRecord, JobState, ListedRecord, QueueStats, Store, Swept } from '../../src/store.ts'
+import { inspect, isDeepStrictEqual } from 'node:util'
+import type {
+  ExtendOutcome,
+  Hold,
+  JobRecord,
+  JobState,
+  Listed,
+  ListedRecord,
+  QueueStats,
+  Store,
+  Swept,
+} from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
-import { Fences } from '../conformance/fences.ts'
+import { countingFences } from '../conformance/fences.ts'
 import { forgettable } from './forgettable.ts'
 import { Model } from './model.ts'
 import { IDS, type Operation } from './operations.ts'
@@ -22,7 +33,7 @@ export class Driver {
 
   /** @param idsPerQueue the store knows an id within its queue only: then each id is pushed to one queue */
   constructor(store: Store, clock: { now: number }, idsPerQueue = false) {
-    this.#store = new Fences(store).store
+    this.#store = countingFences(store)
     this.#clock = clock
     this.#idsPerQueue = idsPerQueue
   }
@@ -52,12 +63,12 @@ export class Driver {
           ...(this.#idsPerQueue ? { queue: IDS.indexOf(job.id) % 2 === 0 ? 'p' : 'q' } : {}),
           runAt: job.runAt === null ? null : now + job.runAt,
         }))
-        return same(await store.push(jobs), model.push(jobs))
+        return same(await store.operations.push({ jobs }), model.push(jobs))
       }
       case 'claim': {
         const request = { ...operation, worker: `w${operation.lease}` }
         const expected = model.claim(request)
-        const actual = await store.claim(request)
+        const actual = await store.operations.claim(request)
         for (const claim of actual.jobs) {
           model.raised(claim.id, claim.fence)
           const known = expected.jobs.find(({ id }) => id === claim.id)
@@ -70,51 +81,63 @@ export class Driver {
       case 'complete': {
         const { queue, holds } = this.#holds(operation)
         const completions = holds.map((hold) => ({ ...hold, result: operation.result }))
-        return same(await store.complete(queue, completions), model.complete(queue, completions))
+        return same(await store.operations.complete({ queue, items: completions }), model.complete(queue, completions))
       }
       case 'fail': {
         const { queue, holds } = this.#holds(operation)
         // A delay that is in part random is not for a model.
         const random = operation.delay === 'backoff' && model.queues.get(queue)?.backoff.jitter !== 0
         const failures = holds.map((hold) => ({ ...hold, error: ERROR, delay: random ? 40 : operation.delay }))
-        return same(await store.fail(queue, failures), model.fail(queue, failures))
+        return same(await store.operations.fail({ queue, items: failures }), model.fail(queue, failures))
       }
       case 'release': {
         const { queue, holds } = this.#holds(operation)
         const { pause } = operation
         const releases = holds.map((hold) => ({ ...hold, pause }))
-        return same(await store.release(queue, releases), model.release(queue, releases))
+        return same(await store.operations.release({ queue, items: releases }), model.release(queue, releases))
       }
       case 'extend': {
         const { queue, holds } = this.#holds(operation)
         const extensions = holds.map((hold) => ({ ...hold, progress: operation.progress }))
         const { lease } = operation
-        return same(await store.extend(queue, lease, extensions), model.extend(queue, lease, extensions))
+        const outcomes = await store.operations.extend({ queue, lease, items: extensions })
+        return same(this.#certain(outcomes), this.#certain(model.extend(queue, lease, extensions)))
       }
       case 'cancel':
-        return same(await store.cancel(operation.ids), model.cancel(operation.ids))
+        return same(await store.operations.cancel({ ids: operation.ids }), model.cancel(operation.ids))
       case 'sweep':
         return this.#sweep(operation.limit)
       case 'advance':
         return this.#advance(operation.ms)
       case 'configure':
-        await store.configure(operation.settings)
+        await store.operations.configure(operation.settings)
         return model.configure(operation.settings)
       case 'limit':
-        await store.configure({ queue: operation.queue, ...operation.settings })
+        await store.operations.configure({ queue: operation.queue, ...operation.settings })
         return model.configure({ queue: operation.queue, ...operation.settings })
       case 'limitGroup':
         return this.#limitGroup(operation.queue, operation.group, operation.limits)
       case 'groups':
         return this.#groups(operation.queue, operation.limit)
       case 'requeue':
-        return same((await store.admin.requeue(operation)).requeued, model.requeue(operation).requeued)
+        return same((await store.operations.requeue(operation)).requeued, model.requeue(operation).requeued)
       case 'requeueQueue':
         return this.#requeueQueue(operation.queue, operation.limit)
+      case 'update': {
+        const runAt = operation.runAt === undefined ? {} : { runAt: this.#clock.now + operation.runAt }
+        const items = operation.ids.map((id) => ({ id, ...operation.change, ...runAt }))
+        return same(await store.operations.update({ items }), model.update(items))
+      }
+      case 'remove':
+        return same((await store.operations.remove({ ids: operation.ids })).removed, model.remove(operation.ids))
+      case 'removeQueue':
+        return this.#removeQueue(operation.queue, operation.limit)
+      case 'restore':
+        return this.#restore(operation.ids)
       case 'record': {
         // What a store does with slices of a queue that is not there is nobody's business.
         const slices = operation.slices.filter(({ queue }) => model.queues.has(queue))
-        await store.record(slices)
+        await store.operations.record({ slices })
         return model.record(slices)
       }
       case 'find':
@@ -124,6 +147,11 @@ export class Driver {
       case 'stats':
         return this.#stats(operation.minutes)
     }
+  }
+
+  /** A fence that nobody was given may be that of a job that was cancelled, where pushes begin above removed jobs. */
+  #certain(outcomes: readonly ExtendOutcome[]): ExtendOutcome[] {
+    return outcomes.map((outcome) => (this.#model.removed && outcome === 'cancelled' ? 'stale' : outcome))
   }
 
   /** Claims of one batch are all sent to the queue of the first, so that some are sent to the wrong one. */
@@ -144,7 +172,7 @@ export class Driver {
   }
 
   async #limitGroup(queue: string, group: string, limits: GroupLimits | null): Promise<void> {
-    await this.#store.limitGroup?.(queue, group, limits)
+    await this.#store.operations.limitGroup?.({ queue, group, limits })
     this.#model.limitGroup(queue, group, limits)
   }
 
@@ -161,7 +189,7 @@ export class Driver {
     const total: Omit<Swept, 'more' | 'queues'> = { lost: [], promoted: 0, expired: 0, nextDue: null }
     for (let round = 0; ; round++) {
       assert.ok(round < 1_000, 'the sweep comes to an end')
-      const { lost, promoted, expired, more, nextDue } = await this.#store.sweep(limit)
+      const { lost, promoted, expired, more, nextDue } = await this.#store.operations.sweep({ limit })
       // Finished jobs may go in one stroke, however many; one by one they keep to the limit as well: a vector says so.
       assert.ok(Math.max(lost.length, promoted) <= limit, 'a sweep keeps to its limit')
       total.lost.push(...lost)
@@ -171,48 +199,65 @@ export class Driver {
       if (!more) break
     }
     const expected = this.#model.sweep()
-    await this.#removed()
     const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id)
     same({ ...total, lost: total.lost.sort(byId) }, { ...expected, lost: expected.lost.sort(byId) })
-  }
-
-  /** When an idle queue goes is the store's matter, so the model follows. No other may. */
-  async #removed(): Promise<void> {
-    const left = new Set((await this.#store.stats({ minutes: 0 })).map(({ queue }) => queue))
-    for (const queue of this.#model.queues.keys()) {
-      if (left.has(queue)) continue
-      assert.ok(this.#model.idle(queue), `the queue ${queue} was removed, and is not idle`)
-      this.#model.remove(queue)
-    }
   }
 
   /** The contract leaves open which dead jobs come first, so the model follows, and finds no more where the store stopped. */
   async #requeueQueue(queue: string, limit: number): Promise<void> {
     const dead = this.#model.list(queue, 'dead').map(({ id }) => id)
-    const { requeued: count } = await this.#store.admin.requeue({ queue, limit })
+    const { requeued: count } = await this.#store.operations.requeue({ queue, limit })
     assert.ok(count <= limit, 'requeue keeps to its limit')
-    const found = await this.#store.find(dead)
+    const found = await this.#store.operations.find({ ids: dead })
     const ids = dead.filter((_, i) => found[i]?.state === 'waiting')
     same(count, ids.length)
     same(this.#model.requeue({ ids }).requeued, count)
     same(this.#model.requeue({ queue, limit: limit - count }).requeued, 0)
   }
 
+  async #removeQueue(queue: string, limit: number): Promise<void> {
+    let count = 0
+    for (;;) {
+      const { removed, more } = await this.#store.operations.remove({ queue, limit })
+      assert.ok(removed <= limit, 'a removal keeps to its limit')
+      count += removed
+      if (!more) break
+    }
+    same(count, this.#model.jobs.filter((job) => job.queue === queue).length)
+    this.#model.removeQueue(queue)
+  }
+
+  /** Jobs are removed, and come back as they were. */
+  async #restore(ids: readonly string[]): Promise<void> {
+    const found = (await this.#store.operations.find({ ids })).filter((record) => record !== null)
+    const records = [...new Map(found.map((record) => [record.id, record])).values()].filter(
+      ({ state }) => state !== 'running',
+    )
+    const known = records.map(({ id }) => id)
+    same((await this.#store.operations.remove({ ids: known })).removed, this.#model.remove(known))
+    same(await this.#store.operations.restore({ records }), this.#model.restore(records))
+  }
+
   async #find(ids: readonly string[]): Promise<void> {
-    const found = await this.#store.find(ids)
+    const found = await this.#store.operations.find({ ids })
     same(found.map(withoutWords), this.#model.find(ids).map(withoutWords))
   }
 
   async #list(queue: string, state: JobState, limit: number): Promise<void> {
     const listed: ListedRecord[] = []
-    for (;;) {
-      const after = listed.at(-1)?.cursor
-      const page = await this.#store.admin.list({ queue, state, limit, ...(after === undefined ? {} : { after }) })
-      assert.ok(page.length <= limit, 'a page keeps to its limit')
-      listed.push(...page)
+    let after: string | null = null
+    do {
+      const page: Listed = await this.#store.operations.list({
+        queue,
+        state,
+        limit,
+        ...(after === null ? {} : { after }),
+      })
+      assert.ok(page.jobs.length <= limit, 'a page keeps to its limit')
+      listed.push(...page.jobs)
       assert.ok(listed.length <= IDS.length, 'paging comes to an end')
-      if (page.length < limit) break
-    }
+      after = page.next
+    } while (after !== null)
     const expected = this.#model.list(queue, state)
     // Jobs that are due, lose their lease or finished in the same millisecond may stand in any order.
     const times = new Map(expected.map((job) => [job.id, timeOf(state, job)]))
@@ -230,7 +275,8 @@ export class Driver {
     const listed: GroupRecord[] = []
     for (;;) {
       const after = listed.at(-1)?.group
-      const page = (await this.#store.admin.groups?.({ queue, limit, ...(after === undefined ? {} : { after }) })) ?? []
+      const page =
+        (await this.#store.operations.groups?.({ queue, limit, ...(after === undefined ? {} : { after }) })) ?? []
       listed.push(...page)
       if (page.length < limit) break
     }
@@ -238,7 +284,7 @@ export class Driver {
   }
 
   async #stats(minutes: number): Promise<void> {
-    const stats = await this.#store.stats({ minutes })
+    const stats = await this.#store.operations.stats({ minutes })
     const expected = this.#model.stats(minutes)
     for (const { queue, capacity } of expected) {
       const answer = stats.find((one) => one.queue === queue)
@@ -264,15 +310,20 @@ function timeOf(state: JobState, { id, dueAt, leaseUntil, finishedAt }: ModelJob
   return state === 'scheduled' ? dueAt : state === 'running' ? leaseUntil : finishedAt
 }
 
+/** The assertion's own message stops at [Object]. */
 function same(actual: unknown, expected: unknown): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  assert.equal(inspect(actual, WHOLE), inspect(expected, WHOLE))
   assert.deepEqual(actual, expected)
 }
 
-/** The words of LeaseLost are each store's own. */
+const WHOLE = { depth: Infinity, maxArrayLength: null, maxStringLength: 1000, sorted: true }
+
+/** The words of LeaseLost are each store's own, and so are fences once jobs were removed: claims show them. */
 function withoutWords(record: JobRecord | null): JobRecord | null {
-  return record?.error?.code === 'LeaseLost'
-    ? { ...record, error: { code: 'LeaseLost', name: '', message: '' } }
-    : record
+  if (record === null) return null
+  const isLost = record.error?.code === 'LeaseLost'
+  return { ...record, fence: 0, error: isLost ? { code: 'LeaseLost', name: '', message: '' } : record.error }
 }
 
 function sorted(stats: readonly (QueueStats | ModelStats)[]) {

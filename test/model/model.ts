@@ -17,17 +17,30 @@ import type {
   HoldOutcome,
   JobRecord,
   JobState,
+  JobUpdate,
   NewJob,
   PushOutcome,
   QueueSettings,
   Release,
   Requeued,
   RequeueRequest,
+  RestoreOutcome,
   Swept,
+  Totals,
+  UpdateOutcome,
 } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
 import { counted, givenBack, type Rated, step, waitFor } from './rates.ts'
-import { DEFAULTS, live, MINUTE, type ModelGroup, type ModelJob, type ModelQueue, type ModelStats } from './state.ts'
+import {
+  DEFAULTS,
+  live,
+  MINUTE,
+  type ModelGroup,
+  type ModelJob,
+  type ModelQueue,
+  type ModelStats,
+  newTotals,
+} from './state.ts'
 
 export class Model {
   now = 0
@@ -76,6 +89,7 @@ export class Model {
         result: null,
         error: null,
       })
+      this.#total(job.queue, 'pushed')
       return { status: 'pushed', id: job.id }
     })
   }
@@ -247,6 +261,7 @@ export class Model {
       const job = this.#held(queue, failure)
       if (!job) return 'stale'
       job.error = failure.error
+      this.#total(queue, 'failed')
       if (failure.delay === null || job.attempt >= job.attempts) {
         this.#finish(job, 'dead')
         return 'dead'
@@ -275,6 +290,7 @@ export class Model {
         }
       }
       Object.assign(job, { state: 'waiting', attempt: job.attempt - 1, startedAt: null, worker: null })
+      this.#total(name, 'released')
       return 'ok'
     })
   }
@@ -310,6 +326,7 @@ export class Model {
     const lost = this.jobs.filter((job) => job.state === 'running' && job.leaseUntil <= this.now)
     const told: Swept['lost'] = lost.map((job) => {
       const state = job.attempt >= job.attempts ? 'dead' : 'waiting'
+      this.#total(job.queue, 'lost')
       if (state === 'dead') {
         job.error = { code: 'LeaseLost', name: '', message: '' }
         this.#finish(job, 'dead')
@@ -332,7 +349,7 @@ export class Model {
     return ids.map((id) => {
       const job = this.#job(id)
       if (!job) return null
-      const { fence: _, leaseUntil: __, ...record } = job
+      const { leaseUntil: _, ...record } = job
       return record
     })
   }
@@ -358,21 +375,41 @@ export class Model {
     return { requeued, now: this.now }
   }
 
-  /** Whether nobody uses the queue, so that a sweep may remove it. */
-  idle(name: string): boolean {
-    const { capacity, keepDone, keepDead, paused, running, rate, grouped } = this.#queue(name)
-    const isDefault =
-      keepDone === 60 * MINUTE &&
-      keepDead === 7 * 24 * 60 * MINUTE &&
-      !paused &&
-      running === null &&
-      rate === null &&
-      !grouped
-    return isDefault && typeof capacity !== 'number' && this.jobs.every(({ queue }) => queue !== name)
+  update(items: readonly JobUpdate[]): UpdateOutcome[] {
+    return items.map(({ id, data, priority, delay, runAt }) => {
+      const job = this.#job(id)
+      if (!job) return null
+      if (job.state !== 'scheduled' && job.state !== 'waiting') return job.state
+      Object.assign(job, { data: data ?? job.data, priority: priority ?? job.priority })
+      if (delay === undefined && runAt === undefined) return 'updated'
+      job.dueAt = Math.max(this.now, runAt ?? this.now + (delay ?? 0))
+      job.state = job.dueAt > this.now ? 'scheduled' : 'waiting'
+      return 'updated'
+    })
   }
 
-  remove(name: string): void {
+  /** @returns how many there were */
+  remove(ids: readonly string[]): number {
+    const gone = this.jobs.filter(({ id }) => ids.includes(id))
+    this.removed ||= gone.length > 0
+    this.jobs = this.jobs.filter((job) => !gone.includes(job))
+    return gone.length
+  }
+
+  restore(records: readonly JobRecord[]): RestoreOutcome[] {
+    return records.map((record) => {
+      this.#queue(record.queue)
+      const isLive = live({ ...record, leaseUntil: 0 })
+      const taken = isLive ? this.#liveWithKey(record.queue, record.key) : undefined
+      if (this.#job(record.id) ?? taken) return 'existing'
+      this.jobs.push({ ...record, leaseUntil: 0 })
+      return 'restored'
+    })
+  }
+
+  removeQueue(name: string): void {
     this.removed = true
+    this.jobs = this.jobs.filter(({ queue }) => queue !== name)
     this.queues.delete(name)
     this.#slices = this.#slices.filter(({ queue }) => queue !== name)
   }
@@ -398,6 +435,7 @@ export class Model {
           dead: count('dead'),
           cancelled: count('cancelled'),
         },
+        totals: { ...settings.totals },
         oldestWaiting: due.length === 0 ? null : this.now - Math.min(...due),
         ...this.#limits(settings),
         histograms: this.#merged(queue, minutes),
@@ -422,7 +460,12 @@ export class Model {
     return merged
   }
 
+  #total(queue: string, name: keyof Totals): void {
+    this.#queue(queue).totals[name]++
+  }
+
   #finish(job: ModelJob, state: FinalState): void {
+    this.#total(job.queue, state)
     job.state = state
     job.finishedAt = this.now
     if (this.#keep(job.queue, state) === 0) this.jobs = this.jobs.filter((other) => other !== job)
@@ -437,7 +480,16 @@ export class Model {
     const known = this.queues.get(queue)
     if (known) return known
     const virtual = new Array<number>(10).fill(0)
-    const made: ModelQueue = { queue, ...DEFAULTS, groups: [], virtual, full: 0, fullCost: 1, pausedUntil: 0 }
+    const made: ModelQueue = {
+      queue,
+      ...DEFAULTS,
+      totals: newTotals(),
+      groups: [],
+      virtual,
+      full: 0,
+      fullCost: 1,
+      pausedUntil: 0,
+    }
     this.queues.set(queue, made)
     return made
   }

@@ -85,6 +85,13 @@ const slice: fc.Arbitrary<HistogramSlice> = fc.record({
   buckets: fc.dictionary(fc.nat(5).map(String), fc.integer({ min: 1, max: 9 }), { minKeys: 1, noNullPrototype: true }),
 })
 
+const change = fc.record(
+  { data: encoded, priority: fc.constantFrom(0, 4, 9), delay: fc.constantFrom(0, 5, 40) },
+  { requiredKeys: [], noNullPrototype: true },
+)
+/** Relative to now; the driver makes it a time. */
+const dueIn = fc.option(fc.integer({ min: -50, max: 50 }), { nil: undefined, freq: 4 })
+
 const ids = fc.array(id, { minLength: 1, maxLength: 4 })
 const state: fc.Arbitrary<JobState> = fc.constantFrom(...JOB_STATES)
 
@@ -148,6 +155,10 @@ export const operation = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ op: fc.constant('record'), slices: fc.array(slice, { minLength: 1, maxLength: 3 }) }),
   },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('update'), ids, change, runAt: dueIn }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('remove'), ids }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('removeQueue'), queue, limit: fc.constantFrom(1, 3, 100) }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('restore'), ids }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('find'), ids }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('list'), queue, state, pages: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('stats'), minutes: fc.constantFrom(0, 1, 5, 60) }) },

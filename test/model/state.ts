@@ -1,12 +1,11 @@
 /** What the model keeps. */
-import type { JobRecord, QueueSettings, QueueStats } from '../../src/store.ts'
+import type { JobRecord, QueueSettings, QueueStats, Totals } from '../../src/store.ts'
 import type { GroupLimits } from '../../src/values/limits.ts'
 import type { Rated } from './rates.ts'
 
 export const MINUTE = 60_000
 
 export interface ModelJob extends JobRecord {
-  fence: number
   leaseUntil: number
 }
 
@@ -26,6 +25,7 @@ export type ModelQueue = Required<Omit<QueueSettings, 'capacity' | 'grouped'>> &
   Rated & {
     capacity: number | null | undefined
     grouped: boolean
+    totals: Totals
     groups: ModelGroup[]
     virtual: number[]
     pausedUntil: number
@@ -50,5 +50,7 @@ export const DEFAULTS = {
 export type ModelStats = Omit<QueueStats, 'capacity' | 'overrides' | 'lastClaim'> & {
   capacity: number | null | undefined
 }
+
+export const newTotals = (): Totals => ({ pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 })
 
 export const live = (job: ModelJob) => job.state === 'scheduled' || job.state === 'waiting' || job.state === 'running'

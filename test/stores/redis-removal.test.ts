@@ -4,8 +4,9 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob } from '../support/jobs.ts'
 import { complete } from './redis-everything.ts'
 import { faultyClient } from './redis-faults.ts'
 import { freshPrefix, keysOf, removePrefix } from './redis-fixture.ts'
@@ -46,20 +47,20 @@ async function scene(partitions: number, knows: boolean, check: (scene: Scene) =
     const pusher = await opened(pushing.client)
     const job = newJob({ key: 'k' })
     const first = knows ? pusher : sweeper
-    await first.push([job])
+    await first.operations.push({ jobs: [job] })
     const { jobs } = await claim(first)
     assert.deepEqual(await complete(first, jobs), ['ok'])
     clock.now += HOUR + 1
-    await sweeper.sweep(100)
-    await sweeper.sweep(100)
+    await sweeper.operations.sweep({ limit: 100 })
+    await sweeper.operations.sweep({ limit: 100 })
     clock.now += HOUR + 1
     const found = async () => {
       const stranger = await opened()
-      const [stats] = await stranger.stats({})
+      const [stats] = await stranger.operations.stats({})
       assert.deepEqual([stats?.queue, stats?.counts.waiting], ['q', 1])
-      assert.equal((await stranger.find([job.id]))[0]?.state, 'waiting')
+      assert.equal((await stranger.operations.find({ ids: [job.id] }))[0]?.state, 'waiting')
       // Whoever swept, and whoever sweeps from now on, sees it as well.
-      for (const store of [sweeper, stranger]) assert.equal((await store.sweep(100)).queues, 1)
+      for (const store of [sweeper, stranger]) assert.equal((await store.operations.sweep({ limit: 100 })).queues, 1)
       const [again] = (await claim(stranger)).jobs
       assert.equal(again?.id, job.id)
       assert.deepEqual(await complete(pusher, [{ id: job.id, fence: again.fence }]), ['ok'])
@@ -85,12 +86,12 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
             let pushed = false
             const push = async () => {
               pushed = true
-              assert.deepEqual(await pusher.push([job]), [{ status: 'pushed', id: job.id }])
+              assert.deepEqual(await pusher.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
             }
             sweeping.before = async (script) => {
               if (REMOVING.has(script) && step++ === at) await push()
             }
-            await sweeper.sweep(100)
+            await sweeper.operations.sweep({ limit: 100 })
             if (!pushed) await push()
             sweeping.before = () => undefined
             await found()
@@ -103,9 +104,9 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
           await scene(partitions, knows, async ({ sweeper, pusher, pushing, job, found }) => {
             let step = 0
             pushing.before = async () => {
-              if (step++ === at) await sweeper.sweep(100)
+              if (step++ === at) await sweeper.operations.sweep({ limit: 100 })
             }
-            assert.deepEqual(await pusher.push([job]), [{ status: 'pushed', id: job.id }])
+            assert.deepEqual(await pusher.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
             pushing.before = () => undefined
             await found()
           })
@@ -119,9 +120,9 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
             sweeping.before = (script) => {
               if (REMOVING.has(script) && step++ >= at) throw new Error('stopped')
             }
-            await sweeper.sweep(100)
+            await sweeper.operations.sweep({ limit: 100 })
             sweeping.before = () => undefined
-            assert.deepEqual(await pusher.push([job]), [{ status: 'pushed', id: job.id }])
+            assert.deepEqual(await pusher.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
             await found()
           })
         }
@@ -132,14 +133,14 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
   test('a push that ends after any step is found by the next one', async () => {
     for (let at = 1; at < 5; at++) {
       await scene(1, true, async ({ sweeper, pusher, pushing, job, found }) => {
-        await sweeper.sweep(100)
+        await sweeper.operations.sweep({ limit: 100 })
         let step = 0
         pushing.before = () => {
           if (step++ >= at) throw new Error('stopped')
         }
-        await assert.rejects(pusher.push([job]))
+        await assert.rejects(pusher.operations.push({ jobs: [job] }))
         pushing.before = () => undefined
-        const [again] = await pusher.push([job])
+        const [again] = await pusher.operations.push({ jobs: [job] })
         assert.equal(again?.id, job.id)
         await found()
       })
@@ -148,12 +149,12 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
 
   test('fences go on above all that were given out, and nothing else stays behind', async () => {
     await scene(2, true, async ({ sweeper, pusher, prefix, job, fence }) => {
-      await pusher.record([{ queue: 'q', priority: 4, metric: 'run', buckets: { 1: 1 } }])
-      await sweeper.sweep(100)
+      await pusher.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'run', buckets: { 1: 1 } }] })
+      await sweeper.operations.sweep({ limit: 100 })
       const client = new Redis(url)
       try {
         assert.deepEqual(await keysOf(client, prefix), [`{${prefix}}:floor`])
-        await pusher.push([job])
+        await pusher.operations.push({ jobs: [job] })
         const [again] = (await claim(pusher)).jobs
         assert.ok(again && again.fence > fence, String(again?.fence))
         assert.deepEqual(await complete(pusher, [{ id: job.id, fence }]), ['stale'])
@@ -171,23 +172,23 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
 
   test('a queue that comes back may be split otherwise, and those who knew it as it was follow', async () => {
     await scene(3, true, async ({ sweeper, pusher, prefix, clock }) => {
-      await pusher.push(Array.from({ length: 30 }, () => newJob()))
+      await pusher.operations.push({ jobs: Array.from({ length: 30 }, () => newJob()) })
       const { jobs: some } = await claim(pusher)
       assert.ok((await complete(pusher, some)).every((outcome) => outcome === 'ok'))
       for (const hours of [1, 1, 0]) {
-        await sweeper.sweep(100)
+        await sweeper.operations.sweep({ limit: 100 })
         clock.now += hours * (HOUR + 1)
       }
-      await sweeper.sweep(100)
+      await sweeper.operations.sweep({ limit: 100 })
       const other = await open(url, { prefix, partitions: 1, clock: () => clock.now })
       try {
         const jobs = Array.from({ length: 10 }, () => newJob())
-        await other.push(jobs.slice(0, 5))
+        await other.operations.push({ jobs: jobs.slice(0, 5) })
         assert.deepEqual(
-          (await pusher.push(jobs.slice(5))).map(({ status }) => status),
+          (await pusher.operations.push({ jobs: jobs.slice(5) })).map(({ status }) => status),
           Array(5).fill('pushed'),
         )
-        const [stats] = await other.stats({ queue: 'q' })
+        const [stats] = await other.operations.stats({ queue: 'q' })
         assert.equal(stats?.counts.waiting, 10)
         assert.equal((await claim(other, { limit: 10 })).jobs.length, 10)
       } finally {
@@ -198,11 +199,11 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
 
   test('a list of queues that a failover has lost is made anew by whoever knows them', async () => {
     await scene(2, true, async ({ sweeper, pusher, prefix, job }) => {
-      await sweeper.sweep(100)
-      await pusher.push([job])
+      await sweeper.operations.sweep({ limit: 100 })
+      await pusher.operations.push({ jobs: [job] })
       const client = new Redis(url)
       await client.del(`{${prefix}}:queues`)
-      await pusher.sweep(100)
+      await pusher.operations.sweep({ limit: 100 })
       assert.equal(await client.hget(`{${prefix}}:queues`, 'q'), '2')
       client.disconnect()
     })

@@ -30,7 +30,7 @@ export class Job implements Linked<Job>, Indexed<Job> {
   readonly queue: string
   /** The place: counts first pushes over the whole store. */
   readonly place: number
-  readonly priority: number
+  priority: number
   readonly attempts: number
   readonly key: string | null
   readonly group: string | null
@@ -38,8 +38,8 @@ export class Job implements Linked<Job>, Indexed<Job> {
   readonly timeout: number | null
   readonly trace: string | null
   readonly pushedAt: number
-  readonly encoding: Encoding
-  readonly body: string | Uint8Array
+  encoding: Encoding
+  body: string | Uint8Array
 
   state: JobState
   attempt = 0
@@ -82,6 +82,20 @@ export class Job implements Linked<Job>, Indexed<Job> {
     this.body = copyBody(job.data.body)
   }
 
+  /** What a record has beyond a job that is new. */
+  restore(record: JobRecord): void {
+    this.state = record.state
+    this.attempt = record.attempt
+    this.fence = record.fence
+    this.dueAt = record.dueAt - ORIGIN
+    this.startedAt = (record.startedAt ?? ORIGIN) - ORIGIN
+    this.finishedAt = (record.finishedAt ?? ORIGIN) - ORIGIN
+    this.worker = record.worker
+    this.progress = copyEncoded(record.progress)
+    this.result = copyEncoded(record.result)
+    this.error = copyError(record.error)
+  }
+
   toRecord(): JobRecord {
     return {
       id: this.id,
@@ -90,6 +104,7 @@ export class Job implements Linked<Job>, Indexed<Job> {
       priority: this.priority,
       attempt: this.attempt,
       attempts: this.attempts,
+      fence: this.fence,
       key: this.key,
       group: this.group,
       cost: this.cost,

@@ -2,10 +2,17 @@
  * One queue of the memory store: its settings and its jobs by state, with every transition between them.
  *
  * A transition takes the job out of the container of its present state and puts it into that of the next; counts are the
- * sizes of the containers. `finish` is the only way into a final state, `#forget` the only way out of the store.
+ * sizes of the containers. `finish` is the way into a final state, `#forget` the only way out of the store.
  */
-import { isDeepStrictEqual } from 'node:util'
-import type { FinalState, GivenSettings, JobState, QueueSettings, SettingName, SettingsChange } from '../../store.ts'
+import type {
+  FinalState,
+  GivenSettings,
+  JobState,
+  QueueSettings,
+  SettingName,
+  SettingsChange,
+  Totals,
+} from '../../store.ts'
 import type { HeldBack, LimitSettings } from '../../values/limits.ts'
 import { LinkedList } from '../../values/linked-list.ts'
 import { DEFAULTS as COMMON_DEFAULTS } from '../defaults.ts'
@@ -14,7 +21,7 @@ import { Groups } from './groups.ts'
 import { Heap } from './heap.ts'
 import { Histograms } from './histograms.ts'
 import type { IdIndex } from './id-index.ts'
-import type { Job } from './job.ts'
+import { isFinal, type Job } from './job.ts'
 import { Throttle } from './throttle.ts'
 import { byPlace, WaitingJobs } from './waiting.ts'
 
@@ -36,8 +43,9 @@ export class MemoryQueue {
   readonly name: string
   readonly settings = { ...DEFAULTS }
   given: GivenSettings = NOTHING_GIVEN
-  /** When a worker was last known to claim from it; null: never. */
-  claimedAt: number | null = null
+  /** When a worker of it was last heard of; null: never. */
+  heardAt: number | null = null
+  readonly totals: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
   waiting: WaitingJobs | Groups = new WaitingJobs()
   readonly scheduled = new Heap<Job>(byDue)
   /** In the order of claiming. */
@@ -53,7 +61,7 @@ export class MemoryQueue {
   readonly histograms = new Histograms()
   /** Of the queue's own rate and pause. */
   readonly #throttle = new Throttle()
-  /** How many jobs have reached a final state. */
+  /** How many jobs have reached a final state here. */
   #endings = 0
   /** The store's jobs, from which one is taken once it is kept no longer. */
   readonly #jobs: IdIndex<Job>
@@ -138,15 +146,6 @@ export class MemoryQueue {
     return { nextStart: this.startableIn(now, 1), ...groups }
   }
 
-  /** There is no job, and every setting is the default. */
-  get isIdle(): boolean {
-    return (
-      Object.values(this.counts()).every((count) => count === 0) &&
-      isDeepStrictEqual(this.settings, DEFAULTS) &&
-      Object.keys(this.given.operator).length === 0
-    )
-  }
-
   counts(): Record<JobState, number> {
     return {
       scheduled: this.scheduled.size,
@@ -207,13 +206,39 @@ export class MemoryQueue {
     job.state = state
     job.finishedAt = now
     job.ending = ++this.#endings
+    this.totals[state]++
     if (this.#keep(state) === 0) {
       this.#jobs.remove(job)
       return
     }
-    const list = this.finished[state]
-    list.append(job)
-    if (list.size > MAX_FINISHED && list.first !== null) this.#forget(list.first)
+    this.#keepFinished(job, this.finished[state])
+  }
+
+  /** A job that is as it was elsewhere. */
+  restore(job: Job): void {
+    if (isFinal(job.state)) {
+      job.ending = ++this.#endings
+      this.#keepFinished(job, this.finished[job.state])
+      return
+    }
+    if (job.key !== null) this.keys.set(job.key, job)
+    if (job.state === 'scheduled') this.scheduled.add(job)
+    else this.waiting.putBack(job)
+  }
+
+  /** A scheduled or waiting job is changed, and goes where it belongs then. */
+  move(job: Job, becomes: 'scheduled' | 'waiting', change: () => void): void {
+    this.#leave(job)
+    change()
+    job.state = becomes
+    if (becomes === 'scheduled') this.scheduled.add(job)
+    else this.waiting.putBack(job)
+  }
+
+  /** From any state, as if it had never been. */
+  remove(job: Job): void {
+    if (job.key !== null && this.keys.get(job.key) === job) this.keys.delete(job.key)
+    this.#forget(job)
   }
 
   /** Brings a dead or cancelled job back with all its attempts; false where a live one has taken its key. */
@@ -245,6 +270,14 @@ export class MemoryQueue {
 
   #keep(state: FinalState): number {
     return state === 'done' ? this.settings.keepDone : this.settings.keepDead
+  }
+
+  /** Nearly always the last one: only a job that is restored may have ended before others. */
+  #keepFinished(job: Job, list: LinkedList<Job>): void {
+    let before = list.last
+    while (before !== null && before.finishedAt > job.finishedAt) before = before.prev
+    list.insertAfter(before, job)
+    if (list.size > MAX_FINISHED && list.first !== null) this.#forget(list.first)
   }
 
   #leave(job: Job): void {

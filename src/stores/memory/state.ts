@@ -3,20 +3,22 @@
 import type { Hold } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
 import { Bells } from '../bells.ts'
-import { IdleQueues } from '../idle.ts'
 import { IdIndex } from './id-index.ts'
 import { Claim, type Job, ORIGIN } from './job.ts'
 import { MemoryQueue } from './queue.ts'
 import { Turn } from './turn.ts'
+import { Workers } from './workers.ts'
 
 export class MemoryState {
   readonly jobs = new IdIndex<Job>()
   readonly queues = new Map<string, MemoryQueue>()
-  readonly idle = new IdleQueues()
+  readonly workers = new Workers()
   readonly bells = new Bells()
   readonly turn = new Turn()
   /** How many jobs were ever pushed. */
   places = 0
+  /** Above the fences of all jobs that were removed. Pushes begin here, as a job with such an id may be pushed again. */
+  removedFence = 0
   readonly #clock: () => number
   #closed = false
 

@@ -123,7 +123,7 @@ export class WholeArena implements Arena {
       const calls = storeCalls(at(session))
       return {
         ...calls,
-        sleep: async (request) => ({ ...(await sleeping.claim(request)), again: false }),
+        sleep: async (request) => ({ ...(await sleeping.operations.claim(request)), again: false }),
         async pushInTransaction(jobs) {
           const transaction = await opened.begin?.(at(session))
           transactions[session] = transaction
@@ -136,7 +136,7 @@ export class WholeArena implements Arena {
       await transactions[session]?.close()
       transactions[session] = undefined
     }
-    this.calls = { ...callsOf(0), pushInTransaction: (jobs) => this.store.push(jobs) }
+    this.calls = { ...callsOf(0), pushInTransaction: (jobs) => this.store.operations.push({ jobs }) }
     this.#sessions = Array.from(
       { length: SESSIONS },
       (_, session) => new WholeSession(callsOf(session), () => commit(session)),
@@ -165,14 +165,19 @@ export class WholeArena implements Arena {
   }
 
   async probe(world: World): Promise<(string | null)[]> {
-    const { jobs } = await this.store.claim({ queue: world.queue, worker: 'probe', limit: 40, lease: 30_000 })
+    const { jobs } = await this.store.operations.claim({
+      queue: world.queue,
+      worker: 'probe',
+      limit: 40,
+      lease: 30_000,
+    })
     world.hold(jobs)
     return jobs.map(({ group }) => group)
   }
 
   async rows(queue: string): Promise<Map<string, number>> {
     const lists = JOB_STATES.map(async (state): Promise<[string, number]> => {
-      const { length } = await this.store.admin.list({ queue, state, limit: 1000 })
+      const { length } = await this.store.operations.list({ queue, state, limit: 1000 })
       return [state, length]
     })
     return new Map(await Promise.all(lists))
@@ -219,7 +224,7 @@ export class WholeArena implements Arena {
   async #running(world: World): Promise<Map<string, number>> {
     if (this.#sessions.some(({ underWay }) => underWay)) return new Map()
     const running = new Map<string, number>()
-    for (const { group } of await this.store.admin.list({ queue: world.queue, state: 'running', limit: 1000 })) {
+    for (const { group } of await this.store.operations.list({ queue: world.queue, state: 'running', limit: 1000 })) {
       running.set(group ?? '', (running.get(group ?? '') ?? 0) + 1)
     }
     return running

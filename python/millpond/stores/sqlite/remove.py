@@ -28,4 +28,6 @@ def _remove(tx: Transaction, rows: Sequence[sqlite3.Row]) -> int:
     for row in removed:
         tx.made_queue(row["queue"])
         tx.remove(row["queue"], row["state"])
+    if highest := max((row["fence"] for row in removed), default=0):
+        tx.changes("remove/fence", fence=highest)
     return len(removed)

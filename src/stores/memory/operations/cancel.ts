@@ -1,8 +1,8 @@
-import type { FinalState } from '../../../store.ts'
+import type { FinalState, Input } from '../../../store.ts'
 import { isFinal } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 
-export function cancel(state: MemoryState, ids: readonly string[]): (FinalState | null)[] {
+export function cancel(state: MemoryState, { ids }: Input<'cancel'>): (FinalState | null)[] {
   const now = state.now()
   return ids.map((id) => {
     const job = state.jobs.get(id)

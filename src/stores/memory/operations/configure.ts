@@ -1,5 +1,10 @@
-import { type GivenSettings, type SettingName, type SettingsChange, setsNothing } from '../../../store.ts'
-import type { GroupLimits } from '../../../values/limits.ts'
+import {
+  type GroupLimitsChange,
+  type SettingName,
+  type SettingsChange,
+  type SettingsReport,
+  setsNothing,
+} from '../../../store.ts'
 import type { MemoryState } from '../state.ts'
 
 export function configure(state: MemoryState, change: SettingsChange): SettingName[] {
@@ -12,11 +17,12 @@ export function configure(state: MemoryState, change: SettingsChange): SettingNa
   return overridden
 }
 
-export function settings(state: MemoryState, queue: string): GivenSettings | null {
-  return structuredClone(state.queues.get(queue)?.given ?? null)
+export function settings(state: MemoryState, { queue: name }: Pick<SettingsChange, 'queue'>): SettingsReport | null {
+  const queue = state.queues.get(name)
+  return queue === undefined ? null : structuredClone({ values: queue.settings, ...queue.given })
 }
 
-export function limitGroup(state: MemoryState, queue: string, group: string, limits: GroupLimits | null): void {
+export function limitGroup(state: MemoryState, { queue, group, limits }: GroupLimitsChange): void {
   state
     .findOrCreate(queue)
     .group()

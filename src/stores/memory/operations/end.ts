@@ -1,14 +1,14 @@
-import type { Completion, FailOutcome, Failure, HoldOutcome, Release } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, HoldOutcome, OfQueue, Release } from '../../../store.ts'
 import { delayAfter } from '../../../values/backoff.ts'
 import { SOON } from '../../bells.ts'
 import { copyEncoded } from '../../jobs.ts'
 import { copyError } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 
-export function complete(state: MemoryState, name: string, completions: readonly Completion[]): HoldOutcome[] {
+export function complete(state: MemoryState, { queue: name, items }: OfQueue<Completion>): HoldOutcome[] {
   const now = state.now()
   const queue = state.queues.get(name)
-  return completions.map((completion) => {
+  return items.map((completion) => {
     const job = state.held(name, completion)
     if (job === undefined || queue === undefined) return 'stale'
     job.result = copyEncoded(completion.result)
@@ -18,13 +18,14 @@ export function complete(state: MemoryState, name: string, completions: readonly
   })
 }
 
-export function fail(state: MemoryState, name: string, failures: readonly Failure[]): FailOutcome[] {
+export function fail(state: MemoryState, { queue: name, items }: OfQueue<Failure>): FailOutcome[] {
   const now = state.now()
   const queue = state.queues.get(name)
-  return failures.map((failure) => {
+  return items.map((failure) => {
     const job = state.held(name, failure)
     if (job === undefined || queue === undefined) return 'stale'
     job.error = copyError(failure.error)
+    queue.totals.failed++
     if (failure.delay === null || job.attempt >= job.attempts) {
       queue.finish(job, 'dead', now)
       state.ended(queue, job)
@@ -40,10 +41,10 @@ export function fail(state: MemoryState, name: string, failures: readonly Failur
   })
 }
 
-export function release(state: MemoryState, name: string, releases: readonly Release[]): HoldOutcome[] {
+export function release(state: MemoryState, { queue: name, items }: OfQueue<Release>): HoldOutcome[] {
   const now = state.now()
   const queue = state.queues.get(name)
-  return releases.map((given) => {
+  return items.map((given) => {
     const job = state.held(name, given)
     if (job === undefined || queue === undefined) return 'stale'
     if (given.pause) queue.pause(job, now, given.pause)
@@ -52,6 +53,7 @@ export function release(state: MemoryState, name: string, releases: readonly Rel
     job.worker = null
     job.attempt--
     queue.wait(job)
+    queue.totals.released++
     state.bells.ring('work', name)
     return 'ok'
   })

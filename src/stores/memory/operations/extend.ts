@@ -1,17 +1,12 @@
-import type { ExtendOutcome, Extension } from '../../../store.ts'
+import type { ExtendOutcome, Input } from '../../../store.ts'
 import { copyEncoded } from '../../jobs.ts'
 import { DEFAULTS } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
 
-export function extend(
-  state: MemoryState,
-  name: string,
-  asked: number | null,
-  extensions: readonly Extension[],
-): ExtendOutcome[] {
+export function extend(state: MemoryState, { queue: name, lease: asked, items }: Input<'extend'>): ExtendOutcome[] {
   const lease = asked ?? (state.queues.get(name)?.settings ?? DEFAULTS).lease
   const until = state.now() + lease
-  return extensions.map(({ id, fence, progress }) => {
+  return items.map(({ id, fence, progress }) => {
     const job = state.jobs.get(id)
     if (job === undefined || job.queue !== name || job.fence !== fence) return 'stale'
     if (job.state !== 'running') return job.state === 'cancelled' ? 'cancelled' : 'stale'

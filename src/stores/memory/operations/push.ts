@@ -1,10 +1,10 @@
-import type { NewJob, PushOutcome } from '../../../store.ts'
+import type { Input, NewJob, PushOutcome } from '../../../store.ts'
 import { SOON } from '../../bells.ts'
 import { Job, ORIGIN } from '../job.ts'
 import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
 
-export function push(state: MemoryState, jobs: readonly NewJob[]): PushOutcome[] | Promise<PushOutcome[]> {
+export function push(state: MemoryState, { jobs }: Input<'push'>): PushOutcome[] | Promise<PushOutcome[]> {
   const now = state.now()
   const outcomes: PushOutcome[] = []
   let queue: MemoryQueue | undefined
@@ -22,6 +22,8 @@ function pushOne(state: MemoryState, queue: MemoryQueue, job: NewJob, now: numbe
   if (queue.isFull) return { status: 'full', id: job.id }
   const dueAt = Math.max(now, job.runAt === null ? now + job.delay : job.runAt - ORIGIN)
   const stored = new Job(job, queue.settings, state.places++, now, dueAt)
+  stored.fence = state.removedFence
+  queue.totals.pushed++
   state.jobs.add(stored)
   queue.add(stored)
   if (dueAt < now + SOON) state.bells.ring('work', queue.name)

@@ -1,11 +1,8 @@
-import type { HistogramSlice, QueueStats } from '../../../store.ts'
+import type { Input, QueueStats } from '../../../store.ts'
 import { ORIGIN } from '../job.ts'
 import type { MemoryState } from '../state.ts'
 
-export function stats(
-  state: MemoryState,
-  { queue: only, minutes = 0 }: { queue?: string; minutes?: number },
-): QueueStats[] {
+export function stats(state: MemoryState, { queue: only, minutes = 0 }: Input<'stats'>): QueueStats[] {
   const now = state.now()
   return [...state.queues.values()]
     .filter((queue) => only === undefined || only === queue.name)
@@ -16,8 +13,9 @@ export function stats(
         paused: queue.settings.paused,
         capacity: queue.settings.capacity,
         overrides: structuredClone(queue.given.operator),
-        lastClaim: queue.claimedAt === null ? null : Math.max(0, now - queue.claimedAt),
+        lastClaim: queue.heardAt === null ? null : Math.max(0, now - queue.heardAt),
         counts: queue.counts(),
+        totals: { ...queue.totals },
         oldestWaiting: oldest === null ? null : now - oldest,
         limits: queue.limits,
         ...queue.heldBack(now),
@@ -26,15 +24,7 @@ export function stats(
     })
 }
 
-export function record(state: MemoryState, slices: readonly HistogramSlice[]): void {
+export function record(state: MemoryState, { slices }: Input<'record'>): void {
   const now = ORIGIN + state.now()
   for (const slice of slices) state.queues.get(slice.queue)?.histograms.record(slice, now)
-}
-
-export function noteClaims(state: MemoryState, names: readonly string[]): boolean[] {
-  return names.map((name) => {
-    const queue = state.queues.get(name)
-    if (queue !== undefined) queue.claimedAt = state.now()
-    return queue !== undefined
-  })
 }

@@ -1,13 +1,12 @@
-import type { Swept } from '../../../store.ts'
+import type { Input, Swept } from '../../../store.ts'
 import { Groups } from '../groups.ts'
 import { ORIGIN } from '../job.ts'
 import type { MemoryQueue } from '../queue.ts'
 import type { MemoryState } from '../state.ts'
 
-export function sweep(state: MemoryState, limit: number): Swept {
+export function sweep(state: MemoryState, { limit }: Input<'sweep'>): Swept {
   const now = state.now()
   const swept: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
-  const idle: string[] = []
   let forgotten = 0
   for (const queue of state.queues.values()) {
     swept.promoted += promote(state, queue, now, limit - swept.promoted)
@@ -17,9 +16,8 @@ export function sweep(state: MemoryState, limit: number): Swept {
     if (queue.waiting instanceof Groups) forgotten += queue.waiting.forgetIdle(now, limit - forgotten)
     const due = queue.nextDueIn(now)
     if (due !== null) swept.nextDue = Math.min(swept.nextDue ?? due, due)
-    if (queue.isIdle) idle.push(queue.name)
   }
-  for (const name of state.idle.found(idle, now)) state.queues.delete(name)
+  state.workers.forgetSilent(now)
   swept.queues = state.queues.size
   swept.more = Math.max(swept.promoted, swept.lost.length, swept.expired, forgotten) >= limit
   return swept
@@ -40,6 +38,7 @@ function takeBack(state: MemoryState, queue: MemoryQueue, now: number, limit: nu
   return queue.endedLeases(now, limit).map((job) => {
     const { id, attempt } = job
     const outcome = attempt >= job.attempts ? 'dead' : 'waiting'
+    queue.totals.lost++
     if (outcome === 'dead') {
       job.error = { code: 'LeaseLost', name: 'MillpondError', message: `Worker ${job.worker} fell silent.` }
       queue.finish(job, 'dead', now)

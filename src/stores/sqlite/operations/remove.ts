@@ -1,6 +1,6 @@
 import type { JobState, Removed, RemoveRequest } from '../../../store.ts'
 import { JOB_STATES } from '../../../store.ts'
-import { type Row, stateFrom, text } from '../connection/values.ts'
+import { integer, type Row, stateFrom, text } from '../connection/values.ts'
 import type { Context } from '../queues.ts'
 
 export function remove(context: Context, request: RemoveRequest): Removed {
@@ -31,10 +31,13 @@ function jobsIn({ statements }: Context, queue: string, state: JobState, limit: 
 /** @returns how many: an id that is there twice counts once */
 function removeJobs({ statements, queues }: Context, rows: readonly Row[]): number {
   let removed = 0
-  for (const { id = null, queue, state } of rows) {
+  let highest = 0
+  for (const { id = null, queue, state, fence } of rows) {
     if (statements.run('remove/remove', { id }) === 0) continue
     queues.findOrCreate(text(queue)).remove(stateFrom(state), text(id))
+    highest = Math.max(highest, integer(fence))
     removed++
   }
+  if (highest > 0) statements.run('remove/fence', { fence: highest })
   return removed
 }

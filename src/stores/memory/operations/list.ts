@@ -1,0 +1,91 @@
+import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
+import { cursorFields, cursorOf } from '../../../values/cursor.ts'
+import type { GroupRecord } from '../../../values/limits.ts'
+import type { LinkedList } from '../../../values/linked-list.ts'
+import { Groups } from '../groups.ts'
+import { isFinal, type Job, ORIGIN } from '../job.ts'
+import type { MemoryQueue } from '../queue.ts'
+import type { MemoryState } from '../state.ts'
+import type { Place } from '../waiting.ts'
+
+/** Jobs that a filter looks at in a call, unless its limit is higher. */
+const MOST_LOOKED_AT = 1000
+
+export function list({ queues, jobs: known }: MemoryState, request: ListRequest): Listed {
+  const { queue: name, state, limit, filter = {} } = request
+  const queue = queues.get(name)
+  const jobs: ListedRecord[] = []
+  if (queue === undefined) return { jobs, next: null }
+  const [key, number, id = ''] = request.after === undefined ? [] : (cursorFields(state, request.after) ?? [])
+  const after = key === undefined ? null : { key: Number(key), number: Number(number), job: known.get(id) }
+  let lookedAt = 0
+  for (const job of jobsAfter(queue, state, after)) {
+    const cursor = cursorOf(state, keyOf(job, state), numberOf(job, state), job.id)
+    if (passes(job, filter)) jobs.push({ ...job.toRecord(), cursor })
+    lookedAt++
+    if (jobs.length === limit || lookedAt === Math.max(limit, MOST_LOOKED_AT)) return { jobs, next: cursor }
+  }
+  return { jobs, next: null }
+}
+
+function passes(job: Job, filter: JobFilter): boolean {
+  const { group = job.group ?? '', key = job.key, errorCode, errorText, pushedFrom, pushedBefore, text } = filter
+  const pushedAt = ORIGIN + job.pushedAt
+  return (
+    (job.group ?? '') === group &&
+    job.key === key &&
+    (errorCode === undefined || job.error?.code === errorCode) &&
+    (errorText === undefined || (job.error?.message.includes(errorText) ?? false)) &&
+    pushedAt >= (pushedFrom ?? pushedAt) &&
+    pushedAt < (pushedBefore ?? Number.POSITIVE_INFINITY) &&
+    (text === undefined || (job.encoding === 'json' && typeof job.body === 'string' && job.body.includes(text)))
+  )
+}
+
+function keyOf(job: Job, state: JobState): number {
+  if (state === 'waiting') return job.priority
+  if (state === 'scheduled') return job.dueAt
+  return state === 'running' ? job.leaseUntil : job.finishedAt
+}
+
+const numberOf = (job: Job, state: JobState): number => (isFinal(state) ? job.ending : job.place)
+
+/** Of one state, in its order. */
+export function jobsAfter(queue: MemoryQueue, state: JobState, after: Place | null): Iterable<Job> {
+  switch (state) {
+    case 'waiting':
+      return queue.waiting.after(after)
+    case 'scheduled':
+      return sortedAfter(queue.scheduled.all, state, after)
+    case 'running':
+      return sortedAfter([...queue.running], state, after)
+    default:
+      return backwards(queue.finished[state], after)
+  }
+}
+
+function sortedAfter(jobs: readonly Job[], state: JobState, after: Place | null): Job[] {
+  const order = (job: Job, key: number, number: number) => keyOf(job, state) - key || job.place - number
+  const rest = after === null ? [...jobs] : jobs.filter((job) => order(job, after.key, after.number) > 0)
+  return rest.sort((a, b) => order(a, keyOf(b, state), b.place))
+}
+
+/** The one that ended last comes first. */
+function* backwards(list: LinkedList<Job>, after: Place | null): Generator<Job> {
+  const isThere = after?.job?.list === list && after.job.ending === after.number
+  let job = isThere ? (after?.job?.prev ?? null) : list.last
+  const isBefore = ({ finishedAt, ending }: Job, { key, number }: Place) => finishedAt - key || ending - number
+  while (job !== null && after !== null && isBefore(job, after) >= 0) job = job.prev
+  for (; job !== null; job = job.prev) yield job
+}
+
+export function groups(state: MemoryState, request: GroupsRequest): GroupRecord[] {
+  const waiting = state.queues.get(request.queue)?.waiting
+  if (!(waiting instanceof Groups)) return []
+  const { after } = request
+  const wanted = (group: string) => after === undefined || byBytes(after, group) < 0
+  const records = waiting.records(state.now(), request.group).filter(({ group }) => wanted(group))
+  return records.sort((a, b) => byBytes(a.group, b.group)).slice(0, request.limit)
+}
+
+const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

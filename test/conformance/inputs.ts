@@ -1,0 +1,73 @@
+/** The inputs of a vector's steps as operations take them: short ids, times, bodies, and what the shorthand leaves out. */
+import type { OperationName } from '../../src/store.ts'
+import { EPOCH, type Json, longId } from './vectors.ts'
+
+type Fields = { [name: string]: Json }
+
+const QUEUE = { queue: 'q' }
+/** What a vector leaves out: of an operation's input, */
+const INPUTS: { [Name in OperationName]?: Fields } = {
+  ...{
+    configure: QUEUE,
+    settings: QUEUE,
+    limitGroup: QUEUE,
+    complete: QUEUE,
+    fail: QUEUE,
+    release: QUEUE,
+    extend: QUEUE,
+  },
+  ...{ list: QUEUE, groups: QUEUE },
+  claim: { ...QUEUE, worker: 'w', limit: 100, lease: 60_000 },
+  heartbeat: { workers: [], gone: [] },
+}
+/** and of its items. */
+const JOB: Fields = {
+  ...{ ...QUEUE, priority: 4, delay: 0, runAt: null, key: null, group: null, attempts: 3, timeout: null, trace: null },
+  data: { encoding: 'json', body: 'null' },
+}
+const RECORD: Fields = {
+  ...{ ...QUEUE, state: 'waiting', priority: 4, attempt: 0, attempts: 3, fence: 0, key: null, group: null, cost: 1 },
+  ...{ timeout: null, trace: null, pushedAt: 0, dueAt: 0, startedAt: null, finishedAt: null, worker: null },
+  ...{ data: { encoding: 'json', body: 'null' }, progress: null, result: null, error: null },
+}
+const WORKER: Fields = { ...QUEUE, host: 'h', pid: 1, slots: 10, busy: 0 }
+const ITEMS: { [name: string]: Fields } = {
+  'push.jobs': JOB,
+  'complete.items': { result: null },
+  'fail.items': { error: { code: 'HandlerFailed', name: 'Error', message: 'it failed' } },
+  'extend.items': { progress: null },
+  'restore.records': RECORD,
+  'heartbeat.workers': WORKER,
+}
+const TIMES: ReadonlySet<string> = new Set([
+  ...['runAt', 'until', 'pushedFrom', 'pushedBefore', 'pushedAt', 'dueAt', 'startedAt', 'finishedAt'],
+])
+
+/** @param cursors by a job's id, and `next`, for `after` of a list */
+export function inputOf(op: OperationName, given: Fields, cursors: ReadonlyMap<string, string>): unknown {
+  const input: { [name: string]: unknown } = { ...INPUTS[op] }
+  for (const [name, value] of Object.entries(given)) {
+    const defaults = ITEMS[`${op}.${name}`]
+    if (op === 'list' && name === 'after')
+      input[name] = cursors.get(value === 'next' ? 'next' : longId(String(value))) ?? 'of no list'
+    // Workers have names of their own, and so have groups and queues.
+    else if (op === 'heartbeat' && name === 'gone') input[name] = value
+    else if (defaults !== undefined && Array.isArray(value))
+      input[name] = value.map((item) => expanded({ ...defaults, ...fieldsOf(item) }, op !== 'heartbeat'))
+    else input[name] = expanded(value, true, name)
+  }
+  return input
+}
+
+const fieldsOf = (item: Json): Fields => (item !== null && typeof item === 'object' && !Array.isArray(item) ? item : {})
+
+/** @param hasIds `id` is a short id @param name of the value in what it is in */
+function expanded(value: Json, hasIds: boolean, name = ''): unknown {
+  if (Array.isArray(value)) return value.map((item) => (name === 'ids' ? longId(String(item)) : expanded(item, hasIds)))
+  if (typeof value === 'string') return name === 'id' && hasIds ? longId(value) : value
+  if (typeof value === 'number') return TIMES.has(name) ? EPOCH + value : value
+  if (value === null || typeof value !== 'object') return value
+  if (typeof value.base64 === 'string')
+    return { encoding: value.encoding, body: new Uint8Array(Buffer.from(value.base64, 'base64')) }
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, expanded(item, hasIds, key)]))
+}
