@@ -4,6 +4,8 @@ import { availableParallelism, cpus } from 'node:os'
 import type { Bar } from './bench/row.ts'
 import { generator } from './load/load.ts'
 
+export { generator }
+
 /** For the head of a report. */
 export const CORES = `everything on ${availableParallelism()} cores of ${cpus()[0]?.model.trim()}`
 /** And with what makes the load, where the service is loaded over HTTP. */

@@ -13,6 +13,8 @@ export interface Bar {
   /** What was got, in the bar's own terms. */
   got: string
   cleared: boolean
+  /** Missed, but by so little that the machine may be the reason. */
+  near: boolean
 }
 export interface Row {
   name: string
@@ -35,12 +37,24 @@ export function ratio(unit: Unit, ours: Summary, rival: Summary): number {
   return unit === 'jobs/s' || unit === 'req/s' ? quotient : 1 / quotient
 }
 
+/** The machines that this was measured on sway by more than this. */
+const SWAY = 0.15
+
 export function atLeast(got: number, least: number, unit = ''): Bar {
-  return { text: `≥ ${compact(least)}${unit}`, got: `${compact(got)}${unit}`, cleared: got >= least }
+  return bar('≥', got, least, got >= least, got >= least * (1 - SWAY), unit)
 }
 
 export function atMost(got: number, most: number, unit = ''): Bar {
-  return { text: `≤ ${compact(most)}${unit}`, got: `${compact(got)}${unit}`, cleared: got <= most }
+  return bar('≤', got, most, got <= most, got <= most * (1 + SWAY), unit)
+}
+
+function bar(sign: string, got: number, bound: number, cleared: boolean, held: boolean, unit: string): Bar {
+  return {
+    text: `${sign} ${compact(bound)}${unit}`,
+    got: `${compact(got)}${unit}`,
+    cleared,
+    near: held && !cleared,
+  }
 }
 
 /** Three significant digits, thousands as k. */

@@ -13,7 +13,7 @@ export interface Row {
 }
 
 /** The bars against MessagePack are for this many items. */
-const JUDGED = 1000
+export const JUDGED = 1000
 const TIMES = 10
 const MEMORY = 0.5
 

@@ -32,7 +32,13 @@ export interface Outcome extends Load {
 }
 
 /** @param store URL of an empty store, for variants that share one */
-export async function run(name: VariantName, connections: number, seconds: number, store: string): Promise<Outcome> {
+export async function run(
+  name: VariantName,
+  connections: number,
+  seconds: number,
+  store: string,
+  constant = CONSTANT,
+): Promise<Outcome> {
   const upstream = await Child.start(UPSTREAM)
   const servers: Child[] = []
   try {
@@ -40,7 +46,7 @@ export async function run(name: VariantName, connections: number, seconds: numbe
       servers.push(await Child.start(SERVER, [name, address(upstream), store]))
     }
     for (const server of servers) deepEqual(await (await fetch(address(server))).json(), ANSWER)
-    await loadAll(servers, connections, CONSTANT, 'constant')
+    await loadAll(servers, connections, constant, 'constant')
     await loadAll(servers, connections, OWN)
     const before = await settled(upstream, servers)
     const loaded = await loadAll(servers, connections, seconds)

@@ -1,6 +1,7 @@
 /** Rows from a task of ours and those of the rivals, measured in turn. */
 import { atLeast, atMost, type Bar, type Figure, type Row, ratio, type Unit } from '../bench/row.ts'
 import { MISSING, type Summary } from '../bench/statistics.ts'
+import type { ContenderName } from './contender.ts'
 import type { Place } from './place.ts'
 import { inTurn } from './runner.ts'
 import type { Stage } from './section.ts'
@@ -14,15 +15,23 @@ export interface Want {
   bar?: (ours: Summary, rivals: readonly Figure[]) => Bar
 }
 
-/** @param tasks ours comes first @param wants rows, all from the same tasks */
+/** Rows that are measured together. */
+export interface Measure {
+  /** Ours comes first. */
+  tasks: readonly Task[]
+  /** All from the same tasks. */
+  wants: readonly Want[]
+  /** `npm run floors` measures it too, beside these rivals alone. */
+  floor?: readonly ContenderName[]
+}
+
 export async function compare(
-  tasks: readonly Task[],
-  wants: readonly Want[],
+  { tasks, wants }: Measure,
   runs: number,
   place: Place,
-  stage: Stage,
+  { tell, fail }: Pick<Stage, 'tell' | 'fail'>,
 ): Promise<Row[]> {
-  const all = await inTurn(tasks, runs, place, stage.tell, stage.fail)
+  const all = await inTurn(tasks, runs, place, tell, fail)
   return wants.map(({ row, figure, unit, bar }) => {
     const [ours = MISSING, ...theirs] = all.map((figures) => figures(figure))
     const rivals = tasks.slice(1).map(({ contender }, at) => ({ name: contender, figure: theirs[at] ?? MISSING }))

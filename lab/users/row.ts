@@ -7,7 +7,7 @@ import { PARTS } from './usage.ts'
 import { type VariantName, variant } from './variants.ts'
 
 /** The bars on the rate are for this many connections. */
-const JUDGED = 64
+export const JUDGED = 64
 
 export interface Row {
   variant: VariantName

@@ -43,6 +43,7 @@ export async function run(
   seconds: number,
   patience: number,
   places: Places,
+  warming = WARMING,
 ): Promise<Outcome> {
   const client = new pg.Client(places.postgres)
   await client.connect()
@@ -53,7 +54,7 @@ export async function run(
   const server = await Child.start(new URL('server.ts', import.meta.url), args)
   try {
     const url = `http://127.0.0.1:${server.port}/users`
-    const warm = await load(url, { ...POST, connections, seconds: WARMING })
+    const warm = await load(url, { ...POST, connections, seconds: warming })
     const before = usage(server.pid, consumer?.pid)
     const loaded = await load(url, { ...POST, connections, seconds })
     const after = usage(server.pid, consumer?.pid)

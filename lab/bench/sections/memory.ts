@@ -6,15 +6,12 @@ import type { Section } from '../section.ts'
 import { MISSING, type Summary } from '../statistics.ts'
 
 const RIVALS = ['fastq', 'p-queue'] as const
+const ROUNDS = 6
 
 export const memory: Section = async function* ({ runs, quick }, tell) {
   const count = quick ? 20_000 : 100_000
-  const rounds = 6
   const push = (contender: ContenderName, way: PushTask['way']): PushTask => {
-    return { measure: 'push', contender, durability: 'none', way, count, rounds }
-  }
-  const drain = (contender: ContenderName, from: DrainTask['from'], work: Work): DrainTask => {
-    return { measure: 'drain', contender, durability: 'none', from, work, count, rounds }
+    return { measure: 'push', contender, durability: 'none', way, count, rounds: ROUNDS }
   }
 
   tell('memory: push')
@@ -36,37 +33,56 @@ export const memory: Section = async function* ({ runs, quick }, tell) {
 
   for (const work of ['nothing', 'a turn'] as const) {
     tell(`memory: drain, handlers that do ${work}`)
-    const froms = ['backlog', 'many', 'each'] as const
-    const rivalTasks = (['backlog', 'each'] as const).flatMap((from) => RIVALS.map((name) => drain(name, from, work)))
-    const figures = await inTurn([...froms.map((from) => drain('millpond', from, work)), ...rivalTasks], runs)
-    for (const heat of ['warm', 'cold'] as const) {
-      for (const { name, from, theirs } of COMPARISONS) {
-        const ours = figure(figures[froms.indexOf(from)], heat)
-        const first = froms.length + (theirs === 'backlog' ? 0 : RIVALS.length)
-        const rivals = RIVALS.map((rival, i) => ({ name: rival, ...figure(figures[first + i], heat) }))
-        rows.push({
-          name: `${name}, ${WORKS[work]}, ${heat}`,
-          unit: 'jobs/s',
-          ours: ours.figure,
-          cpu: ours.cpu,
-          rivals,
-          bar: bar(ours.figure, rivals[0]?.figure),
-        })
-      }
-    }
+    rows.push(...(await drains(COMPARISONS, RIVALS, work, count, runs)))
   }
   yield {
     title: 'Memory, beside fastq.promise and p-queue',
     rows,
     notes: [
-      `${count.toLocaleString('en')} jobs a round; cold: the first round of a process, warm: the median of the next ${rounds - 1}`,
+      `${count.toLocaleString('en')} jobs a round; cold: the first round of a process, warm: the median of the next ${ROUNDS - 1}`,
       'rivals: a push is a call on a paused queue, as it resolves only when the work is done; they have no pushMany, so that row stands beside their pushes one by one',
     ],
   }
 }
 
+/** Rows of the comparisons, warm and then cold. The bar is on the first rival. */
+export async function drains(
+  comparisons: readonly Comparison[],
+  names: readonly ContenderName[],
+  work: Work,
+  count: number,
+  runs: number,
+): Promise<Row[]> {
+  const drain = (contender: ContenderName, from: DrainTask['from']): DrainTask => {
+    return { measure: 'drain', contender, durability: 'none', from, work, count, rounds: ROUNDS }
+  }
+  const ours = [...new Set(comparisons.map(({ from }) => from))]
+  const theirs = [...new Set(comparisons.map((each) => each.theirs))]
+  const tasks = [
+    ...ours.map((from) => drain('millpond', from)),
+    ...theirs.flatMap((from) => names.map((name) => drain(name, from))),
+  ]
+  const figures = await inTurn(tasks, runs)
+  const of = (contender: ContenderName, from: DrainTask['from'], heat: 'warm' | 'cold') =>
+    figure(figures[tasks.findIndex((task) => task.contender === contender && task.from === from)], heat)
+  return (['warm', 'cold'] as const).flatMap((heat) =>
+    comparisons.map((each): Row => {
+      const own = of('millpond', each.from, heat)
+      const rivals = names.map((name) => ({ name, ...of(name, each.theirs, heat) }))
+      const name = `${each.name}, ${WORKS[work]}, ${heat}`
+      return { name, unit: 'jobs/s', ours: own.figure, cpu: own.cpu, rivals, bar: bar(own.figure, rivals[0]?.figure) }
+    }),
+  )
+}
+
+interface Comparison {
+  name: string
+  from: DrainTask['from']
+  theirs: DrainTask['from']
+}
+
 /** fastq and p-queue start at the push: they have a backlog of their own only when paused, which nobody does. So both are shown. */
-const COMPARISONS: { name: string; from: DrainTask['from']; theirs: DrainTask['from'] }[] = [
+export const COMPARISONS: readonly Comparison[] = [
   { name: 'drain, theirs paused then resumed', from: 'backlog', theirs: 'backlog' },
   { name: 'drain, theirs from the first push', from: 'backlog', theirs: 'each' },
   { name: 'pushMany + drain', from: 'many', theirs: 'each' },

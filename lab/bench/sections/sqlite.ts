@@ -5,7 +5,7 @@ import { inTurn } from '../runner.ts'
 import type { Section } from '../section.ts'
 import { MISSING } from '../statistics.ts'
 
-interface Line {
+export interface Line {
   name: string
   ours: (durability: Durability) => Task
   rival?: (durability: Durability) => Task
@@ -17,17 +17,9 @@ export const sqlite: Section = async function* ({ runs, quick }, tell) {
   const lines = plan(quick ? 0.2 : 1)
   for (const durability of ['full', 'normal'] as const) {
     const rows: Row[] = []
-    for (const { name, ours, rival, least } of lines) {
-      tell(`sqlite ${durability}: ${name}`)
-      const tasks = rival === undefined ? [ours(durability)] : [ours(durability), rival(durability)]
-      const [figures = {}, beside] = await inTurn(tasks, runs)
-      for (const heat of ['warm', 'cold'] as const) {
-        const rivals: Figure[] =
-          beside?.[heat] === undefined ? [] : [{ name: 'plainjob', figure: beside[heat], cpu: beside[`${heat} cpu`] }]
-        const own = figures[heat] ?? MISSING
-        const bar = least !== undefined && durability === 'full' ? atLeast(own.median, least) : undefined
-        rows.push({ name: `${name}, ${heat}`, unit: 'jobs/s', ours: own, cpu: figures[`${heat} cpu`], rivals, bar })
-      }
+    for (const line of lines) {
+      tell(`sqlite ${durability}: ${line.name}`)
+      rows.push(...(await measure(line, durability, runs)))
     }
     yield {
       title: `SQLite, synchronous=${durability.toUpperCase()}, beside plainjob with the same setting`,
@@ -37,7 +29,24 @@ export const sqlite: Section = async function* ({ runs, quick }, tell) {
   }
 }
 
-function plan(scale: number): Line[] {
+/** @returns a row of the warm rounds and one of the cold ones */
+export async function measure(
+  { name, ours, rival, least }: Line,
+  durability: Durability,
+  runs: number,
+): Promise<Row[]> {
+  const tasks = rival === undefined ? [ours(durability)] : [ours(durability), rival(durability)]
+  const [figures = {}, beside] = await inTurn(tasks, runs)
+  return (['warm', 'cold'] as const).map((heat) => {
+    const rivals: Figure[] =
+      beside?.[heat] === undefined ? [] : [{ name: 'plainjob', figure: beside[heat], cpu: beside[`${heat} cpu`] }]
+    const own = figures[heat] ?? MISSING
+    const bar = least !== undefined && durability === 'full' ? atLeast(own.median, least) : undefined
+    return { name: `${name}, ${heat}`, unit: 'jobs/s', ours: own, cpu: figures[`${heat} cpu`], rivals, bar }
+  })
+}
+
+export function plan(scale: number): Line[] {
   const rounds = 3
   const push =
     (contender: ContenderName, way: PushTask['way'], jobs: number) =>

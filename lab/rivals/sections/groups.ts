@@ -38,7 +38,7 @@ async function* measure(
         { row: '… begun over the limit', figure: 'over', unit: 'jobs' },
       ]
       const tasks = [ours, ...rivals[limit]].map((contender) => ({ ...task, contender }))
-      rows.push(...(await compare(tasks, wants, runs, place, stage)))
+      rows.push(...(await compare({ tasks, wants }, runs, place, stage)))
     }
     yield {
       title: `${place.about}: at most ${limit} of a group at once`,
