@@ -44,6 +44,10 @@ export class Child {
     return message
   }
 
+  send(message: number): void {
+    this.#process.send(message)
+  }
+
   async stop(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
     const gone = once(this.#process, 'exit')

@@ -1,7 +1,7 @@
 /** The upstream: it takes about 200 ms for every call, as many as there are at once, and counts them. It ends with the process that started it. */
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { median } from '../bench/statistics.ts'
+import { median } from '../statistics.ts'
 import { ANSWER } from './answer.ts'
 import { listen } from './listen.ts'
 import type { UpstreamTally } from './messages.ts'

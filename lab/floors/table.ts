@@ -1,5 +1,5 @@
 /** The floors as one aligned table. */
-import type { Bar } from '../bench/row.ts'
+import type { Bar } from '../bars.ts'
 import type { Floor } from './part.ts'
 
 export function mark({ cleared, near }: Bar): '✓' | 'near' | '✗' {

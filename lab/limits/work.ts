@@ -1,6 +1,7 @@
 /** What every worker here does: its jobs note when they start, and answer as they are told. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Millpond, QueueOptions } from '../../src/index.ts'
+import { machineTime } from '../clock.ts'
 
 export const QUEUE = 'limited'
 
@@ -24,8 +25,6 @@ export interface Notes {
   /** When the store had taken them, each. */
   taken: number[]
 }
-
-export const machineTime = (): number => Number(process.hrtime.bigint()) / 1e6
 
 export function isNotes(message: unknown): message is Notes {
   return typeof message === 'object' && message !== null && 'starts' in message && 'pauses' in message

@@ -1,6 +1,6 @@
 /** A consumer of both kinds of jobs: `consumer.ts VARIANT URL LONG`, where a long job takes LONG ms. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { machineTime } from '../bench/contender.ts'
+import { machineTime } from '../clock.ts'
 import type { Run, Told } from './messages.ts'
 import { SHORT, SLOTS } from './settings.ts'
 import { isVariant, variant } from './variants.ts'

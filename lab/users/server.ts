@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { machineTime } from '../bench/contender.ts'
+import { machineTime } from '../clock.ts'
 import { childArguments, type Tally } from './messages.ts'
 import { variant } from './variants.ts'
 

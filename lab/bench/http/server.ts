@@ -1,4 +1,4 @@
-/** The service that is loaded: takes a mail to be sent, answers 202 with its id. Modes as in `start.ts`. */
+/** The service that is loaded: takes a mail to be sent, answers 202 with its id. Modes as in `sections/http.ts`. */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { Millpond } from '../../../src/index.ts'
@@ -7,8 +7,8 @@ interface Mail {
   to: string
 }
 
-const [mode, path] = process.argv.slice(2)
-const pond = mode === 'plain' ? undefined : await Millpond.open(`sqlite:${path}`)
+const [mode, url = ''] = process.argv.slice(2)
+const pond = mode === 'plain' ? undefined : await Millpond.open(url)
 const emails = pond?.queue<Mail>('emails')
 if (mode === 'work') emails?.work(async () => {}, { concurrency: 50 })
 

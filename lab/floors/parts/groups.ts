@@ -1,20 +1,21 @@
 /** Ten thousand groups, each of which may run two jobs at once, worked off by workers. */
-import { atLeast } from '../../bench/row.ts'
-import { median } from '../../bench/statistics.ts'
+import { atLeast } from '../../bars.ts'
+import { STORES, type StoreName } from '../../limits/part.ts'
 import { JOBS, JUDGED, LEAST, windowsByWorkers } from '../../limits/parts/drain.ts'
-import { STORES, type StoreName } from '../../limits/stores.ts'
+import { tell } from '../../progress.ts'
+import { median } from '../../statistics.ts'
 import type { Part } from '../part.ts'
 
 /** Windows of one drain instead of several drains: filling the backlog takes longer than measuring. In ms; memory has done all in a few seconds. */
 const WINDOW: Record<StoreName, number> = { memory: 1000, sqlite: 3000, postgres: 3000, redis: 3000 }
 
-export const groups: Part = async function* ({ runs, quick, place, tell }) {
+export const groups: Part = async function* ({ runs, quick }, stage) {
   const part = quick ? 0.1 : 1
   for (const store of STORES) {
     tell(`groups on ${store}`)
-    const url = await (await place(store)).fresh()
+    const url = await (await stage.place(store)).fresh()
     const rates = await windowsByWorkers(url, JOBS * part, JUDGED, runs, WINDOW[store] * part)
-    const figure = `groups, ${store}: drain by workers, ${JUDGED.toLocaleString('en')} groups`
+    const figure = `${JUDGED.toLocaleString('en')} groups, drained by workers: ${store}`
     yield { figure, bar: atLeast(median(rates), LEAST[store], ' jobs/s') }
   }
 }

@@ -1,13 +1,11 @@
 /** A backlog of many groups, each of which runs two jobs at once: how fast it is worked off, by calls of the store and by workers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Millpond, QueueOptions } from '../../../src/index.ts'
-import { openStore } from '../../../src/stores/open.ts'
-import { atLeast, type Bar, compact } from '../../bench/row.ts'
+import { atLeast, type Bar, compact } from '../../bars.ts'
+import { Calls, newJobs } from '../../store.ts'
 import { drained, withCrew, withPond } from '../crew.ts'
-import type { Part } from '../part.ts'
+import type { Part, StoreName } from '../part.ts'
 import { pushJobs } from '../push.ts'
-import { newJobs } from '../store-jobs.ts'
-import type { StoreName } from '../stores.ts'
 import { QUEUE } from '../work.ts'
 
 export const JOBS = 1_000_000
@@ -27,9 +25,8 @@ const options: QueueOptions = { capacity: null, limits: { group: { running: 2 } 
 
 /** @returns jobs a second, by claims and completions alone */
 async function byCalls(url: string, jobs: number, groups: number): Promise<number> {
-  const store = await openStore(url, {})
+  const store = await Calls.open(url, QUEUE, 2)
   try {
-    await store.configure({ queue: QUEUE, capacity: null, groupRunning: 2 })
     for (let at = 0; at < jobs; at += PUSHED) {
       const names = Array.from({ length: Math.min(PUSHED, jobs - at) }, (_, n) => `g${(at + n) % groups}`)
       await store.push(newJobs(QUEUE, names))
@@ -37,13 +34,10 @@ async function byCalls(url: string, jobs: number, groups: number): Promise<numbe
     let done = 0
     const claimer = async (worker: string) => {
       while (done < jobs) {
-        const claimed = await store.claim({ queue: QUEUE, worker, limit: CLAIMED, lease: null })
-        if (claimed.jobs.length === 0) continue
-        await store.complete(
-          QUEUE,
-          claimed.jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim, result: null })),
-        )
-        done += claimed.jobs.length
+        const claimed = await store.claim(worker, CLAIMED)
+        if (claimed.length === 0) continue
+        await store.complete(claimed)
+        done += claimed.length
       }
     }
     const from = performance.now()

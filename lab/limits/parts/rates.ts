@@ -1,11 +1,12 @@
 /** A rate over several processes: as many starts as it allows, and never more. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Millpond, QueueOptions } from '../../../src/index.ts'
-import { atLeast, atMost } from '../../bench/row.ts'
+import { atLeast, atMost } from '../../bars.ts'
+import { machineTime } from '../../clock.ts'
 import { type Crew, withCrew, withPond } from '../crew.ts'
 import type { Part } from '../part.ts'
 import { pushJobs } from '../push.ts'
-import { machineTime, QUEUE } from '../work.ts'
+import { QUEUE } from '../work.ts'
 
 const PROCESSES = 4
 const RATE = 100

@@ -1,7 +1,7 @@
 /** A mail server with a rate limit: `mail-server.ts COUNTING`. A mail takes 5 s; one above the limit is refused at once, with 429, as a mail server's 451 says it. */
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { machineTime } from '../../bench/contender.ts'
+import { machineTime } from '../../clock.ts'
 import { MAIL_TAKES } from '../settings.ts'
 import { ALLOWANCES } from './allowance.ts'
 import type { Book } from './messages.ts'

@@ -1,0 +1,40 @@
+/** Queues in one process, and on servers beside the queues that people use there. */
+import { compare, type Measured } from '../../bench/comparison.ts'
+import { COMPARISONS, drains } from '../../bench/sections/memory.ts'
+import { plan as postgresPlan } from '../../bench/sections/postgres.ts'
+import { plan as redisPlan } from '../../bench/sections/redis.ts'
+import { plan as sqlitePlan } from '../../bench/sections/sqlite.ts'
+import type { StoreName } from '../../places.ts'
+import { floorsOf, type Part, type Size } from '../part.ts'
+
+export const sqlite = part('SQLite FULL', 'sqlite', ({ quick }) => sqlitePlan(quick ? 0.1 : 0.6, 'full'))
+/** Waits are no floor: no samples of them. */
+export const redis = part('Redis, beside BullMQ', 'redis', ({ quick }) => redisPlan(quick ? 0.05 : 0.2, 0))
+export const postgres = part('PostgreSQL, beside Graphile Worker', 'postgres', ({ quick }) =>
+  postgresPlan(quick ? 0.05 : 0.2),
+)
+
+export const memory: Part = async function* ({ runs, quick }, stage) {
+  const comparisons = COMPARISONS.filter(({ from }) => from === 'backlog')
+  const place = await stage.place('memory')
+  const rows = await drains(comparisons, ['fastq'], 'nothing', quick ? 10_000 : 100_000, runs, place)
+  yield* floorsOf(
+    'memory, beside fastq.promise',
+    rows.filter(({ name }) => !name.endsWith('cold')),
+  )
+}
+
+function part(about: string, store: StoreName, plan: (size: Size) => readonly Measured[]): Part {
+  return async function* (size, stage) {
+    const place = await stage.place(store)
+    for (const { floor, tasks, wants } of plan(size)) {
+      const [ours, ...theirs] = tasks
+      if (floor === undefined || ours === undefined) continue
+      const beside = theirs.filter(({ contender }) => floor.some((name) => name === contender))
+      const warm = wants.filter(({ figure }) => figure !== 'cold')
+      // Memory does not sway.
+      const runs = ours.measure === 'bytes' ? 1 : size.runs
+      yield* floorsOf(about, await compare({ tasks: [ours, ...beside], wants: warm }, runs, place))
+    }
+  }
+}
