@@ -1,4 +1,4 @@
-/** A process of a run, such as a server: it says which port it listens on, and ends with us at the latest, since the channel does. */
+/** A process of a run, such as a server: it says when it is ready, and ends with us at the latest, since the channel does. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { basename } from 'node:path'
@@ -7,17 +7,28 @@ import { fileURLToPath } from 'node:url'
 export class Child {
   readonly #process: ChildProcess
   readonly #name: string
+  #isWanted = true
   /** What it said that it listens on; 0 if on none. */
-  readonly port: number
+  port = 0
+  /** Rejects when it ends though nobody asked it to. */
+  readonly ended: Promise<never>
 
-  private constructor(started: ChildProcess, name: string, port: number) {
+  private constructor(started: ChildProcess, name: string) {
     this.#process = started
     this.#name = name
-    this.port = port
+    const { promise, reject } = Promise.withResolvers<never>()
+    this.ended = promise
+    promise.catch(() => {})
+    started.once('exit', (code, signal) => {
+      if (this.#isWanted) reject(new Error(`${name} ended by itself (${signal ?? `exit code ${code}`})`))
+    })
   }
 
-  /** Resolves when it has sent its `{ port }`. `BENCH_PROF` names a folder for its CPU profile. */
-  static async start(script: URL, args: readonly string[] = []): Promise<Child> {
+  /**
+   * Resolves when it has sent its `{ port }`. `BENCH_PROF` names a folder for its CPU profile.
+   * @param hear gets what it sends from the beginning, unless it was killed
+   */
+  static async start(script: URL, args: readonly string[] = [], hear?: (message: unknown) => void): Promise<Child> {
     const profile = process.env.BENCH_PROF
     const execArgv = [
       '--disable-warning=ExperimentalWarning',
@@ -25,11 +36,12 @@ export class Child {
       ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
     ]
     const file = fileURLToPath(script)
-    const name = [basename(file), ...args].join(' ')
-    const child = fork(file, args, { execArgv })
-    const message = await answer(child, name)
-    if (!isReady(message)) throw new Error(`${name} says ${JSON.stringify(message)}`)
-    return new Child(child, name, message.port)
+    const child = new Child(fork(file, args, { execArgv }), [basename(file), ...args].join(' '))
+    child.#process.on('message', (message) => {
+      if (child.#isWanted) hear?.(message)
+    })
+    child.port = (await child.#answer(isReady)).port
+    return child
   }
 
   get pid(): number | undefined {
@@ -37,39 +49,39 @@ export class Child {
   }
 
   /** Has it tell something of itself: it answers whatever message it gets. */
-  async tell<Told>(isTold: (message: unknown) => message is Told): Promise<Told> {
+  tell<Told>(isTold: (message: unknown) => message is Told): Promise<Told> {
     this.#process.send('tell')
-    const message = await answer(this.#process, this.#name)
-    if (!isTold(message)) throw new Error(`${this.#name} says ${JSON.stringify(message)}`)
-    return message
+    return this.#answer(isTold)
   }
 
   send(message: number): void {
     this.#process.send(message)
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    return this.#end(() => this.#process.disconnect())
+  }
+
+  /** SIGKILL: it gets no chance to finish, hand over or say goodbye. */
+  kill(): Promise<void> {
+    return this.#end(() => this.#process.kill('SIGKILL'))
+  }
+
+  async #end(end: () => void): Promise<void> {
+    this.#isWanted = false
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
     const gone = once(this.#process, 'exit')
-    this.#process.disconnect()
+    end()
     await gone
+  }
+
+  async #answer<Told>(isTold: (message: unknown) => message is Told): Promise<Told> {
+    const [message]: unknown[] = await Promise.race([once(this.#process, 'message'), this.ended])
+    if (!isTold(message)) throw new Error(`${this.#name} says ${JSON.stringify(message)}`)
+    return message
   }
 }
 
 function isReady(message: unknown): message is { port: number } {
   return typeof message === 'object' && message !== null && 'port' in message && typeof message.port === 'number'
-}
-
-async function answer(child: ChildProcess, name: string): Promise<unknown> {
-  const ended = new AbortController()
-  try {
-    return await Promise.race([
-      once(child, 'message', { signal: ended.signal }).then(([message]) => message),
-      once(child, 'exit', { signal: ended.signal }).then(([code, signal]) => {
-        throw new Error(`${name} ended by itself (${signal ?? `exit code ${code}`})`)
-      }),
-    ])
-  } finally {
-    ended.abort()
-  }
 }

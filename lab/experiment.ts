@@ -100,13 +100,20 @@ ${machine.filesystem}, one fdatasync ${machine.fdatasync.toFixed(0)} µs`)
   process.exit()
 }
 
-/** Figures are set to the right. */
+/** Figures are set to the right, and columns are as wide on a terminal as in a page. */
 export function markdown({ title, head, text = [], rows, notes = [] }: Table): string {
-  const hasBars = rows.some(({ bars }) => bars.length > 0)
+  const words = rows.map(({ bars }) => verdicts(bars))
+  const hasBars = words.some((each) => each !== '')
   const heads = [...head, ...(hasBars ? ['bars'] : [])]
-  const rule = heads.map((name, at) => (at === 0 || [...text, '', 'bars'].includes(name) ? '---' : '---:'))
-  const lines = rows.map(({ cells, bars }) => [...cells, ...(hasBars ? [verdicts(bars)] : [])])
-  const table = rows.length === 0 ? [] : [heads, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`)
+  const isText = heads.map((name, at) => at === 0 || [...text, '', 'bars'].includes(name))
+  const lines = [heads, ...rows.map(({ cells }, at) => [...cells, ...(hasBars ? [words[at] ?? ''] : [])])]
+  const widths = heads.map((_, at) => Math.max(3, ...lines.map((cells) => (cells[at] ?? '').length)))
+  const rule = widths.map((width, at) => (isText[at] ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
+  const padded = lines.map((cells) =>
+    cells.map((cell, at) => (isText[at] ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))),
+  )
+  padded.splice(1, 0, rule)
+  const table = rows.length === 0 ? [] : padded.map((cells) => `| ${cells.join(' | ')} |`)
   const above = title === undefined ? [''] : [`\n### ${title}\n`]
   return [...above, ...table, ...(notes.length > 0 ? [''] : []), ...notes.map((note) => `- ${note}`)].join('\n')
 }

@@ -1,6 +1,6 @@
 /** What the figures depend on besides the code. */
 import { execFileSync } from 'node:child_process'
-import { closeSync, fdatasyncSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism, cpus, freemem, loadavg, release, totalmem, type } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { DATA } from './data.ts'
@@ -41,9 +41,7 @@ export function facts(): Facts {
     system: `${type()} ${release()}`,
     filesystem: filesystem(),
     fdatasync: fdatasync(),
-    rivals: Object.keys(dependencies)
-      .map((name) => `${name} ${installed(name)}`)
-      .join(', '),
+    rivals: Object.keys(dependencies).flatMap(installed).join(', '),
   }
 }
 
@@ -54,9 +52,11 @@ function sqliteVersion(): string {
   return String(version)
 }
 
-function installed(name: string): string {
+/** None where the packages are not installed, as not all experiments need them. */
+function installed(name: string): string[] {
   const file = new URL(`node_modules/${name}/package.json`, folder)
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
+  if (!existsSync(file)) return []
+  return [`${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`]
 }
 
 /** A file system in memory would make every durable figure a lie. */

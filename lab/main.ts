@@ -9,6 +9,7 @@ const EXPERIMENTS: Record<string, () => Promise<never>> = {
   bench: async () => play(program, (await import('./bench/experiment.ts')).bench, args),
   rivals: async () => play(program, (await import('./bench/experiment.ts')).rivals, args),
   users: async () => play(program, (await import('./users/experiment.ts')).users, args),
+  newsletter: async () => play(program, (await import('./newsletter/experiment.ts')).newsletter, args),
   rate: async () => play(program, (await import('./newsletter/rate/experiment.ts')).rate, args),
   cache: async () => play(program, (await import('./cache/experiment.ts')).cache, args),
   coalesce: async () => play(program, (await import('./coalesce/experiment.ts')).coalesce, args),
