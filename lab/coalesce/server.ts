@@ -1,8 +1,8 @@
 /** `server.ts VARIANT UPSTREAM STORE`: `GET /` on Express. The same server for every variant. */
 import { createServer } from 'node:http'
 import express from 'express'
+import { listen } from '../role.ts'
 import { ANSWER } from './answer.ts'
-import { listen } from './listen.ts'
 import type { ServerTally } from './messages.ts'
 import { isVariant, variant } from './variants.ts'
 
@@ -17,10 +17,7 @@ app.get('/constant', (_, response) => {
 app.get('/', async (_, response) => {
   response.json(await service.answer())
 })
-process.on('message', () => {
-  const { calls, underWay } = service.tally()
+listen(createServer(app), (): ServerTally => {
   const { user, system } = process.cpuUsage()
-  const tally: ServerTally = { calls, underWay, cpu: user + system }
-  process.send?.(tally)
+  return { ...service.tally(), cpu: user + system }
 })
-listen(createServer(app))

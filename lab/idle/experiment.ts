@@ -2,19 +2,17 @@
  * What servers cost while producers and workers are connected and nobody has anything to do: CPU of the server with all its
  * processes; with one queue, and with thousands that were all used. Beside it, how long a push takes there. Linux only.
  */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { Millpond } from '../../src/index.ts'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { startRedis } from '../../test/servers/redis.ts'
 import { atMost } from '../bars.ts'
+import { Child } from '../child.ts'
+import { familyCpu } from '../cpu.ts'
 import type { Experiment, Row } from '../experiment.ts'
 import { whole } from '../flags.ts'
 import { tell } from '../progress.ts'
 import { quantile } from '../statistics.ts'
-import { familyCpu } from './cpu.ts'
 
 /** Most that PostgreSQL may use with one queue, and either server with many, in per cent of one core. */
 const MAX_CPU_OF_ONE_QUEUE = 2
@@ -73,19 +71,11 @@ interface Server {
   url: string
 }
 
-async function members(url: string, each: number): Promise<ChildProcess[]> {
-  const script = fileURLToPath(new URL('member.ts', import.meta.url))
-  const children: ChildProcess[] = []
+async function members(url: string, each: number): Promise<Child[]> {
+  const script = new URL('member.ts', import.meta.url)
+  const children: Child[] = []
   for (const role of ['worker', 'producer']) {
-    for (let i = 0; i < each; i++) {
-      const child = fork(script, [url, role])
-      const ended = once(child, 'exit').then(() => {
-        throw new Error(`a ${role} ended by itself`)
-      })
-      await Promise.race([once(child, 'message'), ended])
-      ended.catch(() => {})
-      children.push(child)
-    }
+    for (let i = 0; i < each; i++) children.push(await Child.start(script, [url, role]))
   }
   return children
 }
@@ -142,13 +132,7 @@ async function measure(
   const after = usage()
   const percent = (used: number): number => (used / ((after.at - before.at) / 1000)) * 100
   const push = url === undefined ? Number.NaN : await timePushes(url)
-  await Promise.all(
-    children.map(async (child) => {
-      const gone = once(child, 'exit')
-      child.disconnect()
-      await gone
-    }),
-  )
+  await Promise.all(children.map((child) => child.stop()))
   return {
     server: percent(after.server - before.server),
     each: children.length === 0 ? 0 : percent(after.each - before.each) / children.length,

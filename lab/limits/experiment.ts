@@ -1,7 +1,7 @@
 /** Experiment E6: limits over processes, turns between groups, and what they cost. */
 import type { Experiment } from '../experiment.ts'
 import { on, some } from '../flags.ts'
-import { tell } from '../progress.ts'
+import { fail, tell } from '../progress.ts'
 import { type Part, STORES } from './part.ts'
 
 /** Each loaded only where it is measured. */
@@ -30,9 +30,14 @@ export const limits: Experiment<typeof flags> = {
       const rows = []
       for (const store of stores.filter((each) => part.stores.includes(each))) {
         tell(`${name}, ${store}`)
-        const place = await stage.place(store === 'redis' && fsync ? 'redis-fsync' : store)
-        for (const { cells, bars } of await part.measure(store, () => place.fresh(), { quick }))
-          rows.push({ cells: [store, ...cells], bars, figures: { part: name, store } })
+        try {
+          const place = await stage.place(store === 'redis' && fsync ? 'redis-fsync' : store)
+          for (const { cells, bars } of await part.measure(store, () => place.fresh(), { quick }))
+            rows.push({ cells: [store, ...cells], bars, figures: { part: name, store } })
+        } catch (error) {
+          // The figures of the other stores are told all the same.
+          fail(`${name}, ${store}`, error)
+        }
       }
       yield { title: part.title, head: ['', ...part.head], rows }
     }

@@ -8,7 +8,8 @@
  */
 import { Agent, request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import { type Outcome, ready, tell } from './messages.ts'
+import { ready } from '../role.ts'
+import { type Outcome, tell } from './messages.ts'
 import { CLIENT_TIMEOUT, RATE } from './settings.ts'
 
 const [port = '', requests = ''] = process.argv.slice(2)

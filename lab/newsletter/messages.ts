@@ -27,9 +27,3 @@ export function isMessage(value: unknown): value is Message {
 export function tell(message: Message): void {
   process.send?.(message)
 }
-
-/** The server listens, the worker works, the load begins. A child without its parent has nobody to work for. */
-export function ready(port = 0): void {
-  process.on('disconnect', () => process.exit())
-  process.send?.({ port })
-}

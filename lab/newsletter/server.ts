@@ -1,7 +1,8 @@
 /** The web server: `server.ts VARIANT FOLDER PORT`, port 0 for any free one. */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { ready, tell } from './messages.ts'
+import { ready } from '../role.ts'
+import { tell } from './messages.ts'
 import type { Service } from './services/service.ts'
 
 const [variant = '', folder = '', port = '0'] = process.argv.slice(2)
@@ -27,7 +28,7 @@ app.get('/registrations/:id', async (c) => {
 })
 
 const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: Number(port) }, (address) => {
-  ready(address.port)
+  ready(undefined, address.port)
   void report()
 })
 // Clients reuse a connection: were it closed while idle, a request could meet its end.

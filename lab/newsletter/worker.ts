@@ -1,7 +1,9 @@
 /** The process that sends the mails of the Millpond variant: `worker.ts FOLDER`. */
+
+import { ready } from '../role.ts'
 import { openEmails } from './emails.ts'
 import { Mailbox } from './mailbox.ts'
-import { ready, tell } from './messages.ts'
+import { tell } from './messages.ts'
 import { WORKERS } from './settings.ts'
 
 const [folder = ''] = process.argv.slice(2)

@@ -1,6 +1,7 @@
 /** A consumer of both kinds of jobs: `consumer.ts VARIANT URL LONG`, where a long job takes LONG ms. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { machineTime } from '../clock.ts'
+import { ready } from '../role.ts'
 import type { Run, Told } from './messages.ts'
 import { SHORT, SLOTS } from './settings.ts'
 import { isVariant, variant } from './variants.ts'
@@ -17,6 +18,4 @@ await transport.consume(url, SLOTS, async (message) => {
   await sleep(takes[message.kind])
   run.ended = machineTime()
 })
-process.on('message', () => process.send?.(told))
-process.once('disconnect', () => process.exit(0))
-process.send?.({ port: 0 })
+ready(() => told)

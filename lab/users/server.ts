@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { machineTime } from '../clock.ts'
+import { ready } from '../role.ts'
 import { childArguments, type Tally } from './messages.ts'
 import { variant } from './variants.ts'
 
@@ -31,10 +32,10 @@ app.onError((error, c) => {
   return c.text('Internal Server Error', 500)
 })
 
-serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => process.send?.({ port }))
-// What the load generator left unanswered when it went is accepted or not, and the tally waits to know.
-process.on('message', async () => {
+serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => ready(told, port))
+
+/** What the load generator left unanswered when it went is accepted or not, and the tally waits to know. */
+async function told(): Promise<Tally> {
   while (open > 0) await sleep(1)
-  process.send?.(tally)
-})
-process.once('disconnect', () => process.exit(0))
+  return tally
+}

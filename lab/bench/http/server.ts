@@ -2,6 +2,7 @@
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { Millpond } from '../../../src/index.ts'
+import { ready } from '../../role.ts'
 
 interface Mail {
   to: string
@@ -19,5 +20,4 @@ app.post('/emails', async (c) => {
   return c.json({ id }, 202)
 })
 
-serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => process.send?.({ port }))
-process.once('disconnect', () => process.exit(0))
+serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => ready(undefined, port))

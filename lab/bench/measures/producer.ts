@@ -1,5 +1,6 @@
 /** Started by `wait.ts`: pushes a job whenever it is told to, into a queue whose worker lives in another process. */
 import { machineTime } from '../../clock.ts'
+import { ready } from '../../role.ts'
 import { type ContenderName, openContender } from '../contender.ts'
 import { LINE } from './wait.ts'
 
@@ -9,5 +10,4 @@ const line = contender.line(LINE, async () => {})
 process.on('message', (n) => {
   void line.push({ n: Number(n), sent: machineTime() })
 })
-process.once('disconnect', () => process.exit(0))
-process.send?.({ port: 0 })
+ready()

@@ -39,7 +39,7 @@ async function storedStarts(pond: Millpond): Promise<number[]> {
   for (let after: string | undefined; ; ) {
     const page = await pond.queue(QUEUE).jobs('done', { limit: 1000, ...(after === undefined ? {} : { after }) })
     for (const { startedAt } of page) if (startedAt !== null) times.push(startedAt.getTime())
-    after = page.at(-1)?.id
+    after = page.at(-1)?.cursor
     if (after === undefined) return times.sort((a, b) => a - b)
   }
 }

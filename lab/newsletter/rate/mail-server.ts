@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { machineTime } from '../../clock.ts'
+import { listen } from '../../role.ts'
 import { MAIL_TAKES } from '../settings.ts'
 import { ALLOWANCES } from './allowance.ts'
 import type { Book } from './messages.ts'
@@ -31,9 +32,4 @@ const server = createServer(async (request, response) => {
   book.delivered++
   response.writeHead(200).end()
 })
-server.listen(0, '127.0.0.1', 5000, () => {
-  const address = server.address()
-  if (typeof address === 'object' && address !== null) process.send?.({ port: address.port })
-})
-process.on('message', () => process.send?.(book))
-process.once('disconnect', () => process.exit(0))
+listen(server, () => book)

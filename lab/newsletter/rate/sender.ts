@@ -1,5 +1,6 @@
 /** Sends mails until it is ended: `sender.ts VARIANT URL PORT FROM TO`, the last two of the mails that are its own where they wait in an array. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ready } from '../../role.ts'
 import { address } from './addresses.ts'
 import { openEmails } from './emails.ts'
 import { hello, send } from './mail.ts'
@@ -11,8 +12,7 @@ if (!isVariant(name)) throw new Error(`no variant is named ${name}`)
 await hello(Number(port))
 if (variant(name).store === 'array') fromArray()
 else await fromMillpond(name)
-process.once('disconnect', () => process.exit(0))
-process.send?.({ port: 0 })
+ready()
 
 /** As it is written by hand: as many workers as there is room for, and whoever is refused comes again. */
 function fromArray(): void {
