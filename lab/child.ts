@@ -82,6 +82,10 @@ export class Child {
   }
 }
 
-function isReady(message: unknown): message is { port: number } {
-  return typeof message === 'object' && message !== null && 'port' in message && typeof message.port === 'number'
+/** Only our own children write to the channel: the names are enough to know a message. */
+export function holds<Told>(...names: (keyof Told & string)[]) {
+  return (message: unknown): message is Told =>
+    typeof message === 'object' && message !== null && names.every((name) => name in message)
 }
+
+const isReady = holds<{ port: number }>('port')

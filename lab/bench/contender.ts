@@ -4,6 +4,8 @@ export interface Item {
   n: number
   /** When it was pushed, by the machine's monotonic clock in milliseconds; where the wait is measured. */
   sent?: number
+  /** Where groups are measured. */
+  group?: string
 }
 export type Handler = (item: Item) => Promise<void>
 
@@ -14,6 +16,8 @@ export interface Setting {
   concurrency: number
   /** Finished jobs leave at once; else they stay for an hour. Graphile Worker always removes them. */
   forget: boolean
+  /** How many jobs of a group may run at once; unless given, jobs are in no groups. */
+  limit?: number
   /** How jobs come to be claimable: at once; a tenth of them once more, after their first attempt failed; or all 50 ms after their push. Millpond alone. */
   path?: 'plain' | 'retried' | 'delayed'
 }
@@ -44,6 +48,7 @@ const CONTENDERS = {
   fastq: async () => (await import('./contenders/fastq.ts')).open,
   'p-queue': async () => (await import('./contenders/p-queue.ts')).open,
   plainjob: async () => (await import('./contenders/plainjob.ts')).open,
+  GroupMQ: async () => (await import('./contenders/groupmq.ts')).open,
   BullMQ: async () => (await import('./contenders/bullmq.ts')).open,
   'pg-boss': async () => (await import('./contenders/pg-boss.ts')).polling,
   'pg-boss with NOTIFY': async () => (await import('./contenders/pg-boss.ts')).notified,

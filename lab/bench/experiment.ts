@@ -14,8 +14,8 @@ export const bench = queues('bench', {
 })
 
 export const rivals = queues('rivals', {
-  redis: async () => (await import('./sections/redis.ts')).redis,
-  postgres: async () => (await import('./sections/postgres.ts')).postgres,
+  redis: async () => (await import('./sections/servers.ts')).redis,
+  postgres: async () => (await import('./sections/servers.ts')).postgres,
   groups: async () => (await import('./sections/groups.ts')).groups,
   backlog: async () => (await import('./sections/backlog.ts')).backlog,
   pinned: async () => (await import('./sections/pinned.ts')).pinned,

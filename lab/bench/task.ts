@@ -1,6 +1,5 @@
 /** What is measured: each kind of task is one file in `measures/`, and runs in a fresh process on a store with nothing in it. */
 import type { ContenderName, Setting } from './contender.ts'
-import type { GroupedName } from './groups/contender.ts'
 
 /** What the handlers do: nothing, or nothing after one turn of the event loop. Both are async functions. */
 export type Work = 'nothing' | 'a turn'
@@ -82,11 +81,10 @@ export interface GroupsTask {
 }
 
 /** What to measure, whoever it is measured with. */
-export type Kind = PushTask | DrainTask | WaitTask | BytesTask | BacklogTask | PinnedTask | CallsTask | PrefetchTask
-export type Task =
-  | (Kind & { contender: ContenderName })
-  | (IdleTask & { contender: ContenderName | 'nothing' })
-  | (GroupsTask & { contender: GroupedName })
+export type Kind =
+  | (PushTask | DrainTask | WaitTask | BytesTask | BacklogTask | PinnedTask)
+  | (CallsTask | PrefetchTask | GroupsTask)
+export type Task = (Kind & { contender: ContenderName }) | (IdleTask & { contender: ContenderName | 'nothing' })
 type Of<Some extends Task['measure']> = Extract<Task, { measure: Some }>
 /** And where it finds its store. */
 export type Placed = Task & { url: string }
@@ -116,6 +114,6 @@ export async function perform(task: Placed): Promise<Outcome> {
     case 'prefetch':
       return (await import('./measures/prefetch.ts')).prefetch(task)
     case 'groups':
-      return (await import('./groups/groups.ts')).groups(task)
+      return (await import('./measures/groups.ts')).groups(task)
   }
 }

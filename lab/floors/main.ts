@@ -1,12 +1,12 @@
 /** `npm run floors`: measures every floor of the design in one run, prints one table, and exits with 1 where one is missed. */
 import { existsSync, writeFileSync } from 'node:fs'
-import { exitOnSignals, Servers } from '../experiment.ts'
+import type { Bar } from '../bars.ts'
+import { exitOnSignals, markdown, Servers } from '../experiment.ts'
 import { optionsFrom, some, whole } from '../flags.ts'
 import { generator } from '../load/load.ts'
 import { facts } from '../machine.ts'
 import { fail, failures, tell } from '../progress.ts'
 import type { Floor, Part } from './part.ts'
-import { mark, table } from './table.ts'
 
 /** Each loaded only when it is measured. */
 const PARTS = {
@@ -54,7 +54,12 @@ for (const name of options.only) {
 await servers.stop()
 
 const missed = floors.filter(({ bar }) => mark(bar) === '✗')
-console.log(`\n${table(floors)}\n`)
+const rows = floors.map(({ figure, bar }) => ({
+  cells: [figure, bar.text, bar.got, mark(bar)],
+  bars: [],
+  figures: bar,
+}))
+console.log(`${markdown({ head: ['figure', 'floor', 'measured', ''], rows })}\n`)
 for (const failure of failures) console.log(`✗ not measured: ${failure}`)
 console.log(`${floors.length - missed.length} of ${floors.length} floors held, in ${seconds()} s; near: within 15 %.`)
 if (options.json !== undefined) {
@@ -62,3 +67,7 @@ if (options.json !== undefined) {
   writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`)
 }
 process.exit(missed.length > 0 || failures.length > 0 ? 1 : 0)
+
+function mark({ cleared, near }: Bar): string {
+  return cleared ? '✓' : near ? 'near' : '✗'
+}

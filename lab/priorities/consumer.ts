@@ -4,10 +4,9 @@ import { machineTime } from '../clock.ts'
 import { ready } from '../role.ts'
 import type { Run, Told } from './messages.ts'
 import { SHORT, SLOTS } from './settings.ts'
-import { isVariant, variant } from './variants.ts'
+import { variant } from './variants.ts'
 
 const [name = '', url = '', long = ''] = process.argv.slice(2)
-if (!isVariant(name)) throw new Error(`no variant is named ${name}`)
 const takes = { long: Number(long), urgent: SHORT }
 const told: Told = { runs: [] }
 

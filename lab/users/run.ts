@@ -1,11 +1,10 @@
 /** One variant under one load: a fresh server, a fresh database, and what became of every accepted name. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { Child } from '../child.ts'
+import { Child, holds } from '../child.ts'
 import { machineTime } from '../clock.ts'
 import { ID, type Load, load } from '../load/load.ts'
-import { isTally } from './messages.ts'
-import type { Places } from './service.ts'
+import type { Places, Tally } from './service.ts'
 import { perRequest, type Usage, usage } from './usage.ts'
 import { TABLE } from './users.ts'
 import { type VariantName, variant } from './variants.ts'
@@ -64,7 +63,7 @@ export async function run(
     const after = usage(server.pid, consumer?.pid)
     const cpu = before && after && perRequest(before, after, loaded.rate * seconds)
     const rowsAtEnd = keepsNothing ? 0 : await inserted(client)
-    const { accepted, last } = await server.tell(isTally)
+    const { accepted, last } = await server.tell(holds<Tally>('accepted', 'last'))
     const failed = warm.failed + loaded.failed
     if (keepsNothing) return { ...loaded, failed, accepted, rowsAtEnd, behind: 0, missing: 0, doubled: 0, cpu }
     const end = last + patience * 1000

@@ -4,12 +4,12 @@ import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { machineTime } from '../clock.ts'
 import { ready } from '../role.ts'
-import { childArguments, type Tally } from './messages.ts'
+import type { Tally } from './service.ts'
 import { variant } from './variants.ts'
 
-const { name, ...places } = childArguments(process.argv.slice(2))
+const [name = '', postgres = '', redis = ''] = process.argv.slice(2)
 const start = await variant(name).serve()
-const service = await start(places)
+const service = await start({ postgres, redis })
 const tally: Tally = { accepted: 0, last: 0 }
 /** Requests that came and are not answered. */
 let open = 0

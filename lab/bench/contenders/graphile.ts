@@ -18,10 +18,17 @@ const silent = new Logger(() => () => {})
 // It logs every success otherwise; its own performance test sets this.
 process.env.NO_LOG_SUCCESS = '1'
 
+/**
+ * A named queue for each group: it runs one job at a time, and no other limit is to be had. With the local queue a worker takes many jobs in advance,
+ * each of which keeps its named queue locked, so groups are measured without it.
+ */
+const queueOf = ({ group }: Item) => (group === undefined ? {} : { queueName: group })
+
 export const plain: Open = (setting) => open(setting, BATCHES)
 export const local: Open = (setting) => open(setting, { localQueue: { size: LOCAL_QUEUE }, ...BATCHES })
 
-async function open({ url, concurrency }: Setting, batching: GraphileConfig.WorkerOptions) {
+async function open({ url, concurrency, limit = 1 }: Setting, batching: GraphileConfig.WorkerOptions) {
+  if (limit !== 1) throw new Error('a named queue of Graphile Worker runs one job at a time')
   const pgPool = new pg.Pool({ connectionString: url, max: CONNECTIONS })
   pgPool.on('error', console.error)
   pgPool.on('connect', (client) => client.on('error', console.error))
@@ -33,7 +40,8 @@ async function open({ url, concurrency }: Setting, batching: GraphileConfig.Work
       let pool: WorkerPool | undefined
       return {
         push: (item) => utils.addJob(name, item),
-        pushMany: (items) => utils.addJobs(items.map((payload) => ({ identifier: name, payload }))),
+        pushMany: (items) =>
+          utils.addJobs(items.map((payload) => ({ identifier: name, payload, ...queueOf(payload) }))),
         work() {
           const task = async (payload: unknown) => {
             handled.add()

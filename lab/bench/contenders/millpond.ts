@@ -29,21 +29,26 @@ function line(
   pond: Millpond,
   name: string,
   handler: Handler,
-  { url, concurrency, forget, path = 'plain' }: Setting,
+  { url, concurrency, forget, limit, path = 'plain' }: Setting,
 ): Line {
   const { retry = {}, delay = 0 } = PATHS[path]
   const queue: Queue<Item> = pond.queue<Item>(name, {
     ...(url === 'memory:' ? { capacity: null } : {}),
     ...(forget ? { keep: { done: 0 } } : {}),
+    ...(limit === undefined ? {} : { limits: { group: { running: limit } } }),
     retry,
   })
+  const each = ({ group }: Item) => (group === undefined ? {} : { group })
   let worker: Worker | undefined
   let handled = 0
   let awaited = Number.POSITIVE_INFINITY
   let reached = () => {}
   return {
     push: (item) => queue.push(item),
-    pushMany: (items) => (delay === 0 ? queue.pushMany(items) : queue.pushMany(items, { delay })),
+    pushMany(items) {
+      if (limit !== undefined) return queue.pushMany(items, { each })
+      return delay === 0 ? queue.pushMany(items) : queue.pushMany(items, { delay })
+    },
     work() {
       worker = queue.work(
         (job) => {

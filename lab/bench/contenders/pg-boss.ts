@@ -20,10 +20,16 @@ const CONNECTIONS = 10
 /** Of 50, 125, 250 and 500, with 1 to 5 workers, this and two of 250 are the fastest. */
 const BATCH = 500
 
+/**
+ * Its documentation says that `groupConcurrency` may be exceeded for a moment. A job is active, and counts in its group, until all that were fetched
+ * with it are done, so batches often come short although jobs wait.
+ */
+const limited = (limit?: number) => (limit === undefined ? {} : { groupConcurrency: limit, burstWhenReadyExceeds: 1 })
+
 export const polling: Open = (setting) => open(setting, false)
 export const notified: Open = (setting) => open(setting, true)
 
-async function open({ url, concurrency }: Setting, notify: boolean): Promise<Contender> {
+async function open({ url, concurrency, limit }: Setting, notify: boolean): Promise<Contender> {
   const boss = new PgBoss({ connectionString: url, max: CONNECTIONS, useListenNotify: notify })
   boss.on('error', console.error)
   await boss.start()
@@ -44,11 +50,16 @@ async function open({ url, concurrency }: Setting, notify: boolean): Promise<Con
           await ready
           await boss.insert(
             name,
-            items.map((data) => ({ data })),
+            items.map((data) => ({ data, ...(data.group === undefined ? {} : { group: { id: data.group } }) })),
           )
         },
         work() {
-          const options = { batchSize: BATCH, pollingIntervalSeconds: POLL, burstWhenBatchFull: true }
+          const options = {
+            batchSize: BATCH,
+            pollingIntervalSeconds: POLL,
+            burstWhenBatchFull: true,
+            ...limited(limit),
+          }
           working = ready.then(() =>
             boss.work<Item>(name, options, async (jobs) => {
               await inSlots(

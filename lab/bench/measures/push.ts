@@ -34,7 +34,7 @@ export async function fill(line: Line, count: number): Promise<void> {
   else await loops(1, count, BULK, line.pushMany)
 }
 
-async function loops(
+export async function loops(
   parallel: number,
   count: number,
   size: number,

@@ -1,7 +1,7 @@
 import { atMost } from '../../bars.ts'
 import type { Place } from '../../places.ts'
 import { compare, type Want } from '../comparison.ts'
-import type { GroupedName } from '../groups/contender.ts'
+import type { ContenderName } from '../contender.ts'
 import type { Comparison } from '../row.ts'
 import type { Section, SectionOptions } from '../section.ts'
 import type { GroupsTask } from '../task.ts'
@@ -22,7 +22,7 @@ export const groups: Section = async function* (options, stage) {
 
 /** @param rivals by how many of a group may run at once */
 async function* measure(
-  rivals: Record<1 | 2, readonly GroupedName[]>,
+  rivals: Record<1 | 2, readonly ContenderName[]>,
   place: Place,
   { runs, quick }: SectionOptions,
 ): AsyncGenerator<Comparison> {

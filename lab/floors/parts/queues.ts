@@ -1,15 +1,13 @@
 /** Queues in one process, and on servers beside the queues that people use there. */
 import { compare, type Measured } from '../../bench/comparison.ts'
 import { COMPARISONS, drains } from '../../bench/sections/memory.ts'
-import { plan as postgresPlan } from '../../bench/sections/postgres.ts'
-import { plan as redisPlan } from '../../bench/sections/redis.ts'
+import { postgresPlan, redisPlan } from '../../bench/sections/servers.ts'
 import { plan as sqlitePlan } from '../../bench/sections/sqlite.ts'
 import type { StoreName } from '../../places.ts'
 import { floorsOf, type Part, type Size } from '../part.ts'
 
 export const sqlite = part('SQLite FULL', 'sqlite', ({ quick }) => sqlitePlan(quick ? 0.1 : 0.6, 'full'))
-/** Waits are no floor: no samples of them. */
-export const redis = part('Redis, beside BullMQ', 'redis', ({ quick }) => redisPlan(quick ? 0.05 : 0.2, 0))
+export const redis = part('Redis, beside BullMQ', 'redis', ({ quick }) => redisPlan(quick ? 0.05 : 0.2))
 export const postgres = part('PostgreSQL, beside Graphile Worker', 'postgres', ({ quick }) =>
   postgresPlan(quick ? 0.05 : 0.2),
 )
