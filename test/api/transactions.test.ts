@@ -58,6 +58,8 @@ onEachStore(
       const pond = await place.open()
       await using db = await effectsOf(place)
       await db.run('begin')
+      // On SQLite it holds the file's lock from here on, which the settings must not wait for.
+      await db.run(db.insert, ['mine'])
       const queue = pond.queue<string>('q', { retry: { attempts: 3 }, capacity: 1 })
       const { id } = await queue.push('one', { tx: db.tx })
       await refused(queue.push('two', { tx: db.tx }), 'QueueFull')

@@ -3,7 +3,7 @@
  * repeated. What it works on (which claims, which ids) is chosen when it is made: the first of what the world holds then.
  */
 
-import type { Claimed, ClaimRequest, Hold, NewJob, Store } from '../../src/store.ts'
+import type { Claimed, ClaimRequest, Hold, NewJob, RequeueRequest, Store } from '../../src/store.ts'
 import type { GroupLimits } from '../../src/values/limits.ts'
 import type { Config } from './configs.ts'
 import type { World } from './world.ts'
@@ -22,7 +22,19 @@ export const KINDS = [
     'pause',
     'extend',
   ] as const),
-  ...(['sweep', 'limitGroup', 'configure', 'cancel', 'requeue'] as const),
+  ...([
+    'sweep',
+    'limitGroup',
+    'configure',
+    'override',
+    'clear',
+    'settings',
+    'cancel',
+    'kill',
+    'requeue',
+    'requeueUntil',
+  ] as const),
+  ...(['noteClaims'] as const),
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -35,7 +47,7 @@ export interface Operation {
   priority: number
   /** Of a claim. */
   limit: number
-  /** Of `limitGroup`: at most so many of the group at once; null: its own limits end. Of `configure`: a change of limits. */
+  /** Of `limitGroup`: at most so many of the group at once; null: its own limits end. Of `configure` and `override`: a change of limits. */
   running: number | null
 }
 
@@ -50,17 +62,22 @@ export function describe({ kind, wait, group, priority, limit, running }: Operat
   if (kind.startsWith('push')) words.push(group, `${priority}`)
   if (kind === 'claim') words.push(`${limit}`)
   if (kind === 'limitGroup') words.push(group, `${running}`)
+  if (kind === 'configure' || kind === 'override') words.push(`${running}`)
   if (wait > 0) words.push(`+${wait}ms`)
   return words.join(' ')
 }
 
 /** What a session calls. */
 export interface Calls
-  extends Pick<Store, 'configure' | 'push' | 'claim' | 'complete' | 'fail' | 'release' | 'extend' | 'cancel'> {
+  extends Pick<
+    Store,
+    'configure' | 'push' | 'claim' | 'complete' | 'fail' | 'release' | 'extend' | 'cancel' | 'noteClaims'
+  > {
   limitGroup(queue: string, group: string, limits: GroupLimits | null): Promise<void>
   /** As an application does it in its own transaction, where the store has them. */
   pushInTransaction(jobs: readonly NewJob[]): Promise<unknown>
-  requeue(ids: readonly string[]): Promise<unknown>
+  settings(queue: string): Promise<unknown>
+  requeue(request: RequeueRequest): Promise<unknown>
   sweep(limit: number): Promise<unknown>
   /** A claim of the process that sleeps after a short answer. `again`: it asks once more at once. */
   sleep(request: ClaimRequest): Promise<Claimed & { again: boolean }>
@@ -70,6 +87,8 @@ export interface Calls
 export type Effect = () => void
 
 const MOST_HOLDS = 3
+/** After one of these, more may run than the present limits allow. */
+const CHANGES: ReadonlySet<Kind> = new Set(['limitGroup', 'configure', 'override', 'clear'])
 const RETRY_LATER = 1000
 const PAUSE = 500
 const LEASE = 30_000
@@ -78,7 +97,7 @@ const LEASE = 30_000
 export function perform(calls: Calls, { kind, ...op }: Operation, world: World): Promise<Effect> {
   world.pass(op.wait)
   const { queue } = world
-  if (kind === 'limitGroup' || kind === 'configure') world.changed = true
+  if (CHANGES.has(kind)) world.changed = true
   const request = { queue, worker: 'w', limit: op.limit, lease: LEASE }
   const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
   const nothing = () => {}
@@ -158,13 +177,32 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     }
     case 'configure':
       return calls.configure({ queue, ...changed(world.config, op.running) }).then(() => nothing)
+    case 'override':
+      return calls.configure({ queue, by: 'operator', ...changed(world.config, op.running) }).then(() => nothing)
+    case 'clear':
+      return calls
+        .configure({ queue, by: 'operator', clear: ['running', 'rate', 'groupRunning', 'groupRate'] })
+        .then(() => nothing)
+    case 'settings':
+      return calls.settings(queue).then(() => nothing)
+    case 'noteClaims':
+      return calls.noteClaims([queue]).then(() => nothing)
+    case 'kill':
+      return end((holds) =>
+        calls.fail(
+          queue,
+          holds.map((hold) => ({ ...hold, error, delay: null })),
+        ),
+      )
     case 'cancel': {
       // Those that run, the other way round than whoever ends them, and one that may wait.
       const ids = [...world.newestFirst(MOST_HOLDS).map(({ id }) => id), ...world.pushed.slice(-1)]
       return calls.cancel(ids).then(() => () => void world.cancelled.push(...ids))
     }
     case 'requeue':
-      return calls.requeue(world.cancelled.slice(0, 3)).then(() => nothing)
+      return calls.requeue({ ids: world.cancelled.slice(0, 3) }).then(() => nothing)
+    case 'requeueUntil':
+      return calls.requeue({ queue, limit: 2, until: world.now }).then(() => nothing)
   }
 }
 
@@ -192,7 +230,9 @@ export function storeCalls(store: Store): Calls {
     release: (queue, releases) => store.release(queue, releases),
     extend: (queue, lease, extensions) => store.extend(queue, lease, extensions),
     cancel: (ids) => store.cancel(ids),
-    requeue: (ids) => store.admin.requeue({ ids }),
+    noteClaims: (queues) => store.noteClaims(queues),
+    settings: (queue) => store.admin.settings(queue),
+    requeue: (request) => store.admin.requeue(request),
     sweep: (limit) => store.sweep(limit),
   }
 }

@@ -44,7 +44,7 @@ const fromPython = (line = ''): Record<string, unknown> => {
 
 for (const { name, skip, place } of mixedStores) {
   test(`${name}: Python finds what TypeScript pushed`, { skip }, async (t) => {
-    const at = place(t)
+    const at = place()
     const pond = await open(t, at)
     const options = {
       priority: 7,
@@ -70,7 +70,7 @@ for (const { name, skip, place } of mixedStores) {
   })
 
   test(`${name}: TypeScript finds what Python pushed, and Python what TypeScript ran`, { skip }, async (t) => {
-    const at = place(t)
+    const at = place()
     const pond = await open(t, at)
     const [id = ''] = await inPython(at, 'push', 'q')
     const job = await pond.job(id)
@@ -98,7 +98,7 @@ for (const { name, skip, place } of mixedStores) {
   })
 
   test(`${name}: TypeScript finds how Python ended its jobs`, { skip }, async (t) => {
-    const at = place(t)
+    const at = place()
     const pond = await open(t, at)
     const backoff = { type: 'exponential', base: '1h', factor: 1, jitter: 0 } as const
     const queue = pond.queue('q', { retry: { attempts: 2, backoff } })

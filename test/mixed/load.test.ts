@@ -4,16 +4,13 @@
  */
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { PYTHON_FOLDER, type Python, pythonEnvironment } from '../python/environment.ts'
 import { until } from '../servers/run.ts'
 import { mixedStores, type Place } from './places.ts'
+import { exitCode, kill, type Language, lines, start } from './processes.ts'
 
 const JOBS = 3_000
 const KILL_PRODUCER_AT = JOBS / 4
@@ -24,22 +21,15 @@ const LIMIT = 2
 const GROUPS = 5
 const BATCH = 100
 
-type Language = 'TypeScript' | 'Python'
-
-let python: Python
-before(async () => {
-  python = await pythonEnvironment()
-})
-
 for (const { name: store, skip, place } of mixedStores) {
   for (const producer of ['TypeScript', 'Python'] as const) {
     const worker = producer === 'Python' ? 'TypeScript' : 'Python'
     test(`${store}: a producer in ${producer}, a worker in ${worker}, both killed`, { skip }, (t) =>
-      load(t, place(t), producer, worker),
+      load(t, place(), producer, worker),
     )
   }
 
-  test(`${store}: workers in both languages keep the limit of each group`, { skip }, (t) => limited(t, place(t)))
+  test(`${store}: workers in both languages keep the limit of each group`, { skip }, (t) => limited(t, place()))
 }
 
 /** Pushes until both languages have run jobs. The log says who ran what, and when: appends are in order. */
@@ -104,8 +94,7 @@ async function load(t: TestContext, place: Place, producer: Language, worker: La
   await until('half of the jobs ran', async () => runs().length >= KILL_WORKER_AT)
   await kill(early)
   work()
-  const [code] = second.exitCode === null ? await once(second, 'close') : [second.exitCode]
-  assert.equal(code, 0)
+  assert.equal(await exitCode(second), 0)
   assert.ok(acknowledged.length >= JOBS)
 
   const pond = await Millpond.open(url, options)
@@ -122,30 +111,4 @@ async function load(t: TestContext, place: Place, producer: Language, worker: La
     [],
   )
   t.diagnostic(`${acknowledged.length} acknowledged, ${runs().length} runs of ${ran.size} jobs, 0 lost`)
-}
-
-/** What the text has in whole lines. */
-const lines = (text: string): string[] => text.split('\n').slice(0, -1)
-
-const SCRIPTS = { produce: 'producer', work: 'worker', limited: 'limited' }
-
-function start(t: TestContext, language: Language, role: keyof typeof SCRIPTS, args: string[]): ChildProcess {
-  const script = fileURLToPath(new URL(`roles/${SCRIPTS[role]}.ts`, import.meta.url))
-  const child =
-    language === 'Python'
-      ? spawn(python.program, ['-m', 'tests.load', role, ...args], {
-          cwd: PYTHON_FOLDER,
-          env: { ...process.env, ...python.variables },
-          stdio: ['ignore', 'pipe', 'inherit'],
-        })
-      : spawn(process.execPath, ['--no-warnings', script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.after(() => kill(child))
-  return child
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const closed = once(child, 'close')
-  child.kill('SIGKILL')
-  await closed
 }

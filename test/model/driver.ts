@@ -1,6 +1,7 @@
 /** Does each operation on a store and on the model, and compares the answers. */
 
 import assert from 'node:assert/strict'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import type { Hold, JobRecord, JobState, ListedRecord, QueueStats, Store, Swept } from '../../src/store.ts'
 import { JOB_STATES } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord } from '../../src/values/limits.ts'
@@ -264,9 +265,14 @@ function timeOf(state: JobState, { id, dueAt, leaseUntil, finishedAt }: ModelJob
   return state === 'scheduled' ? dueAt : state === 'running' ? leaseUntil : finishedAt
 }
 
+/** The assertion's own message stops at [Object]. */
 function same(actual: unknown, expected: unknown): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  assert.equal(inspect(actual, WHOLE), inspect(expected, WHOLE))
   assert.deepEqual(actual, expected)
 }
+
+const WHOLE = { depth: Infinity, maxArrayLength: null, maxStringLength: 1000, sorted: true }
 
 /** The words of LeaseLost are each store's own. */
 function withoutWords(record: JobRecord | null): JobRecord | null {

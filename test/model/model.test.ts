@@ -11,6 +11,8 @@ import { Driver } from './driver.ts'
 import { operation } from './operations.ts'
 
 const seed = process.env.MILLPOND_SEED
+// Shrinking stops here, so that a run with a time limit of its own still prints the seed.
+const LONGEST_RUN = 200_000
 
 for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
   describe(`model: ${name}`, { skip }, () => {
@@ -25,7 +27,13 @@ for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
           await dispose()
         }
       })
-      await fc.assert(property, { numRuns: modelRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) })
+      await fc.assert(property, {
+        numRuns: modelRuns,
+        verbose: fc.VerbosityLevel.Verbose,
+        interruptAfterTimeLimit: LONGEST_RUN,
+        markInterruptAsFailure: true,
+        ...(seed === undefined ? {} : { seed: Number(seed) }),
+      })
     })
   })
 }

@@ -116,6 +116,29 @@ describe('limits', { skip }, () => {
     )
   })
 
+  for (const rate of ['rate', 'groupRate'] as const) {
+    test(`a ${rate} that was raised: stats tell when the next claim starts what was given back`, async () => {
+      await withStore(
+        async (store) => {
+          await store.configure({ queue: 'q', [rate]: { count: 1, per: 40_000, burst: null } })
+          await pushAll(store, 1, () => 'g')
+          const [held] = (await claimOf(store, 1)).jobs
+          assert.ok(held)
+          await store.configure({ queue: 'q', [rate]: { count: 1, per: 10_000, burst: 2 } })
+          await store.release('q', [held])
+          assert.equal((await store.stats({ queue: 'q' }))[0]?.nextStart, 0)
+          const groups = await store.admin?.groups?.({ queue: 'q', limit: 1 })
+          assert.deepEqual(
+            groups?.map(({ nextStart }) => nextStart),
+            rate === 'rate' ? [] : [0],
+          )
+          assert.equal((await claimOf(store, 1)).jobs.length, 1)
+        },
+        { clock: () => EPOCH },
+      )
+    })
+  }
+
   test('a rate is exact over two clients', async () => {
     const clock = { now: EPOCH }
     await withStore(

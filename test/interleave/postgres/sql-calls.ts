@@ -1,7 +1,7 @@
 /** The operations as a client's calls of the SQL functions, on a connection that may be in a transaction. See `contract/postgres/README.md`. */
 
 import type pg from 'pg'
-import type { Claimed, ClaimRequest, NewJob, QueueSettings } from '../../../src/store.ts'
+import type { Claimed, ClaimRequest, NewJob } from '../../../src/store.ts'
 import { areAlike } from '../../../src/stores/jobs.ts'
 import {
   bodiesText,
@@ -65,8 +65,8 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
   }
 
   return {
-    async configure({ queue, ...settings }: QueueSettings) {
-      await answer('configure($1, $2)', [queue, JSON.stringify(settings)])
+    async configure({ queue, by = 'code', clear = [], ...settings }) {
+      await answer('configure($1, $2, $3, $4)', [queue, JSON.stringify(settings), by, textArray(clear)])
       return []
     },
     async limitGroup(queue, group, limits) {
@@ -110,8 +110,19 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const outcomes = (await texts('cancel($1, $2)', [plainArray(ids), clock.now])) ?? []
       return outcomes.map((outcome) => (outcome === '' ? null : 'cancelled'))
     },
-    async requeue(ids) {
-      await answer('requeue($1, null, null, $2)', [plainArray(ids), clock.now])
+    async noteClaims(queues) {
+      const known = await answer('note_claims($1, $2)', [textArray(queues), clock.now])
+      return Array.isArray(known) ? known.map(Boolean) : []
+    },
+    async settings(queue) {
+      await answer('settings($1)', [queue])
+    },
+    async requeue(request) {
+      const values =
+        'ids' in request
+          ? [plainArray(request.ids), null, null, clock.now, null]
+          : [null, request.queue, request.limit, clock.now, request.until ?? null]
+      await answer('requeue($1, $2, $3, $4, $5)', values)
     },
     async sweep(limit) {
       await answer('sweep($1, $2)', [limit, clock.now])

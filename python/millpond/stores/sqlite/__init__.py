@@ -62,13 +62,21 @@ class SqliteStore(Store):
             # The last connection removes the log. After a crash it is still there.
             was_open = exists(f"{realpath(path)}-wal")
             self._connection = connect(path)
-            self._connection.execute("select count(*) from sqlite_master").fetchone()
-            self._path = realpath(path)
-            self._guard, self._fences = FileGuard(path), Fences(self._path)
-            is_new = migrate(self._connection)
-            self._connection.execute(STATEMENTS["claim/picks"])
-            with transaction(self._connection):
-                self._fences.open(Transaction(self._connection, clock()), is_new, was_open)
+            try:
+                self._open(path, was_open)
+            except BaseException as error:
+                _close_unless_shared(self._connection, getattr(error, "code", None) == "SecondLibrary")
+                raise
+
+    def _open(self, path: str, was_open: bool) -> None:
+        # The first read opens the log. Another process may be repairing it after a crash.
+        patient(lambda: self._connection.execute("select count(*) from sqlite_master").fetchone())
+        self._path = realpath(path)
+        self._guard, self._fences = FileGuard(path), Fences(self._path)
+        is_new = migrate(self._connection)
+        patient(lambda: self._connection.execute(STATEMENTS["claim/picks"]))
+        with transaction(self._connection):
+            self._fences.open(Transaction(self._connection, self._clock()), is_new, was_open)
 
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
         with self._writing() as tx:
@@ -179,7 +187,10 @@ class SqliteStore(Store):
 
     def begin(self) -> HandlerTransaction:
         with coded():
-            return SqliteTransaction(connect(self._path), self._clock)
+            self._check_open()
+            # Before: where the file is gone, the connection would make another.
+            self._guard.check()
+            return SqliteTransaction(connect(self._path), self._clock, self._guard.check)
 
     def _bells(self, over: threading.Event) -> Iterator[Bell]:
         version, connection = None, connect(self._path)
@@ -200,10 +211,7 @@ class SqliteStore(Store):
     def _close(self) -> None:
         with self._lock:
             self._closed = True
-            if self._guard.is_shared:
-                _LEFT_OPEN.append(self._connection)
-            else:
-                self._connection.close()
+            _close_unless_shared(self._connection, self._guard.is_shared)
 
     @contextmanager
     def _writing(self, begin: str = "begin immediate") -> Iterator[Transaction]:
@@ -240,9 +248,14 @@ class SqliteStore(Store):
 class SqliteTransaction(HandlerTransaction):
     """Holds the file's lock for writing until it ends."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
-        self.connection, self._clock = connection, clock
-        patient(lambda: connection.execute("begin immediate"))
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, check: Callable[[], None]) -> None:
+        """`check` is that of the store's FileGuard."""
+        self.connection, self._clock, self._check = connection, clock, check
+        try:
+            patient(lambda: connection.execute("begin immediate"))
+        except BaseException:
+            connection.close()
+            raise
 
     def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
         with coded():
@@ -250,7 +263,15 @@ class SqliteTransaction(HandlerTransaction):
             outcomes: Any = [endings.end(tx, "complete", queue, item, None) for item in items]
             tx.write_counts()
             self.connection.execute("rollback" if "stale" in outcomes else "commit")
+            self._check()
             return outcomes  # type: ignore[no-any-return]
+
+
+def _close_unless_shared(connection: sqlite3.Connection, is_shared: bool) -> None:
+    if is_shared:
+        _LEFT_OPEN.append(connection)
+    else:
+        connection.close()
 
 
 def _given(tx: Transaction, queue: str) -> Given | None:

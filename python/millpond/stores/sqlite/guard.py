@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,7 @@ class FileGuard:
     def __init__(self, path: str) -> None:
         """Of a database with an open connection that has used it."""
         self._path = os.path.realpath(path)
-        self._files = {name: _identity(name) for name in (self._path, f"{self._path}-wal")}
+        self._files = {name: _look(name) for name in (self._path, f"{self._path}-wal")}
         self._error: MillpondError | None = None
         self._next_look = 0.0
         self.check()
@@ -35,19 +36,29 @@ class FileGuard:
 
     def check(self) -> None:
         """Before a transaction, and after its commit. Once wrong, always wrong: what was written meanwhile may be lost."""
+        if self._error is not None:
+            # A new one for each call: an error that is raised again keeps the frames of all calls before.
+            raise MillpondError(self._error.code, self._error.message)
         try:
-            if self._error is not None:
-                raise self._error
             for name, opened in self._files.items():
-                if _identity(name) != opened:
-                    self._look_for_libraries()
-                    raise _gone(name)
-                assert_one_name(name)
+                self._check_file(name, opened)
             if time.monotonic() >= self._next_look:
                 self._look_for_libraries()
         except MillpondError as error:
             self._error = error
             raise
+
+    def _check_file(self, name: str, opened: os.stat_result) -> None:
+        try:
+            found = _look(name)
+        except MillpondError:
+            # The likeliest cause, and the better advice.
+            self._look_for_libraries()
+            raise
+        if not os.path.samestat(found, opened):
+            self._look_for_libraries()
+            raise _gone(name)
+        assert_one_name(name, found)
 
     def _look_for_libraries(self) -> None:
         begun = time.monotonic()
@@ -62,31 +73,34 @@ class FileGuard:
         self._next_look = ended + max(LOOK_EVERY, (ended - begun) * 100)
 
 
-def assert_one_name(path: str) -> None:
+def assert_one_name(path: str, file: os.stat_result) -> None:
     """SQLite would keep a log for each name, and the logs would overwrite each other's pages."""
-    if os.stat(path).st_nlink > 1:
+    if file.st_nlink > 1:
         message = f"{path} has several names (hard links): remove the others, or use symbolic links"
         raise MillpondError("StoreUnavailable", message)
 
 
 def remove_drafts(path: str) -> None:
     """A crash while the file was made leaves a second name behind; another process may be making it right now."""
-    file = os.stat(path)
-    if file.st_nlink > 1:
-        folder, name = os.path.split(os.path.realpath(path))
-        for entry in os.scandir(folder):
-            prefix, _, rest = entry.name.rpartition(".")
-            if prefix == name and _DRAFT.fullmatch(rest) and os.path.samestat(entry.stat(), file):
-                Path(entry.path).unlink(missing_ok=True)
-    assert_one_name(path)
+    file = _look(path)
+    if file.st_nlink <= 1:
+        return
+    folder, name = os.path.split(os.path.realpath(path))
+    for entry in os.listdir(folder):
+        prefix, _, rest = entry.rpartition(".")
+        if prefix == name and _DRAFT.fullmatch(rest):
+            draft = Path(folder, entry)
+            with suppress(FileNotFoundError):  # the process that made it was faster
+                if os.path.samestat(draft.stat(), file):
+                    draft.unlink()
+    assert_one_name(path, _look(path))
 
 
-def _identity(path: str) -> tuple[int, int]:
+def _look(path: str) -> os.stat_result:
     try:
-        status = os.stat(path)
+        return os.stat(path)
     except FileNotFoundError:
         raise _gone(path) from None
-    return status.st_dev, status.st_ino
 
 
 def _gone(path: str) -> MillpondError:

@@ -1,0 +1,94 @@
+"""Settings of queues and limits of groups, in all partitions that they concern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from millpond.backoff import Backoff
+from millpond.queues import LIMITS, Given, GroupLimits
+from millpond.stores.given import Settled, in_python, settle
+from millpond.stores.redis.notifier import Notifier
+from millpond.stores.redis.registry import Registry
+from millpond.stores.redis.routing import Part, group_index
+from millpond.stores.redis.shares import check_shared, rate_list, settings_of, share_of
+from millpond.stores.redis.wire import pack_setting
+from millpond.stores.wire import camel
+
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "keep_done": 3_600_000, "keep_dead": 604_800_000, "paused": False, "attempts": 10, "backoff": Backoff(), "lease": 30_000,
+}  # fmt: skip
+
+
+class Configurer:
+    def __init__(self, registry: Registry, notifier: Notifier) -> None:
+        self._connection, self._registry, self._notifier = registry.connection, registry, notifier
+        self._made: dict[str, dict[str, Any]] = {}
+        """Settings that this client has made, in case the server loses them."""
+
+    def configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
+        settled = self._apply(queue, settings, by, clear)
+        if by == "code":
+            self._made[queue] = self._made.get(queue, {}) | dict(settings)
+        applied = in_python(settled.apply)
+        if "capacity" in applied:
+            self._notifier.ring("room", queue)
+        if applied.get("paused") is False or applied.keys() & LIMITS:
+            self._notifier.ring("work", queue)
+        return settled.overridden
+
+    def settings(self, queue: str) -> Given | None:
+        if queue not in self._registry.all():
+            return None
+        texts = self._connection.on_part("given", self._registry.parts(queue)[0], [])
+        return Given.from_texts(*texts) if texts else None
+
+    def restore(self, queue: str) -> None:
+        """The server may have lost the queue's settings."""
+        made = self._made.get(queue, {})
+        if any(value != DEFAULTS.get(name) for name, value in made.items()):
+            self._apply(queue, made, "code", ())
+
+    def _apply(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
+        self._registry.register(queue)
+        parts = self._registry.parts(queue)
+        check_shared(settings, ("capacity", "running", "rate"), len(parts))
+        return [self._settle(part, len(parts), settings, by, clear) for part in parts][0]
+
+    def _settle(self, part: Part, count: int, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
+        """What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here."""
+        known = ("", "")
+        while True:
+            settled = settle(Given.from_texts(*known), settings, by, clear)
+            head = ["\n".join(known), *settled.given.texts()]
+            kept = self._send(part, settings_of(in_python(settled.apply), part.index, count), head)
+            if not kept:
+                return settled
+            known = kept
+
+    def _send(self, part: Part, settings: Mapping[str, Any], head: Sequence[object] = ()) -> tuple[str, str] | None:
+        """What code and an operator have given, if it is not what the head says; then nothing was changed."""
+        items = [item for name, value in settings.items() for item in (camel(name), pack_setting(value))]
+        listed, *kept = self._connection.on_part("configure", part, head, items)
+        if kept:
+            return kept[0].decode(), kept[1].decode()
+        if not listed:
+            self._registry.confirm(part)
+        return None
+
+    def limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
+        """A group's jobs are in one partition. Those without a group are in all of them, which share their limits."""
+        self._registry.register(queue)
+        parts = self._registry.parts(queue)
+        home, count = group_index(group, len(parts)), 1 if group else len(parts)
+        check_shared(vars(limits) if limits else {}, ("running", "rate"), count)
+        for part in parts:
+            if group and part.index != home:
+                self._send(part, {"grouped": True})
+                continue
+            index = 0 if group else part.index
+            rate = rate_list(limits.rate, index, count) if limits and limits.rate else False
+            own = limits and [share_of(limits.running, index, count) or False, rate, limits.weight]
+            if not self._connection.on_part("limit-group", part, [group, own])[0]:
+                self._registry.confirm(part)
+        self._notifier.ring("work", queue)

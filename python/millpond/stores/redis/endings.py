@@ -1,0 +1,118 @@
+"""Ends and extends claims, cancels jobs, and takes dead ones up again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from millpond.jobs import FINAL, Requeued, State
+from millpond.stores.redis.connection import MOST_ITEMS
+from millpond.stores.redis.find import ask
+from millpond.stores.redis.notifier import Notifier
+from millpond.stores.redis.registry import Registry, group_by_part
+from millpond.stores.redis.routing import Part, partition_of
+from millpond.stores.redis.wire import encoded, pack_error, pack_setting, to_bytes
+
+ENDS: Final = {
+    "complete": ("ok", "stale"), "release": ("ok", "stale", "paused"), "fail": ("retry", "stale", "dead"),
+    "extend": ("ok", "stale", "cancelled"),
+}  # fmt: skip
+MORE: Final[Mapping[str, Any]] = {
+    "complete": lambda _: (), "release": lambda _: (), "extend": lambda item: (encoded(item.progress),),
+    "fail": lambda item: (pack_error(item.error), _delay(item.delay)),
+}  # fmt: skip
+"""What follows the id and the fence of a claim."""
+CANCELS: Final[tuple[State | None, ...]] = (*FINAL, "cancelled", "cancelled", None)
+"""What the answers of the script mean; the last one is −1."""
+
+class Endings:
+    def __init__(self, registry: Registry, notifier: Notifier) -> None:
+        self._connection, self._registry, self._notifier = registry.connection, registry, notifier
+
+    def end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
+        """In the partition that follows from the job's group, key or id. What is stale there may be in another."""
+        parts, outcomes = self._registry.parts(queue), ["stale"] * len(items)
+        homes = [partition_of(item.id, item.key, item.group, len(parts)) for item in items]
+        for step in range(len(parts)):
+            left = [at for at in range(len(items)) if outcomes[at] == "stale"]
+            routed = ((homes[at] + step, at) for at in left)
+            for part, chosen in group_by_part((parts[index % len(parts)], at) for index, at in routed).items():
+                while chosen:
+                    chunk = chosen[:MOST_ITEMS]
+                    answer = self._end_part(op, part, [items[at] for at in chunk], lease)
+                    for at, outcome in zip(chunk, answer):
+                        outcomes[at] = ENDS[op][int(outcome)]
+                    # Where jobs are large, the last ones have no answer, and are sent again.
+                    chosen = chosen[len(answer) :] if answer else []
+        ended = [(item, outcome) for item, outcome in zip(items, outcomes, strict=True) if outcome != "stale"]
+        paused = [item.pause for item, outcome in ended if outcome == "paused"]
+        for part in parts if paused and len(parts) > 1 else []:
+            # The pause of the queue, not of a group.
+            self._connection.on_part("configure", part, [], ["pause", pack_setting(max(paused))])
+        if op == "complete" or op == "fail":
+            self._notifier.ring_jobs("finished", queue, [item.id for item, outcome in ended if outcome != "retry"])
+        if op == "release" and ended or any(outcome == "retry" and item.delay == 0 for item, outcome in ended):
+            self._notifier.ring("work", queue)
+        return ["ok" if outcome == "paused" else outcome for outcome in outcomes]
+
+    def _end_part(self, op: str, part: Part, items: Sequence[Any], lease: int | None) -> Any:
+        arguments = [each for item in items for each in (to_bytes(item.id), item.fence, *MORE[op](item))]
+        head: list[object] = []
+        match op:
+            case "complete":
+                fences = [item.fence for item in items]
+                results = [encoded(item.result) for item in items] if any(item.result for item in items) else []
+                head = [fences if len(set(fences)) > 1 else fences[0]]
+                arguments = [b"".join(to_bytes(item.id) for item in items), *results]
+            case "release":
+                head = [[item.pause for item in items]]
+            case "extend":
+                head = [lease]
+        return self._connection.on_part(op, part, head, arguments)
+
+    def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
+        states: dict[str, State | None] = {}
+        for part, chunk, answer in ask(self._registry, "cancel", ids):
+            told = dict(zip(chunk, answer, strict=True))
+            states |= {id: CANCELS[outcome] for id, outcome in told.items()}
+            self._notifier.ring_jobs("cancelled", part.queue, [id for id in told if told[id] == 4])
+            self._notifier.ring_jobs("finished", part.queue, [id for id in told if told[id] in (3, 4)])
+            if 3 in answer:
+                self._notifier.ring("room", part.queue)
+        return [states.get(id) for id in ids]
+
+    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
+        located = self._registry.locate(ids).items()
+        total, first = 0, 0
+        for part, known in located:
+            left: Sequence[str] = known
+            while left:
+                chunk = left[:MOST_ITEMS]
+                came, _, now, late = self._requeue(part, [0, 0], chunk)
+                total, first = total + came, max(first, now)
+                left = left[len(chunk) - late :]
+        return Requeued(total, first)
+
+    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
+        total, first = 0, None
+        for part in self._registry.look(queue):
+            start = 0
+            while (most := min(MOST_ITEMS, limit - total)) > 0:
+                came, stayed, now, late = self._requeue(part, [most, start, until or first], [])
+                first = first or now
+                total += came
+                start += stayed
+                if came + stayed < most and late == 0:
+                    break
+        return Requeued(total, first or 0)
+
+    def _requeue(self, part: Part, head: Sequence[int | None], ids: Sequence[str]) -> tuple[int, int, int, int]:
+        came, stayed, now, late = self._connection.on_part("requeue", part, [*head], [to_bytes(id) for id in ids])
+        if came:
+            self._notifier.ring("work", part.queue)
+        return came, stayed, now, late
+
+
+def _delay(delay: int | str | None) -> str:
+    return "" if delay is None else f"r{random.random()}" if delay == "backoff" else str(delay)
