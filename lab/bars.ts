@@ -5,11 +5,11 @@ export interface Bar {
   /** What was got, in the bar's own terms. */
   got: string
   cleared: boolean
-  /** Missed, but by so little that the machine may be the reason. */
+  /** Missed by at most `SWAY`. */
   near: boolean
 }
 
-/** The machines that this was measured on sway by more than this. */
+/** Figures of one machine sway by this share from run to run. */
 const SWAY = 0.15
 
 export function atLeast(got: number, least: number, unit = ''): Bar {
@@ -24,7 +24,7 @@ function bar(sign: string, got: number, bound: number, cleared: boolean, held: b
   return { text: `${sign} ${compact(bound)}${unit}`, got: `${compact(got)}${unit}`, cleared, near: held && !cleared }
 }
 
-/** Nothing failed, or was lost: that is worth no word unless it is not so. */
+/** A bar such as "0 failed" is worth a word only when it is missed. */
 export function isWorthAWord({ text, cleared }: Bar): boolean {
   return !cleared || !text.startsWith('≤ 0 ')
 }

@@ -1,4 +1,4 @@
-/** A process of a run, such as a server: it says when it is ready, and ends with us at the latest, since the channel does. */
+/** A process of a run, such as a server. It says when it is ready, and ends with this process at the latest, since the channel closes. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { basename } from 'node:path'
@@ -8,9 +8,9 @@ export class Child {
   readonly #process: ChildProcess
   readonly #name: string
   #isWanted = true
-  /** What it said that it listens on; 0 if on none. */
+  /** The port that it listens on; 0 for none. */
   port = 0
-  /** Rejects when it ends though nobody asked it to. */
+  /** Rejects if it ends without `stop` or `kill`. */
   readonly ended: Promise<never>
 
   private constructor(started: ChildProcess, name: string) {
@@ -26,7 +26,7 @@ export class Child {
 
   /**
    * Resolves when it has sent its `{ port }`. `BENCH_PROF` names a folder for its CPU profile.
-   * @param hear gets what it sends from the beginning, unless it was killed
+   * @param hear gets every message, until `stop` or `kill`
    */
   static async start(script: URL, args: readonly string[] = [], hear?: (message: unknown) => void): Promise<Child> {
     const profile = process.env.BENCH_PROF
@@ -48,7 +48,7 @@ export class Child {
     return this.#process.pid
   }
 
-  /** Has it tell something of itself: it answers whatever message it gets. */
+  /** Asks it, and resolves to its answer. */
   tell<Told>(isTold: (message: unknown) => message is Told): Promise<Told> {
     this.#process.send('tell')
     return this.#answer(isTold)
@@ -82,7 +82,7 @@ export class Child {
   }
 }
 
-/** Only our own children write to the channel: the names are enough to know a message. */
+/** A guard for messages. Only children of this run write to the channel, so the names of the members are enough. */
 export function holds<Told>(...names: (keyof Told & string)[]) {
   return (message: unknown): message is Told =>
     typeof message === 'object' && message !== null && names.every((name) => name in message)

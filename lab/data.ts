@@ -1,4 +1,4 @@
-/** The folder for databases of this run, on a real disk. */
+/** The folder for the databases of this run. It is in the clone, since a temporary folder may be in memory. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

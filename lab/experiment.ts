@@ -1,4 +1,4 @@
-/** Experiments: each says what it takes and yields tables of rows; this plays one, prints Markdown and writes the figures. */
+/** An experiment has flags and yields tables of rows. `play` runs one from the command line, prints Markdown and writes the figures. */
 import { writeFileSync } from 'node:fs'
 import { type Bar, verdicts } from './bars.ts'
 import { clean } from './data.ts'
@@ -11,7 +11,7 @@ import { failures, tell } from './progress.ts'
 export interface Row {
   cells: readonly string[]
   bars: readonly Bar[]
-  /** What the cells were made from, for programs. */
+  /** The figures behind the cells, for programs. */
   figures: unknown
 }
 
@@ -30,15 +30,15 @@ export interface Stage {
 }
 
 export interface Experiment<Taken extends Flags> {
-  /** As its page calls it. */
+  /** Such as E1. */
   id: string
   flags: Taken
-  /** What is measured, and how; `machine` tells the versions of the rivals. */
+  /** Says in the head of the report what is measured and how. `machine` has the versions of the rivals. */
   about(options: Options<Taken>, machine: Facts): string
   measure(options: Options<Taken>, stage: Stage): AsyncGenerator<Table, void>
 }
 
-/** The servers of a run. */
+/** The stores of a run, each started when an experiment first asks for it. */
 export class Servers implements Stage {
   readonly #places = new Map<StoreName, Promise<Place>>()
 
@@ -57,13 +57,13 @@ export class Servers implements Stage {
   }
 }
 
-/** The guard of the servers ends them when we exit, and our children end with us. */
+/** Exits in good order: the guard of the servers ends them then, and the children of a run end with their parent. */
 export function exitOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   process.once('exit', clean)
 }
 
-/** Plays it from the command line, to the end of the process. */
+/** Plays the experiment from the command line, and ends the process. */
 export async function play<Taken extends Flags>(
   program: string,
   experiment: Experiment<Taken>,

@@ -1,14 +1,14 @@
-/** Command lines: a table says what a program takes; its usage and the types of its options follow from it. */
+/** Command lines: a table of flags gives a program its usage, and its options their types. */
 import { parseArgs } from 'node:util'
 
 export interface Flag<Value> {
-  /** What stands behind the name in the usage; a switch has nothing there. */
+  /** The word behind the name in the usage; a switch has none. */
   takes?: string
   about: string
-  /** The value unless given, and with `--quick`. */
+  /** The value if the flag is not given: usually, and with `--quick`. */
   usual: string
   quick: string
-  /** @throws with the reason, to be put behind the flag's name */
+  /** @throws an error whose message continues the flag's name, such as "takes a whole number; got x" */
   read(text: string): Value
 }
 export type Flags = Readonly<Record<string, Flag<unknown>>>

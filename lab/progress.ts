@@ -1,13 +1,13 @@
-/** What goes on, on the terminal; and what went wrong without ending the run. */
+/** What a run tells while it goes on, and the failures that do not end it. */
 
-/** Replaces what was told before; nothing if empty. */
+/** Shows one line on a terminal in place of the last one. An empty text clears it. */
 export function tell(what: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${what}`)
 }
 
 export const failures: string[] = []
 
-/** The other figures are still worth having. */
+/** Notes a failure and goes on: the other figures are still worth having. The exit code will be 1. */
 export function fail(about: string, error: unknown): void {
   const failure = `${about}: ${error instanceof Error ? error.message : String(error)}`
   failures.push(failure)

@@ -1,4 +1,7 @@
-/** Calls of the store's interface, where a store is measured without queues and workers around it. Nothing else in lab/ knows that interface. */
+/**
+ * Calls of the store's interface, where a store is measured without queues and workers around it. No other file in lab/ knows that
+ * interface.
+ */
 import type { ClaimedJob, NewJob, Store } from '../src/store.ts'
 import { openStore } from '../src/stores/open.ts'
 import { newId } from '../src/values/ids.ts'
@@ -11,7 +14,7 @@ export function newJobs(queue: string, groups: readonly (string | null)[]): NewJ
   }))
 }
 
-/** What people and tools ask of a store, also while very many jobs wait. */
+/** Questions of people and tools to a store, which must stay quick while very many jobs wait. */
 export const LOOKS = ['list waiting', 'list dead', 'stats', 'find'] as const
 export type Look = (typeof LOOKS)[number]
 const PAGE = 100
@@ -55,7 +58,7 @@ export class Calls {
     await this.#store.release(this.#queue, releases)
   }
 
-  /** Of the last of a page, which is not what was claimed and released just before. */
+  /** The id of the last job of a page: not of a job that was claimed and released just before. */
   async someId(): Promise<string> {
     const page = await this.#store.admin.list({ queue: this.#queue, state: 'waiting', limit: PAGE })
     return page.at(-1)?.id ?? newId()

@@ -1,7 +1,7 @@
-/** What is compared is measured in turn, A B C, C B A, A B C …, so that a slow spell of the machine falls on all. */
+/** Measures in turn, A B C, C B A, A B C …, so that a slow spell of the machine falls on all. */
 import { tell } from './progress.ts'
 
-/** @returns what came out of each one's runs, round by round */
+/** @returns the outcomes of each, run by run */
 export async function inTurn<Each, Outcome>(
   all: readonly Each[],
   runs: number,

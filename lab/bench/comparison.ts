@@ -21,7 +21,7 @@ export interface Measured {
   tasks: readonly Task[]
   /** All from the same tasks. */
   wants: readonly Want[]
-  /** `npm run floors` measures it too, beside these rivals alone. */
+  /** `npm run floors` measures these rows too, beside these rivals alone. */
   floor?: readonly ContenderName[]
 }
 

@@ -18,7 +18,10 @@ export interface Setting {
   forget: boolean
   /** How many jobs of a group may run at once; unless given, jobs are in no groups. */
   limit?: number
-  /** How jobs come to be claimable: at once; a tenth of them once more, after their first attempt failed; or all 50 ms after their push. Millpond alone. */
+  /**
+   * How jobs come to be claimable: at once; a tenth of them again, after their first attempt failed; or 50 ms after their push.
+   * Only Millpond has the latter two.
+   */
   path?: 'plain' | 'retried' | 'delayed'
 }
 

@@ -11,7 +11,7 @@ const CHILD = fileURLToPath(new URL('child.ts', import.meta.url))
 // That Redis keeps nothing on the disk is said in the head of the report, and need not be said by every process.
 const FLAGS = ['--expose-gc', '--disable-warning=ExperimentalWarning', '--disable-warning=MillpondWarning']
 
-/** What each figure of a task came to over the runs; nothing of a task that failed. */
+/** The summary of a figure over the runs of a task; `MISSING` if the task failed. */
 export type Figures = (figure: string) => Summary
 
 function isOutcome(message: unknown): message is { outcome: Outcome } {

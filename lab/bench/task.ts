@@ -13,7 +13,10 @@ export interface PushTask {
 }
 export interface DrainTask {
   measure: 'drain'
-  /** `backlog`: timed from the start of the worker on a full queue. `many`, `each`: from the first push, the worker running already, by `pushMany` or a push each. */
+  /**
+   * `backlog`: timed from the start of the worker on a full queue. `many`, `each`: the worker runs already, and time counts from the first
+   * push, by `pushMany` or by a push each.
+   */
   from: 'backlog' | 'many' | 'each'
   work: Work
   count: number

@@ -76,7 +76,10 @@ function tableOf(connections: number, outcomes: ReadonlyMap<VariantName, readonl
   return { head: HEAD, rows }
 }
 
-/** In a closed loop everyone waits for the flight, and then for the answers to all: connections ÷ (flight + connections ÷ constant rate). */
+/**
+ * In a closed loop every caller waits for the flight, and then for the answers to all:
+ * connections ÷ (flight + connections ÷ constant rate).
+ */
 function shareOfCeiling({ rate, flight }: Outcome, constant: number, connections: number): number {
   return rate / (connections / (flight / 1000 + connections / constant))
 }

@@ -1,4 +1,7 @@
-/** The upstream: it takes about 200 ms for every call, as many as there are at once, and counts them. It ends with the process that started it. */
+/**
+ * The upstream: it takes about 200 ms for a call, however many there are at once, and counts the calls.
+ * It ends with the process that started it.
+ */
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listen } from '../role.ts'

@@ -1,4 +1,4 @@
-/** A part of the run that can be asked for by name: it measures some of the floors and yields each as it comes. */
+/** A part of a run of floors has a name in `--only`, and yields each floor once it is measured. */
 import { type Bar, isWorthAWord } from '../bars.ts'
 import type { Row } from '../bench/row.ts'
 import type { Stage, Table } from '../experiment.ts'
@@ -10,9 +10,9 @@ export interface Floor {
 }
 
 export interface Size {
-  /** Of every measurement; a median counts. */
+  /** Runs of every measurement; their median counts. */
   runs: number
-  /** To see that it works. */
+  /** Small, to see that it works. */
   quick: boolean
 }
 

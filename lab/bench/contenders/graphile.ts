@@ -19,8 +19,8 @@ const silent = new Logger(() => () => {})
 process.env.NO_LOG_SUCCESS = '1'
 
 /**
- * A named queue for each group: it runs one job at a time, and no other limit is to be had. With the local queue a worker takes many jobs in advance,
- * each of which keeps its named queue locked, so groups are measured without it.
+ * A group is a named queue, which runs one job at a time; Graphile Worker has no other limit. Groups are measured without the local queue:
+ * its worker takes many jobs in advance, and each of them keeps its named queue locked.
  */
 const queueOf = ({ group }: Item) => (group === undefined ? {} : { queueName: group })
 

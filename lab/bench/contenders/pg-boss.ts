@@ -21,8 +21,8 @@ const CONNECTIONS = 10
 const BATCH = 500
 
 /**
- * Its documentation says that `groupConcurrency` may be exceeded for a moment. A job is active, and counts in its group, until all that were fetched
- * with it are done, so batches often come short although jobs wait.
+ * A job counts in its group until all jobs that were fetched with it are done, so batches often come short although jobs wait.
+ * The documentation of pg-boss says that `groupConcurrency` may be exceeded for a moment.
  */
 const limited = (limit?: number) => (limit === undefined ? {} : { groupConcurrency: limit, burstWhenReadyExceeds: 1 })
 

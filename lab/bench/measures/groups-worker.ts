@@ -1,4 +1,7 @@
-/** Started by `groups.ts`: a worker of grouped jobs. It works from the first time that it is asked, and tells what it has handled since the last. */
+/**
+ * Started by `groups.ts`: a worker of grouped jobs. It begins to work when it is first asked, and answers each time what it has handled since
+ * the last.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { machineTime } from '../../clock.ts'
 import { ready } from '../../role.ts'

@@ -1,6 +1,6 @@
 /**
- * How fast two worker processes get through jobs of very many groups, of which only so many may run at once; and how many did, by the handlers' own record of
- * when they began and ended.
+ * How fast two worker processes get through jobs of very many groups with a limit on running jobs. The handlers record when they began and
+ * ended; from that follows how many jobs of a group ran at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Child, holds } from '../../child.ts'

@@ -9,11 +9,11 @@ type Counts = Partial<Record<ContenderName, number>>
 
 interface Side {
   store: StoreName
-  /** Jobs of a round by contender, ours first. Who is slower gets as many as take about as long. */
+  /** Jobs of a round by contender, ours first. A slower contender gets fewer jobs, so that its rounds take about as long. */
   counts: Record<'one' | 'flight' | 'bulk' | 'drain' | 'wait', Counts> & { bytes?: Counts }
-  /** How many times the rivals' best ours has to reach. */
+  /** How many times the rate of the best rival ours has to reach. */
   least: { flight: number; bulk?: number; drain: number }
-  /** Whom the floors of pushes, and of drains, are about. */
+  /** The rivals of the floors of pushes and drains. */
   beside: { push: ContenderName; drain: ContenderName }
   notes: string[]
 }

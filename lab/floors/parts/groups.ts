@@ -6,7 +6,10 @@ import { tell } from '../../progress.ts'
 import { median } from '../../statistics.ts'
 import type { Part } from '../part.ts'
 
-/** Windows of one drain instead of several drains: filling the backlog takes longer than measuring. In ms; memory has done all in a few seconds. */
+/**
+ * The length of a window, in ms. The windows of one drain stand for several runs, since filling the backlog takes longer than measuring.
+ * Memory works off the whole backlog in a few seconds.
+ */
 const WINDOW: Record<StoreName, number> = { memory: 1000, sqlite: 3000, postgres: 3000, redis: 3000 }
 
 export const groups: Part = async function* ({ runs, quick }, stage) {

@@ -75,8 +75,8 @@ const byWorkers = (url: string, jobs: number, groups: number): Promise<number> =
   })
 
 /**
- * The same in so many windows of so many ms, one after the other, while the backlog lasts. They begin once every group has had some turns: the first are
- * slower in PostgreSQL, and a small part of a backlog. @returns the rate of each
+ * The rates of consecutive windows of one drain, each `length` ms long, while the backlog lasts. The windows begin when every group has had
+ * `FIRST_TURNS` turns: on PostgreSQL the first turns are slower than the rest of a large backlog.
  */
 export const windowsByWorkers = (
   url: string,

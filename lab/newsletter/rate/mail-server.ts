@@ -1,4 +1,7 @@
-/** A mail server with a rate limit: `mail-server.ts COUNTING`. A mail takes 5 s; one above the limit is refused at once, with 429, as a mail server's 451 says it. */
+/**
+ * A mail server with a rate limit: `mail-server.ts COUNTING`. A mail takes 5 s. A mail above the limit is refused at once with 429,
+ * as a mail server does with 451.
+ */
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { machineTime } from '../../clock.ts'

@@ -1,4 +1,7 @@
-/** Sends mails until it is ended: `sender.ts VARIANT URL PORT FROM TO`, the last two of the mails that are its own where they wait in an array. */
+/**
+ * Sends mails until it is ended: `sender.ts VARIANT URL PORT FROM TO`. Where the mails wait in an array, FROM and TO say which of them this
+ * process has.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ready } from '../../role.ts'
 import { address } from './addresses.ts'
