@@ -59,7 +59,7 @@ export class Servers implements Stage {
 
 /** Exits in good order: the guard of the servers ends them then, and the children of a run end with their parent. */
 export function exitOnSignals(): void {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
   process.once('exit', clean)
 }
 
