@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import { errorReporter } from '../../src/cache/error-reporter.ts'
 import { Cache } from '../../src/cache/index.ts'
 import { batch, coalesce, MillpondError } from '../../src/index.ts'
-import { onEachStore, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { onEachStore } from './suite.ts'
 
 const user = new AsyncLocalStorage<string>()
 const PUSHERS = ['Bob', 'Carol', 'Dave', 'Erin']

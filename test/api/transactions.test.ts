@@ -1,8 +1,9 @@
 /** Effects and completions that commit together, and pushes inside transactions; refused where the store has none. */
 import assert from 'node:assert/strict'
 import type { TransactionQuery } from '../../src/index.ts'
+import { until } from '../support/until.ts'
 import { effectsOf } from './effects.ts'
-import { aborted, atWork, diary, gate, inState, onEachStore, outlast, refused, until } from './suite.ts'
+import { aborted, atWork, diary, gate, inState, onEachStore, outlast, refused } from './suite.ts'
 
 onEachStore(
   'transactions where there are none',

@@ -9,9 +9,11 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimedJob, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { ERROR, newJob } from '../conformance/suite.ts'
+import { after } from '../support/cleaning.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
+import { BOUND } from '../support/until.ts'
 import { DURABLE_STORES } from './backends.ts'
-import { after, BOUND, seeded } from './harness.ts'
+import { seeded } from './harness.ts'
 
 const JOBS = Number(process.env.MILLPOND_FAULT_TURNS ?? 1500)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))

@@ -5,7 +5,8 @@ import pg from 'pg'
 import { open } from '../../src/stores/postgres/index.ts'
 import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from '../stores/postgres-fixture.ts'
+import { claimAll, dropSchema, job, newSchema, server, urlOf, withStore } from '../stores/postgres-fixture.ts'
+import { until } from '../support/until.ts'
 
 const skip = missingReason('postgres')
 const is = (code: ErrorCode) => (error: unknown) => isMillpondError(error, code)
@@ -50,7 +51,7 @@ describe('behind a lock', { skip }, () => {
             assert.rejects(store.sweep(10), is('StoreBusy')),
             assert.rejects(store.complete('emails', [{ ...held, result: null }]), is('StoreBusy')),
           ])
-          await until('the server to be done with them', async () => (await atWork(schema)) === 0)
+          await until(async () => (await atWork(schema)) === 0, 'the server to be done with them')
           await unlock()
         })
         // Its only attempt is still there.
@@ -76,13 +77,13 @@ describe('behind a lock', { skip }, () => {
           store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: LEASE }),
           is('StoreBusy'),
         )
-        await until('half the lease', async () => {
+        await until(async () => {
           const [row] = await server(
             `select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock' and now() - query_start > interval '1600 ms'`,
             [`%${schema}.claim%`],
           )
           return row !== undefined
-        })
+        }, 'half the lease')
         await unlock()
         await claim
       })
@@ -95,12 +96,12 @@ describe('behind a lock', { skip }, () => {
       await store.push([job()])
       await whileLocked(`${schema}.running`, async (unlock) => {
         const claim = store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
-        await until('the claim to wait', async () => {
+        await until(async () => {
           const rows = await server(`select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock'`, [
             `%${schema}.claim%`,
           ])
           return rows.length > 0
-        })
+        }, 'the claim to wait')
         const [before] = await server('select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now')
         await unlock()
         assert.ok((await claim).now >= Number(before?.now))
@@ -119,13 +120,13 @@ describe('a role with a statement_timeout of its own', { skip }, () => {
         await owner.push([job()])
         await whileLocked(`${schema}.running`, async (unlock) => {
           const claim = claimAll(store)
-          await until('the claim to wait for longer', async () => {
+          await until(async () => {
             const [row] = await server(
               `select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock' and now() - query_start > interval '200 ms'`,
               [`%${schema}.claim%`],
             )
             return row !== undefined
-          })
+          }, 'the claim to wait for longer')
           await unlock()
           assert.equal((await claim).length, 1)
         })

@@ -8,7 +8,8 @@ import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, server, until, urlOf, withStore } from '../stores/postgres-fixture.ts'
+import { claimAll, job, server, urlOf, withStore } from '../stores/postgres-fixture.ts'
+import { until } from '../support/until.ts'
 
 const skip = missingReason('postgres')
 const LEVELS = ['repeatable read', 'serializable'] as const
@@ -25,7 +26,7 @@ async function withDatabase(level: string, body: (url: URL) => Promise<void>): P
   } finally {
     // `end` of a pool may resolve before the server has seen it, and a client that is forced out emits an error.
     const left = `select from pg_stat_activity where datname = '${name}' and backend_type = 'client backend'`
-    await until('all clients to be gone', async () => (await server(left)).length === 0)
+    await until(async () => (await server(left)).length === 0, 'all clients to be gone')
     await server(`drop database ${name} with (force)`)
   }
 }
@@ -130,11 +131,11 @@ describe('a push in a caller’s transaction', { skip }, () => {
             [late.id],
           )
           // How soon a claim moves the marks depends on what it meets.
-          await until('the marks to go on', async () => {
+          await until(async () => {
             await flow([store], 1000)
             const [row] = await server(`select places[6]::int as mark from ${schema}.lines where line = 0`)
             return Number(row?.mark) > 14_000
-          })
+          }, 'the marks to go on')
         } finally {
           await client.end()
         }
@@ -188,14 +189,14 @@ describe('a push in a caller’s transaction', { skip }, () => {
           store.listen(({ kind }) => {
             if (kind === 'work') rung = true
           })
-          await until('the sleeper', async () => {
+          await until(async () => {
             await claimAll(store)
             return (await server(`select 1 from ${schema}.sleepers`)).length === 1
-          })
+          }, 'the sleeper')
           rung = false
           await store.transactions?.push(client, [job({ fresh: true })])
           await client.query('commit')
-          await until('the bell', () => rung)
+          await until(() => rung, 'the bell')
         } finally {
           await client.end()
         }

@@ -4,7 +4,8 @@ import { after, describe, test } from 'node:test'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { dropSchema, job, newSchema, server, until, urlOf } from '../stores/postgres-fixture.ts'
+import { dropSchema, job, newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
+import { until } from '../support/until.ts'
 
 const QUEUES = 1000
 const CALLS = 20
@@ -20,8 +21,8 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
     const store = await open(url, { schema })
     await body(store).finally(() => store.close())
     await until(
-      'the last process to go',
       async () => (await server('select 1 from pg_stat_activity where application_name = $1', [schema])).length === 0,
+      'the last process to go',
     )
   }
 
@@ -84,10 +85,10 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
     })
     let read = 0
     // Before version 15, counts arrive a moment after their connection has ended.
-    await until('the claims are counted', async () => {
+    await until(async () => {
       read = (await entriesRead()) - before
       return read >= 10_000
-    })
+    }, 'the claims are counted')
     assert.ok(read < JOBS, `${read} entries`)
   })
 

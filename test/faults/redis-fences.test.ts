@@ -4,10 +4,11 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, first, NULL, newJob, newJobs } from '../conformance/suite.ts'
+import { claim, first } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { NULL, newJob, newJobs } from '../support/jobs.ts'
 
 /** The server as it was when it was last saved. */
 async function rolledBack(redis: RedisServer): Promise<void> {

@@ -4,10 +4,12 @@ import { describe, type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { indexOf } from '../../src/stores/redis/partition.ts'
-import { claim, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { type FaultyClient, faultyClient } from '../stores/redis-faults.ts'
 import { freshPrefix, removePrefix } from '../stores/redis-fixture.ts'
+import { newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const url = serverUrl('redis') ?? ''
 const PARTITIONS = 6
@@ -51,14 +53,14 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     assert.deepEqual([...got].toSorted(), others.map(({ id }) => id).toSorted())
     faulty.fault = () => undefined
     resolve()
-    await until('it is asked again', async () => {
+    await until(async () => {
       const { jobs: some } = await claim(store).catch(() => ({ jobs: [] }))
       for (const { id, attempt } of some) {
         assert.equal(attempt, 1, 'what a claim got that nobody waited for was given back')
         got.add(id)
       }
       return got.size === jobs.length
-    })
+    }, 'it is asked again')
   })
 
   test('a worker does all jobs of the others, and the store knows', { timeout: 20_000 }, async (t) => {
@@ -76,10 +78,10 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     // Endings alone: what was claimed there stays with the worker.
     silence(faulty, ['complete', 'extend'])
     pond.queue('q').work(() => undefined, { concurrency: 10 })
-    await until('all others are done', async () => {
+    await until(async () => {
       const found = await observer.find(jobs.filter(isElsewhere).map(({ id }) => id))
       return found.every((job) => job?.state === 'done')
-    })
+    }, 'all others are done')
   })
 
   test('sweeps bring what is due in the others', { timeout: 20_000 }, async (t) => {
@@ -125,10 +127,10 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     let lost = (await store.sweep(1000)).lost.length
     assert.ok(lost > 0 && lost < 60, `${lost}`)
     resolve()
-    await until('all are told', async () => {
+    await until(async () => {
       lost += (await store.sweep(1000)).lost.length
       return lost === 60
-    })
+    }, 'all are told')
     assert.equal((await claim(store)).jobs.length, 60)
   })
 })

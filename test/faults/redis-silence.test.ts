@@ -3,13 +3,15 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, first, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim, first } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { missingReason } from '../servers/shared.ts'
 import { faultyClient } from '../stores/redis-faults.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const unavailable = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
 /** What it resolves to; undefined: the store could not be reached. */
@@ -42,14 +44,14 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     await store.push([newJob()])
     proxy.abandon()
     await assert.rejects(store.push([newJob()]), unavailable)
-    await until('pushes work again', async () => (await tried(store.push([newJob()]))) !== undefined)
+    await until(async () => (await tried(store.push([newJob()]))) !== undefined, 'pushes work again')
     await claim(store)
     const before = bells
-    await until('bells come again', async () => {
+    await until(async () => {
       await tried(claim(store))
       await other.push([newJob()])
       return bells > before
-    })
+    }, 'bells come again')
   })
 
   test('a cluster’s master stopped and its replica promoted: an open store goes on', async (t) => {
@@ -65,10 +67,10 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
       const others = cluster.nodes.filter((node) => node !== victim)
       const promoted = async () =>
         (await Promise.all(others.map((node) => node.command('role')))).filter((role) => role.startsWith('master'))
-      await until('a replica has taken its place', async () => (await promoted()).length === 3)
+      await until(async () => (await promoted()).length === 3, 'a replica has taken its place')
       // Each push goes to all partitions, and so to all masters.
-      await until('pushes work', async () => (await tried(store.push(newJobs(60)))) !== undefined)
-      await until('claims work', async () => ((await tried(claim(store)))?.jobs.length ?? 0) > 0)
+      await until(async () => (await tried(store.push(newJobs(60)))) !== undefined, 'pushes work')
+      await until(async () => ((await tried(claim(store)))?.jobs.length ?? 0) > 0, 'claims work')
     } finally {
       await victim.kill('SIGCONT')
     }
@@ -89,7 +91,7 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     assert.equal((await other.stats({ queue: 'q' }))[0]?.counts.running, 35, 'the server has given them out')
     proxy.cut()
     await proxy.allow()
-    await until('they are given back', async () => (await other.stats({ queue: 'q' }))[0]?.counts.running === 0)
+    await until(async () => (await other.stats({ queue: 'q' }))[0]?.counts.running === 0, 'they are given back')
     const { jobs: again } = await claim(other)
     assert.deepEqual(
       again.map(({ id, attempt }) => [id, attempt]),
@@ -109,8 +111,8 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     process.kill(redis.pid, 'SIGSTOP')
     await assert.rejects(claim(store, { lease: 600_000 }), unavailable)
     process.kill(redis.pid, 'SIGCONT')
-    await until('the store is back', async () => (await tried(store.find([newJob().id]))) !== undefined)
-    await until('nothing is held', async () => (await other.stats({ queue: 'q' }))[0]?.counts.running === 0)
+    await until(async () => (await tried(store.find([newJob().id]))) !== undefined, 'the store is back')
+    await until(async () => (await other.stats({ queue: 'q' }))[0]?.counts.running === 0, 'nothing is held')
     const { jobs } = await claim(other)
     assert.deepEqual(
       jobs.map(({ attempt }) => attempt),
@@ -184,7 +186,7 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     const unanswered = async <T>(call: () => Promise<T>, acted: () => Promise<boolean>): Promise<T> => {
       proxy.mute()
       const calling = call()
-      await until('the server has acted', acted)
+      await until(acted, 'the server has acted')
       proxy.cut()
       await proxy.allow()
       return calling
@@ -225,10 +227,10 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     await queue.push(1)
     await redis.command('flushall')
     await queue.push(1)
-    await until('the capacity holds again', async () => {
+    await until(async () => {
       const [stats] = await pond.stats()
       return stats?.capacity === 2
-    })
+    }, 'the capacity holds again')
     await queue.push(2)
     await assert.rejects(queue.push(3), (error) => isMillpondError(error, 'QueueFull'))
   })
@@ -248,7 +250,7 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
       await released
     })
     await queue.pushMany([1, 2, 3, 4, 5])
-    await until('they run', () => begun === 5)
+    await until(() => begun === 5, 'they run')
     await proxy.blackhole()
     const lost = queue.push(6).catch(() => 'rejected')
     const closing = pond.close({ timeout: '1s' })

@@ -5,11 +5,13 @@ import { Redis } from 'ioredis'
 import { Cache } from '../../src/cache/index.ts'
 import { Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy, type TcpProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 async function proxied(t: TestContext) {
   const redis = await started(t, () => startRedis())
@@ -23,7 +25,7 @@ async function proxied(t: TestContext) {
 async function swallowNext(proxy: TcpProxy, connections: number): Promise<void> {
   await proxy.blackhole()
   proxy.cut()
-  await until('it has connected again', () => proxy.connections >= connections)
+  await until(() => proxy.connections >= connections, 'it has connected again')
   proxy.abandon()
   await proxy.allow()
 }
@@ -42,11 +44,11 @@ describe('connections that never answer', { skip: missingReason('redis') }, () =
     let done = 0
     pond.queue('q').work(() => void done++)
     await other.push([newJob()])
-    await until('it works', () => done === 1)
+    await until(() => done === 1, 'it works')
     for (let round = 2; round <= 5; round++) {
       await swallowNext(proxy, 2)
       await other.push([newJob()])
-      await until('it works again', () => done === round)
+      await until(() => done === round, 'it works again')
     }
   })
 
@@ -71,11 +73,13 @@ describe('connections that never answer', { skip: missingReason('redis') }, () =
         })
         await cache.set('a', 1, { ttl: '1h' })
         await silence(proxy)
-        await until('it reaches Redis again', () =>
-          cache.set('b', 2, { ttl: '1h' }).then(
-            () => true,
-            () => false,
-          ),
+        await until(
+          () =>
+            cache.set('b', 2, { ttl: '1h' }).then(
+              () => true,
+              () => false,
+            ),
+          'it reaches Redis again',
         )
       })
     }

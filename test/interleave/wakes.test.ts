@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Hold, NewJob, QueueSettings, Store } from '../../src/store.ts'
-import { ERROR, newJob, until } from '../conformance/suite.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { PLACES, type Processes } from './processes.ts'
 import { clock } from './world.ts'
 
@@ -70,11 +71,11 @@ class Sleeper {
   }
 
   async getsAJob(): Promise<void> {
-    await until('the process is told of the job', () => {
+    await until(() => {
       if (this.#error !== undefined) throw this.#error
       if (this.retryAt !== undefined && this.retryAt <= clock.now && !this.#claiming) this.claim()
       return this.got > 0
-    })
+    }, 'the process is told of the job')
   }
 
   close(): void {

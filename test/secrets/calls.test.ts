@@ -4,8 +4,9 @@ import { inspect } from 'node:util'
 import { batch, coalesce, type Job, Millpond, type StandardSchema } from '../../src/index.ts'
 import type { NewJob } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { gate, inState, onEachStore, until } from '../api/suite.ts'
+import { gate, inState, onEachStore } from '../api/suite.ts'
 import { job } from '../stores/job.ts'
+import { until } from '../support/until.ts'
 import { assertClean, CANARY, fails, written } from './canary.ts'
 
 /** What a caller without types may pass. */

@@ -2,16 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Claims } from '../../src/serve/claims.ts'
-import type { ClaimRequest, NewJob, Store } from '../../src/store.ts'
+import type { ClaimRequest, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
-import { until } from '../api/suite.ts'
+import { newJob } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
-function job(data: unknown): NewJob {
-  const body = JSON.stringify(data)
-  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
-}
+const job = (data: unknown) => newJob({ attempts: 10, data: { encoding: 'json', body: JSON.stringify(data) } })
 
 const request = (limit = 1): ClaimRequest => ({ queue: 'q', worker: 'w', limit, lease: 60_000 })
 const never = () => new AbortController().signal

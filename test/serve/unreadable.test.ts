@@ -4,15 +4,12 @@ import { test } from 'node:test'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
+import { newJob } from '../support/jobs.ts'
 import { answered } from './client.ts'
 
-function job(body: string): NewJob {
-  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
-}
+const job = (body: string) => newJob({ attempts: 10, data: { encoding: 'json', body } })
 
 /** The data of the jobs in a claim of three of which the second is unreadable. @returns it, and the state of the second */
 async function claimed(change: (store: Store) => void): Promise<[unknown[], string | undefined]> {

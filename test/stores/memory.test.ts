@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/memory/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
-import { claim, ERROR, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 
 test('opens with "memory:", as text or URL, and with nothing else', async () => {
   for (const url of ['memory:', 'memory://', new URL('memory:')]) {

@@ -7,7 +7,8 @@ import { Calls } from '../../src/stores/postgres/connection/calls.ts'
 import type { Database } from '../../src/stores/postgres/connection/database.ts'
 import { Notifier } from '../../src/stores/postgres/notifier.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, openPostgres, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job, openPostgres, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 
@@ -31,7 +32,7 @@ describe('a push that is under way', { skip }, () => {
             claims++
           })
         })
-        await until('LISTEN', () => up)
+        await until(() => up, 'LISTEN')
         await claiming
         await server(`delete from ${schema}.sleepers`)
         await pusher.query('begin')
@@ -39,9 +40,9 @@ describe('a push that is under way', { skip }, () => {
         // It saw nobody asleep, so it will ring for nobody.
         claims = 0
         await claimAll(store)
-        await until('a third look', () => claims >= 3)
+        await until(() => claims >= 3, 'a third look')
         await pusher.query('commit')
-        await until('the job', () => found === 1)
+        await until(() => found === 1, 'the job')
       } finally {
         await pusher.end()
       }
@@ -70,7 +71,7 @@ describe('a push that is under way', { skip }, () => {
         const second = claim().finally(() => {
           answered = true
         })
-        await until('the second claim', async () => answered || (await waits()))
+        await until(async () => answered || (await waits()), 'the second claim')
         await pusher.query('commit')
         await keeper.query('rollback')
         assert.deepEqual(await second, { jobs: null, asleep: true })
@@ -94,15 +95,15 @@ describe('what happens in psql', { skip }, () => {
       store.listen((bell) => {
         if (bell.kind === kind && bell.queue === 'emails') rung++
       })
-      await until('somebody to be noted', async () => {
+      await until(async () => {
         await wait(store)
         return (await server(`select 1 from ${schema}.sleepers where kind = $1`, [kind])).length > 0
-      })
+      }, 'somebody to be noted')
       // The look that follows being noted.
-      await until('the first bell', () => rung > 0)
+      await until(() => rung > 0, 'the first bell')
       rung = 0
       await server(doing(schema))
-      await until('the bell', () => rung > 0)
+      await until(() => rung > 0, 'the bell')
     })
   const live = job()
 
@@ -136,15 +137,15 @@ describe('what happens in psql', { skip }, () => {
         up = true
         if (kind === 'cancelled') cancelled.push(queue)
       })
-      await until('LISTEN', async () => {
+      await until(async () => {
         await claimAll(store)
         return up
-      })
+      }, 'LISTEN')
       await store.push([job()])
       await claimAll(store)
       cancelled.length = 0
       await server(`select ${schema}.cancel(array(select id from ${schema}.jobs))`)
-      await until('the bell', () => cancelled.includes('emails'))
+      await until(() => cancelled.includes('emails'), 'the bell')
     })
   })
 })
@@ -216,12 +217,12 @@ test('looks become rarer when nothing happens, and frequent again when something
   const frequent = () => gap() > 0 && gap() < POLL * 2
   const alive = setInterval(() => {}, 1000)
   try {
-    await until('rare looks', rare)
+    await until(rare, 'rare looks')
     notifier.stir()
-    await until('frequent looks, since something is done here', frequent)
-    await until('rare looks again', rare)
+    await until(frequent, 'frequent looks, since something is done here')
+    await until(rare, 'rare looks again')
     ready++
-    await until('frequent looks, since something was done elsewhere', frequent)
+    await until(frequent, 'frequent looks, since something was done elsewhere')
   } finally {
     notifier.close()
     clearInterval(alive)

@@ -4,7 +4,8 @@ import { describe, test } from 'node:test'
 import { open } from '../../src/stores/postgres/index.ts'
 import { startPostgres } from '../servers/postgres.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, until, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job, withStore } from './postgres-fixture.ts'
 
 describe('a crash of the server', { skip: missingReason('postgres') }, () => {
   test('a fence is not given out twice', async () => {
@@ -23,10 +24,10 @@ describe('a crash of the server', { skip: missingReason('postgres') }, () => {
       await server.kill('SIGKILL')
       await server.restart()
       const after: typeof before = []
-      await until('the jobs to be claimed again', async () => {
+      await until(async () => {
         after.push(...(await claimAll(store).catch(() => [])))
         return after.length === 2
-      })
+      }, 'the jobs to be claimed again')
       for (const claim of before) {
         const again = after.find(({ id }) => id === claim.id)
         assert.ok(again && again.fence > claim.fence, `${again?.fence} after ${claim.fence}`)

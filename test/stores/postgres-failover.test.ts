@@ -13,7 +13,8 @@ import { startPostgres } from '../servers/postgres.ts'
 import { caughtUp, startReplica } from '../servers/postgres-replica.ts'
 import { run } from '../servers/run.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, until } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const unavailable = (error: unknown) => isMillpondError(error, 'StoreUnavailable')
@@ -57,12 +58,14 @@ describe('a standby', { skip }, () => {
       await link.read('select 1', [])
       await primary.kill('SIGKILL')
       await standby.query('select pg_promote()')
-      await until('the end of recovery', async () => (await standby.query('select pg_is_in_recovery()')) === 'f')
-      await until('a push on the new primary', () =>
-        store.push([job({ queue: 'later' })]).then(
-          () => true,
-          () => false,
-        ),
+      await until(async () => (await standby.query('select pg_is_in_recovery()')) === 'f', 'the end of recovery')
+      await until(
+        () =>
+          store.push([job({ queue: 'later' })]).then(
+            () => true,
+            () => false,
+          ),
+        'a push on the new primary',
       )
       assert.deepEqual((await claimAll(store)).length, 1)
       await assert.rejects(link.read('create table written ()', []), { code: '25006' })

@@ -5,7 +5,8 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { Millpond } from '../../src/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, dropSchema, job, newSchema, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 
@@ -110,18 +111,18 @@ describe('a handler’s transaction whose connection the server ends', { skip },
               sleeping?.catch(() => {})
               if (!idle)
                 await until(
-                  'the statement to run',
                   async () =>
                     (
                       await server(`select 1 from pg_stat_activity where pid = $1 and query like '%pg_sleep%'`, [
                         row?.pid,
                       ])
                     ).length === 1,
+                  'the statement to run',
                 )
               await server('select pg_terminate_backend($1)', [row?.pid])
               await until(
-                'its end',
                 async () => (await server('select 1 from pg_stat_activity where pid = $1', [row?.pid])).length === 0,
+                'its end',
               )
               await sleeping?.catch((error) => failures.push(String(error)))
               await ctx.tx('select 1').catch((error) => {

@@ -7,7 +7,8 @@ import { open } from '../../src/stores/postgres/index.ts'
 import { start } from '../faults/harness.ts'
 import type { Span } from '../faults/roles/claimer.ts'
 import { missingReason } from '../servers/shared.ts'
-import { job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { job, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const EPOCH = Date.UTC(2026, 0, 1)
@@ -80,10 +81,10 @@ describe('limits', { skip }, () => {
       await victim.hear('did', 5)
       victim.kill('SIGKILL')
       await victim.exited
-      await until('all jobs to be done', async () => {
+      await until(async () => {
         await store.sweep(1000)
         return (await store.stats({ queue: 'q' }))[0]?.counts.done === total
-      })
+      }, 'all jobs to be done')
       const spans = workers.flatMap((worker) => worker.said('did').flatMap(({ spans }) => spans as Span[]))
       const ends = spans.flatMap(({ group, from, to }) => [
         { group, at: from, by: 1 },
@@ -200,7 +201,7 @@ describe('limits', { skip }, () => {
         assert.match(rows[0].jobs, /"g0"/)
         const next = claimOf(store, 10)
         const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%${schema}.claim%'`
-        await until('the second claim waits', async () => (await server(waiting)).length > 0)
+        await until(async () => (await server(waiting)).length > 0, 'the second claim waits')
         // Neither waits for the claim.
         await store.limitGroup?.('q', 'g1', { running: 2, rate: null, weight: 1 })
         await pushAll(store, 1, () => 'new')
@@ -252,10 +253,10 @@ describe('limits', { skip }, () => {
         const [row] = await server(`select ${columns} as sum from ${view} where schemaname = $1`, [schema])
         return Number(row?.sum)
       }
-      await until('the groups are reported', async () => {
+      await until(async () => {
         const groups = `sum(n_tup_ins) filter (where relname = 'groups')`
         return (await stats(groups, 'pg_stat_user_tables')) === few + calls * most
-      })
+      }, 'the groups are reported')
       const read = await stats(
         `sum(idx_tup_read) filter (where indexrelname = 'groups_tickets')`,
         'pg_stat_user_indexes',
@@ -300,9 +301,9 @@ describe('limits', { skip }, () => {
           )
           return row ?? {}
         }
-        await until('the deletions are reported', async () => {
+        await until(async () => {
           return Number((await stats('n_tup_del as gone', 'pg_stat_user_tables')).gone) === once
-        })
+        }, 'the deletions are reported')
         assert.equal(Number((await stats('seq_tup_read as read', 'pg_stat_user_tables')).read), 0)
         const { read } = await stats('idx_tup_read as read', 'pg_stat_user_indexes', `and indexrelname = 'groups_idle'`)
         assert.ok(Number(read) <= 4 * once, `${read} entries were read to forget ${once} groups`)

@@ -5,7 +5,8 @@ import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { dropSchema, job, newSchema, server, until, urlOf } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { dropSchema, job, newSchema, server, urlOf } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const DEAD = 6000
@@ -37,7 +38,7 @@ test('what ends claims looks each of them up, however the planner takes the tabl
     return Number(row?.sum)
   }
   const gone = (count: number) =>
-    until(`${count} deletions are reported`, async () => (await counted('n_tup_del', 'pg_stat_user_tables')) === count)
+    until(async () => (await counted('n_tup_del', 'pg_stat_user_tables')) === count, `${count} deletions are reported`)
   const read = () => counted('idx_tup_read', 'pg_stat_user_indexes')
   const old = new pg.Client(url)
   await old.connect()
@@ -98,7 +99,7 @@ test('sweeps step over what was due, and over leases that ended, once', { skip }
       )
       return { entries: Number(row?.entries), gone: Number(row?.gone) }
     }
-    await until(`${DEAD} deletions are reported`, async () => (await figures()).gone === DEAD)
+    await until(async () => (await figures()).gone === DEAD, `${DEAD} deletions are reported`)
     const { entries } = await figures()
     assert.ok(entries < 10 * DEAD, `${entries} entries of indexes were read for ${DEAD} jobs`)
   } finally {

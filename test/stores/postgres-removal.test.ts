@@ -4,7 +4,8 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const HOUR = 3_600_000
 
@@ -65,7 +66,7 @@ describe('queues that are removed', { skip: missingReason('postgres') }, () => {
       assert.equal(removed.rowCount, 1)
       const pushing = store.push([job()])
       const waits = `select from pg_locks where locktype = 'advisory' and not granted and classid = hashtext('${schema}')::oid`
-      await until('the push to wait', async () => (await server(waits)).length > 0)
+      await until(async () => (await server(waits)).length > 0, 'the push to wait')
       await client.query('commit')
       assert.equal((await pushing)[0]?.status, 'pushed')
       assert.equal((await claimAll(store)).length, 1)

@@ -16,7 +16,8 @@ import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { TcpProxy } from '../servers/proxy.ts'
 import { run } from '../servers/run.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, until } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job } from './postgres-fixture.ts'
 
 let server: PostgresServer
 let folder: string
@@ -45,10 +46,10 @@ const holdsOf = (claims: readonly ClaimedJob[]) => claims.map(({ id, fence }) =>
 /** Connections that are cut fail one call each. */
 async function claimSome(store: Store): Promise<ClaimedJob[]> {
   let claims: ClaimedJob[] = []
-  await until('a claim', async () => {
+  await until(async () => {
     claims = await claimAll(store).catch(() => [])
     return claims.length > 0
-  })
+  }, 'a claim')
   return claims
 }
 
@@ -288,9 +289,9 @@ describe('logical replication', { skip }, () => {
            publication everything with (create_slot = false, slot_name = taken_over)`,
       )
       const count = () => server.queryAt(subscriber, 'select count(*) from millpond.waiting')
-      await until('the copy', async () => (await count()) === '2')
+      await until(async () => (await count()) === '2', 'the copy')
       await store.push([job()])
-      await until('the change', async () => (await count()) === '3')
+      await until(async () => (await count()) === '3', 'the change')
       await server.queryAt(
         subscriber,
         'alter subscription taking_over disable',

@@ -5,7 +5,8 @@ import { Millpond } from '../../src/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { newId } from '../../src/values/ids.ts'
 import { missingReason } from '../servers/shared.ts'
-import { dropSchema, job, newSchema, openPostgres, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { dropSchema, job, newSchema, openPostgres, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const LARGEST = 16_777_216
@@ -179,7 +180,7 @@ test('a worker whose claims are undone asks for fewer, so that the queue goes on
     await slow(schema, 600)
     const done: unknown[] = []
     queue.work(({ data }) => void done.push(data), { concurrency: 10 })
-    await until('all are done', async () => done.length === 4)
+    await until(async () => done.length === 4, 'all are done')
   } finally {
     await pond.close()
     await dropSchema(schema)

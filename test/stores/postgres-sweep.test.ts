@@ -6,7 +6,8 @@ import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, dropSchema, job, newSchema, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 
@@ -165,10 +166,10 @@ describe('a sweep', { skip }, () => {
           assert.equal((await store.find([one.id]))[0]?.state, 'done')
           await reader.query('commit')
           clock.now += 2 * 3_600_000
-          await until('the slot to be emptied', async () => {
+          await until(async () => {
             await store.sweep(10)
             return (await store.find([one.id]))[0] === null
-          })
+          }, 'the slot to be emptied')
         } finally {
           await reader.end()
         }
@@ -192,14 +193,14 @@ describe('lists', { skip }, () => {
     }
     const settled = async () => {
       let last = -1
-      await until('the figures to stand still', async () => {
+      await until(async () => {
         const [now, before] = [await read(), last]
         last = now
         return (
           now === before &&
           (await server(`select 1 from pg_stat_activity where application_name = $1`, [schema])).length === 0
         )
-      })
+      }, 'the figures to stand still')
       return last
     }
     const named = new URL(url)

@@ -10,17 +10,8 @@ import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
-import {
-  claimAll,
-  dropSchema,
-  job,
-  newSchema,
-  openPostgres,
-  server,
-  until,
-  urlOf,
-  withStore,
-} from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, dropSchema, job, newSchema, openPostgres, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const run = promisify(execFile)
@@ -114,10 +105,10 @@ describe('the SQL interface', { skip }, () => {
     try {
       const seen: unknown[] = []
       pond.queue('emails').work((one) => void seen.push(one.data))
-      await until('the worker to sleep', async () => {
+      await until(async () => {
         const rows = await server(`select 1 from ${schema}.sleepers`)
         return rows.length > 0
-      })
+      }, 'the worker to sleep')
       const sql = new pg.Client(urlOf('postgres'))
       await sql.connect()
       try {
@@ -129,7 +120,7 @@ describe('the SQL interface', { skip }, () => {
       } finally {
         await sql.end()
       }
-      await until('both jobs', () => seen.length === 2)
+      await until(() => seen.length === 2, 'both jobs')
       assert.deepEqual(seen, [[1], { to: 'a@example.org' }])
     } finally {
       await pond.close()

@@ -4,7 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { onEachStore, type Place } from '../api/suite.ts'
-import { claim, newJob } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
+import { newJob } from '../support/jobs.ts'
 
 const HOUR = 3_600_000
 

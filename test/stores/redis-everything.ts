@@ -1,7 +1,8 @@
 /** Every operation once, for tests of what scripts touch and what a user may do. */
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/store.ts'
-import { claim, NULL, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
+import { NULL, newJob, newJobs } from '../support/jobs.ts'
 
 /** Without results. */
 export const complete = (store: Store, holds: readonly { id: string; fence: number }[], queue = 'q') =>

@@ -5,9 +5,11 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { NewJob, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { connect, freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
@@ -60,15 +62,15 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
         children.push(child)
       }
       const counts = async () => (await store.stats({ queue: 'q' }))[0]?.counts
-      await until('half of the jobs', async () => ((await counts())?.done ?? 0) > 1_000)
-      await until('a job in the first process', () => told.some(([child, , what]) => child === '0' && what === 'start'))
+      await until(async () => ((await counts())?.done ?? 0) > 1_000, 'half of the jobs')
+      await until(() => told.some(([child, , what]) => child === '0' && what === 'start'), 'a job in the first process')
       children[0]?.kill('SIGKILL')
       killed.set(0, process.hrtime.bigint())
-      await until('all jobs', async () => {
+      await until(async () => {
         await store.sweep(500)
         return (await counts())?.done === 3_000
-      })
-      await until('the last words', () => ends(told) >= 2_990)
+      }, 'all jobs')
+      await until(() => ends(told) >= 2_990, 'the last words')
       assert.ok(mostAtOnce(told, killed) === 2, `${mostAtOnce(told, killed)} of a group at once`)
       // Every slot is free again: two of each group start.
       for (const child of children) child.kill('SIGKILL')

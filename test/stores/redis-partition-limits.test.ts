@@ -4,8 +4,9 @@ import { describe, test } from 'node:test'
 import { isMillpondError } from '../../src/index.ts'
 import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
 import { groupIndex } from '../../src/stores/redis/partition.ts'
-import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
 import { openRedis } from './redis-fixture.ts'
 
 const PARTITIONS = 4

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { open } from '../../src/stores/redis/index.ts'
 import { BUCKETS } from '../../src/stores/redis/partition.ts'
-import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
 
 const QUEUES = 1000
 

@@ -5,11 +5,13 @@ import { Redis } from 'ioredis'
 import { Millpond } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, NULL, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { NULL, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { keysOf, openRedis } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
@@ -59,13 +61,13 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
     const jobs = newJobs(40)
     await after.push(jobs)
     const done = new Set<string>()
-    await until('all are done', async () => {
+    await until(async () => {
       const { jobs: some } = await claim(before)
       const endings = some.map((job) => ({ id: job.id, fence: job.fence, claim: job, result: null }))
       for (const outcome of await before.complete('q', endings)) assert.equal(outcome, 'ok')
       for (const { id } of some) done.add(id)
       return done.size === 40
-    })
+    }, 'all are done')
     assert.equal((await after.stats({ queue: 'q' }))[0]?.counts.done, 40)
   })
 
@@ -73,7 +75,7 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
     const { before, after } = await split(t)
     await before.push(newJobs(40))
     const got: string[] = []
-    await until('all are done', async () => {
+    await until(async () => {
       const { jobs } = await claim(after, { limit: 7 })
       const endings = jobs.map((job, i) => ({
         id: job.id,
@@ -94,7 +96,7 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
       for (const outcome of await after.complete('q', endings)) assert.equal(outcome, 'ok')
       got.push(...jobs.map(({ id }) => id))
       return got.length === 40
-    })
+    }, 'all are done')
     assert.equal(new Set(got).size, 40)
   })
 
@@ -168,7 +170,7 @@ describe('a server that was emptied', { skip: missingReason('redis') }, () => {
     assert.ok(stale)
     proxy.retarget(two.port)
     proxy.cut()
-    await until('the other server answers', async () => (await there.stats({ queue: 'q' }))[0]?.counts.waiting === 1)
+    await until(async () => (await there.stats({ queue: 'q' }))[0]?.counts.waiting === 1, 'the other server answers')
     const [fresh] = (await claim(there)).jobs
     assert.ok(fresh)
     const outcomes = await store.complete('q', [{ ...stale, claim: stale, result: NULL }])
@@ -188,9 +190,9 @@ describe('a server that was emptied', { skip: missingReason('redis') }, () => {
     const push = (from: number) =>
       Promise.all([0, 1, 2, 3].map((n) => ponds[n % 2]?.queue<number>('q').push(from + n, { key: `k${n}` })))
     await push(0)
-    await until('all are done', () => done.size === 4)
+    await until(() => done.size === 4, 'all are done')
     await redis.command('flushall')
     await push(4)
-    await until('all are done', () => done.size === 8)
+    await until(() => done.size === 8, 'all are done')
   })
 })

@@ -6,7 +6,8 @@ import type { FailOutcome, HoldOutcome, Store } from '../../src/store.ts'
 import { MillpondError } from '../../src/values/errors.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
 import { completed, type Ending, EndingBatches, failed, released } from '../../src/worker/ending-batches.ts'
-import { claimedJob, coded, storeOf, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { claimedJob, coded, storeOf } from './suite.ts'
 
 const BUSY = new MillpondError('StoreBusy', 'locked')
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'no' }

@@ -1,5 +1,4 @@
 /** What the unit tests share: a store of which only what a test gives is there, and ways to wait. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimedJob, Store } from '../../src/store.ts'
 import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
 
@@ -27,15 +26,6 @@ export function storeOf(given: Partial<Store>): Store {
     listen: () => () => {},
     close: NOT_THERE('close'),
     ...given,
-  }
-}
-
-/** Waits until the condition holds; fails after five seconds. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 5000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain for: ${String(condition)}`)
-    await sleep(1)
   }
 }
 

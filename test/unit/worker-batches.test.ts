@@ -8,8 +8,9 @@ import type { Claimed } from '../../src/store.ts'
 import type { Job } from '../../src/values/job.ts'
 import type { BatchSettings } from '../../src/worker/batches.ts'
 import { Worker } from '../../src/worker/worker.ts'
+import { until } from '../support/until.ts'
 import { mockTime } from './mock-time.ts'
-import { claimedJob, storeOf, until } from './suite.ts'
+import { claimedJob, storeOf } from './suite.ts'
 
 /** Ids may have a group behind an @. The handler of a batch runs until `finish` of its first id. */
 async function batching(t: TestContext, given: Partial<BatchSettings>, concurrency = 1) {

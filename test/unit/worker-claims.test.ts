@@ -9,7 +9,8 @@ import type { Job } from '../../src/values/job.ts'
 import type { Context } from '../../src/worker/context.ts'
 import { Lanes } from '../../src/worker/lanes.ts'
 import { Worker } from '../../src/worker/worker.ts'
-import { claimedJob, storeOf, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { claimedJob, storeOf } from './suite.ts'
 
 /** A worker whose every claim takes 3 ms, by a clock that stands still but for `pass`. Its handlers run until `finish`. */
 async function claiming(

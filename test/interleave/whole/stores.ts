@@ -1,6 +1,6 @@
 /** Memory, SQLite and Redis as several processes have them. */
 
-import { newJob } from '../../conformance/suite.ts'
+import { newJob } from '../../support/jobs.ts'
 import { PLACES, type Processes } from '../processes.ts'
 import { WholeArena } from './arena.ts'
 
