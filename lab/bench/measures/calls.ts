@@ -5,6 +5,7 @@
 import { median, quantile } from '../../statistics.ts'
 import { Calls, LOOKS, newJobs } from '../../store.ts'
 import type { Measure, Outcome } from '../task.ts'
+import { loops } from './push.ts'
 import { rate } from './rounds.ts'
 
 const QUEUE = 'backlog'
@@ -53,17 +54,8 @@ async function alternate(samples: number, time: (size: Size) => Promise<number>)
   return times
 }
 
-async function fill(store: Calls, count: number): Promise<void> {
-  let next = 0
-  const loop = async () => {
-    while (next < count) {
-      const from = next
-      next = Math.min(count, next + FILL)
-      await store.push(newJobs(QUEUE, Array(next - from).fill(null)))
-    }
-  }
-  await Promise.all([loop(), loop()])
-}
+const fill = (store: Calls, count: number): Promise<void> =>
+  loops(2, count, FILL, (items) => store.push(newJobs(QUEUE, Array(items.length).fill(null))))
 
 /** Milliseconds. */
 async function claim(store: Calls, limit: number): Promise<number> {
