@@ -10,7 +10,7 @@ import type { Part } from '../part.ts'
  * The length of a window, in ms. The windows of one drain stand for several runs, since filling the backlog takes longer than measuring.
  * Memory works off the whole backlog in a few seconds.
  */
-const WINDOW: Record<StoreName, number> = { memory: 1000, sqlite: 3000, postgres: 3000, redis: 3000 }
+const WINDOW: Record<StoreName, number> = { memory: 500, sqlite: 2000, postgres: 2000, redis: 2000 }
 
 export const groups: Part = async function* ({ runs, quick }, stage) {
   const part = quick ? 0.1 : 1

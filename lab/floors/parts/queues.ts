@@ -6,7 +6,7 @@ import { plan as sqlitePlan } from '../../bench/sections/sqlite.ts'
 import type { StoreName } from '../../places.ts'
 import { floorsOf, type Part, type Size } from '../part.ts'
 
-export const sqlite = part('SQLite FULL', 'sqlite', ({ quick }) => sqlitePlan(quick ? 0.1 : 0.6, 'full'))
+export const sqlite = part('SQLite FULL', 'sqlite', ({ quick }) => sqlitePlan(quick ? 0.1 : 0.5, 'full'))
 export const redis = part('Redis, beside BullMQ', 'redis', ({ quick }) => redisPlan(quick ? 0.05 : 0.2))
 export const postgres = part('PostgreSQL, beside Graphile Worker', 'postgres', ({ quick }) =>
   postgresPlan(quick ? 0.05 : 0.2),

@@ -20,7 +20,7 @@ const CLAIMERS = 2
 const CLAIMED = 500
 const PUSHED = 1000
 /** Jobs of each group before the windows begin. */
-const FIRST_TURNS = 4
+const FIRST_TURNS = 3
 const options: QueueOptions = { capacity: null, limits: { group: { running: 2 } } }
 
 /** @returns jobs a second, by claims and completions alone */
