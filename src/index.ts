@@ -39,6 +39,7 @@ export type {
   SettingName,
   TransactionQuery,
 } from './store.ts'
+export type { StoreOperation } from './stores/telemetry.ts'
 export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'
 export type { Duration } from './values/duration.ts'
 export { type ErrorCode, isMillpondError, MillpondError } from './values/errors.ts'
