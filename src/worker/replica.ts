@@ -10,8 +10,8 @@
  */
 
 import { Batcher } from '../batch/batcher.ts'
-import { within } from '../pond/close-options.ts'
 import type { ClaimedJob, ReplicaQuery, StoreReplica } from '../store.ts'
+import { within } from '../values/close-options.ts'
 import { MillpondError, storeError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
 

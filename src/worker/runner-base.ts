@@ -1,10 +1,10 @@
 /** What the runners of single jobs and of batches have in common: a job's data, its timeout, and which ending an answer or an error means. */
 
-import type { PondEmitter } from '../pond/events.ts'
 import type { Encoded, Store, StoreTransaction } from '../store.ts'
 import { inThisContext } from '../values/async-context.ts'
 import { decode, encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
+import type { PondEmitter } from '../values/events.ts'
 import { Job, jobError } from '../values/job.ts'
 import { isError } from '../values/realms.ts'
 import { errorSummary } from '../values/safe-error.ts'

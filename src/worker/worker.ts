@@ -15,11 +15,11 @@
  */
 
 import { atEndOfTurn } from '../batch/batcher.ts'
-import { type CloseOptions, type CloseReport, closeTimeout, within } from '../pond/close-options.ts'
-import type { PondEmitter } from '../pond/events.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
+import { type CloseOptions, type CloseReport, closeTimeout, within } from '../values/close-options.ts'
 import { MillpondError } from '../values/errors.ts'
+import type { PondEmitter } from '../values/events.ts'
 import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
 import { LinkedList } from '../values/linked-list.ts'
