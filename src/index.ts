@@ -51,5 +51,5 @@ export type { BatchAnswer, BatchContext, BatchHandler } from './worker/batch-con
 export type { Context } from './worker/context.ts'
 export type { Lane } from './worker/lanes.ts'
 export { Outcome } from './worker/outcome.ts'
-export type { Handler } from './worker/runner.ts'
+export type { Handler } from './worker/single-runner.ts'
 export type { Worker } from './worker/worker.ts'

@@ -5,7 +5,7 @@ import { type Duration, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { PondEmitter } from '../values/events.ts'
 import { checkOptions, isBoolean, isDuration, isInteger, type Rules } from '../values/options.ts'
-import type { BatchSettings } from '../worker/batches.ts'
+import type { BatchSettings } from '../worker/batch-slots.ts'
 import { type Lane, Lanes } from '../worker/lanes.ts'
 import { Replica } from '../worker/replica.ts'
 
