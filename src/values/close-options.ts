@@ -1,6 +1,6 @@
 /** The options of closing a worker, a pond or a service, and the reports of the first two. */
-import { type Duration, milliseconds } from '../values/duration.ts'
-import { checkOptions, isDuration, isFunction, type Rules } from '../values/options.ts'
+import { type Duration, milliseconds } from './duration.ts'
+import { checkOptions, isDuration, isFunction, type Rules } from './options.ts'
 
 export interface CloseOptions {
   /** How long running handlers may go on; 0 to 24 days, 30 s unless set. Then their signal is aborted and their jobs are given back. */
