@@ -19,6 +19,7 @@ import { type CloseOptions, type CloseReport, closeTimeout, within } from '../po
 import type { PondEmitter } from '../pond/events.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
@@ -48,7 +49,7 @@ export interface WorkerSettings extends RunnerSettings {
 }
 
 /** A missed bell delays a job by this much at the most, in milliseconds. */
-const POLL = 1000
+const POLL = DEFAULTS.worker.poll
 /** Handlers are started for this long without a break, in milliseconds, before timers and sockets get their turn. */
 const MAX_TURN = 5
 
