@@ -94,3 +94,9 @@ for (const [store, places] of Object.entries(PLACES)) {
     }
   })
 }
+
+test('contract/worker.md tells the figures of contract/defaults.json', () => {
+  const page = readFileSync(new URL('worker.md', contract), 'utf8')
+  const rows = [...page.matchAll(/^\| `(\w+)` +\| ([\d.]+) +\|/gm)].map(([, name, value]) => [name, Number(value)])
+  assert.deepEqual(Object.fromEntries(rows), contractDefaults().worker)
+})
