@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WorkOptions } from '../../src/index.ts'
-import { atWork, gate, onEachStore, refused, until, withoutLimits } from './suite.ts'
+import { until } from '../support/until.ts'
+import { atWork, gate, onEachStore, refused, withoutLimits } from './suite.ts'
 
 onEachStore('lanes', {
   'an urgent job starts while long jobs hold every other slot, and they never hold the reserved ones': async ({

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Context, Millpond, QueueLimitOptions, RateOption } from '../../src/index.ts'
-import { diary, first, gate, inState, numbers, onEachStore, refused, until, withoutLimits } from './suite.ts'
+import { until } from '../support/until.ts'
+import { diary, first, gate, inState, numbers, onEachStore, refused, withoutLimits } from './suite.ts'
 
 /** Runs all waiting jobs, one at a time, and gives their data in the order of their starts. */
 async function order(pond: Millpond, name: string, count: number): Promise<unknown[]> {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
-import type { Encoded, NewJob, Store } from '../../src/store.ts'
+import type { Encoded, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
 import { answered } from '../serve/client.ts'
+import { newJob } from '../support/jobs.ts'
 import { onEachStore, type Place, refused } from './suite.ts'
 
 const json = (body: string): Encoded => ({ encoding: 'json', body })
@@ -19,10 +19,7 @@ const BAD: readonly Encoded[] = [
   json(`${'['.repeat(5000)}${']'.repeat(5000)}`),
 ]
 
-function job(data: Encoded): NewJob {
-  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data }
-}
+const job = (data: Encoded) => newJob({ attempts: 10, data })
 
 async function withPond(place: Place, check: (pond: Millpond, store: Store) => Promise<void>): Promise<void> {
   const store = await openStore(place.url, {})
@@ -38,7 +35,7 @@ onEachStore('undecodable', {
   'a list has all jobs, and says which cannot be read': (place) =>
     withPond(place, async (pond, store) => {
       const jobs = [GOOD, ...BAD, GOOD].map(job)
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       const listed = await pond.queue('q').jobs('waiting')
       assert.deepEqual(
         listed.map(({ id, data, undecodable }) => ({ id, data, undecodable })),
@@ -56,12 +53,12 @@ onEachStore('undecodable', {
       const [bad] = BAD
       assert.ok(bad)
       const { id } = job(GOOD)
-      await store.push([{ ...job(GOOD), id }])
-      const [claim] = (await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
+      await store.operations.push({ jobs: [{ ...job(GOOD), id }] })
+      const [claim] = (await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
       assert.ok(claim)
-      await store.extend('q', 60_000, [{ ...claim, progress: bad }])
+      await store.operations.extend({ queue: 'q', lease: 60_000, items: [{ ...claim, progress: bad }] })
       assert.deepEqual((await pond.job(id))?.undecodable, ['progress'])
-      await store.complete('q', [{ ...claim, result: bad }])
+      await store.operations.complete({ queue: 'q', items: [{ ...claim, result: bad }] })
       const [done] = await pond.queue('q').jobs('done')
       assert.deepEqual([done?.data, done?.undecodable], ['good', ['progress', 'result']])
       const error = await refused(pond.result(id), 'PayloadNotDecodable')
@@ -75,7 +72,7 @@ onEachStore('undecodable', {
       const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
       try {
         const jobs = [GOOD, ...BAD, GOOD].map(job)
-        await store.push(jobs)
+        await store.operations.push({ jobs })
         const get = (path: string, headers = {}) => service.handle(new Request(`http://localhost${path}`, { headers }))
         const list = await answered(await get('/v1/queues/q/jobs?state=waiting'))
         assert.equal(list.status, 200)

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import type { Bell, Store } from '../../src/store.ts'
-import { claim, conformance, ERROR, newJob, newJobs, running, until } from './suite.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
+import { claim, conformance, running } from './suite.ts'
 
 /** Does something and waits for a bell of that kind for the queue `q`. */
 async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unknown>, id?: string): Promise<void> {
@@ -10,11 +12,13 @@ async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unkno
   const stop = store.listen((bell) => heard.push(bell))
   try {
     await doing()
-    await until(`a bell for ${kind}`, () =>
-      heard.some((bell) => {
-        if (bell.kind !== kind || bell.queue !== 'q') return false
-        return id === undefined || !('ids' in bell) || bell.ids === undefined || bell.ids.includes(id)
-      }),
+    await until(
+      () =>
+        heard.some((bell) => {
+          if (bell.kind !== kind || bell.queue !== 'q') return false
+          return id === undefined || !('ids' in bell) || bell.ids === undefined || bell.ids.includes(id)
+        }),
+      `a bell for ${kind}`,
     )
   } finally {
     stop()
@@ -117,7 +121,7 @@ conformance('notifications', {
     stop()
     stop()
     await store.operations.push({ jobs: [newJob()] })
-    await until('a bell', () => heard > 0)
+    await until(() => heard > 0, 'a bell')
     stopOther()
     assert.equal(stopped, 0)
   },

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import type { Encoded } from '../../src/store.ts'
-import { claim, conformance, first, newJob, newJobs, running } from './suite.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { claim, conformance, first, running } from './suite.ts'
 
 const MIB = 1024 * 1024
 const WEIRD = `'"\`; drop table jobs; --\\ \n\r\t \u2028\u2029 \u{1F600}\u{1F469}\u200D\u{1F467} \uFEFF\u0301 \uD83D\uDE00 %s \${x} {}[]:`

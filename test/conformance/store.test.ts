@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isMillpondError } from '../../src/values/errors.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { stores } from './stores.ts'
-import { claim, conformance, ERROR, newJob, newJobs, running } from './suite.ts'
+import { claim, conformance, running } from './suite.ts'
 
 const closed = (error: unknown) => isMillpondError(error, 'Closed')
 

@@ -8,7 +8,7 @@ import { type Delivery, deliver } from '../../src/serve/delivery.ts'
 import { retryAfter } from '../../src/serve/retry-after.ts'
 import { signatureHeaders, signingKey } from '../../src/serve/signature.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { listening } from '../web/serving.ts'
 import { type Client, serveTest } from './client.ts'
 

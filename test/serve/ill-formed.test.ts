@@ -5,10 +5,10 @@ import { Packr } from 'msgpackr'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
 import { checkMessagePack } from '../../src/values/plain-msgpack.ts'
+import { newJob } from '../support/jobs.ts'
 import { answered } from './client.ts'
 
 type Ask = (path: string, json: string, accept?: string) => Promise<Response>
@@ -33,10 +33,7 @@ async function withService(check: (ask: Ask, store: Store) => Promise<void>): Pr
 }
 
 /** As an older version or plain SQL may have stored it. */
-function stored(body: string): NewJob {
-  const rest = { key: null, group: null, attempts: 1, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
-}
+const stored = (body: string) => newJob({ attempts: 1, data: { encoding: 'json', body } })
 
 const HALF = '"caf\\ud83d"'
 const BIG = '9007199254740993'
@@ -62,13 +59,13 @@ test('pushes are refused as PayloadNotEncodable, with the path, and nothing is s
       assert.ok(status === 400 || status === 422, String(status))
       assert.ok(body.code === 'InvalidName' || body.code === 'InvalidOption', String(body.code))
     }
-    assert.equal((await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 1000 })).jobs.length, 0)
+    assert.equal((await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: 1000 })).jobs.length, 0)
   }))
 
 test('results and progress are refused as well, and the claim goes on', () =>
   withService(async (ask, store) => {
-    await store.push([stored('1')])
-    const [job] = (await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
+    await store.operations.push({ jobs: [stored('1')] })
+    const [job] = (await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
     const { id, fence } = job ?? assert.fail()
     for (const value of [HALF, BIG]) {
       for (const [verb, member] of [
@@ -87,7 +84,7 @@ test('a job that lies in the store with one fails with the code; the others are 
   withService(async (ask, store) => {
     for (const accept of ['application/json', 'application/msgpack']) {
       const jobs = [stored('1'), stored(HALF), stored('{"a":["\\udc00"]}'), stored('"\\ud83c\\udf0a"')]
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       const response = await ask('/queues/q/claims', '{"limit":10}', accept)
       const bytes = new Uint8Array(await response.arrayBuffer())
       if (accept === 'application/msgpack') checkMessagePack(bytes, 20, (reason) => new Error(reason))
@@ -101,18 +98,18 @@ test('a job that lies in the store with one fails with the code; the others are 
         body.jobs.map(({ data }: { data: unknown }) => data),
         [1, '🌊'],
       )
-      const [record] = await store.find([jobs[1]?.id ?? ''])
+      const [record] = await store.operations.find({ ids: [jobs[1]?.id ?? ''] })
       assert.deepEqual([record?.state, record?.error?.code], ['dead', 'PayloadNotDecodable'])
     }
   }))
 
 test('the texts of an error are mended', () =>
   withService(async (ask, store) => {
-    await store.push([stored('1')])
-    const [job] = (await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
+    await store.operations.push({ jobs: [stored('1')] })
+    const [job] = (await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
     const { id, fence } = job ?? assert.fail()
     const failure = `{"fence":${fence},"error":{"message":${HALF}},"retry":false}`
     assert.equal((await answered(await ask(`/queues/q/jobs/${id}/fail`, failure))).status, 200)
-    const [record] = await store.find([id])
+    const [record] = await store.operations.find({ ids: [id] })
     assert.equal(record?.error?.message, 'caf\ufffd')
   }))

@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { serve } from '../../src/serve/index.ts'
 import { QueueLimit } from '../../src/serve/queue-limit.ts'
 import type { QueueStats } from '../../src/store.ts'
-import { coded, until } from '../unit/suite.ts'
+import { until } from '../support/until.ts'
+import { coded } from '../unit/suite.ts'
 import { Client, isProblem } from './client.ts'
 
 async function served(maxQueues: number, check: (client: Client) => Promise<void>): Promise<void> {

@@ -4,15 +4,12 @@ import { test } from 'node:test'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
+import { newJob } from '../support/jobs.ts'
 import { answered } from './client.ts'
 
-function job(body: string): NewJob {
-  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
-}
+const job = (body: string) => newJob({ attempts: 10, data: { encoding: 'json', body } })
 
 /** The data of the jobs in a claim of three of which the second is unreadable. @returns it, and the state of the second */
 async function claimed(change: (store: Store) => void): Promise<[unknown[], string | undefined]> {
@@ -24,7 +21,7 @@ async function claimed(change: (store: Store) => void): Promise<[unknown[], stri
   const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
   try {
     const jobs = [job('1'), job('{'), job('3')]
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"limit":10}' }
     const { status, body } = await answered(
       await service.handle(new Request('http://localhost/v1/queues/q/claims', init)),
@@ -32,7 +29,7 @@ async function claimed(change: (store: Store) => void): Promise<[unknown[], stri
     assert.equal(status, 200, JSON.stringify(body))
     assert.deepEqual(errors, [])
     assert.ok(Array.isArray(body.jobs))
-    const [record] = await store.find([jobs[1]?.id ?? ''])
+    const [record] = await store.operations.find({ ids: [jobs[1]?.id ?? ''] })
     return [body.jobs.map(({ data }) => data), record?.state]
   } finally {
     await service.drained()
@@ -46,7 +43,7 @@ test('it fails as in a worker, and the others are handed out', async () => {
 
 test('where the store does not hear of it, the others are handed out all the same, and its lease runs', async () => {
   const change = (store: Store) => {
-    store.fail = () => Promise.reject(new Error('away'))
+    store.operations.fail = () => Promise.reject(new Error('away'))
   }
   assert.deepEqual(await claimed(change), [[1, 3], 'running'])
 })

@@ -1,7 +1,6 @@
 /** What the tests of the PostgreSQL store share: a schema of its own for each store, and ways to look at the server. */
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
@@ -133,13 +132,5 @@ export async function withStore(
   }
 }
 
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`)
-    await sleep(5)
-  }
-}
-
 export const claimAll = async (store: Store, limit = 100) =>
-  (await store.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs
+  (await store.operations.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs

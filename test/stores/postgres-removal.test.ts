@@ -4,7 +4,8 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const HOUR = 3_600_000
 
@@ -18,16 +19,13 @@ async function idle(
       const client = new pg.Client(urlOf('postgres'))
       await client.connect()
       try {
-        await store.push([job()])
+        await store.operations.push({ jobs: [job()] })
         const held = await claimAll(store)
-        await store.complete(
-          'emails',
-          held.map((one) => ({ ...one, result: null })),
-        )
+        await store.operations.complete({ queue: 'emails', items: held.map((one) => ({ ...one, result: null })) })
         const sweep = async () => {
           clock.now += 70_000
-          await store.sweep(1000)
-          return (await store.stats({ minutes: 0 })).map(({ queue }) => queue)
+          await store.operations.sweep({ limit: 1000 })
+          return (await store.operations.stats({ minutes: 0 })).map(({ queue }) => queue)
         }
         clock.now += HOUR
         await sweep()
@@ -63,9 +61,9 @@ describe('queues that are removed', { skip: missingReason('postgres') }, () => {
       await client.query('begin')
       const removed = await client.query(`select * from ${schema}.remove_queues('{emails}')`)
       assert.equal(removed.rowCount, 1)
-      const pushing = store.push([job()])
+      const pushing = store.operations.push({ jobs: [job()] })
       const waits = `select from pg_locks where locktype = 'advisory' and not granted and classid = hashtext('${schema}')::oid`
-      await until('the push to wait', async () => (await server(waits)).length > 0)
+      await until(async () => (await server(waits)).length > 0, 'the push to wait')
       await client.query('commit')
       assert.equal((await pushing)[0]?.status, 'pushed')
       assert.equal((await claimAll(store)).length, 1)

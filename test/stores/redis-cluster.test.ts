@@ -5,10 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import type { ClaimedJob, Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, ERROR, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { connect, keysOf, openRedis } from './redis-fixture.ts'
 
 const PARTITIONS = 4
@@ -273,7 +275,7 @@ describe('redis cluster', { skip: missingReason('redis-cluster') }, () => {
         }
       }
       const pushing = Promise.all([push(), push(), push(), push()])
-      await until('some are acknowledged', () => acknowledged.size > 100)
+      await until(() => acknowledged.size > 100, 'some are acknowledged')
       await Promise.all(Array.from({ length: 20 }, (_, i) => pond.queue(`q${i}`).push(1)))
       const open = await connections()
       assert.ok(open >= 1 && open <= 10, `${open} connections`)

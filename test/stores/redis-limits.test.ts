@@ -5,9 +5,11 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { NewJob, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { connect, freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
@@ -60,15 +62,15 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
         children.push(child)
       }
       const counts = async () => (await store.operations.stats({ queue: 'q' }))[0]?.counts
-      await until('half of the jobs', async () => ((await counts())?.done ?? 0) > 1_000)
-      await until('a job in the first process', () => told.some(([child, , what]) => child === '0' && what === 'start'))
+      await until(async () => ((await counts())?.done ?? 0) > 1_000, 'half of the jobs')
+      await until(() => told.some(([child, , what]) => child === '0' && what === 'start'), 'a job in the first process')
       children[0]?.kill('SIGKILL')
       killed.set(0, process.hrtime.bigint())
-      await until('all jobs', async () => {
+      await until(async () => {
         await store.operations.sweep({ limit: 500 })
         return (await counts())?.done === 3_000
-      })
-      await until('the last words', () => ends(told) >= 2_990)
+      }, 'all jobs')
+      await until(() => ends(told) >= 2_990, 'the last words')
       assert.ok(mostAtOnce(told, killed) === 2, `${mostAtOnce(told, killed)} of a group at once`)
       // Every slot is free again: two of each group start.
       for (const child of children) child.kill('SIGKILL')
@@ -124,8 +126,8 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       const urgent = newJob({ group: 'g', priority: 5 })
       await store.operations.push({ jobs: [urgent] })
       const some = [urgent.id, ids[1] ?? '', ids[3] ?? '', ids[29] ?? '']
-      assert.deepEqual(await Promise.all(some.map((id) => store.operations.ahead({ id }))), [0, 1, 2, 27])
-      assert.equal((await store.operations.groups({ queue: 'q', limit: 5 }))?.[0]?.waiting, 28)
+      assert.deepEqual(await Promise.all(some.map((id) => store.operations.ahead?.({ id }))), [0, 1, 2, 27])
+      assert.equal((await store.operations.groups?.({ queue: 'q', limit: 5 }))?.[0]?.waiting, 28)
       assert.deepEqual(await store.operations.release({ queue: 'q', items: [first] }), ['ok'])
       const left = (await claim(store)).jobs.map(({ id }) => id)
       assert.deepEqual(left, [urgent.id, ...ids.filter((_, i) => i !== 2 && i !== 20)])
@@ -191,7 +193,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       const [few = 0, many = 0] = costs
       // `info` itself, and the ticks of a sweep.
       assert.ok(many <= few + 5, `${many} commands beside 10,000 blocked groups, ${few} beside 10`)
-      const listed = (await store.operations.groups({ queue: 'q', limit: 20_000 })) ?? []
+      const listed = (await store.operations.groups?.({ queue: 'q', limit: 20_000 })) ?? []
       assert.equal(listed.length, 10_002)
     } finally {
       await store.close()
@@ -226,7 +228,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       assert.equal((await limitsNow())?.groupsAtLimit, 10)
       await store.operations.push({ jobs: [newJob({ group: 'g50' })] })
       assert.equal((await limitsNow())?.groupsAtLimit, 11)
-      await store.operations.limitGroup({ queue: 'q', group: 'g50', limits: { running: 4, rate: null, weight: 1 } })
+      await store.operations.limitGroup?.({ queue: 'q', group: 'g50', limits: { running: 4, rate: null, weight: 1 } })
       assert.equal((await limitsNow())?.groupsAtLimit, 10)
     } finally {
       await store.close()

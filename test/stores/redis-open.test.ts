@@ -7,10 +7,11 @@ import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
-import { claim, ERROR, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { complete, everything, everythingOfLimits } from './redis-everything.ts'
 
 const code =

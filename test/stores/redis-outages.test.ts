@@ -4,11 +4,13 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const unavailable = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
 
@@ -42,7 +44,7 @@ async function busy(t: TestContext, url: string, options: Record<string, unknown
     async settled() {
       going = false
       await pushing
-      await until('all that was acknowledged is done', () => [...acknowledged].every((id) => done.has(id)))
+      await until(() => [...acknowledged].every((id) => done.has(id)), 'all that was acknowledged is done')
     },
   }
 }
@@ -50,7 +52,7 @@ async function busy(t: TestContext, url: string, options: Record<string, unknown
 /** Waits until that many more jobs are acknowledged. */
 const more = (acknowledged: ReadonlySet<string>, count: number): Promise<void> => {
   const goal = acknowledged.size + count
-  return until(`${count} more acknowledged`, () => acknowledged.size >= goal)
+  return until(() => acknowledged.size >= goal, `${count} more acknowledged`)
 }
 
 describe('redis store in trouble', { skip: missingReason('redis') }, () => {
@@ -81,11 +83,11 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     await settled()
     const store = await open(redis.url, {})
     // A push that was rejected may be stored all the same, and a job that was handled be completed only after its lease.
-    await until('nothing is left', async () => {
+    await until(async () => {
       const [stats] = await store.operations.stats({ queue: 'q' })
       const { scheduled = 1, waiting = 1, running = 1 } = stats?.counts ?? {}
       return scheduled + waiting + running === 0
-    })
+    }, 'nothing is left')
     await store.close()
   })
 
@@ -144,7 +146,7 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     }
     await rung()
     proxy.cut()
-    await until('the connections are back', () => proxy.connections >= 2)
+    await until(() => proxy.connections >= 2, 'the connections are back')
     await rung()
   })
 
@@ -160,9 +162,9 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     store.listen((bell) => {
       if (bell.kind === 'cancelled' && bell.queue === 'q') cancels++
     })
-    await until('it listens', () => cancels > 0)
+    await until(() => cancels > 0, 'it listens')
     cancels = 0
     proxy.cut()
-    await until('it listens again', () => cancels > 0)
+    await until(() => cancels > 0, 'it listens again')
   })
 })

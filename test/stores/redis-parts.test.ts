@@ -5,8 +5,10 @@ import type { ClaimedJob, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { indexOf } from '../../src/stores/redis/partition.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
-import { claim, ERROR, NULL, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { ERROR, NULL, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { type FaultyClient, faultyClient } from './redis-faults.ts'
 import { freshPrefix, removePrefix } from './redis-fixture.ts'
 
@@ -58,19 +60,19 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
       }
       // One that is smaller than the number of partitions looks before it asks.
       for (const limit of [100, 1]) {
-        await until('a claim tells of the trouble', async () => {
+        await until(async () => {
           const found = await claim(store, { limit }).catch((error: unknown) => assert.ok(unavailable(error)))
           assert.equal(found?.jobs.length ?? 0, 0)
           return found === undefined
-        })
+        }, 'a claim tells of the trouble')
       }
       const [stats] = await store.operations.stats({})
       assert.equal(stats?.counts.running, got.length, 'whatever runs was handed out')
       faulty.fault = () => undefined
-      await until('the partition is asked again', async () => {
+      await until(async () => {
         got.push(...(await claim(store)).jobs)
         return got.length === 40
-      })
+      }, 'the partition is asked again')
       assert.deepEqual(idsOf(got), idsOf(jobs))
     },
   )
@@ -84,15 +86,15 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
         await store.operations.push({ jobs: [job] })
         for (const away of [0, 1, 2, 3]) {
           faulty.fault = (script, partition) => (script === 'claim' && partition === away ? 'unreachable' : undefined)
-          await until('it is found, if it is elsewhere', async () => {
+          await until(async () => {
             const got = await claim(store, { limit: 1 }).catch((error: unknown) => assert.ok(unavailable(error)))
             if (got === undefined || got.jobs.length === 0) return indexOf(PARTITIONS, job) === away
             assert.deepEqual(idsOf(got.jobs), [job.id])
             return (await store.operations.release({ queue: 'q', items: got.jobs }))[0] === 'ok'
-          })
+          }, 'it is found, if it is elsewhere')
         }
         faulty.fault = () => undefined
-        await until('all are asked again', async () => (await claim(store, { limit: 1 })).jobs[0]?.id === job.id)
+        await until(async () => (await claim(store, { limit: 1 })).jobs[0]?.id === job.id, 'all are asked again')
         assert.equal((await store.operations.stats({}))[0]?.counts.running, turn + 1)
       }
     },
@@ -145,22 +147,22 @@ describe('redis store, parts of which cannot be reached', { skip: missingReason(
       assert.ok(lost.length > 0 && lost.length < 40 && promoted > 0 && promoted < 40, `${lost.length} ${promoted}`)
       // Whoever was handed a partition has a second for it.
       clock.now += 1000
-      await until('a sweep tells of the trouble', async () => {
+      await until(async () => {
         clock.now += 1000
         return (
           (await store.operations.sweep({ limit: 1000 }).catch((error: unknown) => assert.ok(unavailable(error)))) ===
           undefined
         )
-      })
+      }, 'a sweep tells of the trouble')
       faulty.fault = () => undefined
       const told = [lost.length, promoted]
-      await until('all of it is swept', async () => {
+      await until(async () => {
         clock.now += 1000
         const rest = await store.operations.sweep({ limit: 1000 })
         told[0] = (told[0] ?? 0) + rest.lost.length
         told[1] = (told[1] ?? 0) + rest.promoted
         return told.join() === '40,40'
-      })
+      }, 'all of it is swept')
     },
   )
 

@@ -9,10 +9,12 @@ import { Calls } from '../../src/stores/redis/connection/calls.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { storeSettings } from '../../src/stores/redis/settings.ts'
 import { newClient } from '../../src/stores/redis-client/client.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { MASTER_NAME, startRedisSentinel } from '../servers/redis-sentinel.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const invalid = (error: unknown): boolean => isMillpondError(error, 'InvalidOption')
 
@@ -76,12 +78,12 @@ describe('redis sentinel', { skip: missingReason('redis') }, () => {
     // Each of them lasts longer than it takes to replace a connection.
     for (let calls = 0; calls < 4; calls++) await assert.rejects(store.operations.push({ jobs: [newJob()] }), refused)
     for (const sentinel of redis.sentinels) await sentinel.kill('SIGCONT')
-    await until('pushes work again', async () => {
+    await until(async () => {
       const outcomes = await store.operations
         .push({ jobs: [newJob()] })
         .catch((error: unknown) => assert.ok(refused(error)))
       return outcomes !== undefined
-    })
+    }, 'pushes work again')
   })
 
   test('a connection that is cut while it is being made is made again', async (t) => {
@@ -113,11 +115,11 @@ describe('redis sentinel', { skip: missingReason('redis') }, () => {
     await victim.kill('SIGKILL')
     await redis.promoted(victim)
     let found = 0
-    await until('the jobs are found on the new master', async () => {
+    await until(async () => {
       const records = await store.operations.find({ ids: jobs.map(({ id }) => id) }).catch(() => [])
       found = records.filter((record) => record?.state === 'waiting').length
       return records.length > 0
-    })
+    }, 'the jobs are found on the new master')
     assert.equal(found, 10)
   })
 })

@@ -5,10 +5,12 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { faultyClient } from './redis-faults.ts'
 import { keysOf, openRedis } from './redis-fixture.ts'
 
@@ -47,8 +49,9 @@ describe('redis store: the server', { skip: missingReason('redis') }, () => {
     await redis.command('config', 'set', 'maxmemory', '100mb')
     await redis.command('config', 'set', 'maxmemory-policy', 'allkeys-lru')
     await store.operations.sweep({ limit: 100 })
-    await until('it warns', () =>
-      warnings.some(({ code, message }) => code === 'RedisEviction' && /allkeys-lru/.test(message)),
+    await until(
+      () => warnings.some(({ code, message }) => code === 'RedisEviction' && /allkeys-lru/.test(message)),
+      'it warns',
     )
   })
 
@@ -101,7 +104,7 @@ describe('redis store: the server', { skip: missingReason('redis') }, () => {
       if (listening) heard.push(bell)
     })
     await claim(store)
-    await until('it listens', () => listening)
+    await until(() => listening, 'it listens')
     await store.operations.configure({ queue: 'q', rate: { count: 10, per: 60_000, burst: 10 } })
     await store.operations.push({ jobs: newJobs(6) })
     assert.equal((await claim(store, { limit: 6 })).jobs.length, 6)
@@ -109,10 +112,10 @@ describe('redis store: the server', { skip: missingReason('redis') }, () => {
     await store.operations.push({ jobs: [dear, newJob()] })
     const { jobs, retryAfter } = await claim(store)
     assert.ok(jobs.length === 0 && (retryAfter ?? 0) > 1000)
-    await until('it hears of that', () => heard.some(({ kind }) => kind === 'work'))
+    await until(() => heard.some(({ kind }) => kind === 'work'), 'it hears of that')
     heard.length = 0
     await other.operations.cancel({ ids: [dear.id] })
-    await until('it is woken', () => heard.some(({ kind }) => kind === 'work'))
+    await until(() => heard.some(({ kind }) => kind === 'work'), 'it is woken')
     assert.equal((await claim(store)).jobs.length, 1)
   })
 })

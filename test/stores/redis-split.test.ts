@@ -5,11 +5,13 @@ import { Redis } from 'ioredis'
 import { Millpond } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, NULL, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { NULL, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { keysOf, openRedis } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
@@ -61,14 +63,14 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
     const jobs = newJobs(40)
     await after.operations.push({ jobs })
     const done = new Set<string>()
-    await until('all are done', async () => {
+    await until(async () => {
       const { jobs: some } = await claim(before)
       const endings = some.map((job) => ({ id: job.id, fence: job.fence, claim: job, result: null }))
       for (const outcome of await before.operations.complete({ queue: 'q', items: endings }))
         assert.equal(outcome, 'ok')
       for (const { id } of some) done.add(id)
       return done.size === 40
-    })
+    }, 'all are done')
     assert.equal((await after.operations.stats({ queue: 'q' }))[0]?.counts.done, 40)
   })
 
@@ -76,7 +78,7 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
     const { before, after } = await split(t)
     await before.operations.push({ jobs: newJobs(40) })
     const got: string[] = []
-    await until('all are done', async () => {
+    await until(async () => {
       const { jobs } = await claim(after, { limit: 7 })
       const endings = jobs.map((job, i) => ({
         id: job.id,
@@ -97,7 +99,7 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
       for (const outcome of await after.operations.complete({ queue: 'q', items: endings })) assert.equal(outcome, 'ok')
       got.push(...jobs.map(({ id }) => id))
       return got.length === 40
-    })
+    }, 'all are done')
     assert.equal(new Set(got).size, 40)
   })
 
@@ -181,8 +183,8 @@ describe('a server that was emptied', { skip: missingReason('redis') }, () => {
     proxy.retarget(two.port)
     proxy.cut()
     await until(
-      'the other server answers',
       async () => (await there.operations.stats({ queue: 'q' }))[0]?.counts.waiting === 1,
+      'the other server answers',
     )
     const [fresh] = (await claim(there)).jobs
     assert.ok(fresh)
@@ -203,9 +205,9 @@ describe('a server that was emptied', { skip: missingReason('redis') }, () => {
     const push = (from: number) =>
       Promise.all([0, 1, 2, 3].map((n) => ponds[n % 2]?.queue<number>('q').push(from + n, { key: `k${n}` })))
     await push(0)
-    await until('all are done', () => done.size === 4)
+    await until(() => done.size === 4, 'all are done')
     await redis.command('flushall')
     await push(4)
-    await until('all are done', () => done.size === 8)
+    await until(() => done.size === 8, 'all are done')
   })
 })

@@ -7,8 +7,10 @@ import { Redis } from 'ioredis'
 import type { Bell, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
-import { claim, ERROR, first, newJob, newJobs, running, until } from '../conformance/suite.ts'
+import { claim, first, running } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { complete, everything, everythingOfLimits } from './redis-everything.ts'
 import { faultyClient } from './redis-faults.ts'
 import { freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
@@ -56,8 +58,8 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       assert.ok(keys.length > 8, keys.join(' '))
       const { tag } = new Partition(prefix, 'q', 0)
       assert.deepEqual(
-        keys.filter((key) => !key.startsWith(`${tag}:`)),
-        [`{${prefix}}:queues`],
+        keys.filter((key) => !key.startsWith(`${tag}:`)).toSorted(),
+        ['claimed', 'floor', 'queues', 'workers'].map((key) => `{${prefix}}:${key}`),
       )
     } finally {
       client.disconnect()
@@ -207,15 +209,15 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       await complete(sleeper, (await claim(sleeper)).jobs)
       const before = work()
       for (let i = 0; i < 4; i++) await pusher.operations.push({ jobs: [newJob()] })
-      await until('the burst', () => work() > before)
+      await until(() => work() > before, 'the burst')
       const job = first((await claim(sleeper, { limit: 1 })).jobs)
       await sleeper.operations.find({ ids: [job.id] })
       await pusher.operations.complete({ queue: 'q', items: [{ ...job, result: null }] })
-      await until('the end', () => heard.some((bell) => bell.kind === 'finished' && bell.ids?.includes(job.id)))
+      await until(() => heard.some((bell) => bell.kind === 'finished' && bell.ids?.includes(job.id)), 'the end')
       assert.equal(work(), before + 1)
       const held = first((await claim(sleeper, { limit: 1 })).jobs)
       await pusher.operations.cancel({ ids: [held.id] })
-      await until('the cancel', () => heard.some((bell) => bell.kind === 'cancelled' && bell.ids?.includes(held.id)))
+      await until(() => heard.some((bell) => bell.kind === 'cancelled' && bell.ids?.includes(held.id)), 'the cancel')
     } finally {
       await pusher.close()
       await dispose()

@@ -8,8 +8,9 @@ import type { Claimed } from '../../src/store.ts'
 import type { Job } from '../../src/values/job.ts'
 import type { BatchSettings } from '../../src/worker/batches.ts'
 import { Worker } from '../../src/worker/worker.ts'
+import { until } from '../support/until.ts'
 import { mockTime } from './mock-time.ts'
-import { claimedJob, storeOf, until } from './suite.ts'
+import { claimedJob, storeOf } from './suite.ts'
 
 /** Ids may have a group behind an @. The handler of a batch runs until `finish` of its first id. */
 async function batching(t: TestContext, given: Partial<BatchSettings>, concurrency = 1) {
@@ -23,12 +24,12 @@ async function batching(t: TestContext, given: Partial<BatchSettings>, concurren
       wanted.push(String(limit))
       return new Promise((resolve) => asked.push(resolve))
     },
-    complete: async (_, completions) => completions.map(() => 'ok' as const),
-    release: async (_, holds) => {
+    complete: async ({ items: completions }) => completions.map(() => 'ok' as const),
+    release: async ({ items: holds }) => {
       released.push(...holds.map(({ id }) => id))
       return holds.map(() => 'ok' as const)
     },
-    extend: async (_queue, _lease, extensions) => extensions.map(() => 'ok' as const),
+    extend: async ({ items: extensions }) => extensions.map(() => 'ok' as const),
     record: async () => {},
   })
   const ended = new EventEmitter().setMaxListeners(0)
