@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JobRecord, ListRequest, Store } from '../../src/store.ts'
-import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
 import { openRedis } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
