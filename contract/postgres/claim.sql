@@ -104,7 +104,7 @@ begin
         select ready.ctid, ready.bytes
         from generate_subscripts(v_lines, 1) as line(nth) cross join lateral (
           select ctid, seq, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
-          where queue = v_queue and line = v_lines[line.nth] and not scheduled and priority = (10 - level.nth)::smallint
+          where queue = v_queue and line = v_lines[line.nth] and state = 'waiting' and priority = (10 - level.nth)::smallint
             and seq >= v_places[line.nth][level.nth]
           order by seq limit claim."limit"
           for update skip locked
@@ -142,7 +142,7 @@ begin
             else ',' || json_build_array(key, "group", timeout, trace, encoding) || ']' end, ',') || ']',
         count(*), array_agg(line) filter (where is_milestone(line, seq))
       into jobs, v_count, v_passed from sorted;
-      insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'waiting', 'running', v_count);
+      insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'waiting', 'running', 'claim', v_count);
       if bounded then perform ring('room', claim.queue); end if;
       if v_passed is not null then
         perform advance(v_queue, (select q.line from queues as q where q.id = v_queue) = any (v_passed));
@@ -160,7 +160,7 @@ begin
     if v_wait = 0 then retry_after := 0;
     else
       select greatest(due_at - at, 0) into retry_after from waiting
-      where queue = v_queue and scheduled and due_at >= (select last_value from swept_due)
+      where queue = v_queue and state = 'scheduled' and due_at >= (select last_value from swept_due)
       order by due_at, seq limit 1;
       retry_after := least(retry_after, v_wait);
     end if;

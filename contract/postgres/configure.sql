@@ -94,15 +94,6 @@ begin
   return to_json(array(select name from unnest(v_overridden) as name order by name collate "C"));
 end $$;
 
--- settings: what code and an operator have given of a queue's settings.
--- In:  queue.
--- Out: JSON: code, operator; null: there is no such queue.
-create or replace function millpond.settings(queue text) returns json
-language sql stable security definer set search_path = millpond, pg_temp
-as $$
-  select json_build_object('code', coalesce(code, '{}'), 'operator', coalesce(operator, '{}')) from queues where name = settings.queue;
-$$;
-
 -- make_queue: a queue comes into being, with default settings.
 -- In:  queue. To be called before a push in a transaction that may last: others that push to a queue which that has made wait for its end.
 create or replace function millpond.make_queue(queue text) returns void

@@ -44,7 +44,7 @@ begin
     job.error := case when octet_length(held.error) <= 1048576 then held.error
       else '{"code":"PayloadTooLarge","name":"MillpondError","message":"the error of the attempt has more than 1048576 bytes"}' end;
     if held.delay is null or job.attempt >= job.attempts then
-      perform retire(job, 'dead', v_now, v_policy.keep_dead);
+      perform retire(job, 'dead', 'fail', v_now, v_policy.keep_dead);
       v_ring := v_ring || 'finished'::text;
       if job.line < 0 then v_ring := v_ring || 'work'::text; end if;
       v_outcomes[held.nth] := 'dead';
@@ -52,7 +52,7 @@ begin
       v_delay := case when held.delay = 'backoff' then backoff(v_policy, job.attempt) else greatest(held.delay::bigint, 0) end;
       job.due_at := v_now + v_delay;
       v_counted := job.line < 0;
-      perform put_back(job, v_delay > 0);
+      perform put_back(job, case when v_delay > 0 then 'scheduled' else 'waiting' end, 'fail');
       if v_delay < 1000 or v_counted then v_ring := v_ring || 'work'::text; end if;
       v_outcomes[held.nth] := 'retry';
     end if;

@@ -25,7 +25,7 @@ begin
     where a.queue = p_limits.queue and a.released is not null and coalesce(job."group", '') = given.name
   ) as back on true
   left join lateral (
-    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = given.name and not scheduled and line = -1
+    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = given.name and state = 'waiting' and line = -1
     order by priority desc, seq limit 1
   ) as head on true
   cross join lateral (
@@ -65,7 +65,7 @@ begin
     from look_at_groups(v_limits, v_names, time_of(groups.now)) as looked
     cross join lateral (
       select count(*) as waiting from (
-        select from waiting where waiting.queue = v_limits.queue and coalesce("group", '') = looked.name and not scheduled and line = -1 limit 10000
+        select from waiting where waiting.queue = v_limits.queue and coalesce("group", '') = looked.name and state = 'waiting' and line = -1 limit 10000
       ) as job
     ) as waits
     where waits.waiting > 0 or running > 0 or own is not null

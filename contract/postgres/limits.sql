@@ -91,6 +91,12 @@ begin
   return p_limits;
 end $$;
 
+create or replace function millpond.limits_json(p_limits millpond.limits) returns json
+language sql immutable as $$
+  select json_build_object('running', p_limits.running, 'rate', p_limits.rate, 'grouped', coalesce(p_limits.grouped, false),
+    'groupRunning', p_limits.group_running, 'groupRate', p_limits.group_rate)
+$$;
+
 -- To be called before a queue's row is locked: where its limits begin, or its groups, no claim may be under way that does not know of them.
 -- Claims hold this lock shared, from before they read the queue's row.
 create or replace function millpond.enter_limits(p_queue text, p_changes jsonb) returns void
@@ -151,7 +157,7 @@ create or replace function millpond.adopt_waiting(p_queue integer) returns integ
 language plpgsql as $$
 declare
   v_ctids tid[] := array(
-    select ctid from millpond.waiting where queue = p_queue and line >= 0 and not scheduled
+    select ctid from millpond.waiting where queue = p_queue and line >= 0 and state = 'waiting'
     order by line, priority desc, seq limit 1000 for update skip locked);
 begin
   if v_ctids = '{}' then return 0; end if;
@@ -171,7 +177,7 @@ begin
       select ready.* from generate_series(1, 10 - p_least) as level(nth) cross join lateral (
         select w.* from millpond.lines as line cross join lateral (
           select ctid, priority, seq, cost, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from millpond.waiting
-          where queue = p_queue and waiting.line = line.line and not scheduled and priority = (10 - level.nth)::smallint and seq >= line.places[level.nth]
+          where queue = p_queue and waiting.line = line.line and state = 'waiting' and priority = (10 - level.nth)::smallint and seq >= line.places[level.nth]
           order by seq limit p_most for update skip locked
         ) as w where line.queue = p_queue order by w.seq limit p_most
       ) as ready
@@ -275,7 +281,7 @@ begin
     v_rest := v_rest or count < cardinality(v_ctids);
   end if;
   if count > 0 then
-    insert into millpond.moves (queue, slot, was, becomes, count) values (p_queue, -1, 'waiting', 'running', count);
+    insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_queue, -1, 'waiting', 'running', 'claim', count);
     if v_passed is not null then
       perform millpond.advance(p_queue, (select q.line from millpond.queues as q where q.id = p_queue) = any (v_passed));
     end if;
@@ -313,7 +319,7 @@ begin
     -- A statement of its own: what a claim did before is seen.
     delete from millpond.groups as g where ctid = any (v_ctids) and queue + 0 = v_queue and forget_at + 0 <= p_now and not exists (
       select from millpond.waiting as w
-      where w.queue = g.queue and coalesce(w."group", '') = g.name and not w.scheduled and w.line = -1);
+      where w.queue = g.queue and coalesce(w."group", '') = g.name and w.state = 'waiting' and w.line = -1);
     get diagnostics v_count = row_count;
     v_gone := v_gone + v_count;
   end loop;

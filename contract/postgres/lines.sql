@@ -51,7 +51,7 @@ begin
       -- By the column: the name alone would be that of the expression, and every job of the line would be sorted.
       select greatest(mark.seq, coalesce((
         select case when v_line.line = 0 then least(v_bound, seq) else seq end from millpond.waiting
-        where queue = p_queue and line = v_line.line and not scheduled and priority = (10 - mark.nth)::smallint and seq >= mark.seq
+        where queue = p_queue and line = v_line.line and state = 'waiting' and priority = (10 - mark.nth)::smallint and seq >= mark.seq
         order by waiting.seq limit 1
       ), case when v_line.line = 0 then v_bound else 9223372036854775807 end))
       from unnest(v_line.places) with ordinality as mark(seq, nth) order by mark.nth);

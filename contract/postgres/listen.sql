@@ -21,10 +21,12 @@ begin
     from unnest(coalesce(watch.queues, array(select name from queues))) as given(name) join queues as q on q.name = given.name cross join lateral (
       select coalesce(sum(count) filter (where becomes in ('scheduled', 'waiting') or q.limits is not null and was = 'running'), 0) as ready,
         coalesce(sum(count) filter (where was in ('scheduled', 'waiting') and becomes not in ('scheduled', 'waiting')), 0) as room,
-        coalesce(sum(count) filter (where becomes in ('done', 'dead', 'cancelled') or was = 'running' and becomes = 'gone'), 0) as finished,
-        coalesce(sum(count) filter (where was = 'running' and becomes = 'cancelled'), 0) as stopped
+        coalesce(sum(count) filter (where cause in ('complete', 'cancel', 'remove') or becomes = 'dead'), 0) as finished,
+        coalesce(sum(count) filter (where was = 'running' and cause in ('cancel', 'remove')), 0) as stopped
       from (
-        select was, becomes, count from totals where queue = q.id union all select was, becomes, count from moves where queue = q.id
+        select was, becomes, cause, count from totals where queue = q.id
+        union all
+        select was, becomes, cause, count from moves where queue = q.id
       ) as each
     ) as m;
 end $$;

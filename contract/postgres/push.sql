@@ -155,6 +155,7 @@ declare
   v_asleep   boolean;
   v_fresh    boolean := push_list.fresh and not push_list.again;
   v_doubt    boolean;
+  v_fence    bigint  := case when v_fresh then 0 else removed_fence() end;
   v_new      uuid[]  := push_list.ids;
   v_known    uuid[];
   v_count    integer;
@@ -187,15 +188,15 @@ begin
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if v_fresh then
     -- Inserting without `on conflict` costs a third less.
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, "group", trace, encoding, data)
     select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
-      push_list.priority, push_list.cost, v_line, v_later, push_list."group", push_list.trace, 'json', job.data
+      push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
     from unnest(push_list.ids, push_list.data) as job(id, data);
   else
     with stored as (
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
-      select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
-        push_list.priority, push_list.cost, v_line, v_later, push_list."group", push_list.trace, 'json', job.data
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, "group", trace, encoding, data)
+      select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, v_fence, coalesce(push_list.attempts, v_attempts),
+        push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
       from unnest(push_list.ids, push_list.data) as job(id, data)
       on conflict do nothing
       returning id
@@ -204,7 +205,7 @@ begin
   end if;
   -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
   v_count := coalesce(cardinality(v_new), 0);
-  insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, v_count)
+  insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', v_count)
   returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats)
   into v_asleep, v_doubt;
   if v_doubt or not v_fresh then
@@ -212,9 +213,10 @@ begin
     if v_known is not null then
       delete from waiting where id = any (v_known) and id = any (v_new);
       v_new := array(select unnest(v_new) except select unnest(v_known));
-      insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, cardinality(v_new) - v_count);
+      insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', cardinality(v_new) - v_count);
       v_count := cardinality(v_new);
     end if;
+    if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = any (v_new); end if;
   end if;
   if v_line = -1 and v_count > 0 then
     insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
@@ -242,6 +244,7 @@ declare
     then enter_later(push_jobs.own, push_jobs.now) else time_of(push_jobs.now) end;
   v_sees     boolean := sees_all();
   v_fresh    boolean;
+  v_fence    bigint  := removed_fence();
   v_doubt    boolean;
   v_outcomes text[]  := '{}';
   v_existing uuid;
@@ -304,9 +307,13 @@ begin
       continue;
     end if;
     if v_existing is null then
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, key, "group", trace, encoding, data, data_bytes)
-      values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, coalesce(job.attempts, v_queue.attempts),
-        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end, v_later, job.key, job."group", job.trace, encoding_of(job.data), text_of(job.data), bytes_of(job.data))
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
+        encoding, data, data_bytes)
+      values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
+        coalesce(job.attempts, v_queue.attempts),
+        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end,
+        case when v_later then 'scheduled' else 'waiting' end, job.key, job."group", job.trace,
+        encoding_of(job.data), text_of(job.data), bytes_of(job.data))
       on conflict do nothing;
       v_count := case when found then 1 else 0 end;
       if v_count = 0 or (v_sees and not v_fresh and known_ids(array[job.id]) is not null) then
@@ -314,6 +321,9 @@ begin
         if v_count > 0 then delete from waiting where id = job.id; end if;
         if job.key is not null then delete from keys where queue = v_queue.id and key = job.key; end if;
         v_existing := job.id;
+      end if;
+      if v_existing is null and (v_doubt or not v_fresh) then
+        if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = job.id; end if;
       end if;
     end if;
     if v_existing is not null then
@@ -326,7 +336,8 @@ begin
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
     end if;
-    insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 1);
+    insert into moves (queue, slot, was, becomes, cause, count)
+    values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 'push', 1);
     if v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then

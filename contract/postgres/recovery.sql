@@ -29,6 +29,20 @@ begin
   end if;
 end $$;
 
+-- The slot for jobs that are done now.
+create or replace function millpond.current_slot() returns smallint
+language plpgsql as $$
+declare
+  v_slot smallint;
+begin
+  select slot into v_slot from millpond.slots where current;
+  if not found then
+    perform millpond.mend_slots();
+    select slot into v_slot from millpond.slots where current;
+  end if;
+  return v_slot;
+end $$;
+
 -- Makes the schema a store of its own, with all that its operations count on. Does nothing where that was done.
 create or replace function millpond.adopt() returns void
 language plpgsql security definer set search_path = millpond, pg_temp as $$

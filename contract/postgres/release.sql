@@ -43,7 +43,7 @@ begin
   into v_released, v_groups, v_jobs, v_pause from given;
   v_count := coalesce(cardinality(v_released), 0);
   if v_count > 0 then
-    insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'running', 'waiting', v_count);
+    insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'running', 'waiting', 'release', v_count);
     if v_limits is not null or v_line = -1 then
       insert into arrivals (queue, groups, released)
       values (v_queue, case when v_line = -1 then v_groups else '{}' end, v_jobs);

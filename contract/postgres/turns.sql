@@ -34,7 +34,7 @@ begin
     left join lateral (select * from millpond.group_limits where queue = p_limits.queue and group_limits.name = given.name offset 0) as own on true
     left join lateral (
       select priority, seq, cost from millpond.waiting
-      where queue = p_limits.queue and coalesce("group", '') = given.name and not scheduled and line = -1
+      where queue = p_limits.queue and coalesce("group", '') = given.name and state = 'waiting' and line = -1
       order by priority desc, seq limit 1
     ) as first on true
     cross join lateral (
@@ -163,7 +163,7 @@ begin
       from open cross join lateral (
         select w.ctid, -w.priority as level, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes
         from millpond.waiting as w
-        where w.queue = p_turns.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1
+        where w.queue = p_turns.queue and coalesce(w."group", '') = open.name and w.state = 'waiting' and w.line = -1
         order by w.priority desc, w.seq limit least(v_look, case when open.free < 0 then 0 else open.free end)
       ) as job
     ), numbered as (
