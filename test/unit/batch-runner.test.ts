@@ -13,20 +13,23 @@ import { claimedJob, storeOf } from './suite.ts'
 async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
   const log: string[] = []
   const endings: Record<string, string> = {}
-  const store = storeOf({
-    transactions: {
-      takesSettings: false,
-      begin: () => ({
-        query: async () => [],
-        complete: async (_, completions) => {
-          log.push(`complete ${completions.map(({ id }) => id).join(' ')}`)
-          return commit()
-        },
-        rollback: async () => void log.push('rollback'),
-      }),
-      push: async () => [],
+  const store = storeOf(
+    {},
+    {
+      transactions: {
+        takesSettings: false,
+        begin: () => ({
+          query: async () => [],
+          complete: async ({ items: completions }) => {
+            log.push(`complete ${completions.map(({ id }) => id).join(' ')}`)
+            return commit()
+          },
+          rollback: async () => void log.push('rollback'),
+        }),
+        push: async () => [],
+      },
     },
-  })
+  )
   const settings = { queue: 'q', transaction: true, maxPayload: 1_000, schema: undefined, backoff: undefined }
   const runner = new BatchRunner(
     store,
@@ -40,7 +43,7 @@ async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
     },
     { trouble() {}, failure() {} },
   )
-  const terms = { maxPayload: 1000, reportSoon() {}, assertLimits() {} }
+  const terms = { maxPayload: 1000, reportSoon() {}, assertRates() {} }
   const arrival = { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY }
   const attempts = ['a', 'b', 'c', 'd'].map((id) => new Attempt(claimedJob(id), arrival, terms))
   await runner.run(new Batch(attempts, () => {}))

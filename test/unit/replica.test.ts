@@ -15,7 +15,7 @@ function attempt(): Attempt {
   return new Attempt(
     { ...claimed, ...rest },
     { now: 0, at: 0, heldUntil: 0 },
-    { maxPayload: 100, reportSoon() {}, assertLimits() {} },
+    { maxPayload: 100, reportSoon() {}, assertRates() {} },
   )
 }
 

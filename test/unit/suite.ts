@@ -1,32 +1,38 @@
 /** What the unit tests share: a store of which only what a test gives is there, and ways to wait. */
-import type { ClaimedJob, Store } from '../../src/store.ts'
+import type { Capabilities, ClaimedJob, Operations, Store } from '../../src/store.ts'
 import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
 
-const NOT_THERE = (name: string) => () => Promise.reject(new Error(`the test gave no ${name}`))
-
 /** A store that has only the given operations; it is there to fail in ways that a real one will not on demand. */
-export function storeOf(given: Partial<Store>): Store {
+export function storeOf(given: Partial<Operations>, more: Partial<Store> = {}): Store {
+  const notThere: ProxyHandler<Partial<Operations>> = {
+    get: (operations, name) =>
+      Reflect.get(operations, name) ?? (() => Promise.reject(new Error(`the test gave no ${String(name)}`))),
+  }
   return {
     name: 'fake',
-    capabilities: { durable: false, shared: false, transactions: false },
-    admin: { settings: NOT_THERE('settings'), list: NOT_THERE('list'), requeue: NOT_THERE('requeue') },
-    configure: NOT_THERE('configure'),
-    push: NOT_THERE('push'),
-    claim: NOT_THERE('claim'),
-    complete: NOT_THERE('complete'),
-    fail: NOT_THERE('fail'),
-    release: NOT_THERE('release'),
-    extend: NOT_THERE('extend'),
-    cancel: NOT_THERE('cancel'),
-    sweep: NOT_THERE('sweep'),
-    find: NOT_THERE('find'),
-    stats: NOT_THERE('stats'),
-    record: NOT_THERE('record'),
-    noteClaims: NOT_THERE('noteClaims'),
+    capabilities: CAPABILITIES,
+    // Whatever is not given rejects.
+    operations: new Proxy(given, notThere) as Operations,
     listen: () => () => {},
-    close: NOT_THERE('close'),
-    ...given,
+    close: () => Promise.resolve(),
+    ...more,
   }
+}
+
+const CAPABILITIES: Capabilities = {
+  ...{ durable: false, shared: false, pipelined: false, transactions: false, replicas: false },
+  ...{
+    settings: true,
+    delays: true,
+    priorities: true,
+    keys: true,
+    results: true,
+    limits: true,
+    rates: true,
+    groups: true,
+  },
+  ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
+  ...{ histograms: true, workers: false },
 }
 
 /** For `assert.throws` and `assert.rejects`. */

@@ -24,12 +24,12 @@ async function batching(t: TestContext, given: Partial<BatchSettings>, concurren
       wanted.push(String(limit))
       return new Promise((resolve) => asked.push(resolve))
     },
-    complete: async (_, completions) => completions.map(() => 'ok' as const),
-    release: async (_, holds) => {
+    complete: async ({ items: completions }) => completions.map(() => 'ok' as const),
+    release: async ({ items: holds }) => {
       released.push(...holds.map(({ id }) => id))
       return holds.map(() => 'ok' as const)
     },
-    extend: async (_queue, _lease, extensions) => extensions.map(() => 'ok' as const),
+    extend: async ({ items: extensions }) => extensions.map(() => 'ok' as const),
     record: async () => {},
   })
   const ended = new EventEmitter().setMaxListeners(0)

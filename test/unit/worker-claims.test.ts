@@ -30,12 +30,12 @@ async function claiming(
       wanted.push(`${limit} from ${minPriority}`)
       return new Promise((resolve) => asked.push(resolve))
     },
-    complete: async (_, completions) => completions.map(() => 'ok' as const),
-    release: async (_, holds) => {
+    complete: async ({ items: completions }) => completions.map(() => 'ok' as const),
+    release: async ({ items: holds }) => {
       log.push(...holds.map(({ id }) => `release ${id}`))
       return holds.map(() => 'ok' as const)
     },
-    extend: async (_queue, _lease, extensions) => {
+    extend: async ({ items: extensions }) => {
       log.push(...extensions.map(({ id }) => `extend ${id}`))
       return extensions.map(() => 'cancelled' as const)
     },
