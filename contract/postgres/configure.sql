@@ -1,6 +1,6 @@
 -- configure: creates a queue or changes its settings.
--- In:  queue; settings: JSON with any of the names and shapes of contract/operations.md, "configure"; by: `code` or `operator`; clear: names of settings
---      that an operator gives back.
+-- In:  queue; settings: JSON with any of the names and shapes of contract/operations.md, "configure"; by: `code` or `operator`; clear:
+--      names of settings that an operator gives back.
 -- Out: JSON: names of given settings that an operator's other value keeps out of effect.
 -- Of a setting, an operator's value is in effect, else the code's, else the default. What each has given is kept as it was given.
 -- Invariant: what is not given stays. With nothing but the queue's name it does nothing: a name alone makes no queue.

@@ -1,9 +1,11 @@
 -- groups: the groups of a grouped queue, as people look at them.
 -- In:  queue, limit; after: the last name of the page before, or null; group: only this one, or null.
--- Out: JSON per group that has waiting or running jobs or limits of its own, by the bytes of their names: group limits waiting running nextStart.
+-- Out: JSON per group that has waiting or running jobs or limits of its own, by the bytes of their names: group limits waiting running
+--      nextStart.
 
--- What these groups have, and what they wait for: own limits as JSON; most: their limit of running jobs; first: the cost of the first job that waits; wait: ms
--- until their rate and pause allow it. Also of those that no claim has looked at yet, and with the claims that were given back since.
+-- What these groups have, and what they wait for: own limits as JSON; most: their limit of running jobs; first: the cost of the first
+-- job that waits; wait: ms until their rate and pause allow it. Also of those that no claim has looked at yet, and with the claims that
+-- were given back since.
 create or replace function millpond.look_at_groups(p_limits millpond.limits, p_names text[], p_now bigint) returns table (
   name text, own json, most integer, running bigint, first integer, wait bigint
 ) language plpgsql stable as $$

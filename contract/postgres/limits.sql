@@ -13,8 +13,9 @@ language sql immutable as $$
   select coalesce((p_rate).burst, greatest(1, (p_rate).count::bigint * 100 / (p_rate).per))
 $$;
 
--- `full`, in microseconds, where the last start had that cost. It never counts as further ahead than that start could bring it by the present rate and
--- clock: what an earlier rate left, or a clock that went back, does not hold jobs for longer. A claim that finds it further ahead stores the bound.
+-- `full`, in microseconds, where the last start had that cost. It never counts as further ahead than that start could bring it by the
+-- present rate and clock: what an earlier rate left, or a clock that went back, does not hold jobs for longer. A claim that finds it
+-- further ahead stores the bound.
 create or replace function millpond.full_of(p_rate millpond.rate, p_full bigint, p_full_cost integer, p_now bigint) returns bigint
 language sql immutable as $$
   select least(p_full, p_now * 1000 + greatest(millpond.burst_of(p_rate), p_full_cost) * millpond.step_of(p_rate))
@@ -27,7 +28,8 @@ language sql immutable as $$
     - (greatest(p_cost, millpond.burst_of(p_rate)) - p_cost) * millpond.step_of(p_rate)) / 1000.0)::bigint
 $$;
 
--- When a pause of that length is over: never later than its length from now on, whatever the clock did. A claim that finds it later stores the bound.
+-- When a pause of that length is over: never later than its length from now on, whatever the clock did. A claim that finds it later
+-- stores the bound.
 create or replace function millpond.pause_end(p_until bigint, p_for bigint, p_now bigint) returns bigint
 language sql immutable as $$
   select least(p_until, p_now + p_for)
@@ -137,7 +139,8 @@ begin
   ) then raise exception 'the limits of the queue have changed meanwhile' using errcode = '40001'; end if;
   update millpond.queues set limits = v_kind where id = p_queue;
   if v_kind is null then return; end if;
-  -- Jobs that run already count from now on. Rows that are locked are waited for: they may stay. In the order of ids, as all who lock several.
+  -- Jobs that run already count from now on. Rows that are locked are waited for: they may stay. In the order of ids, as all who lock
+  -- several.
   v_line := case when v_kind = 'groups' then -1 else -2 end;
   perform from millpond.running where queue + 0 = p_queue and line <> v_line order by id for update;
   with counted as (
@@ -152,7 +155,8 @@ begin
   end if;
 end $$;
 
--- Moves up to 1,000 jobs that were pushed before the queue was grouped into lines of their groups, in the order of claiming. Returns how many.
+-- Moves up to 1,000 jobs that were pushed before the queue was grouped into lines of their groups, in the order of claiming. Returns how
+-- many.
 create or replace function millpond.adopt_waiting(p_queue integer) returns integer
 language plpgsql as $$
 declare
@@ -187,8 +191,8 @@ begin
     ) as head);
 end $$;
 
--- The claim of a queue with limits, which holds its row of `turns`. Out: jobs as of `claim`, in the order of their starts; wait: ms until a rate or pause
--- allows another start, 0 where more may wait that was not looked at, null: not known; limited as of `claim`.
+-- The claim of a queue with limits, which holds its row of `turns`. Out: jobs as of `claim`, in the order of their starts; wait: ms
+-- until a rate or pause allows another start, 0 where more may wait that was not looked at, null: not known; limited as of `claim`.
 create or replace function millpond.claim_limited(
   p_queue integer, p_worker text, p_limit integer, p_least integer, p_each integer, p_now bigint, p_holds bigint, p_fences bigint,
   out jobs text, out count integer, out wait bigint, out limited boolean
@@ -303,7 +307,8 @@ begin
   end if;
 end $$;
 
--- For the sweep: forgets groups that have been idle for long enough; `p_from`: all before that were dealt with. Returns how many, `p_limit` at the most.
+-- For the sweep: forgets groups that have been idle for long enough; `p_from`: all before that were dealt with. Returns how many,
+-- `p_limit` at the most.
 -- Only of queues that no claim holds. One that has waiting jobs by now has arrived: the next claim places it.
 create or replace function millpond.forget_groups(p_limit integer, p_now bigint, p_from bigint) returns bigint
 language plpgsql as $$

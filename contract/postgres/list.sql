@@ -1,10 +1,10 @@
 -- list: one queue's jobs in one state, a page at a time.
 -- In:  queue, state, limit; after: a cursor, or null; filter: JSON with any of the filters of contract/operations.md, or null.
--- Out: jobs: JSON list of records, as from find, each with a cursor; next: the cursor to go on from, null: the list ended. Waiting ones in the order of
---      claiming, scheduled ones soonest first, running ones by lease, final ones newest first.
+-- Out: jobs: JSON list of records, as from find, each with a cursor; next: the cursor to go on from, null: the list ended. Waiting ones
+--      in the order of claiming, scheduled ones soonest first, running ones by lease, final ones newest first.
 --      A cursor is STATE.KEY.SEQ. KEY: the priority, due_at, lease_until or finished_at, by which the state is ordered.
--- Invariant: a page needs no job of the page before: rows move between tables, and the job may be gone. A call looks at max(limit, 1000) jobs at the
---      most, and ends with the job that makes its data 16 MiB.
+-- Invariant: a page needs no job of the page before: rows move between tables, and the job may be gone. A call looks at max(limit, 1000)
+--      jobs at the most, and ends with the job that makes its data 16 MiB.
 
 -- Jobs of a state in the order of the list, after the one with this key and place. Null: from the first one on.
 create or replace function millpond.page(p_queue integer, p_state text, p_limit integer, p_key bigint, p_seq bigint)

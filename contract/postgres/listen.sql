@@ -1,11 +1,12 @@
--- listen: bells for other processes. With LISTEN on the schema's name they come as text, kind:queue. `work`, `room` and `finished` come only where
--- a claim, a push or a find has noted its listener (`sleepers`), and once: who goes on waiting looks again, which notes him again. `cancelled`,
--- for workers, comes whenever a running job was cancelled.
+-- listen: bells for other processes. With LISTEN on the schema's name they come as text, kind:queue. `work`, `room` and `finished` come
+-- only where a claim, a push or a find has noted its listener (`sleepers`), and once: who goes on waiting looks again, which notes him
+-- again. `cancelled`, for workers, comes whenever a running job was cancelled.
 -- watch: for those who cannot LISTEN.
 -- In:  the names of the queues that they are concerned with; null: all.
--- Out: JSON per queue that is there: queue, work, room, finished, cancelled. Whenever one of the four has changed, ring the bell of that name. They
---      follow how often a job became scheduled or waiting (with limits: or ceased to run), and the limits and the pause; how often one left scheduled or waiting, and the
---      capacity (null: none); how often one ended; and how often one was cancelled while running.
+-- Out: JSON per queue that is there: queue, work, room, finished, cancelled. Whenever one of the four has changed, ring the bell of that
+--      name. They follow how often a job became scheduled or waiting (with limits: or ceased to run), and the limits and the pause; how
+--      often one left scheduled or waiting, and the capacity (null: none); how often one ended; and how often one was cancelled while
+--      running.
 
 create or replace function millpond.watch(queues text[] default null) returns setof json
 language plpgsql security definer

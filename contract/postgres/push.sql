@@ -2,15 +2,17 @@
 -- In:  for people and any driver `push`, one job in the caller's transaction. For libraries `push_list`, many jobs that differ in
 --      id and data alone, and `push_jobs`, any jobs. `own`: the call is its whole transaction. `now`: null but in tests. `fresh`: the
 --      ids were made for this very call, so that nobody knows them yet, and they are not looked for, which takes as long as to store a
---      dozen jobs. `again`: this very call was made before, and nobody knows what became of it: its ids are looked for, and a job that has one of them
---      counts as pushed. `listener`: who wants to be notified of room where the queue is full; or null.
+--      dozen jobs. `again`: this very call was made before, and nobody knows what became of it: its ids are looked for, and a job that
+--      has one of them counts as pushed. `listener`: who wants to be notified of room where the queue is full; or null.
 -- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
 --      space, the id; `push_list` the same, null: all were pushed.
---      `push` answers data that is too large with MP002, and half of a surrogate pair with MP003; the others answer with 23514 for what is too large.
+--      `push` answers data that is too large with MP002, and half of a surrogate pair with MP003; the others answer with 23514 for what
+--      is too large.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
---      A transaction of the caller's in REPEATABLE READ or SERIALIZABLE does not see what others committed since it began. There a job with a new id goes
---      in, with a key too (a key taken meanwhile is a serialization failure, 40001); one with an id of the caller's, or for a queue with
---      a capacity, is refused. Nothing is read there that others change, so pushes do not fail each other's transactions.
+--      A transaction of the caller's in REPEATABLE READ or SERIALIZABLE does not see what others committed since it began. There a job
+--      with a new id goes in, with a key too (a key taken meanwhile is a serialization failure, 40001); one with an id of the caller's,
+--      or for a queue with a capacity, is refused. Nothing is read there that others change, so pushes do not fail each other's
+--      transactions.
 
 -- Takes note that jobs with places from here on may be stored by this transaction, whenever it may end: the marks of a queue
 -- must not pass them before. Held as an advisory lock on the places' upper bits, and let go by the end of the transaction.
@@ -59,7 +61,8 @@ begin
   end if;
 end $$;
 
--- What people push is checked as in every library. JSON may escape half of a surrogate pair, which strict readers refuse with all that is beside it.
+-- What people push is checked as in every library. JSON may escape half of a surrogate pair, which strict readers refuse with all that
+-- is beside it.
 create or replace function millpond.check_data(p_data text) returns void
 language plpgsql immutable as $$
 begin
@@ -114,8 +117,8 @@ begin
   return nullif(v_known, '{}');
 end $$;
 
--- How many jobs a queue with a capacity has room for. Others that push to this queue wait until this transaction ends: only then is it known how much
--- room it took.
+-- How many jobs a queue with a capacity has room for. Others that push to this queue wait until this transaction ends: only then is it
+-- known how much room it took.
 create or replace function millpond.room_in(p_queue integer, p_capacity bigint, p_own boolean) returns bigint
 language plpgsql as $$
 begin

@@ -40,8 +40,9 @@ begin
 end $$;
 
 -- Removes a queue that has no jobs. False: it has some, or somebody is in the way for longer than a moment.
--- Every push, configure and restore holds the lock of `enter` from before it looks for its queue to the end of its transaction. Here it is held alone, so
--- that nobody is in between; who comes then finds no queue, and makes one. All pushes wait meanwhile, hence the short patience.
+-- Every push, configure and restore holds the lock of `enter` from before it looks for its queue to the end of its transaction. Here it
+-- is held alone, so that nobody is in between; who comes then finds no queue, and makes one. All pushes wait meanwhile, hence the short
+-- patience.
 create or replace function millpond.remove_queue(p_queue integer) returns boolean
 language plpgsql as $$
 declare

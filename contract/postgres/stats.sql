@@ -18,8 +18,8 @@ begin
     ) as head where lines.queue = p_queue);
 end $$;
 
--- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a ticket, and those of
--- up to 1,000 arrivals.
+-- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a
+-- ticket, and those of up to 1,000 arrivals.
 create or replace function millpond.stopped_groups(p_limits millpond.limits, p_now bigint, out at_limit bigint, out held bigint)
 language plpgsql stable as $$
 begin
@@ -31,8 +31,8 @@ begin
   ), p_now) as looked where first is not null;
 end $$;
 
--- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All null for no queue, in
--- which case nothing is looked up.
+-- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All
+-- null for no queue, in which case nothing is looked up.
 create or replace function millpond.limits_now(
   p_queue integer, p_now bigint, out settings json, out next_start bigint, out at_limit bigint, out held bigint
 ) language plpgsql stable strict

@@ -1,8 +1,9 @@
 -- sweep: what time alone brings about.
 -- In:  limit.
--- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there are.
--- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once. Where nothing is
---      due the cost is the same for any number of queues and jobs.
+-- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there
+--      are.
+-- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once. Where
+--      nothing is due the cost is the same for any number of queues and jobs.
 
 -- Slots of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
 create or replace function millpond.turn_slots(p_now bigint, p_keep bigint) returns bigint

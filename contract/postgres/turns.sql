@@ -6,14 +6,15 @@
 --      |             +-> none of these: as many jobs run as may
 --      +-- a job of the group begins or ceases to wait or to run; its limits change
 --
--- A claim locks the queue's row of `turns` and holds it to its end. Each of its steps is a statement that begins after it has the lock, so it sees all that
--- earlier claims did. In turn: `fold`, `by_turns`, the starts, `start_groups`.
--- Invariant: whatever changes what a group waits for writes an arrival in the same transaction. `place_groups` looks at a group in a statement that does not
---      begin before the one that took the arrival. So what it cannot see yet has an arrival that is still to come, and no group is left.
+-- A claim locks the queue's row of `turns` and holds it to its end. Each of its steps is a statement that begins after it has the lock,
+-- so it sees all that earlier claims did. In turn: `fold`, `by_turns`, the starts, `start_groups`.
+-- Invariant: whatever changes what a group waits for writes an arrival in the same transaction. `place_groups` looks at a group in a
+--      statement that does not begin before the one that took the arrival. So what it cannot see yet has an arrival that is still to
+--      come, and no group is left.
 -- Invariant: a slot is a row of `running`. Only the claim that holds the lock adds one, so a count never misses any.
 
--- What groups wait for now. Called for those that arrived, and for those that started a job. `p_virtual`: the queue's virtual times. A ticket that is new at
--- its priority begins at the priority's virtual time, if its own is lower: to wait or to idle earns no credit.
+-- What groups wait for now. Called for those that arrived, and for those that started a job. `p_virtual`: the queue's virtual times. A
+-- ticket that is new at its priority begins at the priority's virtual time, if its own is lower: to wait or to idle earns no credit.
 create or replace function millpond.place_groups(p_limits millpond.limits, p_virtual double precision[], p_names text[], p_now bigint) returns void
 language plpgsql as $$
 begin
@@ -131,8 +132,8 @@ begin
   perform millpond.place_groups(p_limits, p_turns.virtual, v_names, p_now);
 end $$;
 
--- The first jobs by turns, `p_most` at the most. A turn is worth up to `p_each` jobs of one priority. A few jobs of each group are looked at: more where
--- a group might give more.
+-- The first jobs by turns, `p_most` at the most. A turn is worth up to `p_each` jobs of one priority. A few jobs of each group are
+-- looked at: more where a group might give more.
 create or replace function millpond.by_turns(
   p_turns millpond.turns, p_limits millpond.limits, p_most integer, p_least integer, p_each integer, p_now bigint
 ) returns millpond.candidate[]
