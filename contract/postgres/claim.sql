@@ -44,7 +44,8 @@ end $$;
 
 create or replace function millpond.claim(
   queue text, worker text, "limit" integer, lease bigint default null, listener text default null, now bigint default null,
-  min_priority integer default 0, per_group integer default 1, out at bigint, out holds bigint, out jobs text, out retry_after bigint, out asleep boolean,
+  min_priority integer default 0, per_group integer default 1, out at bigint, out holds bigint, out jobs text, out retry_after bigint,
+  out asleep boolean,
   out bounded boolean, out limited boolean, out slots boolean
 ) returns record
 language plpgsql security definer
@@ -84,7 +85,8 @@ begin
   else
     -- On the disk before any fence above it is known.
     v_fences := after_crash();
-    select q.id, q.paused, q.paused_until, q.limits, q.capacity is not null, q.lease into v_queue, v_paused, v_until, v_limits, bounded, holds from queues as q where q.name = claim.queue;
+    select q.id, q.paused, q.paused_until, q.limits, q.capacity is not null, q.lease
+    into v_queue, v_paused, v_until, v_limits, bounded, holds from queues as q where q.name = claim.queue;
     holds := coalesce(claim.lease, holds, 30000);
   end if;
   v_locked := clock_timestamp();
@@ -120,7 +122,8 @@ begin
       v_ctids := array(
         select ctid from (
           select given.ctid, given.nth,
-            sum(coalesce(octet_length(data), octet_length(data_bytes), 0)) over (order by given.nth rows between unbounded preceding and 1 preceding) as before
+            sum(coalesce(octet_length(data), octet_length(data_bytes), 0))
+              over (order by given.nth rows between unbounded preceding and 1 preceding) as before
           from unnest(v_ctids) with ordinality as given(ctid, nth) join waiting on waiting.ctid = given.ctid
         ) as sized
         where before is null or before < v_large order by nth);
@@ -131,7 +134,8 @@ begin
       ), moved as (
         insert into running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
           "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
-        select seq, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line, key,
+        select seq, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line,
+          key,
           "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, at + holds
         from taken
         returning *
@@ -152,12 +156,15 @@ begin
       end if;
     end if;
     if v_bytes > v_large then v_wait := 0; end if;
-    if v_count = 0 then select nullif(greatest(pause_end(q.paused_until, q.pause_length, at) - at, 0), 0) into v_wait from queues as q where q.id = v_queue; end if;
+    if v_count = 0 then
+      select nullif(greatest(pause_end(q.paused_until, q.pause_length, at) - at, 0), 0) into v_wait from queues as q where q.id = v_queue;
+    end if;
   end if;
   -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up. But a job that takes that long by
   -- itself, without any wait, is given: else it would come to nobody, and nobody would get past it. Its attempts are used up if it
   -- cannot be delivered.
-  if v_count > 0 and (case when v_count = 1 then v_locked else clock_timestamp() end) - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then
+  if v_count > 0 and (case when v_count = 1 then v_locked else clock_timestamp() end) - v_began
+    > make_interval(secs => greatest(holds, 2000) / 2000.0) then
     raise exception 'the claim took longer than half its lease' using errcode = 'MP004';
   end if;
   if not v_paused and v_count < claim."limit" then

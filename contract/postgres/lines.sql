@@ -42,7 +42,8 @@ begin
   end if;
   select last_value into v_bound from millpond.place;
   -- Blocks begin anew after 2^31 of them. From -2^30 on: some were entered after the bound was taken.
-  select least(v_bound, (v_bound >> 12) - max(((v_bound >> 12) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 12) into v_bound from pg_locks
+  select least(v_bound,
+    (v_bound >> 12) - max(((v_bound >> 12) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 12) into v_bound from pg_locks
   where locktype = 'advisory' and classid = hashtext('millpond')::oid and objsubid = 2
     and database = (select oid from pg_database where datname = current_database());
   -- New statements see every push that had ended when the bound was taken.

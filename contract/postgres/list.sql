@@ -12,7 +12,8 @@ returns table (id uuid, key bigint, seq bigint)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
-  v_first constant bigint := case when p_state = 'waiting' then 10 when p_state in ('scheduled', 'running') then -1 else 9000000000000000 end;
+  v_first constant bigint := case when p_state = 'waiting' then 10 when p_state in ('scheduled', 'running') then -1
+    else 9000000000000000 end;
   v_key   constant bigint := coalesce(p_key, v_first);
   v_seq   constant bigint := coalesce(p_seq, 0);
 begin
@@ -55,7 +56,8 @@ end $$;
 -- Of its bodies.
 create or replace function millpond.bytes_in(j millpond.jobs) returns bigint
 language sql immutable as $$
-  select coalesce(octet_length(j.data), octet_length(j.data_bytes), 0) + coalesce(octet_length(j.progress), octet_length(j.progress_bytes), 0)
+  select coalesce(octet_length(j.data), octet_length(j.data_bytes), 0)
+    + coalesce(octet_length(j.progress), octet_length(j.progress_bytes), 0)
     + coalesce(octet_length(j.result), octet_length(j.result_bytes), 0)::bigint
 $$;
 

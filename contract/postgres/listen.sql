@@ -19,8 +19,10 @@ begin
     select json_build_object('queue', q.name,
       'work', m.ready || '/' || coalesce((select version from limits where limits.queue = q.id), 0) || '/' || q.paused,
       'room', q.capacity || '/' || m.room, 'finished', m.finished, 'cancelled', m.stopped)
-    from unnest(coalesce(watch.queues, array(select name from queues))) as given(name) join queues as q on q.name = given.name cross join lateral (
-      select coalesce(sum(count) filter (where becomes in ('scheduled', 'waiting') or q.limits is not null and was = 'running'), 0) as ready,
+    from unnest(coalesce(watch.queues, array(select name from queues))) as given(name)
+    join queues as q on q.name = given.name cross join lateral (
+      select
+        coalesce(sum(count) filter (where becomes in ('scheduled', 'waiting') or q.limits is not null and was = 'running'), 0) as ready,
         coalesce(sum(count) filter (where was in ('scheduled', 'waiting') and becomes not in ('scheduled', 'waiting')), 0) as room,
         coalesce(sum(count) filter (where cause in ('complete', 'cancel', 'remove') or becomes = 'dead'), 0) as finished,
         coalesce(sum(count) filter (where was = 'running' and cause in ('cancel', 'remove')), 0) as stopped

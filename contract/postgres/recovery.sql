@@ -6,7 +6,8 @@
 -- Where the schema is: the server, the database, and the table itself, as a dump that is restored into the same database makes a new one.
 create or replace function millpond.here() returns text
 language sql stable as $$
-  select system_identifier || '/' || (select oid from pg_database where datname = current_database()) || '/' || 'millpond.meta'::regclass::oid
+  select system_identifier || '/' || (select oid from pg_database where datname = current_database()) || '/'
+    || 'millpond.meta'::regclass::oid
   from pg_control_system()
 $$;
 

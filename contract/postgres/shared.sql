@@ -71,7 +71,8 @@ begin
     p_now - greatest(max(age) filter (where what = hashtext('millpond leases')::oid), 0)
   into due, leases from (
     -- From -2^30 on: some began after `p_now` was taken.
-    select classid as what, ((((p_now >> 4) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 4) + (p_now & 15) as age from pg_locks
+    select classid as what, ((((p_now >> 4) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 4) + (p_now & 15) as age
+      from pg_locks
     where locktype = 'advisory' and objsubid = 2 and database = (select oid from pg_database where datname = current_database())
   ) as held;
 end $$;

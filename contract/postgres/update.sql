@@ -52,7 +52,8 @@ begin
       if was.state = 'waiting' and is_milestone(was.line, was.seq) then perform advance(was.queue, was.line > 0); end if;
       job.line := case when job.state = 'scheduled' then 0 else line_back(job.queue) end;
     end if;
-    update waiting set due_at = job.due_at, state = job.state, priority = job.priority, line = job.line, encoding = job.encoding, data = job.data,
+    update waiting set due_at = job.due_at, state = job.state, priority = job.priority, line = job.line, encoding = job.encoding,
+      data = job.data,
       data_bytes = job.data_bytes where id = job.id;
     if was.line = -1 or job.line = -1 then
       insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]);
