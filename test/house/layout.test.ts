@@ -109,7 +109,7 @@ test('the cache has its rooms: memory in the process, Redis, and loading', () =>
     importsOf(file).some((imported) => imported.startsWith('src/stores/redis-client/')),
   )
   const outside = users.filter((file) => !file.startsWith('src/cache/redis/'))
-  assert.deepEqual(outside.sort(), ['src/cache/options.ts', 'src/cache/plain-values.ts'])
+  assert.deepEqual(outside.sort(), ['src/cache/options.ts'])
 })
 
 test('every statement of the SQLite store is in the contract', () => {
