@@ -1,6 +1,7 @@
 /**
- * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the process that
- * registers the queue first, since ids and keys are spread by it. `remove` takes queues out of the hash, so `#known` may be out of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
+ * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the
+ * process that registers the queue first, since ids and keys are spread by it. `remove` takes queues out of the hash, so `#known` may be
+ * out of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
  */
 import { MillpondError } from '../../values/errors.ts'
 import type { Calls } from './connection/calls.ts'

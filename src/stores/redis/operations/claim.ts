@@ -196,7 +196,9 @@ async function claimFrom(
   return reply
 }
 
-/** A queue of which a partition is not listed may have come back with another number of them, where this process has its jobs to look for. */
+/**
+ * A queue of which a partition is not listed may have come back with another number of them, where this process has its jobs to look for.
+ */
 async function lookAgain({ queues, notifier }: Context, queue: string): Promise<void> {
   try {
     if (await queues.isSplitAnew(queue)) notifier.local.ring('work', queue)
@@ -246,8 +248,8 @@ function tellOthers(jobs: ClaimedJob[], others: Buffer): void {
 const RETRY_PAUSE = 1000
 
 /**
- * A claim whose answer is lost may have taken effect. What it got is asked for and released, before the same worker claims there again and once a
- * second: its jobs would be lost to a worker that never heard of them, and each would lose an attempt.
+ * A claim whose answer is lost may have taken effect. What it got is asked for and released, before the same worker claims there again and
+ * once a second: its jobs would be lost to a worker that never heard of them, and each would lose an attempt.
  */
 async function giveBack(context: Context, doubt: DoubtfulClaim): Promise<void> {
   const { partition, worker, call } = doubt
