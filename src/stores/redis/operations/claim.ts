@@ -188,20 +188,20 @@ async function claimFrom(
   }
   const reply = claimReply(answer)
   if (now() === null) partition.serverAhead = reply.now - performance.now()
-  if (!reply.known) {
-    restoreSettings(context, queue)
-    if (context.queues.known(queue) !== undefined) void lookAgain(context, queue)
-  }
+  if (!reply.known) void lookAgain(context, queue)
   if (partition.count > 1) for (const job of reply.jobs) context.claimedFrom.set(job, partition)
   return reply
 }
 
 /**
- * A queue of which a partition is not listed may have come back with another number of them, where this process has its jobs to look for.
+ * A queue of which a partition is not listed may have come back with another number of them, where this process has its jobs to look for. Or the
+ * server was emptied. A queue that was removed stays away until somebody pushes.
  */
-async function lookAgain({ queues, notifier }: Context, queue: string): Promise<void> {
+async function lookAgain(context: Context, queue: string): Promise<void> {
   try {
-    if (await queues.isSplitAnew(queue)) notifier.local.ring('work', queue)
+    const found = await context.queues.lookAgain(queue)
+    if (found === 'split') context.notifier.local.ring('work', queue)
+    if (found === 'lost') restoreSettings(context, queue)
   } catch {
     // The next claim looks again.
   }
