@@ -43,6 +43,11 @@ begin
     if given.state is null or given.state = 'running' or given.state <> all (states()) then
       raise exception 'InvalidOption: a job that is restored is in any state but running' using errcode = '22023';
     end if;
+    if given.fence not between 0 and 9007199254740000 or given.attempt not between 0 and 1000000000
+      or least(given."pushedAt", given."startedAt", given."finishedAt") < 0
+      or greatest(given."pushedAt", given."startedAt", given."finishedAt") > 8640000000000000 then
+      raise exception 'InvalidOption: fence, attempt or a time of a restored job is out of range' using errcode = '22023';
+    end if;
     perform check_job(given.priority, given."dueAt", given.attempts, given.timeout, given.key, given."group", coalesce(given.cost, 1),
       given.trace);
     v_id := queue_of(given.queue);
