@@ -36,42 +36,46 @@ export class Calls {
 
   /** Another queue of the same store. */
   async beside(queue: string, groupRunning?: number): Promise<Calls> {
-    await this.#store.configure({ queue, capacity: null, ...(groupRunning === undefined ? {} : { groupRunning }) })
+    await this.#store.operations.configure({
+      queue,
+      capacity: null,
+      ...(groupRunning === undefined ? {} : { groupRunning }),
+    })
     return new Calls(this.#store, queue)
   }
 
   async push(jobs: NewJob[]): Promise<void> {
-    await this.#store.push(jobs)
+    await this.#store.operations.push({ jobs })
   }
 
   async claim(worker: string, limit: number, lease: number | null = null): Promise<readonly ClaimedJob[]> {
-    return (await this.#store.claim({ queue: this.#queue, worker, limit, lease })).jobs
+    return (await this.#store.operations.claim({ queue: this.#queue, worker, limit, lease })).jobs
   }
 
   async complete(jobs: readonly ClaimedJob[]): Promise<void> {
     const completions = jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim, result: null }))
-    await this.#store.complete(this.#queue, completions)
+    await this.#store.operations.complete({ queue: this.#queue, items: completions })
   }
 
   async release(jobs: readonly ClaimedJob[]): Promise<void> {
     const releases = jobs.map(({ id, fence }) => ({ id, fence }))
-    await this.#store.release(this.#queue, releases)
+    await this.#store.operations.release({ queue: this.#queue, items: releases })
   }
 
   /** The id of the last job of a page: not of a job that was claimed and released just before. */
   async someId(): Promise<string> {
-    const page = await this.#store.admin.list({ queue: this.#queue, state: 'waiting', limit: PAGE })
-    return page.at(-1)?.id ?? newId()
+    const { jobs } = await this.#store.operations.list({ queue: this.#queue, state: 'waiting', limit: PAGE })
+    return jobs.at(-1)?.id ?? newId()
   }
 
   /** @param id of some job that waits @returns what it took, in ms */
   async look(what: Look, id: string): Promise<number> {
     const began = performance.now()
-    if (what === 'stats') await this.#store.stats({ queue: this.#queue, minutes: 5 })
-    else if (what === 'find') await this.#store.find([id])
+    if (what === 'stats') await this.#store.operations.stats({ queue: this.#queue, minutes: 5 })
+    else if (what === 'find') await this.#store.operations.find({ ids: [id] })
     else {
       const state = what === 'list dead' ? 'dead' : 'waiting'
-      await this.#store.admin.list({ queue: this.#queue, state, limit: PAGE })
+      await this.#store.operations.list({ queue: this.#queue, state, limit: PAGE })
     }
     return performance.now() - began
   }

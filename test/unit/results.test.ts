@@ -15,7 +15,7 @@ function recordOf(id: string, given: Partial<JobRecord> = {}): JobRecord {
     priority: 4,
     attempt: 1,
     fence: 0,
-  attempts: 10,
+    attempts: 10,
     key: null,
     group: null,
     cost: 1,

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events'
 import type { JobError, SettingName } from '../store.ts'
-import { inThisContext } from '../values/async-context.ts'
-import { kindOf, shown } from '../values/duration.ts'
-import { type ErrorCode, MillpondError } from '../values/errors.ts'
-import { errorSummary } from '../values/safe-error.ts'
+import { inThisContext } from './async-context.ts'
+import { kindOf, shown } from './duration.ts'
+import { type ErrorCode, MillpondError } from './errors.ts'
+import { errorSummary } from './safe-error.ts'
 
 /** The job that an event is about. */
 export interface JobEvent {

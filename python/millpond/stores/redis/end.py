@@ -1,4 +1,4 @@
-"""Ends and extends claims, cancels jobs, and takes dead ones up again."""
+"""Ends and extends claims."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from millpond.jobs import FINAL, Requeued, State
 from millpond.stores.redis.connection import MOST_ITEMS
-from millpond.stores.redis.find import ask
 from millpond.stores.redis.notifier import Notifier
 from millpond.stores.redis.registry import Registry, group_by_part
 from millpond.stores.redis.routing import Part, partition_of
@@ -23,8 +21,7 @@ MORE: Final[Mapping[str, Any]] = {
     "fail": lambda item: (pack_error(item.error), _delay(item.delay)),
 }  # fmt: skip
 """What follows the id and the fence of a claim."""
-CANCELS: Final[tuple[State | None, ...]] = (*FINAL, "cancelled", "cancelled", None)
-"""What the answers of the script mean; the last one is −1."""
+
 
 class Endings:
     def __init__(self, registry: Registry, notifier: Notifier) -> None:
@@ -70,48 +67,6 @@ class Endings:
             case "extend":
                 head = [lease]
         return self._connection.on_part(op, part, head, arguments)
-
-    def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
-        states: dict[str, State | None] = {}
-        for part, chunk, answer in ask(self._registry, "cancel", ids):
-            told = dict(zip(chunk, answer, strict=True))
-            states |= {id: CANCELS[outcome] for id, outcome in told.items()}
-            self._notifier.ring_jobs("cancelled", part.queue, [id for id in told if told[id] == 4])
-            self._notifier.ring_jobs("finished", part.queue, [id for id in told if told[id] in (3, 4)])
-            if 3 in answer:
-                self._notifier.ring("room", part.queue)
-        return [states.get(id) for id in ids]
-
-    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
-        located = self._registry.locate(ids).items()
-        total, first = 0, 0
-        for part, known in located:
-            left: Sequence[str] = known
-            while left:
-                chunk = left[:MOST_ITEMS]
-                came, _, now, late = self._requeue(part, [0, 0], chunk)
-                total, first = total + came, max(first, now)
-                left = left[len(chunk) - late :]
-        return Requeued(total, first)
-
-    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
-        total, first = 0, None
-        for part in self._registry.look(queue):
-            start = 0
-            while (most := min(MOST_ITEMS, limit - total)) > 0:
-                came, stayed, now, late = self._requeue(part, [most, start, until or first], [])
-                first = first or now
-                total += came
-                start += stayed
-                if came + stayed < most and late == 0:
-                    break
-        return Requeued(total, first or 0)
-
-    def _requeue(self, part: Part, head: Sequence[int | None], ids: Sequence[str]) -> tuple[int, int, int, int]:
-        came, stayed, now, late = self._connection.on_part("requeue", part, [*head], [to_bytes(id) for id in ids])
-        if came:
-            self._notifier.ring("work", part.queue)
-        return came, stayed, now, late
 
 
 def _delay(delay: int | str | None) -> str:
