@@ -1,6 +1,6 @@
 -- restore: jobs come back as they were.
--- In:  records: JSON list of records, as from find: select millpond.restore((select json_agg(r) from millpond.find('{019b0000-...}') as
---      r)).
+-- In:  records: JSON list of records, as from find:
+--      select millpond.restore((select json_agg(r) from millpond.find('{019b0000-...}') as r))
 -- Out: a text per record: restored; or existing: the id is known, or a live job has the key.
 -- Invariant: their places are behind those of all other jobs, in the order of the input. Each first takes its id in `waiting`, as a push
 --      does. So of a push and a restore of one id at the same time, the later one finds the other's.
