@@ -1,5 +1,5 @@
 import type { StoreTransaction, TransactionQuery } from '../store.ts'
-import { type Duration, shown } from '../values/duration.ts'
+import { shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
 import { AttemptContext, type ContextTerms, queryOf, signalOf } from './attempt-context.ts'
@@ -46,37 +46,31 @@ export interface BatchContext extends Outcomes {
   readonly tx: TransactionQuery
 }
 
-export class RunningBatchContext implements BatchContext {
-  readonly #batch: Batch
-  readonly #terms: ContextTerms
-  readonly #transaction: StoreTransaction | undefined
-  #signal: AbortSignal | undefined
-  readonly retry = Outcome.retry
-  readonly giveUp = Outcome.giveUp
-
-  constructor(batch: Batch, terms: ContextTerms, transaction: StoreTransaction | undefined) {
-    this.#batch = batch
-    this.#terms = terms
-    this.#transaction = transaction
-  }
-
-  get signal(): AbortSignal {
-    this.#signal ??= signalOf(this.#batch)
-    return this.#signal
-  }
-
-  of(job: Pick<Job, 'id'>): Context {
-    const attempt = this.#batch.byId(job.id)
-    if (attempt !== undefined) return attempt.context ?? new AttemptContext(attempt, this.#terms, this.#transaction)
-    throw new MillpondError('InvalidOption', `ctx.of takes a job of this batch; got one with the id ${shown(job.id)}`)
-  }
-
-  rateLimited(pause: Duration): Outcome {
-    this.#terms.assertRates()
-    return Outcome.rateLimited(pause)
-  }
-
-  get tx(): TransactionQuery {
-    return queryOf(this.#transaction, this.#batch.stopped)
+export function batchContext(
+  batch: Batch,
+  terms: ContextTerms,
+  transaction: StoreTransaction | undefined,
+): BatchContext {
+  const byId = new Map(batch.attempts.map((attempt) => [attempt.claimed.id, attempt]))
+  let signal: AbortSignal | undefined
+  return {
+    get signal() {
+      signal ??= signalOf(batch)
+      return signal
+    },
+    of({ id }) {
+      const attempt = byId.get(id)
+      if (attempt !== undefined) return attempt.context ?? new AttemptContext(attempt, terms, transaction)
+      throw new MillpondError('InvalidOption', `ctx.of takes a job of this batch; got one with the id ${shown(id)}`)
+    },
+    get tx() {
+      return queryOf(transaction, batch.stopped)
+    },
+    retry: Outcome.retry,
+    giveUp: Outcome.giveUp,
+    rateLimited(pause) {
+      terms.assertRates()
+      return Outcome.rateLimited(pause)
+    },
   }
 }

@@ -88,7 +88,7 @@ export class ClaimLoop {
   /** Claims if the state and the slots allow it. */
   claim(): void {
     if (this.#state !== 'ready') return
-    const { limit, minPriority, perGroup } = this.#host.wanted()
+    const { limit, minPriority } = this.#host.wanted()
     if (limit <= 0 || minPriority >= this.#emptyFrom) return
     if (minPriority >= this.#pausedFrom && this.#host.busy()) {
       const left = this.#pausedUntil - performance.now()
@@ -97,7 +97,7 @@ export class ClaimLoop {
         return
       }
     }
-    const wanted = { limit: Math.min(limit, this.#most), minPriority, perGroup }
+    const wanted = { limit: Math.min(limit, this.#most), minPriority }
     this.#state = 'claiming'
     this.#host.claim(wanted).then(
       ({ claimed, sentAt }) => this.#answered(wanted, claimed, sentAt),

@@ -79,14 +79,12 @@ export class EndingBatches {
     return new Promise((resolve) => this.#flushed.push(resolve))
   }
 
-  /** Forgets what could not be told; leases will run out instead. @returns how many endings */
-  abandon(): number {
+  /** Forgets what could not be told; leases will run out instead. */
+  abandon(): void {
     clearTimeout(this.#retry)
     this.#retry = undefined
-    const { length } = this.#waiting
     this.#waiting = []
     for (const resolve of this.#flushed.splice(0)) resolve()
-    return length
   }
 
   /** Never rejects. */
