@@ -37,6 +37,7 @@ export type {
   SettingName,
   TransactionQuery,
 } from './store.ts'
+export type { StoreOperation } from './stores/telemetry.ts'
 export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'
 export type { CloseOptions, CloseReport, PondCloseOptions } from './values/close-options.ts'
 export type { Duration } from './values/duration.ts'

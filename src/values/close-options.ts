@@ -1,4 +1,5 @@
 /** The options of closing a worker, a pond or a service, and the reports of the first two. */
+import { DEFAULTS } from './contract-defaults.ts'
 import { type Duration, milliseconds } from './duration.ts'
 import { checkOptions, isDuration, isFunction, type Rules } from './options.ts'
 
@@ -19,7 +20,10 @@ const POND_RULES: Rules<PondCloseOptions> = { timeout: isDuration(0), before: is
 
 /** Milliseconds. @throws InvalidOption */
 export function closeTimeout(options: CloseOptions): number {
-  return milliseconds(checkOptions(options, { timeout: isDuration(0) }, 'close').timeout ?? '30s', 'timeout')
+  return milliseconds(
+    checkOptions(options, { timeout: isDuration(0) }, 'close').timeout ?? DEFAULTS.worker.close,
+    'timeout',
+  )
 }
 
 /** The options of a pond's close, checked. @throws InvalidOption */
@@ -28,7 +32,10 @@ export function pondCloseOptions(
   where: string,
 ): { timeout: number; before?: () => unknown } {
   const { timeout, before } = checkOptions(options, POND_RULES, where)
-  return { timeout: milliseconds(timeout ?? '30s', 'timeout'), ...(before === undefined ? {} : { before }) }
+  return {
+    timeout: milliseconds(timeout ?? DEFAULTS.worker.close, 'timeout'),
+    ...(before === undefined ? {} : { before }),
+  }
 }
 
 export interface CloseReport {

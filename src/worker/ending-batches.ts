@@ -6,6 +6,7 @@
  */
 
 import type { FailOutcome, HoldOutcome, Store } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type MillpondError, storeError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
 import type { Untold } from './ending.ts'
@@ -13,10 +14,10 @@ import type { Untold } from './ending.ts'
 export type EndingOutcome = HoldOutcome | FailOutcome
 
 /** In milliseconds. */
-const FIRST_RETRY = 50
-const LAST_RETRY = 5000
+const FIRST_RETRY = DEFAULTS.worker.firstRetry
+const LAST_RETRY = DEFAULTS.worker.maxRetry
 /** Fewest endings that are sent beside a batch that is under way. At most two are: the store writes one while the worker prepares the next. */
-const FEWEST_BESIDE_ANOTHER = 64
+const FEWEST_BESIDE_ANOTHER = DEFAULTS.worker.besideAnother
 
 export class EndingBatches {
   readonly #store: Store

@@ -12,6 +12,7 @@
 import { Batcher } from '../batch/batcher.ts'
 import type { ClaimedJob, ReplicaQuery, StoreReplica } from '../store.ts'
 import { within } from '../values/close-options.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError, storeError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
 
@@ -20,7 +21,7 @@ const AGAIN = 20
 const APART = 5
 const MAX_ATTEMPTS_PER_QUESTION = 500
 /** Milliseconds until a question counts as unanswered, and for which the replica rests after that or an error. */
-const PATIENCE = 2000
+const PATIENCE = DEFAULTS.worker.replicaRest
 
 export class Replica {
   readonly #store: StoreReplica

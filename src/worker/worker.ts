@@ -13,6 +13,7 @@ import { atEndOfTurn } from '../batch/batcher.ts'
 import type { Claimed, Encoded, FailOutcome, HoldOutcome, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
 import { type CloseOptions, type CloseReport, closeTimeout, within } from '../values/close-options.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { PondEmitter } from '../values/events.ts'
 import { HistogramRecorder } from '../values/histogram.ts'
@@ -46,7 +47,7 @@ export interface WorkerSettings extends RunnerSettings {
 }
 
 /** A missed bell delays a job by this much at the most, in milliseconds. */
-const POLL = 1000
+const POLL = DEFAULTS.worker.poll
 
 /** Who a worker belongs to. */
 export interface WorkerOwner {

@@ -2,12 +2,12 @@
 
 import { describe, test } from 'node:test'
 import { replay } from './replay.ts'
-import { stores } from './stores.ts'
+import { plain, stores } from './stores.ts'
 import { EPOCH, loadVectors } from './vectors.ts'
 
 const vectors = loadVectors()
 
-for (const { name, skip, idsPerQueue, open } of stores) {
+for (const { name, skip, idsPerQueue, open } of [...stores, plain]) {
   describe(`lifecycle vectors: ${name}`, { skip }, () => {
     for (const vector of vectors) {
       test(vector.name, async (t) => {

@@ -14,7 +14,8 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
 const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 
 test('no file has 500 lines', () => {
-  const long = tracked.filter((file) => read(file).split('\n').length > 500)
+  // The code makes openapi.json.
+  const long = tracked.filter((file) => file !== 'contract/openapi.json' && read(file).split('\n').length > 500)
   assert.deepEqual(long, [])
 })
 
@@ -151,7 +152,7 @@ test('the cache has its rooms: memory in the process, Redis, and loading', () =>
     importsOf(file).some((imported) => imported.startsWith('src/stores/redis-client/')),
   )
   const outside = users.filter((file) => !file.startsWith('src/cache/redis/'))
-  assert.deepEqual(outside.sort(), ['src/cache/options.ts', 'src/cache/plain-values.ts'])
+  assert.deepEqual(outside.sort(), ['src/cache/options.ts'])
 })
 
 test('every statement of the SQLite store is in the contract', () => {

@@ -1,38 +1,18 @@
-/** What the unit tests share: a store of which only what a test gives is there, and ways to wait. */
-import type { Capabilities, ClaimedJob, Operations, Store } from '../../src/store.ts'
+/** What the unit tests share: a store with the operations that a test gives, and ways to check. */
+import type { Capabilities, ClaimedJob, Store } from '../../src/store.ts'
 import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
+import { type Meddling, meddled } from '../support/meddled.ts'
+import { openPlainStore } from '../support/plain-store.ts'
 
-/** A store that has only the given operations; it is there to fail in ways that a real one will not on demand. */
-export function storeOf(given: Partial<Operations>, more: Partial<Store> = {}): Store {
-  const notThere: ProxyHandler<Partial<Operations>> = {
-    get: (operations, name) =>
-      Reflect.get(operations, name) ?? (() => Promise.reject(new Error(`the test gave no ${String(name)}`))),
-  }
-  return {
-    name: 'fake',
-    capabilities: CAPABILITIES,
-    // Whatever is not given rejects.
-    operations: new Proxy(given, notThere) as Operations,
-    listen: () => () => {},
-    close: () => Promise.resolve(),
-    ...more,
-  }
+/** A store with these operations, which may fail in ways that a real one will not on demand. It says that it can do all that a store can. */
+export function storeOf(given: Meddling, more: Partial<Store> = {}): Store {
+  return { ...meddled(openPlainStore(), given, CAPABILITIES), ...more }
 }
 
-const CAPABILITIES: Capabilities = {
-  ...{ durable: false, shared: false, pipelined: false, transactions: false, replicas: false },
-  ...{
-    settings: true,
-    delays: true,
-    priorities: true,
-    keys: true,
-    results: true,
-    limits: true,
-    rates: true,
-    groups: true,
-  },
-  ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
-  ...{ histograms: true, workers: false },
+const CAPABILITIES: Partial<Capabilities> = {
+  ...{ settings: true, delays: true, priorities: true, keys: true, results: true, limits: true, rates: true },
+  ...{ groups: true, find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true },
+  ...{ restore: true, histograms: true },
 }
 
 /** For `assert.throws` and `assert.rejects`. */
