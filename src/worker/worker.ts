@@ -1,12 +1,12 @@
 /**
- * A worker claims jobs of one queue and runs them through a handler. This file reads in the order in which that happens; the states of a claimed job
- * are in `attempt.ts`.
+ * A worker claims jobs of one queue and runs them through a handler. This file reads in the order in which that happens. The states of a
+ * claimed job are in `attempt.ts`.
  *
- *   claim ──► buffer ──slot free──► begin ──► handler ──► end ──► tell the store ──► told
- *                └─ window over: given back
+ *   claim ──► arrived: buffered ──slot free──► begin ──► handler ──► end ──► tell the store ──► told
+ *                         └─ window over: given back
  *
- * Claims and endings are planned for the end of the turn, so that they share a round trip. When to claim is for `claim-loop.ts`, what to start
- * for `starter.ts` and its slots, how an attempt ends for the runner.
+ * Claims and endings are planned for the end of the turn, so that they share a round trip. `claim-loop.ts` decides when to claim,
+ * `starter.ts` and its slots what to start, a runner how an attempt ends.
  */
 
 import { atEndOfTurn } from '../batch/batcher.ts'
