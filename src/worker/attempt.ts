@@ -6,8 +6,11 @@
  *      ├─ given back ──► ending
  *      └─ lease lost, cancelled ──► stopped
  *
- * Without a replica no attempt is `waiting`. The handler of a stopped attempt may go on, but its answer no longer counts. The store is still
- * told of an attempt that timed out or was given back. The worker lets go of an attempt once the store has answered, or the claim is lost.
+ *   ending ──worker closed while a transaction decides──► stopped
+ *
+ * Without a replica no attempt is `waiting`. The handler of a stopped attempt may go on, but its answer no longer counts. The store is
+ * still told of an attempt that timed out or was given back. The worker lets go of an attempt once the store has answered, or the claim is
+ * lost.
  */
 
 import type { ClaimedJob, Encoded } from '../store.ts'

@@ -8,15 +8,16 @@ import type { Context, Outcomes } from './context.ts'
 import { Outcome } from './outcome.ts'
 
 /**
- * Runs several jobs. Its answer has an entry for each job: an array in their order, or a Map by job id. Other entries of a Map do not count.
+ * Runs several jobs. Its answer has an entry for each job: an array in their order, or a Map by job id. Other entries of a Map do not
+ * count.
  *
  *   an Outcome             of `ctx.retry`, `ctx.giveUp` or `ctx.rateLimited`, for this job
  *   an Error               this job failed; the next attempt follows by the queue's backoff
  *   anything else          the job's result
  *
- * The answer `undefined`: all jobs are done, without results. A job without an entry fails with `BatchMismatch`. So do all jobs if the array
- * is longer than `jobs`, or if the answer is something else. If the handler throws, all jobs fail. An Outcome, thrown or returned, is for
- * all jobs.
+ * The answer `undefined`: all jobs are done, without results. A job without an entry fails with `BatchMismatch`. So do all jobs if the
+ * array is longer than `jobs`, or if the answer is something else. If the handler throws, all jobs fail. An Outcome, thrown or returned, is
+ * for all jobs.
  */
 export type BatchHandler<Data = unknown> = (jobs: Job<Data>[], ctx: BatchContext) => BatchAnswer | Promise<BatchAnswer>
 

@@ -7,9 +7,9 @@
  *
  *   any ──close──► closed, by way of closing while a claim is under way: what that still brings is given back
  *
- * A claim asks for jobs from a priority on: from 0, unless the worker has lanes. A short answer shows that no other job from that priority on
- * waits, unless a bell rang meanwhile. The worker makes no further claim from there on until a bell, a poll or `retryAfter`; until then the
- * loop is idle. If a slot for lower priorities becomes free, it claims from there at once.
+ * A claim asks for jobs from a priority on: from 0, unless the worker has lanes. A short answer shows that no other job from that priority
+ * on waits, unless a bell rang meanwhile. The worker makes no further claim from there on until a bell, a poll or `retryAfter`; until then
+ * the loop is idle. If a slot for lower priorities becomes free, it claims from there at once.
  *
  * A busy worker also pauses after a short answer, before it claims from there on again. Else every push of a steady stream would ring for a
  * claim of its own, which costs the store more than the work itself.

@@ -14,8 +14,8 @@ export interface Outcomes {
   /** The job is dead at once. @param reason kept as the job's error */
   giveUp(reason?: unknown): Outcome
   /**
-   * The other side says that there were too many requests (429). The job waits again, without an attempt being counted, and its group starts
-   * no job for `pause`. The queue pauses instead if the job has no group or groups do not take turns there. All workers obey.
+   * The other side says that there were too many requests (429). The job waits again, without an attempt being counted, and its group
+   * starts no job for `pause`. The queue pauses instead if the job has no group or groups do not take turns there. All workers obey.
    * @param pause 1 ms to 24 days
    * @throws InvalidOption, NotSupported (a store without limits)
    */

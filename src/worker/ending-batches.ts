@@ -26,8 +26,8 @@ export class EndingBatches {
   readonly #trouble: (error: MillpondError) => void
   #waiting: Untold[] = []
   /**
-   * The one that was added last, with its attempt. V8 drops the code compiled for a class when a full collection finds no instance, and such
-   * a collection may come while the queue is empty. This one keeps the code for the next surge.
+   * The one that was added last, with its attempt. V8 drops the code compiled for a class when a full collection finds no instance, and
+   * such a collection may come while the queue is empty. This one keeps the code for the next surge.
    */
   latest: Untold | undefined
   readonly #underWay = new Set<Untold[]>()
