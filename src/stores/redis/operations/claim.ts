@@ -209,7 +209,8 @@ async function lookAgain({ queues, notifier }: Context, queue: string): Promise<
 export const claimLane = ({ claimedFrom }: Context, claim: ClaimedJob): string => claimedFrom.get(claim)?.part ?? ''
 
 /** As `claim.lua` answers. */
-function claimReply(reply: readonly unknown[]): ClaimReply {
+/** Of `claim.lua`. */
+export function claimReply(reply: readonly unknown[]): ClaimReply {
   const [now, lease, retryAfter, more, known, fence, ids, others, ...records] = reply
   const jobs = records.map((bytes, at): ClaimedJob => {
     const { place: _, cost: __, ...kept } = recordIn(bytesIn(bytes))
