@@ -12,7 +12,7 @@ import pytest
 from millpond.encoding import Body
 from millpond.jobs import JobError
 from millpond.stores.redis import wire
-from millpond.stores.sqlite import claim
+from millpond.stores.sqlite.claim import job_of
 from tests.vectors import Case, label, load
 
 _redis, _sqlite = load("wire/redis"), load("wire/sqlite")
@@ -81,7 +81,7 @@ def test_redis_bells(case: Case) -> None:
 @pytest.mark.parametrize("case", _sqlite["claims"], ids=label)
 def test_sqlite_claims(case: Case) -> None:
     data = case["row"]["data"]
-    job = claim._job(json.loads(case["row"]["job"]), data["text"] if "text" in data else base64.b64decode(data["base64"]))
+    job = job_of(json.loads(case["row"]["job"]), data["text"] if "text" in data else base64.b64decode(data["base64"]))
     _same(vars(job), case["job"])
 
 
