@@ -43,5 +43,5 @@ local function make_grouped(K, limits)
     redis.call('SADD', K.touched, '-' .. group.name)
   end
   limits.hash.backlog = '-inf'
-  move_backlog(K, limits)
+  if move_backlog(K, limits) then note_end(K, NOW) end
 end

@@ -27,7 +27,7 @@ local K = keys_of(PLAIN)
 local limit, lease, worker, call_name, latest, min_priority = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10], HEAD[11] or 0
 local per_group, partitions = HEAD[12] or 1, HEAD[13]
 local settings = redis.call('HMGET', K.queue, 'paused', 'lease', 'asleep', 'asleepBy', 'room', 'run', 'listed', 'limits')
-lease = lease or tonumber(settings[2]) or 30000
+lease = lease or tonumber(settings[2]) or DEFAULT.lease
 local known = settings[7] and 1 or 0
 if partitions and settings[7] and tonumber(settings[7]) ~= partitions then return { NOW, lease, -1, 0, 3 } end
 if latest and NOW > latest then return { NOW, lease, -1, 2, known } end

@@ -19,16 +19,15 @@
 local K = keys_of('queue jobs states running pages waiting limits lines slots groups names touched @ends')
 local LIMITS = { running = true, rate = true, grouped = true, groupRunning = true, groupRate = true }
 local limited, grouped, work = false, false, false
+local function same(a, b) return a[1] == b[1] and a[2] == b[2] and a[3] == b[3] and a[4] == b[4] end
 local known, code, operator = HEAD[6], HEAD[7], HEAD[8]
 if known then
   local kept = redis.call('HMGET', K.queue, 'code', 'operator')
   if known ~= (kept[1] or '') .. '\n' .. (kept[2] or '') then return { 1, kept[1] or '', kept[2] or '' } end
 end
 may_write(K)
--- Whatever is set, the queue is there, and may be idle.
 redis.call('HSET', K.queue, 'set', 1)
 redis.call('PERSIST', K.queue)
-note_end(K, NOW)
 if known then
   for name, value in pairs({ code = code, operator = operator }) do
     if value == '' then redis.call('HDEL', K.queue, name) else redis.call('HSET', K.queue, name, value) end
@@ -50,13 +49,14 @@ for i = 3, #ARGV, 2 do
     local until_time, length = paused_with(tonumber(was[1]) or 0, tonumber(was[2]) or 0, value)
     redis.call('HSET', K.limits, 'pausedUntil', text(until_time), 'pauseLength', text(length))
   elseif name == 'backoff' then
-    local is_default = value[1] == 1000 and value[2] == 2 and value[3] == 3600000 and value[4] == 0.5
+    local is_default = same(value, DEFAULT.backoff)
     if is_default then redis.call('HDEL', K.queue, name) else redis.call('HSET', K.queue, name, ARGV[i + 1]) end
   elseif value == nil then redis.call('HDEL', K.queue, name)
   elseif type(value) == 'boolean' then redis.call('HSET', K.queue, name, value and 1 or 0)
   else redis.call('HSET', K.queue, name, text(value)) end
   if name == 'paused' and not value then work = true end
   if name == 'capacity' then ring('room') end
+  if name == 'keepDone' or name == 'keepDead' then note_end(K, NOW) end
 end
 if limited then redis.call('HSETNX', K.queue, 'limits', 'queue') end
 local kept = redis.call('HGET', K.queue, 'limits')

@@ -13,14 +13,14 @@
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends')
 local count = (#ARGV - 2) / 4
-local outcomes, finished, scheduled, soon = {}, {}, false, false
+local outcomes, finished, scheduled, soon, failed = {}, {}, false, false, 0
 local kept, limits = keep(K, false)
 
 local policy
 local function backoff(attempt, random)
   if not policy then
     local set = redis.call('HGET', K.queue, 'backoff')
-    policy = set and cmsgpack.unpack(set) or { 1000, 2, 3600000, 0.5 }
+    policy = set and cmsgpack.unpack(set) or DEFAULT.backoff
   end
   local base, factor, max, jitter = policy[1], policy[2], policy[3], policy[4]
   -- Zero times a power past all bounds would be no number.
@@ -37,6 +37,7 @@ local function settle(id, fence, failure, delay)
   end
   local list = facts_of(K, id)
   redis.call('ZREM', K.running, id)
+  failed = failed + 1
   if GROUPED then free_slot(list[5]) end
   local attempt = state[3]
   if delay == '' or attempt >= list[4] then
@@ -71,8 +72,10 @@ for i = 1, count do
 end
 if GROUPED then freed_slots(K) end
 if scheduled then note_due(K) end
-if entering_count > 0 then entered(K) end
-if entering_count > 0 or soon then wake(K, limits)
+count_total(K, 'failed', failed)
+count_total(K, 'dead', #finished)
+local came = entered(K)
+if came or soon then wake(K, limits)
 elseif limits then freed_bell(K) end
 finished_bell(K, finished)
 return outcomes

@@ -16,7 +16,6 @@ local name, own = HEAD[6], HEAD[7] or false
 may_write(K)
 redis.call('HSET', K.queue, 'set', 1)
 redis.call('PERSIST', K.queue)
-note_end(K, NOW)
 local grouped = redis.call('HGET', K.queue, 'limits') == 'groups'
 local limits = limits_of(K, grouped)
 if not grouped then make_grouped(K, limits) end

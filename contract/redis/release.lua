@@ -17,7 +17,7 @@ local pauses = HEAD[6]
 local kept = redis.call('HGET', K.queue, 'limits')
 GROUPED = kept == 'groups'
 local limits = (kept or pauses) and limits_of(K, GROUPED)
-local outcomes = {}
+local outcomes, released = {}, 0
 
 -- Jobs without a group pause the queue, whose other partitions do not know of it.
 local function outcome_of(pause, group) return pause > 0 and not (GROUPED and group) and 2 or 0 end
@@ -31,6 +31,7 @@ for i = 1, (#ARGV - 2) / 2 do
   if state and state[2] == fence and state[1] == 'running' then
     local list = facts_of(K, id)
     redis.call('ZREM', K.running, id)
+    released = released + 1
     if GROUPED then free_slot(list[5]) end
     if pause > 0 then limits.pause(list[5], pause)
     elseif limits then limits.give_back(list[5], state[5], list[9] or 1) end
@@ -42,10 +43,8 @@ for i = 1, (#ARGV - 2) / 2 do
   end
 end
 if GROUPED then freed_slots(K) end
-if entering_count > 0 then
-  entered(K)
-  wake(K)
-end
+count_total(K, 'released', released)
+if entered(K) then wake(K) end
 if limits and limits.changed and not kept then redis.call('HSET', K.queue, 'limits', 'queue') end
 if limits then limits.save() end
 return outcomes

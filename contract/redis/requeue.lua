@@ -40,8 +40,6 @@ for i = 1, #ids do
   end
   requeue(ids[i])
 end
-if entering_count > 0 then
-  entered(K)
-  wake(K)
-end
-return { entering_count, stayed, NOW, left }
+local back = entering_count
+if entered(K) then wake(K) end
+return { back, stayed, NOW, left }

@@ -4,11 +4,11 @@ import { lacking, needs } from '../values/capabilities.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
+import type { PondEmitter } from '../values/events.ts'
 import { checkOptions, isBoolean, isDuration, isInteger, type Rules } from '../values/options.ts'
-import type { BatchSettings } from '../worker/batches.ts'
+import type { BatchSettings } from '../worker/batch-slots.ts'
 import { type Lane, Lanes } from '../worker/lanes.ts'
 import { Replica } from '../worker/replica.ts'
-import type { PondEmitter } from './events.ts'
 
 export interface WorkOptions {
   /** How many handlers run at once; 1 to 100,000, 10 unless set. */

@@ -19,6 +19,7 @@ import type { Claimed } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LONGEST_TIMER } from '../values/duration.ts'
 import { type MillpondError, storeError } from '../values/errors.ts'
+import type { Wanted } from './starter.ts'
 
 /** Most jobs asked for in one claim. After one that failed it is 1, and doubles with each answer: together they may be too much to be delivered. */
 const MAX_JOBS_PER_CLAIM = DEFAULTS.worker.maxClaim
@@ -34,12 +35,6 @@ export const SHORTEST_RETRY_AFTER = DEFAULTS.worker.minRetryAfter
 const NONE = 10
 
 type State = 'ready' | 'claiming' | 'rung' | 'failed' | 'closing' | 'closed'
-
-/** So many jobs, of this priority or a higher one. */
-export interface Wanted {
-  limit: number
-  minPriority: number
-}
 
 /** What the loop needs of its worker. */
 interface ClaimLoopHost {
@@ -94,7 +89,7 @@ export class ClaimLoop {
   /** Claims if the state and the slots allow it. */
   claim(): void {
     if (this.#state !== 'ready') return
-    const { limit, minPriority } = this.#host.wanted()
+    const { limit, minPriority, perGroup } = this.#host.wanted()
     if (limit <= 0 || minPriority >= this.#emptyFrom) return
     if (minPriority >= this.#pausedFrom && this.#host.busy()) {
       const left = this.#pausedUntil - performance.now()
@@ -103,7 +98,7 @@ export class ClaimLoop {
         return
       }
     }
-    const wanted = { limit: Math.min(limit, this.#most), minPriority }
+    const wanted = { limit: Math.min(limit, this.#most), minPriority, perGroup }
     this.#state = 'claiming'
     this.#host.claim(wanted).then(
       ({ claimed, sentAt }) => this.#answered(wanted, claimed, sentAt),

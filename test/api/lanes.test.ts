@@ -99,5 +99,5 @@ onEachStore('lanes', {
 test('lanes on a store without limits are refused', () =>
   withoutLimits(async (pond) => {
     const work = () => pond.queue('q').work(() => {}, { lanes: [{ minPriority: 7, reserve: 1 }] })
-    await refused(work, 'NotSupported', /lanes needs a store with limits; memory has none/)
+    await refused(work, 'NotSupported', /lanes needs a store with the capability priorities, which memory lacks/)
   }))

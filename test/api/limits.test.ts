@@ -282,7 +282,6 @@ test('a store without limits refuses them', () =>
     await refused(queue.push('a', { cost: 2 }), 'NotSupported', /cost/)
     await refused(queue.limitGroup('a', { weight: 2 }), 'NotSupported', /limitGroup/)
     await refused(queue.groups(), 'NotSupported', /groups/)
-    await refused(pond.explain(id), 'NotSupported', /explain/)
     queue.work((_, ctx) => ctx.rateLimited('1s'), { concurrency: 1 })
     await until(async () => (await pond.job(id))?.error?.code === 'NotSupported', 'the job to fail')
   }))

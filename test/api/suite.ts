@@ -19,6 +19,7 @@ import { missingReason, serverUrl } from '../servers/shared.ts'
 import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
 import { sharedFolder } from '../support/cleaning.ts'
+import { meddled } from '../support/meddled.ts'
 import { until } from '../support/until.ts'
 
 /** A store's place, empty at first. Everything opened in it is closed, and the place removed, when the test ends. */
@@ -157,8 +158,8 @@ export function emptyPlaces(place: StoreUnderTest['place']): () => string {
 
 /** A pond on a store that says it has no limits, as a store of another kind may. */
 export async function withoutLimits(check: (pond: Millpond) => Promise<void>): Promise<void> {
-  const { limitGroup: _, ...memory } = await openStore('memory:', {})
-  const pond = new Millpond({ ...memory, capabilities: { ...memory.capabilities, limits: false } }, 1_000)
+  const lacks = { priorities: false, limits: false, rates: false, groups: false }
+  const pond = new Millpond(meddled(await openStore('memory:', {}), {}, lacks), 1_000)
   try {
     await check(pond)
   } finally {

@@ -12,6 +12,7 @@ import type { OpenStore, Store, StoreOptions } from '../../src/store.ts'
 import { missingReason, type SharedServer, serverUrl } from '../servers/shared.ts'
 import { openEmptied } from '../stores/postgres-fixture.ts'
 import { openRedis } from '../stores/redis-fixture.ts'
+import { openPlainStore } from '../support/plain-store.ts'
 
 export interface Opened {
   store: Store
@@ -86,6 +87,17 @@ function urlOf(server: SharedServer): string {
   const url = serverUrl(server)
   if (url === undefined) throw new Error(`${server} is not there`)
   return url
+}
+
+/** For what a store may lack: one that lacks all of it. */
+export const plain: StoreUnderTest = {
+  name: 'plain',
+  skip: false,
+  modelRuns: 0,
+  async open(options = {}) {
+    const store = openPlainStore(options)
+    return { store, dispose: () => store.close() }
+  },
 }
 
 export const stores: readonly StoreUnderTest[] = [

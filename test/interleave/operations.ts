@@ -3,8 +3,17 @@
  * repeated. What it works on (which claims, which ids) is chosen when it is made: the first of what the world holds then.
  */
 
-import type { Claimed, ClaimRequest, Hold, NewJob, RequeueRequest, Store } from '../../src/store.ts'
-import type { GroupLimits } from '../../src/values/limits.ts'
+import type {
+  Claimed,
+  ClaimRequest,
+  Hold,
+  Input,
+  JobRecord,
+  NewJob,
+  Operations,
+  RequeueRequest,
+  Store,
+} from '../../src/store.ts'
 import type { Config } from './configs.ts'
 import type { World } from './world.ts'
 
@@ -34,7 +43,7 @@ export const KINDS = [
     'requeue',
     'requeueUntil',
   ] as const),
-  ...(['noteClaims'] as const),
+  ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -70,15 +79,26 @@ export function describe({ kind, wait, group, priority, limit, running }: Operat
 /** What a session calls. */
 export interface Calls
   extends Pick<
-    Store,
-    'configure' | 'push' | 'claim' | 'complete' | 'fail' | 'release' | 'extend' | 'cancel' | 'noteClaims'
+    Operations,
+    | 'configure'
+    | 'limitGroup'
+    | 'push'
+    | 'claim'
+    | 'complete'
+    | 'fail'
+    | 'release'
+    | 'extend'
+    | 'cancel'
+    | 'heartbeat'
+    | 'update'
+    | 'remove'
+    | 'restore'
   > {
-  limitGroup(queue: string, group: string, limits: GroupLimits | null): Promise<void>
   /** As an application does it in its own transaction, where the store has them. */
-  pushInTransaction(jobs: readonly NewJob[]): Promise<unknown>
-  settings(queue: string): Promise<unknown>
-  requeue(request: RequeueRequest): Promise<unknown>
-  sweep(limit: number): Promise<unknown>
+  pushInTransaction(input: Input<'push'>): Promise<unknown>
+  settings(input: Input<'settings'>): Promise<unknown>
+  requeue(input: RequeueRequest): Promise<unknown>
+  sweep(input: Input<'sweep'>): Promise<unknown>
   /** A claim of the process that sleeps after a short answer. `again`: it asks once more at once. */
   sleep(request: ClaimRequest): Promise<Claimed & { again: boolean }>
 }
@@ -106,7 +126,7 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     return call(holds).then(() => () => world.ended(holds))
   }
   const pushed = (jobs: NewJob[], push: Calls['pushInTransaction'] = calls.push) =>
-    push(jobs).then(() => () => void world.pushed.push(...jobs.map(({ id }) => id)))
+    push({ jobs }).then(() => () => void world.pushed.push(...jobs.map(({ id }) => id)))
   switch (kind) {
     case 'push':
       return pushed([world.job(op)])
@@ -131,49 +151,29 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       })
     }
     case 'complete':
-      return end((holds) =>
-        calls.complete(
-          queue,
-          holds.map((hold) => ({ ...hold, result: null })),
-        ),
-      )
+      return end((holds) => calls.complete({ queue, items: holds.map((hold) => ({ ...hold, result: null })) }))
     case 'fail':
-      return end((holds) =>
-        calls.fail(
-          queue,
-          holds.map((hold) => ({ ...hold, error, delay: 0 })),
-        ),
-      )
+      return end((holds) => calls.fail({ queue, items: holds.map((hold) => ({ ...hold, error, delay: 0 })) }))
     case 'failLater':
-      return end((holds) =>
-        calls.fail(
-          queue,
-          holds.map((hold) => ({ ...hold, error, delay: RETRY_LATER })),
-        ),
-      )
+      return end((holds) => calls.fail({ queue, items: holds.map((hold) => ({ ...hold, error, delay: RETRY_LATER })) }))
     case 'release':
-      return end((holds) => calls.release(queue, holds))
+      return end((holds) => calls.release({ queue, items: holds }))
     case 'pause':
-      return end((holds) =>
-        calls.release(
-          queue,
-          holds.map((hold) => ({ ...hold, pause: PAUSE })),
-        ),
-      )
+      return end((holds) => calls.release({ queue, items: holds.map((hold) => ({ ...hold, pause: PAUSE })) }))
     case 'extend':
       // The other way round than whoever ends them.
       return calls
-        .extend(
+        .extend({
           queue,
-          LEASE,
-          world.newestFirst(MOST_HOLDS).map((hold) => ({ ...hold, progress: null })),
-        )
+          lease: LEASE,
+          items: world.newestFirst(MOST_HOLDS).map((hold) => ({ ...hold, progress: null })),
+        })
         .then(() => nothing)
     case 'sweep':
-      return calls.sweep(100).then(() => nothing)
+      return calls.sweep({ limit: 100 }).then(() => nothing)
     case 'limitGroup': {
       const limits = op.running === null ? null : { running: op.running, rate: null, weight: 1 }
-      return calls.limitGroup(queue, op.group, limits).then(() => nothing)
+      return calls.limitGroup({ queue, group: op.group, limits }).then(() => nothing)
     }
     case 'configure':
       return calls.configure({ queue, ...changed(world.config, op.running) }).then(() => nothing)
@@ -184,20 +184,26 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
         .configure({ queue, by: 'operator', clear: ['running', 'rate', 'groupRunning', 'groupRate'] })
         .then(() => nothing)
     case 'settings':
-      return calls.settings(queue).then(() => nothing)
-    case 'noteClaims':
-      return calls.noteClaims([queue]).then(() => nothing)
+      return calls.settings({ queue }).then(() => nothing)
+    case 'heartbeat': {
+      const worker = { id: 'w', queue, host: 'h', pid: 1, slots: 10, busy: 0 }
+      return calls.heartbeat({ workers: [worker], gone: ['v'] }).then(() => nothing)
+    }
     case 'kill':
-      return end((holds) =>
-        calls.fail(
-          queue,
-          holds.map((hold) => ({ ...hold, error, delay: null })),
-        ),
-      )
+      return end((holds) => calls.fail({ queue, items: holds.map((hold) => ({ ...hold, error, delay: null })) }))
     case 'cancel': {
-      // Those that run, the other way round than whoever ends them, and one that may wait.
-      const ids = [...world.newestFirst(MOST_HOLDS).map(({ id }) => id), ...world.pushed.slice(-1)]
-      return calls.cancel(ids).then(() => () => void world.cancelled.push(...ids))
+      const ids = idsMet(world)
+      return calls.cancel({ ids }).then(() => () => void world.cancelled.push(...ids))
+    }
+    case 'update':
+      return calls.update({ items: idsMet(world).map((id) => ({ id, priority: 9 })) }).then(() => nothing)
+    case 'updateLater':
+      return calls.update({ items: idsMet(world).map((id) => ({ id, delay: RETRY_LATER })) }).then(() => nothing)
+    case 'remove':
+      return calls.remove({ ids: idsMet(world) }).then(() => nothing)
+    case 'restore': {
+      const record = recordOf(world.job(op), world.now)
+      return calls.restore({ records: [record] }).then(() => () => void world.pushed.push(record.id))
     }
     case 'requeue':
       return calls.requeue({ ids: world.cancelled.slice(0, 3) }).then(() => nothing)
@@ -205,6 +211,27 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       return calls.requeue({ queue, limit: 2, until: world.now }).then(() => nothing)
   }
 }
+
+/** Of those that run, the other way round than whoever ends them, and of one that may wait. */
+const idsMet = (world: World): string[] => [
+  ...world.newestFirst(MOST_HOLDS).map(({ id }) => id),
+  ...world.pushed.slice(-1),
+]
+
+const recordOf = ({ id, queue, priority, group, key, timeout, trace, data }: NewJob, now: number): JobRecord => ({
+  ...{ id, queue, priority, group, key, timeout, trace, data, state: 'waiting', attempt: 1, attempts: 1000, fence: 1 },
+  ...{
+    cost: 1,
+    pushedAt: now,
+    dueAt: now,
+    startedAt: now,
+    finishedAt: null,
+    worker: 'w',
+    progress: null,
+    result: null,
+  },
+  error: null,
+})
 
 /** Other limits than the queue began with. A queue without limits gets some. */
 function changed({ limits }: Config, running: number | null): Config['limits'] {
@@ -215,24 +242,10 @@ function changed({ limits }: Config, running: number | null): Config['limits'] {
 }
 
 /** The calls of a store as they are: each is its own commit. */
-export function storeCalls(store: Store): Calls {
-  const { limitGroup } = store
-  if (limitGroup === undefined) throw new Error(`the ${store.name} store has no limits`)
+export function storeCalls({ operations }: Store): Calls {
   return {
-    configure: (settings) => store.operations.configure(settings),
-    limitGroup: (queue, group, limits) => limitGroup.call(store, queue, group, limits),
-    push: (jobs) => store.operations.push({ jobs }),
-    pushInTransaction: (jobs) => store.operations.push({ jobs }),
-    claim: (request) => store.operations.claim(request),
-    sleep: async (request) => ({ ...(await store.operations.claim(request)), again: false }),
-    complete: (queue, completions) => store.operations.complete({ queue, items: completions }),
-    fail: (queue, failures) => store.operations.fail({ queue, items: failures }),
-    release: (queue, releases) => store.operations.release({ queue, items: releases }),
-    extend: (queue, lease, extensions) => store.operations.extend({ queue, lease, items: extensions }),
-    cancel: (ids) => store.operations.cancel({ ids }),
-    noteClaims: (queues) => store.noteClaims(queues),
-    settings: (queue) => store.operations.settings({ queue }),
-    requeue: (request) => store.operations.requeue(request),
-    sweep: (limit) => store.operations.sweep({ limit }),
+    ...operations,
+    pushInTransaction: (input) => operations.push(input),
+    sleep: async (request) => ({ ...(await operations.claim(request)), again: false }),
   }
 }

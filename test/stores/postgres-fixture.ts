@@ -84,6 +84,7 @@ export async function giveBackSchema(schema: string): Promise<void> {
     await server(`do $$ begin
       perform set_config('synchronous_commit', 'off', true);
       ${empty.join('\n')}
+      update ${schema}.meta set removed = 0;
       update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null, look_at = null;
       perform setval('${schema}.place', 1, false);
       ${SWEPT.map((name) => `perform setval('${schema}.swept_${name}', 0);`).join('\n')}
@@ -104,6 +105,7 @@ const TABLES = [
     'moves',
     'totals',
     'sleepers',
+    'workers',
     'repeats',
     'limits',
     'groups',

@@ -229,7 +229,7 @@ describe('lists', { skip }, () => {
         ['emails', 'dead', 0],
         ['few', 'done', 0],
       ] as const) {
-        const jobs = await second.operations.list({ queue, state, limit: 50 })
+        const { jobs } = await second.operations.list({ queue, state, limit: 50 })
         assert.equal(jobs.length, count)
         if (jobs.length > 1) await second.operations.list({ queue, state, limit: 50, after: jobs[0]?.cursor ?? '' })
       }

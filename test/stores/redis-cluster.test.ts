@@ -160,7 +160,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         ['done', 5],
         ['dead', 5],
       ] as const) {
-        const whole = await store.operations.list({ queue: 'q', state, limit: 100 })
+        const { jobs: whole } = await store.operations.list({ queue: 'q', state, limit: 100 })
         assert.equal(whole.length, count, state)
         for (const limit of [1, 2, 5]) {
           const pages: string[] = []
@@ -172,9 +172,9 @@ for (const server of ['redis', 'redis-cluster'] as const) {
               limit,
               ...(after === undefined ? {} : { after }),
             })
-            pages.push(...page.map(({ id }) => id))
-            after = page.at(-1)?.cursor
-            if (page.length < limit) break
+            pages.push(...page.jobs.map(({ id }) => id))
+            if (page.next === null) break
+            after = page.next
           }
           assert.deepEqual(
             pages,

@@ -32,7 +32,7 @@ export async function everything(store: Store): Promise<void> {
   await store.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'wait', buckets: { 3: 1 } }] })
   assert.equal((await store.operations.find({ ids: [a.id] }))[0]?.state, 'done')
   for (const state of ['waiting', 'scheduled', 'running', 'done', 'dead', 'cancelled'] as const) {
-    await store.operations.list({ queue: 'q', state, limit: 2 })
+    await store.operations.list({ queue: 'q', state, limit: 2, filter: { errorCode: 'none' } })
   }
   await store.operations.requeue({ ids: [b.id] })
   await store.operations.requeue({ queue: 'q', limit: 5 })
@@ -40,6 +40,19 @@ export async function everything(store: Store): Promise<void> {
   await store.operations.sweep({ limit: 100 })
   await claim(store)
   await store.operations.stats({ minutes: 5 })
+  await store.operations.settings({ queue: 'q' })
+  const later = newJob({ delay: 1000 })
+  await store.operations.push({ jobs: [later] })
+  await store.operations.update({ items: [{ id: later.id, data: NULL, priority: 9, delay: 0 }] })
+  const records = (await store.operations.find({ ids: [later.id] })).filter((record) => record !== null)
+  await store.operations.remove({ ids: [later.id] })
+  await store.operations.restore({ records })
+  await store.operations.remove({ ids: [later.id] })
+  const beat = { id: 'w', queue: 'q', host: 'h', pid: 1, slots: 1, busy: 0 }
+  await store.operations.heartbeat({ workers: [beat], gone: ['v'] })
+  assert.equal((await store.operations.workers({ queue: 'q' })).length, 1)
+  await store.operations.push({ jobs: newJobs(2, { queue: 'gone' }) })
+  assert.deepEqual(await store.operations.remove({ queue: 'gone', limit: 10 }), { removed: 2, more: false })
 }
 
 /** Every operation on a queue with limits, which was pushed to before. */
@@ -49,16 +62,16 @@ export async function everythingOfLimits(store: Store): Promise<void> {
   await claim(store, { queue, limit: 1 })
   const rate = { count: 1000, per: 1000, burst: null }
   await store.operations.configure({ queue, running: 9, rate, groupRunning: 4, groupRate: rate })
-  await store.operations.limitGroup?.({ queue, group: 'g', limits: { running: 3, rate, weight: 2 } })
+  await store.operations.limitGroup({ queue, group: 'g', limits: { running: 3, rate, weight: 2 } })
   const jobs = [newJob({ queue, cost: 2 }), newJob({ queue, group: 'h' }), newJob({ queue, group: 'h' })]
   await store.operations.push({ jobs })
-  await store.operations.ahead?.({ id: jobs[2]?.id ?? '' })
+  await store.operations.ahead({ id: jobs[2]?.id ?? '' })
   await store.operations.cancel({ ids: [jobs[1]?.id ?? ''] })
   const [a, b, c] = (await claim(store, { queue })).jobs
   assert.ok(a && b && c)
   assert.deepEqual(await store.operations.release({ queue, items: [{ ...a, pause: 1 }, b] }), ['ok', 'ok'])
   assert.deepEqual(await store.operations.complete({ queue, items: [{ ...c, result: null }] }), ['ok'])
-  assert.ok(((await store.operations.groups?.({ queue, limit: 10 })) ?? []).length > 0)
+  assert.ok(((await store.operations.groups({ queue, limit: 10 })) ?? []).length > 0)
   await store.operations.sweep({ limit: 100 })
   await claim(store, { queue })
   await store.operations.configure({ queue, groupRunning: 3 })

@@ -108,14 +108,14 @@ describe('many large jobs', { skip: missingReason('redis') }, () => {
       async (store) => {
         const jobs = large()
         await store.operations.push({ jobs })
-        const listed = await store.operations.list({ queue: 'q', state: 'waiting', limit: 100 })
+        const { jobs: listed } = await store.operations.list({ queue: 'q', state: 'waiting', limit: 100 })
         assert.deepEqual(idsOf(listed).toSorted(), idsOf(jobs).toSorted())
-        const first = await store.operations.list({ queue: 'q', state: 'waiting', limit: 7 })
-        const rest = await store.operations.list({
+        const { jobs: first, next } = await store.operations.list({ queue: 'q', state: 'waiting', limit: 7 })
+        const { jobs: rest } = await store.operations.list({
           queue: 'q',
           state: 'waiting',
           limit: 100,
-          after: first.at(-1)?.cursor ?? '',
+          after: next ?? '',
         })
         assert.deepEqual(idsOf([...first, ...rest]), idsOf(listed))
       },

@@ -126,8 +126,8 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       const urgent = newJob({ group: 'g', priority: 5 })
       await store.operations.push({ jobs: [urgent] })
       const some = [urgent.id, ids[1] ?? '', ids[3] ?? '', ids[29] ?? '']
-      assert.deepEqual(await Promise.all(some.map((id) => store.operations.ahead?.({ id }))), [0, 1, 2, 27])
-      assert.equal((await store.operations.groups?.({ queue: 'q', limit: 5 }))?.[0]?.waiting, 28)
+      assert.deepEqual(await Promise.all(some.map((id) => store.operations.ahead({ id }))), [0, 1, 2, 27])
+      assert.equal((await store.operations.groups({ queue: 'q', limit: 5 }))?.[0]?.waiting, 28)
       assert.deepEqual(await store.operations.release({ queue: 'q', items: [first] }), ['ok'])
       const left = (await claim(store)).jobs.map(({ id }) => id)
       assert.deepEqual(left, [urgent.id, ...ids.filter((_, i) => i !== 2 && i !== 20)])
@@ -193,7 +193,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       const [few = 0, many = 0] = costs
       // `info` itself, and the ticks of a sweep.
       assert.ok(many <= few + 5, `${many} commands beside 10,000 blocked groups, ${few} beside 10`)
-      const listed = (await store.operations.groups?.({ queue: 'q', limit: 20_000 })) ?? []
+      const listed = (await store.operations.groups({ queue: 'q', limit: 20_000 })) ?? []
       assert.equal(listed.length, 10_002)
     } finally {
       await store.close()
@@ -228,7 +228,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       assert.equal((await limitsNow())?.groupsAtLimit, 10)
       await store.operations.push({ jobs: [newJob({ group: 'g50' })] })
       assert.equal((await limitsNow())?.groupsAtLimit, 11)
-      await store.operations.limitGroup?.({ queue: 'q', group: 'g50', limits: { running: 4, rate: null, weight: 1 } })
+      await store.operations.limitGroup({ queue: 'q', group: 'g50', limits: { running: 4, rate: null, weight: 1 } })
       assert.equal((await limitsNow())?.groupsAtLimit, 10)
     } finally {
       await store.close()

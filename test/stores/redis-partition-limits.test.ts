@@ -88,8 +88,8 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         isInvalid,
       )
       const few = { running: PARTITIONS - 1, rate: null, weight: 1 }
-      await assert.rejects(async () => store.operations.limitGroup?.({ queue: 'q', group: '', limits: few }), isInvalid)
-      await store.operations.limitGroup?.({ queue: 'q', group: 'g', limits: few })
+      await assert.rejects(async () => store.operations.limitGroup({ queue: 'q', group: '', limits: few }), isInvalid)
+      await store.operations.limitGroup({ queue: 'q', group: 'g', limits: few })
       await store.operations.configure({ queue: 'q', groupRunning: 1, groupRate: { count: 1, per: 1000, burst: 1 } })
       await store.operations.configure({ queue: 'q', running: null, rate: null })
     })
@@ -97,7 +97,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     onStore('limits of groups hold, of jobs that wait already, too', async (store) => {
       await store.operations.push({ jobs: grouped(5) })
       await store.operations.configure({ queue: 'q', groupRunning: 2 })
-      await store.operations.limitGroup?.({ queue: 'q', group: 'g07', limits: { running: 4, rate: null, weight: 1 } })
+      await store.operations.limitGroup({ queue: 'q', group: 'g07', limits: { running: 4, rate: null, weight: 1 } })
       const { jobs } = await claim(store)
       assert.deepEqual(countByGroup(jobs), { ...Object.fromEntries(GROUPS.map((group) => [group, 2])), g07: 4 })
       assert.equal((await claim(store)).jobs.length, 0)
@@ -110,7 +110,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     })
 
     onStore('a queue is grouped in all its partitions as soon as one group is limited', async (store) => {
-      await store.operations.limitGroup?.({ queue: 'q', group: 'g00', limits: { running: 1, rate: null, weight: 1 } })
+      await store.operations.limitGroup({ queue: 'q', group: 'g00', limits: { running: 1, rate: null, weight: 1 } })
       await store.operations.push({ jobs: grouped(3) })
       const started: ClaimedJob[] = []
       for (let i = 0; i < 2 * PARTITIONS; i++) started.push(...(await claim(store, { limit: 1 })).jobs)
@@ -125,11 +125,11 @@ for (const server of ['redis', 'redis-cluster'] as const) {
 
     onStore('groups are listed by name, the jobs without one first and summed', async (store) => {
       const rate = { count: 100, per: 1000, burst: 10 }
-      await store.operations.limitGroup?.({ queue: 'q', group: '', limits: { running: 6, rate, weight: 3 } })
-      await store.operations.limitGroup?.({ queue: 'q', group: 'ü', limits: { running: 7, rate, weight: 2 } })
+      await store.operations.limitGroup({ queue: 'q', group: '', limits: { running: 6, rate, weight: 3 } })
+      await store.operations.limitGroup({ queue: 'q', group: 'ü', limits: { running: 7, rate, weight: 2 } })
       await store.operations.push({ jobs: [...grouped(2), ...newJobs(40)] })
       await claim(store, { limit: 1000 })
-      const listed = (await store.operations.groups?.({ queue: 'q', limit: 1000 })) ?? []
+      const listed = (await store.operations.groups({ queue: 'q', limit: 1000 })) ?? []
       assert.deepEqual(
         listed.map(({ group }) => group),
         ['', ...GROUPS, 'ü'],
@@ -146,20 +146,20 @@ for (const server of ['redis', 'redis-cluster'] as const) {
       for (let more = true; more; ) {
         const after = paged.at(-1)?.group
         const page =
-          (await store.operations.groups?.({ queue: 'q', limit: 5, ...(after === undefined ? {} : { after }) })) ?? []
+          (await store.operations.groups({ queue: 'q', limit: 5, ...(after === undefined ? {} : { after }) })) ?? []
         paged.push(...page)
         more = page.length === 5
       }
       assert.deepEqual(paged, listed)
       for (const name of ['', 'g11', 'ü']) {
-        const one = await store.operations.groups?.({ queue: 'q', limit: 9, group: name })
+        const one = await store.operations.groups({ queue: 'q', limit: 9, group: name })
         assert.deepEqual(
           one,
           listed.filter(({ group }) => group === name),
         )
       }
-      await store.operations.limitGroup?.({ queue: 'q', group: '', limits: null })
-      assert.equal((await store.operations.groups?.({ queue: 'q', limit: 1, group: '' }))?.[0]?.limits, null)
+      await store.operations.limitGroup({ queue: 'q', group: '', limits: null })
+      assert.equal((await store.operations.groups({ queue: 'q', limit: 1, group: '' }))?.[0]?.limits, null)
     })
 
     onStore('a pause of a group holds no other group; that of a queue holds all partitions', async (store, clock) => {

@@ -76,7 +76,10 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
       newJob({ id: 'ffffffff-ffff-4fff-bfff-ffffffffffff' }),
     ]
     await store.operations.push({ jobs })
-    assert.deepEqual(idsOf(await store.operations.list({ queue: 'q', state: 'waiting', limit: 100 })), idsOf(jobs))
+    assert.deepEqual(
+      idsOf((await store.operations.list({ queue: 'q', state: 'waiting', limit: 100 })).jobs),
+      idsOf(jobs),
+    )
     const held = (await claim(store)).jobs
     assert.deepEqual(idsOf(held), idsOf(jobs))
     await store.operations.release({ queue: 'q', items: held.toReversed() })
@@ -109,7 +112,10 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
     await store.operations.cancel({ ids: idsOf(jobs.filter((job) => !live.includes(job)).toReversed()) })
     assert.equal(await client.hlen(key('pages')), live.length)
     assert.equal(await client.zcard(key('waiting')), live.length)
-    assert.deepEqual(idsOf(await store.operations.list({ queue: 'q', state: 'waiting', limit: 10 })), idsOf(live))
+    assert.deepEqual(
+      idsOf((await store.operations.list({ queue: 'q', state: 'waiting', limit: 10 })).jobs),
+      idsOf(live),
+    )
     // The same ids again have new places.
     const again = jobs.slice(0, 2).toReversed()
     await store.operations.push({ jobs: again })
@@ -128,7 +134,7 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
     const idOf = ({ id }: NewJob): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex')
     await client.hset(key('errors'), idOf(garbled), Buffer.from([0xc1, 0xff]))
     await client.hset(key('errors'), idOf(alien), Buffer.from([0x93, 1, 2, 3]))
-    const listed = await store.operations.list({ queue: 'q', state: 'dead', limit: 10 })
+    const { jobs: listed } = await store.operations.list({ queue: 'q', state: 'dead', limit: 10 })
     const found = await store.operations.find({ ids: idsOf(jobs) })
     for (const records of [found, listed.toSorted((a, b) => (a.id < b.id ? -1 : 1))]) {
       assert.deepEqual(

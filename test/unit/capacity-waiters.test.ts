@@ -15,7 +15,7 @@ function pushing(room: number) {
   const state = { room, full: 0, failing: false, held: Promise.resolve() }
   const calls: string[][] = []
   const store = storeOf({
-    push: async (jobs) => {
+    push: async ({ jobs }) => {
       calls.push(jobs.map(({ id }) => id))
       await state.held
       if (state.failing) throw new MillpondError('StoreBusy', 'locked')

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { PondEmitter } from '../../src/pond/events.ts'
 import type { Claimed } from '../../src/store.ts'
+import { PondEmitter } from '../../src/values/events.ts'
 import type { Job } from '../../src/values/job.ts'
 import type { Context } from '../../src/worker/context.ts'
 import { Lanes } from '../../src/worker/lanes.ts'
@@ -30,12 +30,12 @@ async function claiming(
       wanted.push(`${limit} from ${minPriority}`)
       return new Promise((resolve) => asked.push(resolve))
     },
-    complete: async (_, completions) => completions.map(() => 'ok' as const),
-    release: async (_, holds) => {
+    complete: async ({ items: completions }) => completions.map(() => 'ok' as const),
+    release: async ({ items: holds }) => {
       log.push(...holds.map(({ id }) => `release ${id}`))
       return holds.map(() => 'ok' as const)
     },
-    extend: async (_queue, _lease, extensions) => {
+    extend: async ({ items: extensions }) => {
       log.push(...extensions.map(({ id }) => `extend ${id}`))
       return extensions.map(() => 'cancelled' as const)
     },

@@ -106,6 +106,17 @@ export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'err
     string | null
   >
 
+/** For `restore`. */
+export function taggedFrom({ data, progress, result, error, ...job }: JobRecord): TaggedRecord {
+  return {
+    ...job,
+    data: tagged(data),
+    progress: orNull(progress, tagged),
+    result: orNull(result, tagged),
+    error: orNull(error, JSON.stringify),
+  }
+}
+
 export function recordFrom({ data, progress, result, error, ...job }: TaggedRecord): JobRecord {
   return {
     ...job,

@@ -17,7 +17,7 @@ export function hash(text: string): number {
 }
 
 /** What says where a job lies. */
-interface Routed {
+export interface Routed {
   id: string
   key: string | null
   group: string | null

@@ -1,11 +1,10 @@
 /**
  * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the process that
- * registers the queue first, since ids and keys are spread by it. Sweeps remove unused queues from the hash, so `#known` may be out
- * of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
+ * registers the queue first, since ids and keys are spread by it. `remove` takes queues out of the hash, so `#known` may be out of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
  */
-import { randomUUID } from 'node:crypto'
 import { MillpondError } from '../../values/errors.ts'
 import type { Calls } from './connection/calls.ts'
+import { scriptOf } from './connection/scripts.ts'
 import { Partition } from './partition.ts'
 import { chunks } from './per-partition.ts'
 import type { Settings } from './settings.ts'
@@ -73,24 +72,27 @@ export class Queues {
   }
 
   /**
-   * Removes a queue from the list, unless somebody registers it meanwhile.
-   * @param empty removes its partitions, between the steps of contract/redis/unregister.lua; whether all are removed
+   * Step 0 of contract/redis/unregister.lua.
+   * @returns the floor of fences that are given out from here on, `least` at least; undefined: it is not in the list, or split anew
    */
-  async remove(
-    name: string,
-    empty: (partitions: readonly Partition[], floor: number) => Promise<boolean>,
-  ): Promise<void> {
-    const partitions = (await this.listed(name)) ?? []
-    const mark = [name, partitions.length, randomUUID()]
-    const [floor] = await this.#script('unregister', ...mark, 0)
-    if (floor === undefined) return
-    const removed = await empty(partitions, Number(textIn(floor)))
-    if (removed) this.forget(name)
-    await this.#script('unregister', ...mark, removed ? 1 : 2)
+  async markRemoval(name: string, partitions: number, token: string, least: number): Promise<number | undefined> {
+    const [floor] = await this.#script('unregister', name, partitions, token, 0, least)
+    return floor === undefined ? undefined : Number(textIn(floor))
+  }
+
+  /** Steps 1 and 2: takes the queue out of the list, unless somebody has registered it meanwhile, or leaves it there. */
+  async endRemoval(name: string, partitions: number, token: string, isEmpty: boolean): Promise<void> {
+    if (isEmpty) this.forget(name)
+    await this.#script('unregister', name, partitions, token, isEmpty ? 1 : 2)
   }
 
   #script(name: 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
-    return this.#calls.script(name, { tag: this.#tag, keys: [this.#registry, `${this.#tag}:floor`] }, args)
+    return this.#calls.script(name, this.registryOf(name), args)
+  }
+
+  /** The keys of a script that are the whole store's. */
+  registryOf(script: string): { tag: string; keys: string[] } {
+    return { tag: this.#tag, keys: scriptOf(script).keys.map((key) => `${this.#tag}:${key}`) }
   }
 
   get #registry(): string {
@@ -115,11 +117,6 @@ export class Queues {
     this.#lookedAt.set(known, performance.now())
     const now = await this.listed(name)
     return now !== undefined && now.length !== known.length
-  }
-
-  /** How many are in the list. */
-  async count(): Promise<number> {
-    return numberIn(await this.#calls.command(this.#tag, 'hlen', this.#registry))
   }
 
   /** All that are in the list. */

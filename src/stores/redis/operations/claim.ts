@@ -205,15 +205,15 @@ async function lookAgain({ queues, notifier }: Context, queue: string): Promise<
   }
 }
 
-/** Claims of one lane are ended together. */
-export const claimLane = ({ claimedFrom }: Context, claim: ClaimedJob): string => claimedFrom.get(claim)?.part ?? ''
+/** The partition of the claim. */
+export const partOfClaim = ({ claimedFrom }: Context, claim: ClaimedJob): string => claimedFrom.get(claim)?.part ?? ''
 
 /** As `claim.lua` answers. */
 /** Of `claim.lua`. */
 export function claimReply(reply: readonly unknown[]): ClaimReply {
   const [now, lease, retryAfter, more, known, fence, ids, others, ...records] = reply
   const jobs = records.map((bytes, at): ClaimedJob => {
-    const { place: _, cost: __, ...kept } = recordIn(bytesIn(bytes))
+    const { place: _, placedAt: __, cost: ___, ...kept } = recordIn(bytesIn(bytes))
     const id = idText(bytesIn(ids), at * ID_BYTES)
     return { id, fence: numberIn(fence), attempt: 1, dueAt: kept.pushedAt, ...kept }
   })
