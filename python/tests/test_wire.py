@@ -10,13 +10,15 @@ import msgpack
 import pytest
 
 from millpond.encoding import Body
-from millpond.jobs import JobError
+from millpond.jobs import Held, JobError
+from millpond.stores.postgres.claim import job_of as postgres_job_of
+from millpond.stores.postgres import wire as postgres_wire
 from millpond.stores.redis import wire
 from millpond.stores.sqlite.claim import job_of
 from tests.vectors import Case, label, load
 
-_redis, _sqlite = load("wire/redis"), load("wire/sqlite")
-_NAMES = {"pushed_at": "pushedAt", "due_at": "dueAt"}
+_redis, _sqlite, _postgres = load("wire/redis"), load("wire/sqlite"), load("wire/postgres")
+_NAMES = {"pushed_at": "pushedAt", "due_at": "dueAt", "placed_at": "placedAt"}
 
 
 def _bytes(case: Case) -> bytes:
@@ -88,3 +90,21 @@ def test_sqlite_claims(case: Case) -> None:
 def test_sqlite_errors() -> None:
     for case in _sqlite["errors"]:
         assert JobError.from_json(case["text"]) == JobError(**case["error"])
+
+
+@pytest.mark.parametrize("case", _postgres["bodies"], ids=label)
+def test_postgres_bodies(case: Case) -> None:
+    body, text = _body(case["body"]), case["text"]
+    assert postgres_wire.tagged(body) == text
+    assert postgres_wire.body_of(body.encoding, text[1:]) == body
+
+
+@pytest.mark.parametrize("case", _postgres["claims"], ids=label)
+def test_postgres_claims(case: Case) -> None:
+    _same(vars(postgres_job_of(*case["list"])), case["job"])
+
+
+@pytest.mark.parametrize("case", _postgres["held"], ids=label)
+def test_postgres_holds(case: Case) -> None:
+    held = [Held("0198c0de-0000-7000-8000-000000000001", 1)] * case["claims"]
+    assert postgres_wire.outcomes(case["answer"], held) == case["outcomes"]
