@@ -106,12 +106,8 @@ export class Notifier {
   readonly #heard = (channel: Buffer, message: Buffer): void => {
     this.#unref()
     if (channel.toString() !== this.channel) return
-    const { list, end } = listBefore(message)
-    const [origin, queue, kindText] = list
-    // A newer version may know other kinds.
-    const kind = KINDS.find((known) => known === kindText)
+    const { origin, queue, kind, ids } = bellIn(message)
     if (origin === this.origin || typeof queue !== 'string' || kind === undefined) return
-    const ids = idTexts(message, end)
     if (ids.length === 0) this.local.ring(kind, queue)
     for (const id of ids) this.local.ring(kind, queue, id)
   }
@@ -123,4 +119,11 @@ export class Notifier {
     this.#client.off('messageBuffer', this.#heard)
     this.#subscriber?.disconnect()
   }
+}
+
+/** A message on the channel. `kind` is undefined if it is one of a newer version. */
+export function bellIn(message: Buffer) {
+  const { list, end } = listBefore(message)
+  const [origin, queue, kindText] = list
+  return { origin, queue, kind: KINDS.find((known) => known === kindText), ids: idTexts(message, end) }
 }

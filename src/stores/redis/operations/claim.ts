@@ -211,7 +211,8 @@ async function lookAgain(context: Context, queue: string): Promise<void> {
 export const partOfClaim = ({ claimedFrom }: Context, claim: ClaimedJob): string => claimedFrom.get(claim)?.part ?? ''
 
 /** As `claim.lua` answers. */
-function claimReply(reply: readonly unknown[]): ClaimReply {
+/** Of `claim.lua`. */
+export function claimReply(reply: readonly unknown[]): ClaimReply {
   const [now, lease, retryAfter, more, known, fence, ids, others, ...records] = reply
   const jobs = records.map((bytes, at): ClaimedJob => {
     const { place: _, placedAt: __, cost: ___, ...kept } = recordIn(bytesIn(bytes))
