@@ -31,7 +31,9 @@ begin
       if found then
         job := v_waiting;
         v_was := v_waiting.state;
-        if v_was = 'waiting' and is_milestone(v_waiting.line, v_waiting.seq) then perform advance(v_waiting.queue, v_waiting.line > 0); end if;
+        if v_was = 'waiting' and is_milestone(v_waiting.line, v_waiting.seq) then
+          perform advance(v_waiting.queue, v_waiting.line > 0);
+        end if;
         exit;
       end if;
       delete from running where id = v_id returning * into job;

@@ -1,9 +1,11 @@
 -- fail: claims' attempts failed.
--- In:  queue; failures: objects with id, fence, error (JSON as text), delay: ms until the next attempt; `backoff`: by the queue's policy; null: none.
+-- In:  queue; failures: objects with id, fence, error (JSON as text), delay: ms until the next attempt; `backoff`: by the queue's
+--      policy; null: none.
 -- Out: a text per failure: retry, dead or stale.
 -- Invariant: dead when there is no delay or no attempt left. A dead one is not kept where keep_dead is 0.
 
--- min(max, base * factor^(attempt - 1)) * (1 - jitter * random); see vectors/backoff.json. Where the power would be past all bounds it is not computed.
+-- min(max, base * factor^(attempt - 1)) * (1 - jitter * random); see vectors/backoff.json. Where the power would be past all bounds it
+-- is not computed.
 create or replace function millpond.backoff(p_policy millpond.queues, p_attempt integer) returns bigint
 language sql volatile as $$
   select floor((1 - (p_policy).backoff_jitter * random()) * case

@@ -1,10 +1,10 @@
 -- list: one queue's jobs in one state, a page at a time.
 -- In:  queue, state, limit; after: a cursor, or null; filter: JSON with any of the filters of contract/operations.md, or null.
--- Out: jobs: JSON list of records, as from find, each with a cursor; next: the cursor to go on from, null: the list ended. Waiting ones in the order of
---      claiming, scheduled ones soonest first, running ones by lease, final ones newest first.
+-- Out: jobs: JSON list of records, as from find, each with a cursor; next: the cursor to go on from, null: the list ended. Waiting ones
+--      in the order of claiming, scheduled ones soonest first, running ones by lease, final ones newest first.
 --      A cursor is STATE.KEY.SEQ. KEY: the priority, due_at, lease_until or finished_at, by which the state is ordered.
--- Invariant: a page needs no job of the page before: rows move between tables, and the job may be gone. A call looks at max(limit, 1000) jobs at the
---      most, and ends with the job that makes its data 16 MiB.
+-- Invariant: a page needs no job of the page before: rows move between tables, and the job may be gone. A call looks at max(limit, 1000)
+--      jobs at the most, and ends with the job that makes its data 16 MiB.
 
 -- Jobs of a state in the order of the list, after the one with this key and place. Null: from the first one on.
 create or replace function millpond.page(p_queue integer, p_state text, p_limit integer, p_key bigint, p_seq bigint)
@@ -12,7 +12,8 @@ returns table (id uuid, key bigint, seq bigint)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
-  v_first constant bigint := case when p_state = 'waiting' then 10 when p_state in ('scheduled', 'running') then -1 else 9000000000000000 end;
+  v_first constant bigint := case when p_state = 'waiting' then 10 when p_state in ('scheduled', 'running') then -1
+    else 9000000000000000 end;
   v_key   constant bigint := coalesce(p_key, v_first);
   v_seq   constant bigint := coalesce(p_seq, 0);
 begin
@@ -55,7 +56,8 @@ end $$;
 -- Of its bodies.
 create or replace function millpond.bytes_in(j millpond.jobs) returns bigint
 language sql immutable as $$
-  select coalesce(octet_length(j.data), octet_length(j.data_bytes), 0) + coalesce(octet_length(j.progress), octet_length(j.progress_bytes), 0)
+  select coalesce(octet_length(j.data), octet_length(j.data_bytes), 0)
+    + coalesce(octet_length(j.progress), octet_length(j.progress_bytes), 0)
     + coalesce(octet_length(j.result), octet_length(j.result_bytes), 0)::bigint
 $$;
 

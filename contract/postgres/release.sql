@@ -1,10 +1,12 @@
 -- release: claims are given back unstarted.
 -- In:  queue; ids and fences, in step; pauses: ms in step, or null: none.
 -- Out: which of them were released, counted from 1; null: all.
--- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause its start is given back to the rates; with
---      one, nothing of its group is claimed before that is over, or of the queue if that is not grouped or the job has no group.
+-- Invariant: the attempt does not count, and the job keeps its place; the fence stays raised. Without a pause its start is given back to
+--      the rates; with one, nothing of its group is claimed before that is over, or of the queue if that is not grouped or the job has
+--      no group.
 
-create or replace function millpond.release(queue text, ids uuid[], fences bigint[], pauses bigint[] default null, now bigint default null) returns integer[]
+create or replace function millpond.release(queue text, ids uuid[], fences bigint[], pauses bigint[] default null,
+  now bigint default null) returns integer[]
 language plpgsql security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off

@@ -23,16 +23,20 @@ begin
       take_out.state := v_job.state;
       take_out.queue := v_job.queue;
       take_out.fence := v_job.fence;
-      if v_job.state = 'waiting' and millpond.is_milestone(v_job.line, v_job.seq) then perform millpond.advance(v_job.queue, v_job.line > 0); end if;
+      if v_job.state = 'waiting' and millpond.is_milestone(v_job.line, v_job.seq) then
+        perform millpond.advance(v_job.queue, v_job.line > 0);
+      end if;
       perform millpond.take_leave(v_job, 'gone', 'remove');
       return;
     end if;
     delete from millpond.retired where id = p_id returning state, queue, fence into take_out.state, take_out.queue, take_out.fence;
     if not found then
-      delete from millpond.done where id = p_id returning state, queue, fence, slot into take_out.state, take_out.queue, take_out.fence, v_slot;
+      delete from millpond.done where id = p_id returning state, queue, fence, slot
+        into take_out.state, take_out.queue, take_out.fence, v_slot;
     end if;
     if found then
-      insert into millpond.moves (queue, slot, was, becomes, cause, count) values (take_out.queue, v_slot, take_out.state, 'gone', 'remove', 1);
+      insert into millpond.moves (queue, slot, was, becomes, cause, count)
+        values (take_out.queue, v_slot, take_out.state, 'gone', 'remove', 1);
       return;
     end if;
     exit when not exists (select from millpond.jobs where id = p_id);
@@ -40,8 +44,9 @@ begin
 end $$;
 
 -- Removes a queue that has no jobs. False: it has some, or somebody is in the way for longer than a moment.
--- Every push, configure and restore holds the lock of `enter` from before it looks for its queue to the end of its transaction. Here it is held alone, so
--- that nobody is in between; who comes then finds no queue, and makes one. All pushes wait meanwhile, hence the short patience.
+-- Every push, configure and restore holds the lock of `enter` from before it looks for its queue to the end of its transaction. Here it
+-- is held alone, so that nobody is in between; who comes then finds no queue, and makes one. All pushes wait meanwhile, hence the short
+-- patience.
 create or replace function millpond.remove_queue(p_queue integer) returns boolean
 language plpgsql as $$
 declare

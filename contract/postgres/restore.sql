@@ -1,8 +1,9 @@
 -- restore: jobs come back as they were.
--- In:  records: JSON list of records, as from find: select millpond.restore((select json_agg(record) from millpond.find(…) as record)).
+-- In:  records: JSON list of records, as from find: select millpond.restore((select json_agg(r) from millpond.find('{019b0000-...}') as
+--      r)).
 -- Out: a text per record: restored; or existing: the id is known, or a live job has the key.
--- Invariant: their places are behind those of all other jobs, in the order of the input. Each first takes its id in `waiting`, as a push does. So of a push
---      and a restore of one id at the same time, the later one finds the other's.
+-- Invariant: their places are behind those of all other jobs, in the order of the input. Each first takes its id in `waiting`, as a push
+--      does. So of a push and a restore of one id at the same time, the later one finds the other's.
 
 create or replace function millpond.restore(records json, now bigint default null) returns text[]
 language plpgsql security definer
@@ -26,21 +27,24 @@ begin
   perform read_committed();
   perform enter(true);
   -- Jobs that were due long ago lie before the marks of the sweeps. So the next sweep begins at the beginning, and none moves marks before.
-  if exists (select from json_to_recordset(restore.records) as each(state text, "dueAt" bigint) where state = 'scheduled' and "dueAt" <= v_now + 1000) then
+  if exists (select from json_to_recordset(restore.records) as each(state text, "dueAt" bigint) where state = 'scheduled'
+    and "dueAt" <= v_now + 1000) then
     perform pg_advisory_xact_lock(hashtext('millpond sweep'), 0);
     perform setval('swept_whole', 0);
   else perform hold_time('due', restore.now);
   end if;
   for given in
     select * from json_to_recordset(restore.records) as each(
-      id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text, cost integer,
+      id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text,
+        cost integer,
       timeout bigint, trace text, "pushedAt" bigint, "dueAt" bigint, "startedAt" bigint, "finishedAt" bigint, worker text,
       data text, progress text, result text, error text)
   loop
     if given.state is null or given.state = 'running' or given.state <> all (states()) then
       raise exception 'InvalidOption: a job that is restored is in any state but running' using errcode = '22023';
     end if;
-    perform check_job(given.priority, given."dueAt", given.attempts, given.timeout, given.key, given."group", coalesce(given.cost, 1), given.trace);
+    perform check_job(given.priority, given."dueAt", given.attempts, given.timeout, given.key, given."group", coalesce(given.cost, 1),
+      given.trace);
     v_id := queue_of(given.queue);
     select * into v_queue from queues where id = v_id;
     job := null;
@@ -87,7 +91,8 @@ begin
     job.fence := greatest(coalesce(given.fence, 0), removed_fence());
     update waiting set fence = job.fence where id = job.id and fence <> job.fence;
     v_slot := -1;
-    v_keep := case job.state when 'done' then v_queue.keep_done when 'dead' then v_queue.keep_dead when 'cancelled' then v_queue.keep_dead end;
+    v_keep := case job.state when 'done' then v_queue.keep_done when 'dead' then v_queue.keep_dead when 'cancelled'
+      then v_queue.keep_dead end;
     if v_keep is null then
       if job.line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
       if job.due_at < v_now + 1000 then v_ring := v_ring || ('work:' || given.queue); end if;

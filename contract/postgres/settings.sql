@@ -5,9 +5,11 @@
 create or replace function millpond.settings(queue text) returns json
 language sql stable security definer set search_path = millpond, pg_temp
 as $$
-  select json_build_object('values', jsonb_build_object('capacity', q.capacity, 'keepDone', q.keep_done, 'keepDead', q.keep_dead, 'paused', q.paused,
-      'attempts', q.attempts, 'lease', q.lease, 'timeout', q.timeout, 'backoff', jsonb_build_object('base', q.backoff_base, 'factor', q.backoff_factor,
-      'max', q.backoff_max, 'jitter', q.backoff_jitter)) || limits_json(l)::jsonb,
+  select json_build_object(
+    'values', jsonb_build_object(
+      'capacity', q.capacity, 'keepDone', q.keep_done, 'keepDead', q.keep_dead, 'paused', q.paused, 'attempts', q.attempts,
+      'backoff', jsonb_build_object('base', q.backoff_base, 'factor', q.backoff_factor, 'max', q.backoff_max, 'jitter', q.backoff_jitter),
+      'lease', q.lease, 'timeout', q.timeout) || limits_json(l)::jsonb,
     'code', coalesce(q.code, '{}'), 'operator', coalesce(q.operator, '{}'))
   from queues as q left join limits as l on l.queue = q.id where q.name = settings.queue
 $$;

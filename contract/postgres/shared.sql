@@ -35,8 +35,9 @@ language sql immutable parallel safe as $$
   select array['scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled']
 $$;
 
--- For people, on the columns data, progress, result and error of the view: field(data, 'to'), field(data, 'address', 'city'). Null where the text is null,
--- as data that is no JSON is, or PostgreSQL cannot show it: JSON may hold \u0000, and the operators fail for all rows then.
+-- For people, on the columns data, progress, result and error of the view: field(data, 'to'), field(data, 'address', 'city'). Null where
+-- the text is null, as data that is no JSON is, or PostgreSQL cannot show it: JSON may hold \u0000, and the operators fail for all rows
+-- then.
 create or replace function millpond.field(body text, variadic path text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
@@ -51,9 +52,10 @@ language sql volatile as $$
   select coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
 $$;
 
--- The marks of sweeps (`swept_*`) do not pass the times that unfinished transactions hold. Takes the time, and holds it until the transaction ends: all
--- jobs that it stores are due later (`p_what`: due), or all leases that it gives end later (leases). An advisory lock on 16 ms, held from before
--- the time is taken. An extension needs none: until it is committed, sweeps see the lease that was, which ends earlier.
+-- The marks of sweeps (`swept_*`) do not pass the times that unfinished transactions hold. Takes the time, and holds it until the
+-- transaction ends: all jobs that it stores are due later (`p_what`: due), or all leases that it gives end later (leases). An advisory
+-- lock on 16 ms, held from before the time is taken. An extension needs none: until it is committed, sweeps see the lease that was,
+-- which ends earlier.
 create or replace function millpond.hold_time(p_what text, p_now bigint) returns bigint
 language plpgsql as $$
 begin
@@ -69,7 +71,8 @@ begin
     p_now - greatest(max(age) filter (where what = hashtext('millpond leases')::oid), 0)
   into due, leases from (
     -- From -2^30 on: some began after `p_now` was taken.
-    select classid as what, ((((p_now >> 4) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 4) + (p_now & 15) as age from pg_locks
+    select classid as what, ((((p_now >> 4) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 4) + (p_now & 15) as age
+      from pg_locks
     where locktype = 'advisory' and objsubid = 2 and database = (select oid from pg_database where datname = current_database())
   ) as held;
 end $$;
@@ -80,8 +83,8 @@ language sql immutable parallel safe as $$
   select (p_place >> 12 & 2147483647)::integer
 $$;
 
--- Most operations need a new view of the data for each of their statements. In REPEATABLE READ and SERIALIZABLE a statement does not see what
--- was committed since the transaction began: marks would pass jobs that wait.
+-- Most operations need a new view of the data for each of their statements. In REPEATABLE READ and SERIALIZABLE a statement does not see
+-- what was committed since the transaction began: marks would pass jobs that wait.
 create or replace function millpond.read_committed() returns void
 language plpgsql stable as $$
 begin
@@ -110,15 +113,16 @@ begin
   return v_id;
 end $$;
 
--- For a transaction that is not `read committed`: it may see a queue that has been removed since it began. Then it fails, and is to be repeated.
+-- For a transaction that is not `read committed`: it may see a queue that has been removed since it began. Then it fails, and is to be
+-- repeated.
 create or replace function millpond.keep_queue(p_queue integer) returns void
 language plpgsql as $$
 begin
   perform from millpond.queues where id = p_queue for key share;
 end $$;
 
--- Above the fences of all jobs that were removed. A job whose id may have been there begins here. To be read after its row was stored: only then it is
--- known what removed the row before it.
+-- Above the fences of all jobs that were removed. A job whose id may have been there begins here. To be read after its row was stored:
+-- only then it is known what removed the row before it.
 create or replace function millpond.removed_fence() returns bigint
 language sql volatile as $$
   select coalesce(max(removed), 0) from millpond.meta
@@ -133,8 +137,8 @@ end $$;
 
 -- Rings for who waits for it: work, room or finished. `own`: this transaction ends with this call, so the sleepers can be struck off;
 -- otherwise others would wait for its end, or think that the bell has rung.
--- For `work` it is told from here to the end of the transaction that something is under way: a claim that notes its listener after the look below
--- sees that, and claims once more. So it is called after the change, before the commit.
+-- For `work` it is told from here to the end of the transaction that something is under way: a claim that notes its listener after the
+-- look below sees that, and claims once more. So it is called after the change, before the commit.
 create or replace function millpond.ring(p_kind text, p_queue text, p_own boolean default true) returns void
 language plpgsql as $$
 begin
@@ -148,7 +152,8 @@ begin
   end if;
 end $$;
 
--- The same for several bells, such as `work:emails`; of a running job also `cancelled`. To be called last, as a claim may wait to note its listener.
+-- The same for several bells, such as `work:emails`; of a running job also `cancelled`. To be called last, as a claim may wait to note
+-- its listener.
 create or replace function millpond.ring_all(p_bells text[]) returns void
 language plpgsql as $$
 declare

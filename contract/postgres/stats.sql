@@ -18,8 +18,8 @@ begin
     ) as head where lines.queue = p_queue);
 end $$;
 
--- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a ticket, and those of
--- up to 1,000 arrivals.
+-- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a
+-- ticket, and those of up to 1,000 arrivals.
 create or replace function millpond.stopped_groups(p_limits millpond.limits, p_now bigint, out at_limit bigint, out held bigint)
 language plpgsql stable as $$
 begin
@@ -31,8 +31,8 @@ begin
   ), p_now) as looked where first is not null;
 end $$;
 
--- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All null for no queue, in
--- which case nothing is looked up.
+-- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All
+-- null for no queue, in which case nothing is looked up.
 create or replace function millpond.limits_now(
   p_queue integer, p_now bigint, out settings json, out next_start bigint, out at_limit bigint, out held bigint
 ) language plpgsql stable strict
@@ -101,7 +101,8 @@ begin
         ) as each where state not in ('new', 'gone') group by queue, state
       ) as summed group by queue
     ), totalled as (
-      select queue, coalesce(sum(count) filter (where cause = 'push'), 0) as pushed, coalesce(sum(count) filter (where cause = 'complete'), 0) as done,
+      select queue, coalesce(sum(count) filter (where cause = 'push'), 0) as pushed,
+        coalesce(sum(count) filter (where cause = 'complete'), 0) as done,
         coalesce(sum(count) filter (where cause = 'fail'), 0) as failed,
         coalesce(sum(count) filter (where becomes = 'dead' and cause <> 'restore'), 0) as dead,
         coalesce(sum(count) filter (where cause = 'cancel'), 0) as cancelled, coalesce(sum(count) filter (where cause = 'lose'), 0) as lost,
@@ -125,10 +126,12 @@ begin
         'dead', coalesce(dead, 0), 'cancelled', coalesce(cancelled, 0), 'lost', coalesce(lost, 0), 'released', coalesce(released, 0)),
       'oldestWaiting', case when waiting > 0 then greatest(v_now - oldest_due(q.id), 0) end,
       'limits', limited.settings,
-      'nextStart', case when q.limits is null then greatest(pause_end(q.paused_until, q.pause_length, v_now) - v_now, 0) else limited.next_start end,
+      'nextStart', case when q.limits is null then greatest(pause_end(q.paused_until, q.pause_length, v_now) - v_now, 0)
+        else limited.next_start end,
       'groupsAtLimit', coalesce(limited.at_limit, 0), 'groupsHeld', coalesce(limited.held, 0),
       'histograms', coalesce(histograms, '[]'))
-    from queues as q left join counted on counted.queue = q.id left join totalled on totalled.queue = q.id left join measured on measured.queue = q.id
+    from queues as q left join counted on counted.queue = q.id left join totalled on totalled.queue = q.id
+      left join measured on measured.queue = q.id
       cross join lateral limits_now(case when q.limits is not null then q.id end, v_now) as limited
     where q.id between v_least and v_most;
 end $$;

@@ -1,8 +1,9 @@
 -- sweep: what time alone brings about.
 -- In:  limit.
--- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there are.
--- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once. Where nothing is
---      due the cost is the same for any number of queues and jobs.
+-- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there
+--      are.
+-- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once. Where
+--      nothing is due the cost is the same for any number of queues and jobs.
 
 -- Slots of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
 create or replace function millpond.turn_slots(p_now bigint, p_keep bigint) returns bigint
@@ -27,7 +28,8 @@ begin
   end if;
   -- Not at once: a completion that began before may still be on its way into it.
   update millpond.slots as s
-    set greatest = coalesce((select id from millpond.done where done.slot = s.slot order by id desc limit 1), '00000000-0000-0000-0000-000000000000')
+    set greatest = coalesce((select id from millpond.done where done.slot = s.slot order by id desc limit 1),
+      '00000000-0000-0000-0000-000000000000')
     where used and not current and greatest is null and closed_at < p_now - 60000;
   for v_slot in
     select * from millpond.slots where used and not current and greatest is not null and closed_at + p_keep <= p_now
@@ -124,7 +126,8 @@ begin
     exit when v_expired >= p_limit;
   end loop;
   -- The more queues hold something, the rarer are the looks.
-  update millpond.slots set look_at = case when v_expired < p_limit then greatest(v_next, p_now + v_queues / 64 * 64) end where slot = p_slot;
+  update millpond.slots set look_at = case when v_expired < p_limit then greatest(v_next, p_now + v_queues / 64 * 64) end
+    where slot = p_slot;
   return v_expired;
 end $$;
 
@@ -223,7 +226,8 @@ begin
   -- The first of each, as far as it is committed: the marks move up to them, also if this sweep is undone.
   select case when v_whole then 0 else last_value end into v_due from swept_due;
   select case when v_whole then 0 else last_value end into v_place from swept_place;
-  select due_at, seq into v_due, v_place from waiting where state = 'scheduled' and (due_at, seq) >= (v_due, v_place) order by due_at, seq limit 1;
+  select due_at, seq into v_due, v_place from waiting where state = 'scheduled' and (due_at, seq) >= (v_due, v_place)
+  order by due_at, seq limit 1;
   select case when v_whole then 0 else last_value end into v_lease from swept_leases;
   select lease_until into v_lease from running where lease_until <= v_now and lease_until >= v_lease order by lease_until limit 1;
   select case when v_whole then 0 else last_value end into v_idle from swept_idle;
@@ -243,7 +247,8 @@ begin
     with promoted as (
       update waiting set state = 'waiting', line = v_line where ctid = any (v_ctids) and queue = v_queue.id returning "group"
     ), arrived as (
-      insert into arrivals (queue, groups) select v_queue.id, array_agg(distinct coalesce("group", '')) from promoted having v_line = -1 and count(*) > 0
+      insert into arrivals (queue, groups) select v_queue.id, array_agg(distinct coalesce("group", '')) from promoted having v_line = -1
+        and count(*) > 0
     )
     select count(*) into v_count from promoted;
     insert into moves (queue, slot, was, becomes, cause, count) values (v_queue.id, -1, 'scheduled', 'waiting', 'promote', v_count);
@@ -281,7 +286,8 @@ begin
   end if;
   -- While an old transaction keeps vacuum away, it steps over all that has died: that may take a hundredth of the time.
   if v_whole then
-    perform setval('swept_whole', v_now + least(600000, greatest(10000, (100000 * extract(epoch from clock_timestamp() - v_began))::bigint)));
+    perform setval('swept_whole', v_now + least(600000, greatest(10000,
+      (100000 * extract(epoch from clock_timestamp() - v_began))::bigint)));
   end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit",

@@ -1,8 +1,8 @@
 -- update: scheduled and waiting jobs are changed.
 -- In:  items: JSON list of id and any of data (a tagged text), priority, delay (ms), runAt (ms since 1970).
 -- Out: a text per item: updated; or the state of a job that is neither scheduled nor waiting; null: unknown.
--- Invariant: it keeps its place. A job whose priority changes, or that becomes due, waits in the line of those that came back: the marks of another may
---      lie beyond its place. A claim passes over what is locked here, so `work` rings whatever has changed.
+-- Invariant: it keeps its place. A job whose priority changes, or that becomes due, waits in the line of those that came back: the marks
+--      of another may lie beyond its place. A claim passes over what is locked here, so `work` rings whatever has changed.
 
 create or replace function millpond.update(items json, now bigint default null) returns text[]
 language plpgsql security definer
@@ -52,7 +52,8 @@ begin
       if was.state = 'waiting' and is_milestone(was.line, was.seq) then perform advance(was.queue, was.line > 0); end if;
       job.line := case when job.state = 'scheduled' then 0 else line_back(job.queue) end;
     end if;
-    update waiting set due_at = job.due_at, state = job.state, priority = job.priority, line = job.line, encoding = job.encoding, data = job.data,
+    update waiting set due_at = job.due_at, state = job.state, priority = job.priority, line = job.line, encoding = job.encoding,
+      data = job.data,
       data_bytes = job.data_bytes where id = job.id;
     if was.line = -1 or job.line = -1 then
       insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]);

@@ -28,7 +28,8 @@ begin
   from json_to_recordset(heartbeat.workers) as told(id text, queue text, host text, pid integer, slots integer, busy integer)
   -- In one order for all, so that two at once cannot wait for each other.
   order by told.id, told.queue
-  on conflict (id, queue) do update set host = excluded.host, pid = excluded.pid, slots = excluded.slots, busy = excluded.busy, seen = excluded.seen,
+  on conflict (id, queue) do update set host = excluded.host, pid = excluded.pid, slots = excluded.slots, busy = excluded.busy,
+    seen = excluded.seen,
     since = case when known.seen + longest_silence() < excluded.seen then excluded.since else known.since end;
   update queues set heard_at = v_now where ctid = any (array(
     select ctid from queues where name = any (array(select told ->> 'queue' from json_array_elements(heartbeat.workers) as told))
@@ -41,7 +42,8 @@ end $$;
 create or replace function millpond.workers(queue text default null, now bigint default null) returns setof json
 language sql stable security definer set search_path = millpond, pg_temp
 as $$
-  select json_build_object('id', w.id, 'queue', w.queue, 'host', w.host, 'pid', w.pid, 'slots', w.slots, 'busy', w.busy, 'since', w.since, 'seen', w.seen)
+  select json_build_object('id', w.id, 'queue', w.queue, 'host', w.host, 'pid', w.pid, 'slots', w.slots, 'busy', w.busy, 'since', w.since,
+    'seen', w.seen)
   from millpond.workers as w
   where (workers.queue is null or w.queue = workers.queue) and w.seen + longest_silence() >= time_of(workers.now)
   order by w.since, w.id, w.queue

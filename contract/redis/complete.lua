@@ -31,6 +31,7 @@ local function read(packed)
 end
 
 local finished, states, results, times, ended = {}, {}, {}, {}, {}
+local now = text(NOW)
 for i = 1, count do
   if read_bytes >= LARGE then break end
   local id, packed, fence = ids[i], found[i], fences and fences[i] or HEAD[6]
@@ -41,7 +42,7 @@ for i = 1, count do
     ended[id] = true
     outcomes[i] = 0
     finished[#finished + 1] = id
-    times[#times + 1], times[#times + 2] = NOW, id
+    times[#times + 1], times[#times + 2] = now, id
     if keyed then unkey(K, id, facts_of(K, id)) end
     states[#states + 1], states[#states + 2] = id, afters[own]
     if GROUPED then

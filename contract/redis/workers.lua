@@ -11,10 +11,10 @@ local time = redis.call('TIME')
 local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
 local forget = ARGV[2] == '1'
 local out = { redis.call('HLEN', QUEUES) }
-local ids = forget and redis.call('HRANDFIELD', WORKERS, FEW) or redis.call('HKEYS', WORKERS)
-for _, id in ipairs(ids) do
-  local places = {}
-  for _, place in ipairs(cmsgpack.unpack(redis.call('HGET', WORKERS, id))) do
+local all = forget and redis.call('HRANDFIELD', WORKERS, FEW, 'WITHVALUES') or redis.call('HGETALL', WORKERS)
+for i = 1, #all, 2 do
+  local id, places = all[i], {}
+  for _, place in ipairs(cmsgpack.unpack(all[i + 1])) do
     if now - place[7] <= FORGOTTEN then places[#places + 1] = place end
   end
   if #places == 0 then

@@ -11,6 +11,7 @@
 import type { Millpond } from '../pond/millpond.ts'
 import type { BackoffPolicy } from '../store.ts'
 import { delayAfter } from '../values/backoff.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { encode } from '../values/encoding.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
@@ -48,7 +49,7 @@ export interface Delivery {
 type Terms = Delivery & { receiver: Receiver; maxPayload: number; rates: boolean }
 
 /** With this backoff ten attempts, the default, take about two days, as the Standard Webhooks specification advises. */
-const BACKOFF: BackoffPolicy = { base: 5000, factor: 4, max: 24 * 3_600_000, jitter: 0.5 }
+const BACKOFF: BackoffPolicy = DEFAULTS.webhook.backoff
 
 /**
  * @param maxPayload most bytes of an encoded result, as of the pond

@@ -1,7 +1,11 @@
-import type { TransactionQuery } from '../store.ts'
+import type { StoreTransaction, TransactionQuery } from '../store.ts'
+import { type Duration, shown } from '../values/duration.ts'
+import { MillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
+import { AttemptContext, type ContextTerms, queryOf, signalOf } from './attempt-context.ts'
+import type { Batch } from './batch.ts'
 import type { Context, Outcomes } from './context.ts'
-import type { Outcome } from './outcome.ts'
+import { Outcome } from './outcome.ts'
 
 /**
  * Runs several jobs. Its answer has an entry for each job: an array in their order, or a Map by job id, whose other entries do not count.
@@ -40,4 +44,39 @@ export interface BatchContext extends Outcomes {
    * @throws as `Context.tx`
    */
   readonly tx: TransactionQuery
+}
+
+export class RunningBatchContext implements BatchContext {
+  readonly #batch: Batch
+  readonly #terms: ContextTerms
+  readonly #transaction: StoreTransaction | undefined
+  #signal: AbortSignal | undefined
+  readonly retry = Outcome.retry
+  readonly giveUp = Outcome.giveUp
+
+  constructor(batch: Batch, terms: ContextTerms, transaction: StoreTransaction | undefined) {
+    this.#batch = batch
+    this.#terms = terms
+    this.#transaction = transaction
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#batch)
+    return this.#signal
+  }
+
+  of(job: Pick<Job, 'id'>): Context {
+    const attempt = this.#batch.byId(job.id)
+    if (attempt !== undefined) return attempt.context ?? new AttemptContext(attempt, this.#terms, this.#transaction)
+    throw new MillpondError('InvalidOption', `ctx.of takes a job of this batch; got one with the id ${shown(job.id)}`)
+  }
+
+  rateLimited(pause: Duration): Outcome {
+    this.#terms.assertRates()
+    return Outcome.rateLimited(pause)
+  }
+
+  get tx(): TransactionQuery {
+    return queryOf(this.#transaction, this.#batch.stopped)
+  }
 }

@@ -16,29 +16,25 @@
  */
 
 import type { Claimed } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LONGEST_TIMER } from '../values/duration.ts'
 import { type MillpondError, storeError } from '../values/errors.ts'
+import type { Wanted } from './starter.ts'
 
 /** Most jobs asked for in one claim. After one that failed it is 1, and doubles with each answer: together they may be too much to be delivered. */
-const MAX_JOBS_PER_CLAIM = 500
+const MAX_JOBS_PER_CLAIM = DEFAULTS.worker.maxClaim
 /** A pause lasts as many times as long as the claim before it took, up to so many milliseconds. */
-const PAUSE_FACTOR = 2
-const LONGEST_PAUSE = 10
-const FIRST_RETRY = 50
-const LAST_RETRY = 5000
+const PAUSE_FACTOR = DEFAULTS.worker.pauseFactor
+const LONGEST_PAUSE = DEFAULTS.worker.maxPause
+const FIRST_RETRY = DEFAULTS.worker.firstRetry
+const LAST_RETRY = DEFAULTS.worker.maxRetry
 /** A job that is overdue is waiting as soon as a sweep has seen it: until then, asking again sooner would only load the store. In ms. */
-export const SHORTEST_RETRY_AFTER = 10
+export const SHORTEST_RETRY_AFTER = DEFAULTS.worker.minRetryAfter
 
 /** No priority: jobs of any may wait. */
 const NONE = 10
 
 type State = 'ready' | 'claiming' | 'rung' | 'failed' | 'closing' | 'closed'
-
-/** So many jobs, of this priority or a higher one. */
-export interface Wanted {
-  limit: number
-  minPriority: number
-}
 
 /** What the loop needs of its worker. */
 interface ClaimLoopHost {
@@ -93,7 +89,7 @@ export class ClaimLoop {
   /** Claims if the state and the slots allow it. */
   claim(): void {
     if (this.#state !== 'ready') return
-    const { limit, minPriority } = this.#host.wanted()
+    const { limit, minPriority, perGroup } = this.#host.wanted()
     if (limit <= 0 || minPriority >= this.#emptyFrom) return
     if (minPriority >= this.#pausedFrom && this.#host.busy()) {
       const left = this.#pausedUntil - performance.now()
@@ -102,7 +98,7 @@ export class ClaimLoop {
         return
       }
     }
-    const wanted = { limit: Math.min(limit, this.#most), minPriority }
+    const wanted = { limit: Math.min(limit, this.#most), minPriority, perGroup }
     this.#state = 'claiming'
     this.#host.claim(wanted).then(
       ({ claimed, sentAt }) => this.#answered(wanted, claimed, sentAt),

@@ -2,7 +2,8 @@
 import type { Store } from '../store.ts'
 import type { MillpondError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
-import { type Ending, EndingBatches, type EndingOutcome } from './ending-batches.ts'
+import type { Untold } from './ending.ts'
+import { EndingBatches, type EndingOutcome } from './ending-batches.ts'
 
 export class EndingParts {
   readonly #store: Store
@@ -15,15 +16,15 @@ export class EndingParts {
   constructor(
     store: Store,
     queue: string,
-    settled: (ending: Ending, outcome: EndingOutcome) => void,
+    told: (ending: Untold, outcome: EndingOutcome) => void,
     trouble: (error: MillpondError) => void,
   ) {
     this.#store = store
-    this.#make = () => new EndingBatches(store, queue, settled, trouble)
+    this.#make = () => new EndingBatches(store, queue, told, trouble)
     if (store.parts === undefined) this.#only = this.#make()
   }
 
-  add(ending: Ending): void {
+  add(ending: Untold): void {
     const batches = this.#only ?? this.#part(this.#store.parts?.ofClaim(ending.attempt.claimed) ?? '')
     batches.add(ending)
   }

@@ -10,7 +10,7 @@
 
 import { MillpondError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
-import type { Wanted } from './claim-loop.ts'
+import type { Wanted } from './starter.ts'
 
 export interface Lane {
   /** The lowest priority that may hold the reserved slots; 1 to 9. Two lanes do not have the same. */
@@ -48,7 +48,7 @@ export class Lanes {
   }
 
   /** From the lowest priority that has a free slot. @param held the jobs that run or are about to */
-  wanted(held: Iterable<Attempt>): Wanted {
+  wanted(held: Iterable<Attempt>): Pick<Wanted, 'limit' | 'minPriority'> {
     const counts = new Array<number>(ABOVE_ALL).fill(0)
     for (const { claimed } of held) counts[claimed.priority] = (counts[claimed.priority] ?? 0) + 1
     const wanted = { limit: 0, minPriority: 0 }

@@ -4,12 +4,13 @@
  */
 
 import type { Store, Swept } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 
 /** A lost lease is noticed this late at the most, in milliseconds. */
-const INTERVAL = 1000
+const INTERVAL = DEFAULTS.sweep.every
 /** Jobs of a sweep. */
-const MAX_JOBS_PER_SWEEP = 1000
+const MAX_JOBS_PER_SWEEP = DEFAULTS.sweep.limit
 
 export class Sweeper {
   readonly #store: Pick<Store, 'operations'>

@@ -3,7 +3,17 @@
  * repeated. What it works on (which claims, which ids) is chosen when it is made: the first of what the world holds then.
  */
 
-import type { Claimed, ClaimRequest, Hold, Input, NewJob, Operations, RequeueRequest, Store } from '../../src/store.ts'
+import type {
+  Claimed,
+  ClaimRequest,
+  Hold,
+  Input,
+  JobRecord,
+  NewJob,
+  Operations,
+  RequeueRequest,
+  Store,
+} from '../../src/store.ts'
 import type { Config } from './configs.ts'
 import type { World } from './world.ts'
 
@@ -33,7 +43,7 @@ export const KINDS = [
     'requeue',
     'requeueUntil',
   ] as const),
-  ...(['heartbeat'] as const),
+  ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -70,7 +80,19 @@ export function describe({ kind, wait, group, priority, limit, running }: Operat
 export interface Calls
   extends Pick<
     Operations,
-    'configure' | 'limitGroup' | 'push' | 'claim' | 'complete' | 'fail' | 'release' | 'extend' | 'cancel' | 'heartbeat'
+    | 'configure'
+    | 'limitGroup'
+    | 'push'
+    | 'claim'
+    | 'complete'
+    | 'fail'
+    | 'release'
+    | 'extend'
+    | 'cancel'
+    | 'heartbeat'
+    | 'update'
+    | 'remove'
+    | 'restore'
   > {
   /** As an application does it in its own transaction, where the store has them. */
   pushInTransaction(input: Input<'push'>): Promise<unknown>
@@ -170,9 +192,18 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     case 'kill':
       return end((holds) => calls.fail({ queue, items: holds.map((hold) => ({ ...hold, error, delay: null })) }))
     case 'cancel': {
-      // Those that run, the other way round than whoever ends them, and one that may wait.
-      const ids = [...world.newestFirst(MOST_HOLDS).map(({ id }) => id), ...world.pushed.slice(-1)]
+      const ids = idsMet(world)
       return calls.cancel({ ids }).then(() => () => void world.cancelled.push(...ids))
+    }
+    case 'update':
+      return calls.update({ items: idsMet(world).map((id) => ({ id, priority: 9 })) }).then(() => nothing)
+    case 'updateLater':
+      return calls.update({ items: idsMet(world).map((id) => ({ id, delay: RETRY_LATER })) }).then(() => nothing)
+    case 'remove':
+      return calls.remove({ ids: idsMet(world) }).then(() => nothing)
+    case 'restore': {
+      const record = recordOf(world.job(op), world.now)
+      return calls.restore({ records: [record] }).then(() => () => void world.pushed.push(record.id))
     }
     case 'requeue':
       return calls.requeue({ ids: world.cancelled.slice(0, 3) }).then(() => nothing)
@@ -180,6 +211,27 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       return calls.requeue({ queue, limit: 2, until: world.now }).then(() => nothing)
   }
 }
+
+/** Of those that run, the other way round than whoever ends them, and of one that may wait. */
+const idsMet = (world: World): string[] => [
+  ...world.newestFirst(MOST_HOLDS).map(({ id }) => id),
+  ...world.pushed.slice(-1),
+]
+
+const recordOf = ({ id, queue, priority, group, key, timeout, trace, data }: NewJob, now: number): JobRecord => ({
+  ...{ id, queue, priority, group, key, timeout, trace, data, state: 'waiting', attempt: 1, attempts: 1000, fence: 1 },
+  ...{
+    cost: 1,
+    pushedAt: now,
+    dueAt: now,
+    startedAt: now,
+    finishedAt: null,
+    worker: 'w',
+    progress: null,
+    result: null,
+  },
+  error: null,
+})
 
 /** Other limits than the queue began with. A queue without limits gets some. */
 function changed({ limits }: Config, running: number | null): Config['limits'] {

@@ -185,6 +185,32 @@ const EVENTS: Record<string, Event> = {
     ...{ settings: GROUP, jobs: TWO, claims: 1 },
     happens: ({ other, held }) => other.operations.cancel({ ids: held.map(({ id }) => id) }),
   },
+  'a removed job': {
+    ...{ settings: RUNNING, jobs: TWO, claims: 1 },
+    happens: ({ other, held }) => other.operations.remove({ ids: held.map(({ id }) => id) }),
+  },
+  'a removed job of a group': {
+    ...{ settings: GROUP, jobs: TWO, claims: 1 },
+    happens: ({ other, held }) => other.operations.remove({ ids: held.map(({ id }) => id) }),
+  },
+  'an update': {
+    jobs: [{ delay: 60_000 }],
+    happens: (scene) => updateScheduled(scene),
+  },
+  'an update in a group': {
+    ...{ settings: GROUP, jobs: [{ delay: 60_000, group: 'a' }] },
+    happens: (scene) => updateScheduled(scene),
+  },
+  'a restored job': {
+    ...{ jobs: TWO.slice(1), claims: 1 },
+    async happens({ other, held }) {
+      const ids = held.map(({ id }) => id)
+      const found = await other.operations.find({ ids })
+      await other.operations.remove({ ids })
+      const records = found.flatMap((record) => (record === null ? [] : [{ ...record, state: 'waiting' as const }]))
+      await other.operations.restore({ records })
+    },
+  },
   'a lost lease': { settings: GROUP, jobs: TWO, claims: 1, happens: (scene) => passes(LEASE, scene) },
   'a requeued job': {
     ...{ jobs: TWO.slice(1), claims: 1 },
@@ -242,6 +268,12 @@ const EVENTS: Record<string, Event> = {
       other.operations.release({ queue, items: held.map((hold) => ({ ...hold, pause: 500 })) }),
     happens: (scene) => passes(500, scene),
   },
+}
+
+/** Makes all that is scheduled due. */
+async function updateScheduled({ other, queue }: Scene): Promise<unknown> {
+  const { jobs } = await other.operations.list({ queue, state: 'scheduled', limit: 10 })
+  return other.operations.update({ items: jobs.map(({ id }) => ({ id, delay: 0 })) })
 }
 
 for (const { name, skip, open, partitions = 1 } of PLACES) {

@@ -46,7 +46,7 @@ describe('opening', { skip }, () => {
     const code = `
       const { open } = await import(${JSON.stringify(new URL('../../src/stores/postgres/index.ts', import.meta.url).href)})
       const store = await open(${JSON.stringify(urlOf('postgres'))}, { schema: ${JSON.stringify(schema)} })
-      await store.configure({ queue: 'q' + process.argv[1], paused: true })
+      await store.operations.configure({ queue: 'q' + process.argv[1], paused: true })
       await store.close()`
     try {
       const processes = [1, 2, 3, 4, 5].map((n) =>

@@ -47,6 +47,7 @@ export async function everything(store: Store): Promise<void> {
   const records = (await store.operations.find({ ids: [later.id] })).filter((record) => record !== null)
   await store.operations.remove({ ids: [later.id] })
   await store.operations.restore({ records })
+  await store.operations.remove({ ids: [later.id] })
   const beat = { id: 'w', queue: 'q', host: 'h', pid: 1, slots: 1, busy: 0 }
   await store.operations.heartbeat({ workers: [beat], gone: ['v'] })
   assert.equal((await store.operations.workers({ queue: 'q' })).length, 1)

@@ -49,7 +49,8 @@ describe('redis store with thousands of queues', { skip: missingReason('redis') 
     if (crowd === undefined) return
     const { redis, store, clock } = crowd
     const idle = await calls(redis, () => store.operations.sweep({ limit: 1000 }))
-    assert.equal(idle.scripts, BUCKETS)
+    // One more forgets workers, and counts the queues.
+    assert.equal(idle.scripts, BUCKETS + 1)
     assert.ok(idle.commands <= 4 * BUCKETS + 10, `${idle.commands}`)
     await store.operations.push({ jobs: newJobs(3, { queue: 'q7', delay: 1000 }) })
     await claim(store, { queue: 'q8', lease: 1000 })

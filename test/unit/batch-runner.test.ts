@@ -7,6 +7,7 @@ import { Attempt } from '../../src/worker/attempt.ts'
 import { Batch } from '../../src/worker/batch.ts'
 import type { BatchAnswer } from '../../src/worker/batch-context.ts'
 import { BatchRunner } from '../../src/worker/batch-runner.ts'
+import { RunnerTools } from '../../src/worker/runner.ts'
 import { claimedJob, storeOf } from './suite.ts'
 
 /** Runs a batch of four jobs. @returns their endings by id, and what the transaction was told */
@@ -31,21 +32,16 @@ async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
     },
   )
   const settings = { queue: 'q', transaction: true, maxPayload: 1_000, schema: undefined, backoff: undefined }
-  const runner = new BatchRunner(
-    store,
-    settings,
-    () => answer,
-    (all) => {
-      for (const ending of all) {
-        const what = ending.kind === 'committed' ? ending.outcome : ending.kind === 'fail' ? ending.error.code : ''
-        endings[ending.attempt.claimed.id] = `${ending.kind} ${what}`.trim()
-      }
-    },
-    { trouble() {}, failure() {} },
-  )
   const terms = { maxPayload: 1000, reportSoon() {}, assertRates() {} }
+  const tools = new RunnerTools(store, settings, terms, { trouble() {}, failure() {} }, (all) => {
+    for (const ending of all) {
+      const what = ending.kind === 'committed' ? ending.outcome : ending.kind === 'fail' ? ending.error.code : ''
+      endings[ending.attempt.claimed.id] = `${ending.kind} ${what}`.trim()
+    }
+  })
+  const runner = new BatchRunner(tools, () => answer)
   const arrival = { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY }
-  const attempts = ['a', 'b', 'c', 'd'].map((id) => new Attempt(claimedJob(id), arrival, terms))
+  const attempts = ['a', 'b', 'c', 'd'].map((id) => new Attempt(claimedJob(id), arrival))
   await runner.run(new Batch(attempts, () => {}))
   return { endings, log }
 }

@@ -5,7 +5,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { FailOutcome, HoldOutcome, Operations } from '../../src/store.ts'
 import { MillpondError } from '../../src/values/errors.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
-import { completed, type Ending, EndingBatches, failed, released } from '../../src/worker/ending-batches.ts'
+import { completed, failed, released, type Untold } from '../../src/worker/ending.ts'
+import { EndingBatches } from '../../src/worker/ending-batches.ts'
 import { until } from '../support/until.ts'
 import { claimedJob, coded, storeOf } from './suite.ts'
 
@@ -13,15 +14,11 @@ const BUSY = new MillpondError('StoreBusy', 'locked')
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'no' }
 
 const attemptOf = (id: string) =>
-  new Attempt(
-    claimedJob(id, { fence: 7 }),
-    { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY },
-    { maxPayload: 1000, reportSoon() {}, assertRates() {} },
-  )
-const complete = (id: string): Ending => completed(attemptOf(id), null, undefined)
-const fail = (id: string): Ending => failed(attemptOf(id), ERROR, 5)
-const release = (id: string): Ending => released(attemptOf(id))
-const idOf = (ending: Ending) => ending.attempt.claimed.id
+  new Attempt(claimedJob(id, { fence: 7 }), { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY })
+const complete = (id: string): Untold => completed(attemptOf(id), null, undefined)
+const fail = (id: string): Untold => failed(attemptOf(id), ERROR, 5)
+const release = (id: string): Untold => released(attemptOf(id))
+const idOf = (ending: Untold) => ending.attempt.claimed.id
 
 function settling(given: Partial<Operations>) {
   const told: [id: string, outcome: HoldOutcome | FailOutcome][] = []

@@ -13,6 +13,7 @@ import {
   outcomeFrom,
   plainArray,
   storedFence,
+  taggedFrom,
   textArray,
 } from '../../../src/stores/postgres/wire.ts'
 import type { Calls } from '../operations.ts'
@@ -109,6 +110,18 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
     async cancel({ ids }) {
       const outcomes = (await texts('cancel($1, $2)', [plainArray(ids), clock.now])) ?? []
       return outcomes.map((outcome) => (outcome === '' ? null : 'cancelled'))
+    },
+    async update({ items }) {
+      await answer('update($1, $2)', [JSON.stringify(items), clock.now])
+      return []
+    },
+    async remove(request) {
+      await answer('remove($1)', ['ids' in request ? plainArray(request.ids) : null])
+      return { removed: 0, more: false }
+    },
+    async restore({ records }) {
+      await answer('restore($1, $2)', [JSON.stringify(records.map(taggedFrom)), clock.now])
+      return []
     },
     async heartbeat({ workers, gone }) {
       const known = await answer('heartbeat($1, $2, $3)', [JSON.stringify(workers), textArray(gone), clock.now])

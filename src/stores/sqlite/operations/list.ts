@@ -1,4 +1,5 @@
 import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
+import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { flag, integer, text } from '../connection/values.ts'
@@ -12,7 +13,7 @@ const FIRST: Readonly<Record<JobState, number>> = {
   ...{ done: Number.MAX_SAFE_INTEGER, dead: Number.MAX_SAFE_INTEGER, cancelled: Number.MAX_SAFE_INTEGER },
 }
 /** Jobs that a filter looks at: in a call, unless its limit is higher, and at a time. */
-const MOST_LOOKED_AT = 1000
+const MOST_LOOKED_AT = DEFAULTS.store.look
 const LOOK = 100
 /** Data that a filter by text looks at in a call. */
 const MOST_BYTES = 16 * 1024 * 1024
