@@ -85,6 +85,9 @@ const PLACES: Readonly<Record<string, readonly Place[]>> = {
     [/v_rate\.per, 0\) not between 1 and /, 'bounds.ratePer.most'],
     [/v_rate\.count, 0\) not between 1 and /, 'bounds.rateCount.most'],
     [/v_rate\.burst not between 1 and /, 'bounds.rateBurst.most'],
+    [/longest_silence\(\) returns bigint\n.* select /, 'store.workerSilence'],
+    [/greatest\(list\."limit", /, 'store.look'],
+    [/v_large +constant bigint +:= /, 'claim.bytes'],
   ],
 }
 

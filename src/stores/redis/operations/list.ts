@@ -38,8 +38,8 @@ export async function list(context: Context, request: ListRequest): Promise<List
 }
 
 /**
- * @returns `page`: what was found up to `end`, which is the least place that a partition has looked up to and may go on from; undefined: none
- * goes on. `isShort`: jobs are large, and a partition has looked at fewer
+ * @returns `page`: what was found up to `end`, which is the least place that a partition has looked up to and may go on from; undefined:
+ * none goes on. `isShort`: jobs are large, and a partition has looked at fewer
  */
 async function look(
   context: Context,
