@@ -1,6 +1,6 @@
 -- restore: jobs come back as they were.
--- In:  records: JSON list of records, as from find: select millpond.restore((select json_agg(r) from millpond.find('{019b0000-...}') as
---      r)).
+-- In:  records: JSON list of records, as from find:
+--      select millpond.restore((select json_agg(r) from millpond.find('{019b0000-...}') as r))
 -- Out: a text per record: restored; or existing: the id is known, or a live job has the key.
 -- Invariant: their places are behind those of all other jobs, in the order of the input. Each first takes its id in `waiting`, as a push
 --      does. So of a push and a restore of one id at the same time, the later one finds the other's.
@@ -42,6 +42,11 @@ begin
   loop
     if given.state is null or given.state = 'running' or given.state <> all (states()) then
       raise exception 'InvalidOption: a job that is restored is in any state but running' using errcode = '22023';
+    end if;
+    if given.fence not between 0 and 9007199254740000 or given.attempt not between 0 and 1000000000
+      or least(given."pushedAt", given."startedAt", given."finishedAt") < 0
+      or greatest(given."pushedAt", given."startedAt", given."finishedAt") > 8640000000000000 then
+      raise exception 'InvalidOption: fence, attempt or a time of a restored job is out of range' using errcode = '22023';
     end if;
     perform check_job(given.priority, given."dueAt", given.attempts, given.timeout, given.key, given."group", coalesce(given.cost, 1),
       given.trace);

@@ -204,6 +204,16 @@ describe('roles', { skip }, () => {
       assert.deepEqual(await store.operations.complete({ queue: 'emails', items: [{ ...one, result: null }] }), ['ok'])
       await store.operations.sweep({ limit: 10 })
       assert.equal((await store.operations.stats({})).length, 2)
+      const { jobs: done } = await store.operations.list({ queue: 'emails', state: 'done', limit: 10 })
+      const ids = done.map(({ id }) => id)
+      assert.deepEqual(await store.operations.update({ items: [{ id: one.id, priority: 1 }] }), ['done'])
+      assert.deepEqual(await store.operations.remove({ ids }), { removed: 1, more: false })
+      assert.deepEqual(await store.operations.restore({ records: done }), ['restored'])
+      assert.ok(await store.operations.settings({ queue: 'emails' }))
+      const worker = { id: 'w', queue: 'emails', host: 'h', pid: 1, slots: 1, busy: 0 }
+      assert.deepEqual(await store.operations.heartbeat({ workers: [worker], gone: [] }), [true])
+      assert.equal((await store.operations.workers({})).length, 1)
+      assert.deepEqual(await store.operations.remove({ queue: 'other', limit: 10 }), { removed: 1, more: false })
       const tx = store.transactions?.begin()
       await assert.rejects(async () => tx?.query('delete from millpond.waiting'))
       await tx?.rollback()
@@ -220,6 +230,11 @@ describe('roles', { skip }, () => {
         () => claimAll(store),
         () => store.operations.find({ ids: [pushed.id] }),
         () => store.operations.cancel({ ids: [pushed.id] }),
+        () => store.operations.update({ items: [{ id: pushed.id, priority: 1 }] }),
+        () => store.operations.remove({ ids: [pushed.id] }),
+        () => store.operations.restore({ records: [] }),
+        () => store.operations.list({ queue: 'emails', state: 'waiting', limit: 1 }),
+        () => store.operations.heartbeat({ workers: [], gone: [] }),
         () => store.operations.sweep({ limit: 1 }),
       ]) {
         await assert.rejects(call, unavailable)
