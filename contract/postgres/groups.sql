@@ -16,15 +16,14 @@ begin
     'weight', own.weight) end,
     lim.running, runs.running, head.cost,
     greatest(0, back.paused_until - p_now, millpond.pause_end(known.paused_until, known.pause_length, p_now) - p_now,
-      millpond.rate_wait(lim.rate, millpond.full_of(lim.rate, coalesce(known.full_at, 0), coalesce(known.full_cost, 1), back.at)
-        - coalesce(millpond.given_back(lim.rate, back.jobs), 0), coalesce(known.full_cost, 1),
-        head.cost, p_now))
+      millpond.rate_wait(lim.rate, millpond.after_releases(coalesce(known.full_at, 0), coalesce(known.full_cost, 1), back.jobs, true),
+        coalesce(known.full_cost, 1), head.cost, p_now))
   from unnest(p_names) as given(name)
   left join lateral (select * from millpond.groups where queue = p_limits.queue and groups.name = given.name offset 0) as known on true
   left join lateral (select * from millpond.group_limits where queue = p_limits.queue
     and group_limits.name = given.name offset 0) as own on true
   left join lateral (
-    select array_agg(job::millpond.released) as jobs, min(job.at) as at,
+    select array_agg(job::millpond.released order by a.id) as jobs,
       max(least(job.at, p_now) + job.pause) filter (where job.pause > 0 and job."group" is not null) as paused_until
     from millpond.arrivals as a cross join lateral unnest(a.released) as job
     where a.queue = p_limits.queue and a.released is not null and coalesce(job."group", '') = given.name

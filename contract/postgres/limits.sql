@@ -42,12 +42,24 @@ language sql immutable as $$
   select case when (p_own).count is not null then p_own when p_name <> '' then (p_limits).group_rate end
 $$;
 
--- What the rate gets back for claims that were given back without a pause: the part of each start that has not expired by then.
-create or replace function millpond.given_back(p_rate millpond.rate, p_released millpond.released[]) returns bigint
-language sql immutable as $$
-  select sum(least(cost * millpond.step_of(p_rate), greatest(0, (started_at - at) * 1000 + cost * millpond.step_of(p_rate))))::bigint
-  from unnest(p_released) as job where pause = 0 and (p_rate).count is not null
-$$;
+-- `full` after these claims were given back, in their order: of their group's rate, or the queue's. Each counts by the rate and the time of
+-- its release, whenever a claim learns of it: without a pause, the rate gets back the part of the start that had not expired by then.
+create or replace function millpond.after_releases(
+  p_full bigint, p_full_cost integer, p_released millpond.released[], p_of_group boolean
+) returns bigint
+language plpgsql immutable as $$
+declare
+  v_job  millpond.released;
+  v_rate millpond.rate;
+begin
+  foreach v_job in array coalesce(p_released, '{}') loop
+    if p_of_group then v_rate := v_job.group_rate; else v_rate := v_job.rate; end if;
+    continue when v_job.pause > 0 or v_rate.count is null;
+    p_full := millpond.full_of(v_rate, p_full, p_full_cost, v_job.at) - least(v_job.cost * millpond.step_of(v_rate),
+      greatest(0, (v_job.started_at - v_job.at) * 1000 + v_job.cost * millpond.step_of(v_rate)));
+  end loop;
+  return p_full;
+end $$;
 
 -- For claims: lowers the pause of a queue where the clock went back.
 create or replace function millpond.lower_pause(p_queue integer, p_now bigint) returns void

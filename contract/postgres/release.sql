@@ -22,11 +22,14 @@ declare
   v_groups   text[];
   v_jobs     released[];
   v_pause    bigint;
+  v_rates    limits;
 begin
   perform set_config('synchronous_commit', 'off', true);
   select id, limits into v_queue, v_limits from queues where name = release.queue;
   if not found then return '{}'; end if;
   v_line := line_back(v_queue);
+  -- Settings are read without waiting for a claim: what is given back counts by the rates of now, whenever a claim learns of it.
+  if v_limits is not null then select * into v_rates from limits where limits.queue = v_queue; end if;
   with given as (
     delete from running using (
       select * from unnest(release.ids, release.fences, release.pauses) with ordinality as given(id, fence, pause, nth) order by id
@@ -41,7 +44,9 @@ begin
     from given
   )
   select array_agg(nth::integer), array_agg(distinct coalesce("group", '')),
-    array_agg(("group", started_at, cost, coalesce(pause, 0), v_now)::released), max(pause) filter (where "group" is null or v_line <> -1)
+    array_agg(("group", started_at, cost, coalesce(pause, 0), v_now, v_rates.rate, rate_of(v_rates, coalesce("group", ''), (
+      select own.rate from group_limits as own where own.queue = v_queue and own.name = coalesce(given."group", ''))))::released order by nth),
+    max(pause) filter (where "group" is null or v_line <> -1)
   into v_released, v_groups, v_jobs, v_pause from given;
   v_count := coalesce(cardinality(v_released), 0);
   if v_count > 0 then

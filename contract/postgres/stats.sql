@@ -54,11 +54,10 @@ begin
   end if;
   if v_running < v_limits.running or v_limits.running is null then
     select greatest(0, millpond.pause_end(q.paused_until, q.pause_length, p_now) - p_now, millpond.rate_wait(v_limits.rate,
-      millpond.full_of(v_limits.rate, t.full_at, t.full_cost, back.at) - coalesce(millpond.given_back(v_limits.rate, back.jobs), 0),
-      t.full_cost, 1, p_now)) into next_start
+      millpond.after_releases(t.full_at, t.full_cost, back.jobs, false), t.full_cost, 1, p_now)) into next_start
     from millpond.queues as q left join millpond.turns as t on t.queue = q.id
     cross join (
-      select array_agg(job::millpond.released) as jobs, min(job.at) as at
+      select array_agg(job::millpond.released order by a.id) as jobs
       from millpond.arrivals as a cross join lateral unnest(a.released) as job where a.queue = p_queue and a.released is not null
     ) as back
     where q.id = p_queue;

@@ -94,7 +94,7 @@ begin
   ), gone as (
     delete from millpond.arrivals where queue = p_turns.queue
       and id = any (array(select id from next where before is null or before < v_most))
-    returning groups, freed, released
+    returning id, groups, freed, released
   ), arrived as (
     select name, bool_and(freed) as freed from (select unnest(groups) as name, freed from gone) as each group by name
     union all
@@ -106,7 +106,9 @@ begin
         select from millpond.groups
         where queue = p_turns.queue and groups.name = arrived.name and (ticket is not null or held_until is not null) offset 0)
       order by name),
-    (select array_agg(each) from gone cross join lateral unnest(released) as each)
+    (select array_agg(row(job."group", started_at, cost, pause, at, rate, group_rate)::millpond.released order by gone.id, nth)
+      from gone cross join lateral unnest(gone.released)
+        with ordinality as job("group", started_at, cost, pause, at, rate, group_rate, nth))
   into v_names, v_released;
   if v_names = '{}' and v_released is null then return; end if;
   insert into millpond.groups (queue, name)
@@ -116,24 +118,19 @@ begin
     update millpond.groups as g set
       paused_until = case when back.longer then (back.pause).at + (back.pause).pause else g.paused_until end,
       pause_length = case when back.longer then (back.pause).pause else g.pause_length end,
-      full_at = millpond.full_of(back.rate, g.full_at, g.full_cost, back.at) - back.paid
+      full_at = millpond.after_releases(g.full_at, g.full_cost, back.released, true)
     from (
       select known.ctid, each.pause, coalesce(
           (each.pause).at + (each.pause).pause > millpond.pause_end(known.paused_until, known.pause_length, (each.pause).at),
-            false) as longer,
-        paid.rate, each.at, coalesce(millpond.given_back(paid.rate, each.released), 0) as paid
+            false) as longer, each.released
       from (
-        select coalesce("group", '') as name, min(at) as at, array_agg(job::millpond.released) as released,
+        select coalesce("group", '') as name, array_agg(job::millpond.released) as released,
           (array_agg(job::millpond.released order by at + pause desc) filter (where pause > 0 and "group" is not null))[1] as pause
         from unnest(v_released) as job group by 1
       ) as each
       cross join lateral (select ctid, * from millpond.groups where queue = p_turns.queue and groups.name = each.name offset 0) as known
-      left join lateral (select * from millpond.group_limits where queue = p_turns.queue
-        and group_limits.name = each.name offset 0) as own on true
-      cross join lateral (select millpond.rate_of(p_limits, each.name, own.rate) as rate offset 0) as paid
     ) as back where g.ctid = back.ctid;
-    update millpond.turns set full_at = millpond.full_of(p_limits.rate, full_at, full_cost, (select min(at) from unnest(v_released)))
-      - coalesce(millpond.given_back(p_limits.rate, v_released), 0) where queue = p_turns.queue;
+    update millpond.turns set full_at = millpond.after_releases(full_at, full_cost, v_released, false) where queue = p_turns.queue;
   end if;
   -- The time is noted as groups may be held from now on.
   update millpond.turns set claimed_at = p_now where queue = p_turns.queue returning * into p_turns;

@@ -5,7 +5,8 @@
 -- KEYS: queue jobs states keys running done results progress errors slots touched @ends
 -- Head: fences: a list, or one number for all.
 -- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
--- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect before, a job that is done by this very claim is ok.
+-- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect
+--      before, a job that is done by this very claim is ok.
 -- Invariant: only the claim whose fence is the job's can complete it, and once.
 
 local K = keys_of('queue jobs states keys running done results progress errors slots touched @ends')

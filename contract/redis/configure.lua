@@ -7,14 +7,17 @@
 -- configure: changes a queue's settings.
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
 -- Head: nothing further.
--- Head: known, code, operator. nil: what was given stays. Else the texts that the queue's hash is to have as `code` and `operator`, empty for
---      nothing: JSON of what code and an operator have given, in the names and shapes of contract/operations.md. known: the two texts from which the
---      client computed them and the items, joined by a line feed. If others are kept by now, nothing is changed.
+-- Head: known, code, operator. nil: what was given stays. Else the texts that the queue's hash is to have as `code` and `operator`, empty
+--      for nothing: JSON of what code and an operator have given, in the names and shapes of contract/operations.md. known: the two texts
+--      from which the client computed them and the items, joined by a line feed. If others are kept by now, nothing is changed.
 -- In:  two items per setting: its name, and its value as MessagePack. nil: capacity, timeout, running, rate, groupRunning and
---      groupRate without limit. A rate is [count, per, burst], or that of several partitions (README.md). pause: ms for which the queue starts no job.
--- Out: [listed, code, operator], the last two only where others are kept than `known` says. listed: 0: the partition is not listed. Register the queue once more, and then call `listed`.
--- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of [base, factor, max, jitter], rates
---      as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a grouped one; those that wait follow (`backlog.lua`).
+--      groupRate without limit. A rate is [count, per, burst], or that of several partitions (README.md). pause: ms for which the queue
+--      starts no job.
+-- Out: [listed, code, operator], the last two only where others are kept than `known` says. listed: 0: the partition is not listed.
+--      Register the queue once more, and then call `listed`.
+-- Invariant: what is not given stays. Not called where nothing is given: a name alone makes no queue. `backoff` is kept as MessagePack of
+--      [base, factor, max, jitter], rates as MessagePack as well, the others as text. Jobs that run are counted when the queue becomes a
+--      grouped one; those that wait follow (`backlog.lua`).
 
 local K = keys_of('queue jobs states running pages waiting limits lines slots groups names touched @ends')
 local LIMITS = { running = true, rate = true, grouped = true, groupRunning = true, groupRate = true }

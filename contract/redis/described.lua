@@ -1,7 +1,7 @@
 -- What scripts that tell all about a job share.
 
--- Adds all there is to know to a list: id, state, fence, attempt, due, started, finished (of a running one: when its lease ends), worker, progress,
--- error, result, record. Absent: false. @return how many bytes
+-- Adds all there is to know to a list: id, state, fence, attempt, due, started, finished (of a running one: when its lease ends), worker,
+-- progress, error, result, record. Absent: false. @return how many bytes
 local function describe(K, out, id, record, state)
   state = state and cmsgpack.unpack(state) or NEW_STATE
   local finished = state[1] == 'running' and tonumber(redis.call('ZSCORE', K.running, id)) or state[6]
@@ -12,8 +12,9 @@ local function describe(K, out, id, record, state)
   return #(out[n + 9] or '') + #(out[n + 10] or '') + #(out[n + 11] or '') + #record
 end
 
--- Describes those that are known here, unless jobs are large: one answer has some 4 MiB. How large they are is not known before they are read, so the
--- first step is a small one. passes(id, record): whether one is described; nil: all. @return how many of the last ids are left to another call
+-- Describes those that are known here, unless jobs are large: one answer has some 4 MiB. How large they are is not known before they are
+-- read, so the first step is a small one. passes(id, record): whether one is described; nil: all. @return how many of the last ids are left
+-- to another call
 local function describe_all(K, out, ids, passes)
   local FEW, STEP, MOST = 8, 500, 4194304
   local states, at, most, bytes, largest = hmget(K.states, ids), 1, FEW, 0, 1

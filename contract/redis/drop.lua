@@ -5,7 +5,8 @@
 -- Head: floor: as `unregister` gave it; nil: only look whether something is there.
 -- In:  nothing.
 -- Out: [1]: nothing is there; [0]: it has jobs; [2, floor]: `unregister` is to raise the floor to this number first; [3], with nil: it has
---      settings. Where some partitions have settings and others nothing, whoever gave them and whoever removed the queue met: remove it again.
+--      settings. Where some partitions have settings and others nothing, whoever gave them and whoever removed the queue met: remove it
+--      again.
 
 local NAMES = 'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits '
   .. 'lines slots groups names touched tickets held unused @due @ends'

@@ -5,9 +5,10 @@
 -- fail: claims' attempts failed.
 -- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends
 -- Head: nothing further.
--- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a random
---      number from 0 to below 1: by the queue's policy.
--- Out: per claim, 0: retry, 1: stale or 2: dead; none of the last ones if the jobs are large: send those again. If the same call may have taken effect before, what the job's state says of this very claim.
+-- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a
+--      random number from 0 to below 1: by the queue's policy.
+-- Out: per claim, 0: retry, 1: stale or 2: dead; none of the last ones if the jobs are large: send those again. If the same call may have
+--      taken effect before, what the job's state says of this very claim.
 -- Invariant: dead when there is no delay or no attempt left.
 
 local K = keys_of(

@@ -4,7 +4,8 @@
 -- KEYS: queue jobs states running results progress errors
 -- Head: nothing further.
 -- In:  ids.
--- Out: [left, item…]: twelve items per job that is known here, as in described.lua. left: how many of the last ids are left to another call, since jobs are large.
+-- Out: [left, item…]: twelve items per job that is known here, as in described.lua. left: how many of the last ids are left to another
+--      call, since jobs are large.
 -- Invariant: changes no job. Where one is not finished, the queue is marked as watched, for the bell when it is.
 
 local K = keys_of('queue jobs states running results progress errors')

@@ -5,8 +5,9 @@
 -- restore: jobs are put back as they were.
 -- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched @due @ends
 -- Head: floor, partitions: as of `push`.
--- In:  six items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group, timeout,
---      key, trace, cost], absent values false, times 0; the encoded data; result, progress and error, each nothing where there is none.
+-- In:  six items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
+--      timeout, key, trace, cost], absent values false, times 0; the encoded data; result, progress and error, each nothing where there is
+--      none.
 -- Out: [listed, outcome…], as `push`. outcome: 0: restored, 1: existing.
 -- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here.
 

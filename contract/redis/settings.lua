@@ -3,8 +3,8 @@
 -- KEYS: queue
 -- Head: nothing further.
 -- In:  nothing.
--- Out: [code, operator, paused, grouped]: the first two as configure.lua has them, empty for nothing; the others 0 or 1. Nothing at all where
---      there is no such queue.
+-- Out: [code, operator, paused, grouped]: the first two as configure.lua has them, empty for nothing; the others 0 or 1. Nothing at all
+--      where there is no such queue.
 
 local K = keys_of('queue')
 if redis.call('EXISTS', K.queue) == 0 then return {} end

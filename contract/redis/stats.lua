@@ -7,13 +7,14 @@
 -- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held
 -- Head: minutes.
 -- In:  nothing.
--- Out: MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits: [running,
---      rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; operator: see configure.lua;
---      minutes: lists as `record` keeps them, of the last minutes. Absent: none.
--- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those of the last claim;
---      of the groups to which something happened since then, 1,000 are looked at.
+-- Out: MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
+--      [running, rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; operator: see
+--      configure.lua; minutes: lists as `record` keeps them, of the last minutes. Absent: none.
+-- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those
+--      of the last claim; of the groups to which something happened since then, 1,000 are looked at.
 
-local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held')
+local K = keys_of(
+  'queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held')
 local minutes = HEAD[6]
 local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'atLimit', 'operator')
 local oldest = math.huge

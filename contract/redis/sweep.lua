@@ -6,12 +6,14 @@
 -- @include limits.lua
 -- @include backlog.lua
 -- sweep: what time alone brings about, in one partition.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups names touched unused @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups
+--      names touched unused @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.
 -- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, whether to forget them. more: 1 if it left something to
 --      another call at once, since jobs are large. Three items per lost claim: id, attempt, 1 if it is dead.
--- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is more to do.
+-- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is
+--      more to do.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims '

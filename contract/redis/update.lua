@@ -6,8 +6,8 @@
 -- KEYS: queue jobs states scheduled pages waiting lines slots groups touched @due
 -- Head: nothing further.
 -- In:  three items per job: id; MessagePack of [priority, delay, runAt], each nil where it stays; the encoded data, or nothing.
--- Out: per job, -1: unknown here; 0: changed; 1: running, 2: done, 3: dead, 4: cancelled, and not changed. None of the last ones if the jobs are
---      large: send those again.
+-- Out: per job, -1: unknown here; 0: changed; 1: running, 2: done, 3: dead, 4: cancelled, and not changed. None of the last ones if the
+--      jobs are large: send those again.
 -- Invariant: a job keeps its place, also among jobs of another priority.
 
 local K = keys_of('queue jobs states scheduled pages waiting lines slots groups touched @due')

@@ -154,14 +154,16 @@ local function leave(K, priority, place, id, group, cost)
       local from, to = string.find(kept or '', string.sub(entry, #name + 2), 1, true)
       if from then redis.call('HSET', K.groups, name, string.sub(kept, 1, from - 1) .. string.sub(kept, to + 1)) end
     end
-    -- Of a group that no claim has come to yet, and that has no job any more, nothing stays behind: there may be no worker to clear it away.
+    -- Of a group that no claim has come to yet, and that has no job any more, nothing stays behind: there may be no worker to clear it
+    -- away.
     local gone = #redis.call('ZRANGEBYLEX', K.lines, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', 0, 1) == 0
       and redis.call('HEXISTS', K.groups, name) == 0 and redis.call('HEXISTS', K.slots, name) == 0
     if gone then redis.call('SREM', K.touched, '+' .. name, '-' .. name) else redis.call('SADD', K.touched, '-' .. name) end
   end
 end
 
--- @return up to so many ids in the order of claiming, from the page of this rank on. passes(priority, number, entry): whether one counts; nil: all
+-- @return up to so many ids in the order of claiming, from the page of this rank on. passes(priority, number, entry): whether one counts;
+-- nil: all
 local function first_waiting(K, rank, limit, passes)
   local ids = {}
   while #ids < limit do
@@ -177,8 +179,8 @@ local function first_waiting(K, rank, limit, passes)
   return ids
 end
 
--- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids of at least that priority. `unread()`: not the
--- last one after all. `take()`: what was read waits no more.
+-- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids of at least that priority. `unread()`:
+-- not the last one after all. `take()`: what was read waits no more.
 local function head_of(K, min_priority)
   local names, next_name, page, at, taken, emptied = {}, 1, '', 1, 0, {}
   local seen = 0

@@ -1,8 +1,8 @@
 -- workers: who was heard of in the last minute. It includes nothing, as `heartbeat`.
 -- KEYS: workers queues
 -- In:  now, or nothing for the server's time; forget: 1: of a sweep, which wants to know only how many queues there are.
--- Out: [queues, id, places…]: how many queues there are; two items per worker: its id, and what `heartbeat` keeps of it, of which the places that
---      were heard of in the last minute remain.
+-- Out: [queues, id, places…]: how many queues there are; two items per worker: its id, and what `heartbeat` keeps of it, of which the
+--      places that were heard of in the last minute remain.
 -- Invariant: a sweep looks at a few workers only, so that it costs the same with many.
 
 local WORKERS, QUEUES = KEYS[1], KEYS[2]

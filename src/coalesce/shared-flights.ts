@@ -150,7 +150,7 @@ const thrown = (error: unknown): unknown =>
   isMillpondError(error, 'JobFailed') && isError(error.cause) ? error.cause : error
 
 /** Keys of flights may be of any length and hold anything. */
-function jobKey(key: string): string {
+export function jobKey(key: string): string {
   const plain = key.length > 0 && Buffer.byteLength(key) < MAX_KEY_BYTES && key.isWellFormed() && !key.includes('\0')
   return plain ? `=${key}` : createHash('sha256').update(key, 'utf16le').digest('hex')
 }

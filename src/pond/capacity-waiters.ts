@@ -11,13 +11,14 @@
 
 import { atEndOfTurn } from '../batch/batcher.ts'
 import type { NewJob, PushOutcome, Store } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { batches, MAX_PUSH } from './push.ts'
 
 /** Milliseconds. */
-const POLL_INTERVAL = 1000
+const POLL_INTERVAL = DEFAULTS.producer.poll
 /** Jobs tried at first when there may be capacity again; twice as many as long as all are stored. */
-const FIRST_TRY = 16
+const FIRST_TRY = DEFAULTS.producer.firstTry
 
 interface Waiter extends PromiseWithResolvers<PushOutcome> {
   job: NewJob

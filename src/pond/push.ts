@@ -52,7 +52,7 @@ export interface PushManyOptions<Data> extends Omit<PushOptions, 'id' | 'key'> {
 }
 
 /** A call to the store carries at most this many jobs and bytes of data. A single larger job goes alone. */
-export const MAX_PUSH = { items: 500, bytes: 1_048_576 }
+export const MAX_PUSH = { items: DEFAULTS.producer.maxItems, bytes: DEFAULTS.producer.maxBytes }
 
 const EACH_RULES: Rules<PushOptions> = {
   id: (value) => checkId(value) !== '',

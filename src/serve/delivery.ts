@@ -94,17 +94,22 @@ class Refused extends Error {
 }
 
 function post(receiver: Receiver, keys: readonly Buffer[], job: Job, signal: AbortSignal): Promise<Answer> {
+  const { headers, body } = webhookRequest(keys, job, Math.floor(Date.now() / 1000))
+  return receiver.post({ ...headers, 'user-agent': `millpond/${version()}` }, body, signal)
+}
+
+/** What is sent for a job, but for `user-agent`; `contract/vectors/wire/webhook.json` has cases. @param seconds since 1970, of this attempt */
+export function webhookRequest(keys: readonly Buffer[], job: Job, seconds: number) {
   const { id, queue, attempt, attempts, data, trace, pushedAt } = job
   const body = jsonText({ type: queue, timestamp: pushedAt.toISOString(), data, id, attempt, attempts })
   const headers = {
     'content-type': 'application/json',
     accept: 'application/json, */*;q=0.1',
     'accept-encoding': 'identity',
-    'user-agent': `millpond/${version()}`,
-    ...signatureHeaders(keys, id, Math.floor(Date.now() / 1000), body),
+    ...signatureHeaders(keys, id, seconds, body),
     ...(trace !== null && { traceparent: trace }),
   }
-  return receiver.post(headers, body, signal)
+  return { headers, body }
 }
 
 function refused({ status, headers }: Answer, rates: boolean, context: Context): Refused {

@@ -90,6 +90,12 @@ export const DEFAULTS = {
   payload: {
     max: 1_048_576,
   },
+  producer: {
+    maxItems: 500,
+    maxBytes: 1_048_576,
+    poll: 1000,
+    firstTry: 16,
+  },
   coalesce: {
     timeout: 30_000,
     attempts: 3,

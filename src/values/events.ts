@@ -25,8 +25,8 @@ export interface Timings {
 }
 
 /**
- * The events of a pond, for the jobs that this process pushes or runs. Events of one attempt are emitted in order. The next attempt may emit
- * `started` before the last one emits `failed`, because the store knew of the failure first.
+ * The events of a pond, for the jobs that this process pushes or runs. Events of one attempt are emitted in order. The next attempt may
+ * emit `started` before this one emits `failed`, because the store knew of the failure first.
  */
 export interface PondEvents {
   /** The store has the job. `existing`: a live job had the key, or the id was known. Not emitted for a push with `tx`. */
@@ -35,9 +35,9 @@ export interface PondEvents {
   started: [event: AttemptEvent & { wait: number }]
   /** The store has the completion. `result`: what the handler returned. */
   completed: [event: AttemptEvent & Timings & { result: unknown }]
-  /** An attempt failed and another will follow. Without a listener for `failed` or `dead`, each queue and error is shown once as a process warning. */
+  /** An attempt failed and another will follow. Without a listener for this or `dead`, each queue and error is shown once as a warning. */
   failed: [event: AttemptEvent & Timings & { error: JobError }]
-  /** The job is dead: no attempt is left, or the handler gave up. Without a listener, each queue and error is shown once as a process warning. */
+  /** The job is dead: no attempt is left, or the handler gave up. Without a listener, each queue and error is shown once as a warning. */
   dead: [event: AttemptEvent & { error: JobError }]
   /** This process cancelled the job. */
   cancelled: [event: JobEvent]
@@ -52,8 +52,8 @@ export interface PondEvents {
   /** A push found the queue full: it was rejected, or it waits. Not emitted for a push with `tx`. */
   full: [event: { queue: string }]
   /**
-   * An operator's values of these settings stay in effect, not those that this program gives; see `queue.override`. Without a listener, it is shown as a
-   * process warning.
+   * An operator's values of these settings stay in effect, not those that this program gives; see `queue.override`. Without a listener, it
+   * is shown as a process warning.
    */
   overridden: [event: { queue: string; settings: readonly SettingName[] }]
   /** A call to the store failed in the background; it is tried again. Without a listener, each code is shown once as a process warning. */
@@ -125,8 +125,8 @@ export class PondEmitter {
   }
 
   /**
-   * An attempt failed by an error, not by `retry` or `giveUp`. Without a listener, each queue and error is shown once as a process warning. It
-   * names the error's class, code and place, but not its message, which may hold a part of the payload.
+   * An attempt failed by an error, not by `retry` or `giveUp`. Without a listener, each queue and error is shown once as a process warning.
+   * It names the error's class, code and place, but not its message, which may hold a part of the payload.
    * @param last no attempt is left
    */
   failure(queue: string, error: unknown, last: boolean): void {

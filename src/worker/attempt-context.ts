@@ -69,7 +69,7 @@ export class AttemptContext implements Context {
 }
 
 /** An attempt or a batch. */
-interface Stoppable {
+export interface Stoppable {
   whenStopped(listener: (reason: MillpondError) => void): void
 }
 

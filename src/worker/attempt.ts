@@ -6,8 +6,11 @@
  *      ├─ given back ──► ending
  *      └─ lease lost, cancelled ──► stopped
  *
- * Without a replica nothing is `waiting`. A stopped attempt's handler may go on, but its answer no longer counts. The store is still told of an
- * attempt that timed out or that its worker gave back. Once the store has answered, or the claim is lost, the worker lets go of the attempt.
+ *   ending ──worker closed while a transaction decides──► stopped
+ *
+ * Without a replica no attempt is `waiting`. The handler of a stopped attempt may go on, but its answer no longer counts. The store is
+ * still told of an attempt that timed out or was given back. The worker lets go of an attempt once the store has answered, or the claim is
+ * lost.
  */
 
 import type { ClaimedJob, Encoded } from '../store.ts'
@@ -47,8 +50,8 @@ export class Attempt implements Linked<Attempt> {
   /** `performance.now()` until which its lease holds for certain; past it, the store decides. */
   heldUntil: number
   /**
-   * `performance.now()` at which it got its slot, and at which it left it. Not a number before: a field that holds a fraction later costs less
-   * if it never held an integer.
+   * `performance.now()` at which it got its slot, and at which it left it. NaN before: a field that holds a fraction later costs less if it
+   * never held an integer.
    */
   startedAt = Number.NaN
   leftAt = Number.NaN

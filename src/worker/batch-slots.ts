@@ -11,9 +11,9 @@
 import type { Attempt } from './attempt.ts'
 import { Batch } from './batch.ts'
 import type { SlotsHost } from './single-slots.ts'
-import type { Slots, Wanted } from './starter.ts'
+import type { Slots } from './starter.ts'
 
-/** A batch starts this much before its jobs would be given back, in milliseconds: timers are whole milliseconds, and may be early by a part of one. */
+/** In milliseconds. A batch starts this much before its jobs would be given back, as timers are early or late by a part of one. */
 const MARGIN = 2
 
 /** Checked and in milliseconds. */
@@ -25,92 +25,62 @@ export interface BatchSettings {
 }
 
 interface BatchSlotsHost extends SlotsHost {
+  /** Milliseconds after which collected jobs are given back. */
+  readonly window: number
   /** Whether a claim is under way. */
   claiming(): boolean
   /** `within` or the window is over for a job, so that a batch may start. */
   ripe(): void
 }
 
-export class BatchSlots implements Slots {
-  readonly #host: BatchSlotsHost
-  readonly #settings: BatchSettings
-  readonly #count: number
-  readonly #window: number
-  readonly #run: (batch: Batch) => void
-  #timer: NodeJS.Timeout | undefined
-  #taken = 0
+export function batchSlots(host: BatchSlotsHost, settings: BatchSettings, run: (batch: Batch) => void): Slots {
+  const { count, buffer } = host
+  const { max, min, within, sameGroup } = settings
+  let timer: NodeJS.Timeout | undefined
+  let taken = 0
+  const missing = () => (count - taken) * max - buffer.size
 
-  /**
-   * @param count most batches that run at once
-   * @param window milliseconds after which collected jobs are given back
-   */
-  constructor(
-    host: BatchSlotsHost,
-    settings: BatchSettings,
-    count: number,
-    window: number,
-    run: (batch: Batch) => void,
-  ) {
-    this.#host = host
-    this.#settings = settings
-    this.#count = count
-    this.#window = window
-    this.#run = run
-  }
-
-  get taken(): number {
-    return this.#taken
-  }
-
-  get ready(): boolean {
-    return this.#host.buffer.size > 0 && this.#taken < this.#count
-  }
-
-  wanted(): Wanted {
-    const { max, sameGroup } = this.#settings
-    const limit = (this.#count - this.#taken) * max - this.#host.buffer.size
-    // Most jobs of a group in a row: those of a batch, if each batch is of one group.
-    return { limit, minPriority: 0, perGroup: sameGroup ? max : 1 }
-  }
-
-  start(now: number): boolean {
-    clearTimeout(this.#timer)
-    const jobs = this.#take(now)
-    if (jobs === undefined) return false
-    const held = jobs.filter((attempt) => this.#host.begin(attempt, now))
-    if (held.length === 0) return true
-    this.#taken++
-    const batch = new Batch(held, () => this.#taken--)
-    for (const attempt of held) attempt.batch = batch
-    this.#run(batch)
-    return true
-  }
-
-  close(): void {
-    clearTimeout(this.#timer)
-  }
-
-  /** Takes the jobs of the batch that is to start now; undefined: none is. */
-  #take(now: number): Attempt[] | undefined {
-    const collected = this.#host.buffer
-    const claiming = this.#host.claiming()
-    const { max, min, within, sameGroup } = this.#settings
-    const enough = this.wanted().limit > 0 ? min : 1
-    const batches = sameGroup ? Map.groupBy(collected, ({ claimed }) => claimed.group).values() : [[...collected]]
-    let next = Number.POSITIVE_INFINITY
+  /** The jobs of the batch that is to start now; undefined: none is. */
+  function next(now: number): Attempt[] | undefined {
+    const claiming = host.claiming()
+    const enough = missing() > 0 ? min : 1
+    const batches = sameGroup ? Map.groupBy(buffer, ({ claimed }) => claimed.group).values() : [[...buffer]]
+    let look = Number.POSITIVE_INFINITY
     for (const jobs of batches) {
       const oldest = jobs.reduce((least, { arrived }) => Math.min(least, arrived), Number.POSITIVE_INFINITY)
       // Timers may be early by a part of a millisecond.
       const isRipe = jobs.length >= enough || now > oldest + within - 1
-      const late = oldest + this.#window - MARGIN
-      if (jobs.length >= max || now > late || (isRipe && !claiming)) {
-        const taken = jobs.slice(0, max)
-        for (const attempt of taken) collected.remove(attempt)
-        return taken
-      }
-      next = Math.min(next, claiming ? late : oldest + within)
+      const late = oldest + host.window - MARGIN
+      if (jobs.length >= max || now > late || (isRipe && !claiming)) return jobs.slice(0, max)
+      look = Math.min(look, claiming ? late : oldest + within)
     }
-    this.#timer = setTimeout(this.#host.ripe, Math.max(1, Math.floor(next - now) + (claiming ? 1 : 0))).unref()
+    timer = setTimeout(host.ripe, Math.max(1, Math.floor(look - now) + (claiming ? 1 : 0))).unref()
     return undefined
+  }
+
+  return {
+    get taken() {
+      return taken
+    },
+    get ready() {
+      return buffer.size > 0 && taken < count
+    },
+    // If each batch is of one group, a claim is to give as many jobs of a group in one turn.
+    perGroup: sameGroup ? max : 1,
+    wanted: () => ({ limit: missing(), minPriority: 0 }),
+    start(now) {
+      clearTimeout(timer)
+      const jobs = next(now)
+      if (jobs === undefined) return false
+      for (const attempt of jobs) buffer.remove(attempt)
+      const held = jobs.filter((attempt) => host.begin(attempt, now))
+      if (held.length === 0) return true
+      taken++
+      const batch = new Batch(held, () => taken--)
+      for (const attempt of held) attempt.batch = batch
+      run(batch)
+      return true
+    },
+    close: () => clearTimeout(timer),
   }
 }

@@ -4,7 +4,6 @@ import type { Attempt, AttemptBatch } from './attempt.ts'
 /** Attempts that one call of a batch handler runs, in one slot. It is stopped when the last one leaves its slot stopped. */
 export class Batch implements AttemptBatch {
   readonly attempts: readonly Attempt[]
-  readonly #byId: ReadonlyMap<string, Attempt>
   readonly #free: () => void
   readonly #stopListeners: ((reason: MillpondError) => void)[] = []
   #running: number
@@ -13,13 +12,8 @@ export class Batch implements AttemptBatch {
   /** @param free called once none of the attempts runs any more */
   constructor(attempts: readonly Attempt[], free: () => void) {
     this.attempts = attempts
-    this.#byId = new Map(attempts.map((attempt) => [attempt.claimed.id, attempt]))
     this.#running = attempts.length
     this.#free = free
-  }
-
-  byId(id: string): Attempt | undefined {
-    return this.#byId.get(id)
   }
 
   get stopped(): MillpondError | undefined {

@@ -16,7 +16,7 @@ export type EndingOutcome = HoldOutcome | FailOutcome
 /** In milliseconds. */
 const FIRST_RETRY = DEFAULTS.worker.firstRetry
 const LAST_RETRY = DEFAULTS.worker.maxRetry
-/** Fewest endings that are sent beside a batch that is under way. At most two are: the store writes one while the worker prepares the next. */
+/** Fewest endings that are sent beside a batch under way. At most two are: the store writes one while the worker prepares the next. */
 const FEWEST_BESIDE_ANOTHER = DEFAULTS.worker.besideAnother
 
 export class EndingBatches {
@@ -26,8 +26,8 @@ export class EndingBatches {
   readonly #trouble: (error: MillpondError) => void
   #waiting: Untold[] = []
   /**
-   * The one that was added last, with its attempt. V8 drops the code compiled for a class when a full collection finds no instance, and such a
-   * collection may come while the queue is empty. This one keeps the code for the next surge.
+   * The one that was added last, with its attempt. V8 drops the code compiled for a class when a full collection finds no instance, and
+   * such a collection may come while the queue is empty. This one keeps the code for the next surge.
    */
   latest: Untold | undefined
   readonly #underWay = new Set<Untold[]>()
@@ -80,14 +80,12 @@ export class EndingBatches {
     return new Promise((resolve) => this.#flushed.push(resolve))
   }
 
-  /** Forgets what could not be told; leases will run out instead. @returns how many endings */
-  abandon(): number {
+  /** Forgets what could not be told; leases will run out instead. */
+  abandon(): void {
     clearTimeout(this.#retry)
     this.#retry = undefined
-    const { length } = this.#waiting
     this.#waiting = []
     for (const resolve of this.#flushed.splice(0)) resolve()
-    return length
   }
 
   /** Never rejects. */

@@ -19,37 +19,31 @@ export interface EndingSettings {
   backoff: ((attempt: number, error: unknown) => number) | undefined
 }
 
-export class EndingRules {
-  readonly #queue: string
-  readonly #maxPayload: number
-  readonly #backoff: EndingSettings['backoff']
-  readonly #events: Pick<PondEmitter, 'trouble' | 'failure'>
+type Told = Pick<PondEmitter, 'trouble' | 'failure'>
 
-  constructor({ queue, maxPayload, backoff }: EndingSettings, events: Pick<PondEmitter, 'trouble' | 'failure'>) {
-    this.#queue = queue
-    this.#maxPayload = maxPayload
-    this.#backoff = backoff && inThisContext(backoff)
-    this.#events = events
-  }
+export type EndingRules = ReturnType<typeof endingRules>
 
-  /** @param value the result, or an Outcome */
-  answered(attempt: Attempt, value: unknown): Untold {
-    if (isOutcome(value)) return this.failed(attempt, value)
-    if (value === undefined) return completed(attempt, null, value)
+export function endingRules({ queue, maxPayload, ...settings }: EndingSettings, told: Told) {
+  const backoff = settings.backoff && inThisContext(settings.backoff)
+
+  function delayOf({ claimed }: Attempt, error: unknown): number | 'backoff' {
+    if (backoff === undefined) return 'backoff'
     try {
-      return completed(attempt, encode(value, 'result', this.#maxPayload), value)
-    } catch (error) {
-      // The work is done, and doing it again would only end here again.
-      return this.failed(attempt, Outcome.giveUp(error))
+      return backoff(claimed.attempt, error)
+    } catch (thrown) {
+      // The caller's backoff function is at fault; the job must not suffer for it.
+      const message = `the backoff function of queue ${queue} failed: ${errorSummary(thrown)}`
+      told.trouble(new MillpondError('InvalidOption', message, { thrown }))
+      return 'backoff'
     }
   }
 
   /** @param error anything that can be thrown, or an Outcome */
-  failed(attempt: Attempt, error: unknown): Untold {
+  function ofError(attempt: Attempt, error: unknown): Untold {
     if (!isOutcome(error)) {
       const { claimed } = attempt
-      this.#events.failure(this.#queue, error, claimed.attempt >= claimed.attempts)
-      return failed(attempt, jobError(error), this.#delay(attempt, error))
+      told.failure(queue, error, claimed.attempt >= claimed.attempts)
+      return failed(attempt, jobError(error), delayOf(attempt, error))
     }
     const { kind, delay, cause } = error
     if (kind === 'rateLimited') return released(attempt, delay ?? 0)
@@ -58,15 +52,17 @@ export class EndingRules {
     return failed(attempt, stored, delay)
   }
 
-  #delay(attempt: Attempt, error: unknown): number | 'backoff' {
-    if (this.#backoff === undefined) return 'backoff'
+  /** @param value the result, or an Outcome */
+  function ofAnswer(attempt: Attempt, value: unknown): Untold {
+    if (isOutcome(value)) return ofError(attempt, value)
+    if (value === undefined) return completed(attempt, null, value)
     try {
-      return this.#backoff(attempt.claimed.attempt, error)
-    } catch (thrown) {
-      // The caller's backoff function is at fault; the job must not suffer for it.
-      const message = `the backoff function of queue ${this.#queue} failed: ${errorSummary(thrown)}`
-      this.#events.trouble(new MillpondError('InvalidOption', message, { thrown }))
-      return 'backoff'
+      return completed(attempt, encode(value, 'result', maxPayload), value)
+    } catch (error) {
+      // The work is done, and doing it again would only end here again.
+      return ofError(attempt, Outcome.giveUp(error))
     }
   }
+
+  return { ofAnswer, ofError }
 }

@@ -48,7 +48,7 @@ export class Lanes {
   }
 
   /** From the lowest priority that has a free slot. @param held the jobs that run or are about to */
-  wanted(held: Iterable<Attempt>): Pick<Wanted, 'limit' | 'minPriority'> {
+  wanted(held: Iterable<Attempt>): Wanted {
     const counts = new Array<number>(ABOVE_ALL).fill(0)
     for (const { claimed } of held) counts[claimed.priority] = (counts[claimed.priority] ?? 0) + 1
     const wanted = { limit: 0, minPriority: 0 }

@@ -1,6 +1,6 @@
 /**
- * Tells the store which workers this process has, so that people see who works, and `explain` whether anybody does: all in one call, when one
- * starts or closes and once in a while. Nothing but what people see depends on it, so an error is no trouble of its own.
+ * Tells the store which workers this process has, so that people see who works, and `explain` whether anybody does. All go in one call:
+ * when one starts or closes, and once in a while. Nothing but what people see depends on it, so an error is no trouble of its own.
  */
 import { hostname } from 'node:os'
 import type { Store, WorkerBeat } from '../store.ts'

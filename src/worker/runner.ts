@@ -7,9 +7,9 @@ import type { PondEmitter } from '../values/events.ts'
 import { Job } from '../values/job.ts'
 import { type StandardSchema, validate } from '../values/schema.ts'
 import type { Attempt } from './attempt.ts'
-import type { ContextTerms } from './attempt-context.ts'
+import type { ContextTerms, Stoppable } from './attempt-context.ts'
 import type { Committed, Completed, Ending } from './ending.ts'
-import { EndingRules, type EndingSettings } from './ending-rules.ts'
+import { type EndingSettings, endingRules } from './ending-rules.ts'
 import type { Replica } from './replica.ts'
 
 export interface RunnerSettings extends EndingSettings {
@@ -22,68 +22,68 @@ export interface RunnerSettings extends EndingSettings {
 
 type Told = Pick<PondEmitter, 'trouble' | 'failure'>
 
-export class RunnerTools {
-  readonly settings: RunnerSettings
-  readonly rules: EndingRules
-  readonly terms: ContextTerms
-  readonly end: (endings: readonly Ending[]) => void
-  readonly #store: Store
-  readonly #told: Told
+export type RunnerTools = ReturnType<typeof runnerTools>
 
-  /** @param end told how attempts end; not of those that were stopped before */
-  constructor(store: Store, settings: RunnerSettings, terms: ContextTerms, told: Told, end: RunnerTools['end']) {
-    this.settings = settings
-    this.rules = new EndingRules(settings, told)
-    this.terms = terms
-    this.end = end
-    this.#store = store
-    this.#told = told
-  }
+/** @param end told how attempts end; not of those that were stopped before */
+export function runnerTools(
+  store: Store,
+  settings: RunnerSettings,
+  terms: ContextTerms,
+  told: Told,
+  end: (endings: readonly Ending[]) => void,
+) {
+  const { queue, schema } = settings
+  const rules = endingRules(settings, told)
+  return {
+    settings,
+    terms,
+    rules,
+    end,
 
-  /** @throws PayloadNotDecodable, SchemaMismatch */
-  async job({ claimed }: Attempt): Promise<Job> {
-    const { queue, schema } = this.settings
-    const data = decode(claimed.data, 'data')
-    return new Job(queue, claimed, schema === undefined ? data : await validate(schema, data, queue))
-  }
+    /** @throws PayloadNotDecodable, SchemaMismatch */
+    async job({ claimed }: Attempt): Promise<Job> {
+      const data = decode(claimed.data, 'data')
+      return new Job(queue, claimed, schema === undefined ? data : await validate(schema, data, queue))
+    },
 
-  /** The job's timeout begins. At its end the attempt has failed, if it is open by then: a commit under way decides by itself. */
-  watchTimeout(attempt: Attempt): void {
-    const { id, timeout } = attempt.claimed
-    if (timeout === null) return
-    // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
-    attempt.timeout = setTimeout(() => {
-      if (!attempt.isOpen) return
-      const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
-      const ending = this.rules.failed(attempt, error)
-      attempt.stop(error)
-      this.end([ending])
-    }, timeout).unref()
-  }
+    /** The job's timeout begins. At its end the attempt has failed, if it is open by then: a commit under way decides by itself. */
+    watchTimeout(attempt: Attempt): void {
+      const { id, timeout } = attempt.claimed
+      if (timeout === null) return
+      // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
+      attempt.timeout = setTimeout(() => {
+        if (!attempt.isOpen) return
+        const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
+        const ending = rules.ofError(attempt, error)
+        attempt.stop(error)
+        end([ending])
+      }, timeout).unref()
+    },
 
-  /** @returns undefined: handlers have none. @param run is rolled back when it is stopped */
-  begin(run: { whenStopped(listener: () => void): void }): StoreTransaction | undefined {
-    if (!this.settings.transaction) return undefined
-    const transaction = this.#store.transactions?.begin()
-    // If even the rollback fails, the store has let go of the transaction by itself.
-    run.whenStopped(() => void transaction?.rollback().catch(() => {}))
-    return transaction
-  }
+    /** @returns undefined: handlers have none. @param run it is rolled back when this is stopped */
+    begin(run: Stoppable): StoreTransaction | undefined {
+      if (!settings.transaction) return undefined
+      const transaction = store.transactions?.begin()
+      // If even the rollback fails, the store has let go of the transaction by itself.
+      run.whenStopped(() => void transaction?.rollback().catch(() => {}))
+      return transaction
+    },
 
-  /** Commits what the handler wrote together with the completions, unless one of them is stale. */
-  async commit(transaction: StoreTransaction, endings: readonly Completed[]): Promise<Committed[]> {
-    const items = endings.map(({ id, fence, result }) => ({ id, fence, result }))
-    const outcomes = await transaction.complete({ queue: this.settings.queue, items })
-    return endings.map(({ attempt, value }, index) => {
-      return { kind: 'committed', attempt, value, outcome: outcomes[index] ?? 'stale' }
-    })
-  }
+    /** Commits what the handler wrote together with the completions, unless one of them is stale. */
+    async commit(transaction: StoreTransaction, endings: readonly Completed[]): Promise<Committed[]> {
+      const items = endings.map(({ id, fence, result }) => ({ id, fence, result }))
+      const outcomes = await transaction.complete({ queue, items })
+      return endings.map(({ attempt, value }, index) => {
+        return { kind: 'committed', attempt, value, outcome: outcomes[index] ?? 'stale' }
+      })
+    },
 
-  async rollBack(transaction: StoreTransaction | undefined): Promise<void> {
-    try {
-      await transaction?.rollback()
-    } catch (failure) {
-      if (failure instanceof MillpondError) this.#told.trouble(failure)
-    }
+    async rollBack(transaction: StoreTransaction | undefined): Promise<void> {
+      try {
+        await transaction?.rollback()
+      } catch (failure) {
+        if (failure instanceof MillpondError) told.trouble(failure)
+      }
+    },
   }
 }

@@ -14,75 +14,60 @@ import type { RunnerTools } from './runner.ts'
 /** Runs one job. What it returns is the job's result. */
 export type Handler<Data = unknown, Result = unknown> = (job: Job<Data>, ctx: Context) => Result | Promise<Result>
 
-export class SingleRunner {
-  readonly #tools: RunnerTools
-  readonly #handler: Handler
+/** @returns runs an attempt, and says how it ends once, some time later; never, if it is stopped before */
+export function singleRunner(tools: RunnerTools, handler: Handler): (attempt: Attempt) => void {
+  const { settings, terms, rules } = tools
+  const { queue, schema, replica } = settings
 
-  constructor(tools: RunnerTools, handler: Handler) {
-    this.#tools = tools
-    this.#handler = handler
+  async function startWhenShown(attempt: Attempt, readable: Replica): Promise<void> {
+    const shown = readable.wait(attempt)
+    if (await attempt.waitFor(shown)) start(attempt, await shown)
   }
 
-  /** Says how the attempt ends once, some time later; never, if it is stopped before. */
-  readonly run = inThisContext((attempt: Attempt): void => {
-    const { replica } = this.#tools.settings
-    if (replica === undefined) this.#start(attempt)
-    else void this.#startWhenShown(attempt, replica)
-  })
-
-  async #startWhenShown(attempt: Attempt, replica: Replica): Promise<void> {
-    const shown = replica.wait(attempt)
-    if (await attempt.waitFor(shown)) this.#start(attempt, await shown)
-  }
-
-  #start(attempt: Attempt, reads?: ReplicaQuery): void {
-    const { settings, rules } = this.#tools
-    this.#tools.watchTimeout(attempt)
+  function start(attempt: Attempt, reads?: ReplicaQuery): void {
+    tools.watchTimeout(attempt)
     if (settings.transaction) {
-      void this.#transact(attempt, reads)
+      void transact(attempt, reads)
       return
     }
-    const called = settings.schema === undefined ? this.#call(attempt, reads) : this.#checkAndCall(attempt, reads)
     // An async function around this would cost as much as all else that is done here for a handler that does little.
-    called.then(
-      (value) => this.#end(attempt, attempt.stopped === undefined ? rules.answered(attempt, value) : undefined),
-      (error: unknown) => this.#end(attempt, attempt.stopped === undefined ? rules.failed(attempt, error) : undefined),
+    call(attempt, reads).then(
+      (value) => end(attempt, attempt.stopped === undefined ? rules.ofAnswer(attempt, value) : undefined),
+      (error: unknown) => end(attempt, attempt.stopped === undefined ? rules.ofError(attempt, error) : undefined),
     )
   }
 
   /** Never throws: whatever the handler throws is in the promise. */
-  #call(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<unknown> {
-    const { settings, terms } = this.#tools
+  function call(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<unknown> {
     try {
-      const job = new Job(settings.queue, attempt.claimed, decode(attempt.claimed.data, 'data'))
-      return Promise.resolve(this.#handler(job, new AttemptContext(attempt, terms, undefined, reads)))
+      if (schema !== undefined) return checkAndCall(attempt, reads)
+      const job = new Job(queue, attempt.claimed, decode(attempt.claimed.data, 'data'))
+      return Promise.resolve(handler(job, new AttemptContext(attempt, terms, undefined, reads)))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  async #checkAndCall(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<unknown> {
-    const job = await this.#tools.job(attempt)
-    return this.#handler(job, new AttemptContext(attempt, this.#tools.terms, undefined, reads))
+  async function checkAndCall(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<unknown> {
+    return handler(await tools.job(attempt), new AttemptContext(attempt, terms, undefined, reads))
   }
 
-  async #transact(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<void> {
-    const { rules, terms } = this.#tools
+  async function transact(attempt: Attempt, reads: ReplicaQuery | undefined): Promise<void> {
     let transaction: StoreTransaction | undefined
     let ending: Untold | undefined
     try {
-      const job = await this.#tools.job(attempt)
-      transaction = this.#tools.begin(attempt)
-      const value = await this.#handler(job, new AttemptContext(attempt, terms, transaction, reads))
-      if (attempt.stopped === undefined) ending = rules.answered(attempt, value)
+      const job = await tools.job(attempt)
+      transaction = tools.begin(attempt)
+      const value = await handler(job, new AttemptContext(attempt, terms, transaction, reads))
+      if (attempt.stopped === undefined) ending = rules.ofAnswer(attempt, value)
     } catch (error) {
-      if (attempt.stopped === undefined) ending = rules.failed(attempt, error)
+      if (attempt.stopped === undefined) ending = rules.ofError(attempt, error)
     }
-    this.#end(attempt, ending === undefined ? undefined : await this.#commit(attempt, transaction, ending))
+    end(attempt, ending === undefined ? undefined : await commit(attempt, transaction, ending))
   }
 
   /** @returns undefined: stopped meanwhile */
-  async #commit(
+  async function commit(
     attempt: Attempt,
     transaction: StoreTransaction | undefined,
     ending: Untold,
@@ -91,19 +76,24 @@ export class SingleRunner {
     let actual = ending
     if (transaction !== undefined && ending.kind === 'complete') {
       try {
-        const [committed] = await this.#tools.commit(transaction, [ending])
+        const [committed] = await tools.commit(transaction, [ending])
         return committed
       } catch (error) {
         if (attempt.stopped !== undefined) return undefined
-        actual = this.#tools.rules.failed(attempt, error)
+        actual = rules.ofError(attempt, error)
       }
     }
-    await this.#tools.rollBack(transaction)
+    await tools.rollBack(transaction)
     return actual
   }
 
-  #end(attempt: Attempt, ending: Ending | undefined): void {
+  function end(attempt: Attempt, ending: Ending | undefined): void {
     if (attempt.timeout !== undefined) clearTimeout(attempt.timeout)
-    if (ending !== undefined) this.#tools.end([ending])
+    if (ending !== undefined) tools.end([ending])
   }
+
+  return inThisContext((attempt) => {
+    if (replica === undefined) start(attempt)
+    else void startWhenShown(attempt, replica)
+  })
 }

@@ -1,13 +1,13 @@
-/** Slots for one job each. Which jobs are claimed for them, and ahead, is for `lanes.ts` or `prefetch.ts`. */
+/** Slots for one job each. How many jobs are claimed for them, and ahead, is for `lanes.ts` or `prefetch.ts`. */
 
 import type { LinkedList } from '../values/linked-list.ts'
 import type { Attempt } from './attempt.ts'
-import type { Lanes } from './lanes.ts'
-import type { Prefetch } from './prefetch.ts'
 import type { Slots, Wanted } from './starter.ts'
 
 /** What the slots of a worker need of it. */
 export interface SlotsHost {
+  /** How many slots there are. */
+  readonly count: number
   /** The most urgent first. */
   readonly buffer: LinkedList<Attempt>
   /** In the order of their start. */
@@ -16,48 +16,27 @@ export interface SlotsHost {
   begin(attempt: Attempt, now: number): boolean
 }
 
-export class SingleSlots implements Slots {
-  readonly #host: SlotsHost
-  readonly #count: number
-  readonly #lanes: Lanes | undefined
-  readonly #prefetch: Prefetch
-  readonly #run: (attempt: Attempt) => void
-
-  constructor(
-    host: SlotsHost,
-    count: number,
-    lanes: Lanes | undefined,
-    prefetch: Prefetch,
-    run: (attempt: Attempt) => void,
-  ) {
-    this.#host = host
-    this.#count = count
-    this.#lanes = lanes
-    this.#prefetch = prefetch
-    this.#run = run
+export function singleSlots(
+  { count, buffer, running, begin }: SlotsHost,
+  wanted: () => Wanted,
+  run: (attempt: Attempt) => void,
+): Slots {
+  return {
+    get taken() {
+      return running.size
+    },
+    get ready() {
+      return buffer.size > 0 && running.size < count
+    },
+    perGroup: 1,
+    wanted,
+    start(now) {
+      const attempt = buffer.first
+      if (attempt === null) return false
+      buffer.remove(attempt)
+      if (begin(attempt, now)) run(attempt)
+      return true
+    },
+    close() {},
   }
-
-  get taken(): number {
-    return this.#host.running.size
-  }
-
-  get ready(): boolean {
-    return this.#host.buffer.size > 0 && this.#host.running.size < this.#count
-  }
-
-  wanted(): Wanted {
-    const { buffer, running } = this.#host
-    if (this.#lanes !== undefined) return { ...this.#lanes.wanted([...running, ...buffer]), perGroup: 1 }
-    return { limit: this.#prefetch.wanted(this.#count, running, buffer.size), minPriority: 0, perGroup: 1 }
-  }
-
-  start(now: number): boolean {
-    const attempt = this.#host.buffer.first
-    if (attempt === null) return false
-    this.#host.buffer.remove(attempt)
-    if (this.#host.begin(attempt, now)) this.#run(attempt)
-    return true
-  }
-
-  close(): void {}
 }

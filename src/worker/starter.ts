@@ -3,11 +3,10 @@
 /** Handlers are started for this long without a break, in milliseconds. */
 const MAX_TURN = 5
 
-/** How many jobs a claim asks for: so many, of this priority or a higher one, and at most so many of a group in a row. */
+/** So many jobs, of this priority or a higher one. */
 export interface Wanted {
   limit: number
   minPriority: number
-  perGroup: number
 }
 
 /** The slots of a worker: each for a job, or for a batch. */
@@ -16,7 +15,10 @@ export interface Slots {
   readonly taken: number
   /** Whether a job is buffered and a slot is free for it. */
   readonly ready: boolean
+  /** What a claim is to bring. */
   wanted(): Wanted
+  /** Most jobs of a group that it is to bring in one turn of the group. */
+  readonly perGroup: number
   /** Starts what is next. @param now `performance.now()` @returns false: nothing is to start yet */
   start(now: number): boolean
   close(): void

@@ -1,12 +1,12 @@
 /**
- * A worker claims jobs of one queue and runs them through a handler. This file reads in the order in which that happens; the states of a claimed job
- * are in `attempt.ts`.
+ * A worker claims jobs of one queue and runs them through a handler. This file reads in the order in which that happens. The states of a
+ * claimed job are in `attempt.ts`.
  *
- *   claim ──► buffer ──slot free──► begin ──► handler ──► end ──► tell the store ──► told
- *                └─ window over: given back
+ *   claim ──► arrived: buffered ──slot free──► begin ──► handler ──► end ──► tell the store ──► told
+ *                         └─ window over: given back
  *
- * Claims and endings are planned for the end of the turn, so that they share a round trip. When to claim is for `claim-loop.ts`, what to start
- * for `starter.ts` and its slots, how an attempt ends for the runner.
+ * Claims and endings are planned for the end of the turn, so that they share a round trip. `claim-loop.ts` decides when to claim,
+ * `starter.ts` and its slots what to start, a runner how an attempt ends.
  */
 
 import { atEndOfTurn } from '../batch/batcher.ts'
@@ -20,10 +20,10 @@ import { HistogramRecorder } from '../values/histogram.ts'
 import { newId } from '../values/ids.ts'
 import { LinkedList } from '../values/linked-list.ts'
 import { type Arrival, Attempt } from './attempt.ts'
-import { AttemptEvents } from './attempt-events.ts'
+import { attemptEvents } from './attempt-events.ts'
 import type { BatchHandler } from './batch-context.ts'
-import { BatchRunner } from './batch-runner.ts'
-import { type BatchSettings, BatchSlots } from './batch-slots.ts'
+import { batchRunner } from './batch-runner.ts'
+import { type BatchSettings, batchSlots } from './batch-slots.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { type Ending, released, type Untold } from './ending.ts'
 import { EndingParts } from './ending-parts.ts'
@@ -31,9 +31,9 @@ import { JobBuffer } from './job-buffer.ts'
 import type { Lanes } from './lanes.ts'
 import { Leases } from './leases.ts'
 import { Prefetch } from './prefetch.ts'
-import { type RunnerSettings, RunnerTools } from './runner.ts'
-import { type Handler, SingleRunner } from './single-runner.ts'
-import { SingleSlots } from './single-slots.ts'
+import { type RunnerSettings, runnerTools } from './runner.ts'
+import { type Handler, singleRunner } from './single-runner.ts'
+import { singleSlots } from './single-slots.ts'
 import { type Slots, Starter, type Wanted } from './starter.ts'
 
 /** Everything a worker needs, checked and in milliseconds. */
@@ -66,7 +66,7 @@ export class Worker implements AsyncDisposable {
   readonly #owner: WorkerOwner
   readonly #ready: () => Promise<void> | undefined
   readonly #emitter: PondEmitter
-  readonly #events: AttemptEvents
+  readonly #events: ReturnType<typeof attemptEvents>
   readonly #recorder: HistogramRecorder
   readonly #claims: ClaimLoop
   readonly #buffer: JobBuffer
@@ -108,7 +108,7 @@ export class Worker implements AsyncDisposable {
     this.#owner = owner
     this.#ready = ready
     this.#emitter = emitter
-    this.#events = new AttemptEvents(queue, emitter)
+    this.#events = attemptEvents(queue, emitter)
     this.#recorder = new HistogramRecorder(queue)
     this.#claims = new ClaimLoop({
       wanted: () => this.#slots.wanted(),
@@ -182,27 +182,22 @@ export class Worker implements AsyncDisposable {
   }
 
   #slotsFor(handler: Handler | BatchHandler): Slots {
-    const { concurrency, window, batch, lanes, maxPayload } = this.#settings
+    const { concurrency, window, batch, maxPayload } = this.#settings
     const terms = {
       maxPayload,
       reportSoon: () => this.#leases.reportSoon(),
       assertRates: () => needs(this.#store, 'rates', 'ctx.rateLimited'),
     }
-    const end = (endings: readonly Ending[]) => this.#end(endings)
-    const tools = new RunnerTools(this.#store, this.#settings, terms, this.#emitter, end)
+    const tools = runnerTools(this.#store, this.#settings, terms, this.#emitter, (endings) => this.#end(endings))
     const begin = (attempt: Attempt, now: number) => this.#begin(attempt, now)
-    const host = { buffer: this.#buffer, running: this.#running, begin }
-    if (batch === undefined) {
-      const { run } = new SingleRunner(tools, handler as Handler)
-      return new SingleSlots(host, concurrency, lanes, this.#prefetch, run)
-    }
-    const { run } = new BatchRunner(tools, handler as BatchHandler)
+    const host = { count: concurrency, buffer: this.#buffer, running: this.#running, begin }
+    if (batch === undefined) return singleSlots(host, () => this.#wanted(), singleRunner(tools, handler as Handler))
     const claiming = () => this.#claims.underWay
     const ripe = () => {
       this.#starter.startInNewTurn()
       this.#plan()
     }
-    return new BatchSlots({ ...host, claiming, ripe }, batch, concurrency, window, run)
+    return batchSlots({ ...host, window, claiming, ripe }, batch, batchRunner(tools, handler as BatchHandler))
   }
 
   #tick(): void {
@@ -227,11 +222,18 @@ export class Worker implements AsyncDisposable {
     this.#claims.claim()
   }
 
-  async #claim({ limit, minPriority, perGroup }: Wanted): Promise<{ claimed: Claimed; sentAt: number }> {
+  #wanted(): Wanted {
+    const { concurrency, lanes } = this.#settings
+    if (lanes !== undefined) return lanes.wanted([...this.#running, ...this.#buffer])
+    return { limit: this.#prefetch.wanted(concurrency, this.#running, this.#buffer.size), minPriority: 0 }
+  }
+
+  async #claim({ limit, minPriority }: Wanted): Promise<{ claimed: Claimed; sentAt: number }> {
     this.#cancelBellsAtClaim = this.#cancelBells
     const ready = this.#ready()
     if (ready !== undefined) await ready
     const sentAt = performance.now()
+    const { perGroup } = this.#slots
     const request = { queue: this.queue, worker: this.id, limit, minPriority, perGroup, lease: null }
     const claimed = await this.#store.operations.claim(request)
     return { claimed, sentAt }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { Bell, Store } from '../../src/store.ts'
-import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { claim, conformance, running } from './suite.ts'
 
@@ -111,6 +111,37 @@ conformance('notifications', {
   'cancelled: while running': async (store) => {
     const { id } = await running(store)
     await hear(store, 'cancelled', () => store.operations.cancel({ ids: [id] }), id)
+  },
+
+  'removed: whoever waits for the job, its slot or its room looks': async (store) => {
+    await store.operations.configure({ queue: 'q', running: 1, capacity: 2 })
+    for (const kind of ['finished', 'cancelled'] as const) {
+      const { id } = await running(store)
+      await hear(store, kind, () => store.operations.remove({ ids: [id] }), id)
+    }
+    const { id: held } = await running(store)
+    const next = newJob()
+    await store.operations.push({ jobs: [next] })
+    assert.deepEqual((await claim(store)).jobs, [], 'no slot is free')
+    await hear(store, 'work', () => store.operations.remove({ ids: [held] }))
+    await store.operations.remove({ ids: [next.id] })
+    const jobs = newJobs(2)
+    await store.operations.push({ jobs })
+    await hear(store, 'room', () => store.operations.remove({ ids: jobs.map(({ id }) => id) }))
+    await store.operations.push({ jobs: newJobs(2) })
+    await hear(store, 'room', () => store.operations.remove({ queue: 'q', state: 'waiting', limit: 10 }))
+  },
+
+  'work: updated so that it is due, or due soon, and restored': async (store) => {
+    const job = newJob({ delay: 60_000 })
+    await store.operations.push({ jobs: [job] })
+    assert.deepEqual((await claim(store)).jobs, [])
+    await hear(store, 'work', () => store.operations.update({ items: [{ id: job.id, delay: 500 }] }))
+    assert.equal((await claim(store)).retryAfter, 500)
+    await hear(store, 'work', () => store.operations.update({ items: [{ id: job.id, delay: 0 }] }))
+    assert.equal((await claim(store)).jobs.length, 1)
+    await hear(store, 'work', () => store.operations.restore({ records: [recordOf()] }))
+    assert.equal((await claim(store)).jobs.length, 1)
   },
 
   'nothing more after the end of listening, everything to the others': async (store) => {

@@ -214,6 +214,17 @@ describe('redis store: queues that are removed', { skip: missingReason('redis') 
     })
   })
 
+  test('a claim does not bring a removed queue back, whatever settings its process has given', async () => {
+    await scene(1, true, async ({ remover, pusher, job }) => {
+      await pusher.operations.configure({ queue: 'q', capacity: 30 })
+      await removeQueue(remover)
+      for (let n = 0; n < 3; n++) assert.deepEqual((await claim(pusher)).jobs, [])
+      assert.deepEqual(await remover.operations.stats({}), [])
+      await pusher.operations.push({ jobs: [job] })
+      assert.equal((await claim(pusher)).jobs.length, 1)
+    })
+  })
+
   test('a list of queues that a failover has lost is made anew by whoever knows them', async () => {
     await scene(2, true, async ({ remover, pusher, prefix, job }) => {
       await removeQueue(remover)

@@ -1,6 +1,6 @@
 /** Jobs for stores. */
 
-import type { Encoded, JobError, NewJob } from '../../src/store.ts'
+import type { Encoded, JobError, JobRecord, NewJob } from '../../src/store.ts'
 
 export const NULL: Encoded = { encoding: 'json', body: 'null' }
 export const ERROR: JobError = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
@@ -29,3 +29,21 @@ export function newJob(given: Partial<NewJob> = {}): NewJob {
 
 export const newJobs = (count: number, given: Partial<NewJob> = {}): NewJob[] =>
   Array.from({ length: count }, () => newJob(given))
+
+/** A job that waits, as it was elsewhere: for `restore`. */
+export function recordOf(given: Partial<JobRecord> = {}): JobRecord {
+  const { id, queue, priority, key, group, trace, data } = newJob()
+  return {
+    ...{ id, queue, state: 'waiting', priority, attempt: 0, attempts: 3, fence: 0, key, group, cost: 1, timeout: null },
+    ...{
+      trace,
+      pushedAt: 1_700_000_000_000,
+      dueAt: 1_700_000_000_000,
+      startedAt: null,
+      finishedAt: null,
+      worker: null,
+    },
+    ...{ data, progress: null, result: null, error: null },
+    ...given,
+  }
+}

@@ -6,8 +6,8 @@ import { MillpondError } from '../../src/values/errors.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
 import { Batch } from '../../src/worker/batch.ts'
 import type { BatchAnswer } from '../../src/worker/batch-context.ts'
-import { BatchRunner } from '../../src/worker/batch-runner.ts'
-import { RunnerTools } from '../../src/worker/runner.ts'
+import { batchRunner } from '../../src/worker/batch-runner.ts'
+import { runnerTools } from '../../src/worker/runner.ts'
 import { claimedJob, storeOf } from './suite.ts'
 
 /** Runs a batch of four jobs. @returns their endings by id, and what the transaction was told */
@@ -33,16 +33,16 @@ async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
   )
   const settings = { queue: 'q', transaction: true, maxPayload: 1_000, schema: undefined, backoff: undefined }
   const terms = { maxPayload: 1000, reportSoon() {}, assertRates() {} }
-  const tools = new RunnerTools(store, settings, terms, { trouble() {}, failure() {} }, (all) => {
+  const tools = runnerTools(store, settings, terms, { trouble() {}, failure() {} }, (all) => {
     for (const ending of all) {
       const what = ending.kind === 'committed' ? ending.outcome : ending.kind === 'fail' ? ending.error.code : ''
       endings[ending.attempt.claimed.id] = `${ending.kind} ${what}`.trim()
     }
   })
-  const runner = new BatchRunner(tools, () => answer)
+  const runBatch = batchRunner(tools, () => answer)
   const arrival = { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY }
   const attempts = ['a', 'b', 'c', 'd'].map((id) => new Attempt(claimedJob(id), arrival))
-  await runner.run(new Batch(attempts, () => {}))
+  await runBatch(new Batch(attempts, () => {}))
   return { endings, log }
 }
 

@@ -59,7 +59,10 @@ create table millpond.queues (
 create type millpond.rate as (count integer, per bigint, burst integer);
 
 -- A claim that was given back at `at`, in ms. `pause`: for which its group starts nothing; 0: its start is given back to the rates.
-create type millpond.released as ("group" text, started_at bigint, cost integer, pause bigint, at bigint);
+create type millpond.released as (
+  "group" text, started_at bigint, cost integer, pause bigint, at bigint,
+  rate millpond.rate, group_rate millpond.rate         -- as they were then
+);
 
 -- A job that a claim of a grouped queue may start. `turn`: its group's virtual time before the start; `after`: the one after it; `nth` in its group.
 create type millpond.candidate as (

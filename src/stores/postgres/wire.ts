@@ -19,7 +19,7 @@ export function tagged({ encoding, body }: Encoded): string {
 
 const ENCODINGS = { j: 'json', m: 'msgpack', b: 'bytes' } as const
 
-const untagged = (text: string): Encoded => encoded(ENCODINGS[text[0] as keyof typeof ENCODINGS], text.slice(1))
+export const untagged = (text: string): Encoded => encoded(ENCODINGS[text[0] as keyof typeof ENCODINGS], text.slice(1))
 
 function encoded(encoding: Encoded['encoding'], text: string): Encoded {
   if (encoding === 'json') return { encoding, body: text }

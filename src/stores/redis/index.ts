@@ -2,8 +2,8 @@
  * The Redis store: one server, or a Redis Cluster, shared by any number of processes. Redis 6.2 or later, or Valkey.
  *
  * URL: `redis://user:password@host:6379/0`, `rediss://…` with TLS; `redis://a:7000,b:7000` or `?cluster=true` for a cluster;
- * `redis+sentinel://user:password@a:26379,b:26379/mymaster/0` and `rediss+sentinel://…` for a master that sentinels know. Options, in the URL's
- * query or as the second argument:
+ * `redis+sentinel://user:password@a:26379,b:26379/mymaster/0` and `rediss+sentinel://…` for a master that sentinels know. Options, in the
+ * URL's query or as the second argument:
  * - `prefix` (`millpond`): what all keys begin with; stores of different prefixes share nothing.
  * - `partitions` (1): into how many parts, and so slots of a cluster, a queue that comes into being is split.
  * - `wait` (0): how many replicas must have a push or an ending before it is acknowledged.

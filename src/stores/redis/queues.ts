@@ -1,6 +1,7 @@
 /**
- * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the process that
- * registers the queue first, since ids and keys are spread by it. `remove` takes queues out of the hash, so `#known` may be out of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
+ * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the
+ * process that registers the queue first, since ids and keys are spread by it. `remove` takes queues out of the hash, so `#known` may be
+ * out of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
  */
 import { MillpondError } from '../../values/errors.ts'
 import type { Calls } from './connection/calls.ts'
@@ -110,13 +111,19 @@ export class Queues {
     return count === null ? undefined : this.#learn(name, countIn(count))
   }
 
-  /** After a partition of it was found not to be listed: the queue may have been removed, and split anew. @returns whether it was */
-  async isSplitAnew(name: string): Promise<boolean> {
+  /**
+   * After a partition of it was found not to be listed. Looks into the list once a second at most.
+   * @returns `split`: it was removed, and split anew since then; `lost`: the server has lost what it knew of it, since no queue was removed, or
+   * it is in the list; undefined: neither is known
+   */
+  async lookAgain(name: string): Promise<'split' | 'lost' | undefined> {
     const known = this.#known.get(name)
-    if (known === undefined || performance.now() < (this.#lookedAt.get(known) ?? 0) + LOOK_PAUSE) return false
+    if (known === undefined || performance.now() < (this.#lookedAt.get(known) ?? 0) + LOOK_PAUSE) return undefined
     this.#lookedAt.set(known, performance.now())
     const now = await this.listed(name)
-    return now !== undefined && now.length !== known.length
+    if (now !== undefined) return now.length === known.length ? 'lost' : 'split'
+    const floor = await this.#calls.command(this.#tag, 'get', `${this.#tag}:floor`)
+    return floor === null ? 'lost' : undefined
   }
 
   /** All that are in the list. */

@@ -115,7 +115,10 @@ export function inOnePiece(items: readonly (string | Buffer)[]): { sizes: number
 export const encodedOrNothing = (encoded: Encoded | null): string | Buffer =>
   encoded === null ? '' : encodedBytes(encoded)
 
-/** What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is decoded. */
+/**
+ * What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is
+ * decoded.
+ */
 export function encodedIn(bytes: Buffer, at = 0): Encoded {
   const encoding = ENCODINGS[(bytes[at] ?? 0) - ZERO]
   if (encoding === undefined) return { encoding: 'json', body: '' }

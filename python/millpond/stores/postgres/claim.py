@@ -26,10 +26,10 @@ def claim(
         # A push that runs at this moment may not notify this process.
         if not asleep:
             break
-    return Claimed(at, lease_given, retry_after, limited, [_claimed(*each) for each in json.loads(jobs or "[]")])
+    return Claimed(at, lease_given, retry_after, limited, [job_of(*each) for each in json.loads(jobs or "[]")])
 
 
-def _claimed(*fields: Any) -> ClaimedJob:
+def job_of(*fields: Any) -> ClaimedJob:
     told = dict(zip(_FIELDS, fields))
     encoding: Any
     *more, encoding = fields[8] if len(fields) > 8 else (None, None, None, None, "json")

@@ -87,7 +87,8 @@ class RedisStore(Store):
         found, known = self._claims.claim(queue, worker, limit, lease, min_priority, per_group)
         if not known:
             self._registry.known.pop(queue, None)
-            self._configurer.restore(queue)
+            if self._registry.has_lost(queue):
+                self._configurer.restore(queue)
         if found.jobs:
             self._notifier.ring("room", queue)
         return found

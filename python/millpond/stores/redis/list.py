@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Final
 
+from millpond.contract import DEFAULTS
 from millpond.jobs import FINAL, JobFilter, Listed, Page, Record, State, cursor_fields
 from millpond.queues import Group, GroupLimits
 from millpond.stores.redis.connection import MOST_ITEMS, Argument, chunks
@@ -18,7 +19,7 @@ from millpond.stores.redis.wire import DESCRIBED, described, to_bytes, unpack_ab
 from millpond.stores.wire import camel
 
 
-MOST_LOOKED_AT: Final = 1000
+MOST_LOOKED_AT: Final = DEFAULTS["store"]["look"]
 """Jobs that a filter looks at in a call, unless its limit is higher."""
 
 

@@ -60,6 +60,12 @@ class Registry:
             self.known[queue] = _number(told)
         return self._parts(queue, self.known.get(queue, self._own))
 
+    def has_lost(self, queue: str) -> bool:
+        """Whether the server has lost what it knew of a queue of which a partition is not listed. Else the queue was removed."""
+        if self.connection.command("HGET", self._queues, queue) is not None:
+            return True
+        return self.connection.command("GET", shared_key(self.prefix, "floor")) is None
+
     def all(self) -> dict[str, int]:
         told: Any = self.connection.command("HGETALL", self._queues)
         pairs = told.items() if isinstance(told, dict) else zip(told[::2], told[1::2], strict=True)

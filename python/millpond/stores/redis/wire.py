@@ -108,3 +108,12 @@ def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
         worker=worker.decode("utf-8", "replace") if worker else None, progress=decoded(progress), result=decoded(result),
     )  # fmt: skip
     return record, place, {"waiting": placed_at or record.pushed_at, "scheduled": due_at}.get(state, ends)
+
+
+def bell_of(message: bytes) -> tuple[str, str, str, tuple[str, ...]]:
+    """Origin, queue, kind and ids of a notification."""
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(message)
+    origin, queue, kind = unpacker.unpack()
+    ids = message[unpacker.tell() :]
+    return origin, queue, kind, tuple(to_id(ids[at : at + 16]) for at in range(0, len(ids), 16))

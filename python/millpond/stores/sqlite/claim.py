@@ -58,7 +58,7 @@ def _look(tx: Transaction, given: dict[str, Any]) -> tuple[list[ClaimedJob], boo
         for row in rows:
             if size >= MOST_BYTES:
                 return jobs, True
-            jobs.append(_job(json.loads(row["job"]), row["data"]))
+            jobs.append(job_of(json.loads(row["job"]), row["data"]))
             size += len(row["data"])
         if len(rows) < count:
             return jobs, False
@@ -113,6 +113,6 @@ _TOLD = (
 )
 
 
-def _job(told: list[Any], data: str | bytes) -> ClaimedJob:
+def job_of(told: list[Any], data: str | bytes) -> ClaimedJob:
     *values, encoding = told
     return ClaimedJob(**dict(zip(_TOLD, values, strict=True)), data=Body(encoding, data))

@@ -13,7 +13,7 @@ from millpond.jobs import LIVE, State
 from millpond.stores.sqlite.connection import STATEMENTS
 
 NO_QUEUE_LEASE: Final = DEFAULTS["queue"]["lease"]
-SOON: Final = 1_000
+SOON: Final = DEFAULTS["store"]["soon"]
 """Ms. A job that is due sooner rings for work when it is scheduled: a claim then tells when."""
 
 

@@ -161,14 +161,19 @@ export async function pauseQueue(context: Context, partitions: readonly Partitio
   await Promise.all(partitions.map((partition) => callScript(context, 'configure', partition, { items, safe: true })))
 }
 
-/** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be removed. */
+/**
+ * After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be
+ * removed.
+ */
 export async function confirmListed(context: Context, partition: Partition): Promise<void> {
   try {
     await context.queues.confirm(partition)
     await noteListed(context, partition)
   } catch (error) {
     if (!isMillpondError(error, 'StoreFull')) throw error
-    const message = `what was stored in the queue ${partition.queue} could not be confirmed, since Redis cannot write just now; it can be repeated safely`
+    const message =
+      `what was stored in the queue ${partition.queue} could not be confirmed, ` +
+      'since Redis cannot write just now; it can be repeated safely'
     throw new MillpondError('StoreUnavailable', message, { queue: partition.queue, cause: error })
   }
 }

@@ -108,7 +108,8 @@ export async function callHolders<Item extends Hold, Outcome>(
   const homeOf = ({ id, claim }: Item) =>
     (claim && claimedFrom.get(claim)) ?? partitions[indexOf(partitions.length, claim ?? { id, key: null, group: null })]
   const outcomes = answered(await askEach(items, homeOf, call))
-  // A job with a group or a key is where that says, which a claim by id and fence alone does not tell. Or the queue was split anew since then.
+  // A job with a group or a key is where that says, which a claim by id and fence alone does not tell. Or the queue was split anew since
+  // then.
   for (const partition of partitions.length === 1 ? [] : partitions) {
     const mayHold = (item: Item, at: number) =>
       outcomes[at] === 'stale' && !(item.claim && claimedFrom.has(item.claim)) && homeOf(item) !== partition

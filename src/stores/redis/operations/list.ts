@@ -1,5 +1,6 @@
 /** Lists jobs by state, and groups, over all partitions of a queue. */
 import type { GroupsRequest, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
+import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorFields, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { callScript } from '../connection/script-call.ts'
@@ -10,7 +11,7 @@ import { bytesIn, idBytes, leastOf, listBefore, numberIn, numberOrNull, rateIn, 
 import { type Found, foundIn } from './find.ts'
 
 /** Jobs that a filter looks at in a call, unless its limit is higher. */
-const MOST_LOOKED_AT = 1000
+const MOST_LOOKED_AT = DEFAULTS.store.look
 
 export async function list(context: Context, request: ListRequest): Promise<Listed> {
   context.calls.assertOpen()
@@ -37,8 +38,8 @@ export async function list(context: Context, request: ListRequest): Promise<List
 }
 
 /**
- * @returns `page`: what was found up to `end`, which is the least place that a partition has looked up to and may go on from; undefined: none
- * goes on. `isShort`: jobs are large, and a partition has looked at fewer
+ * @returns `page`: what was found up to `end`, which is the least place that a partition has looked up to and may go on from; undefined:
+ * none goes on. `isShort`: jobs are large, and a partition has looked at fewer
  */
 async function look(
   context: Context,

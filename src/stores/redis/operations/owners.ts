@@ -1,6 +1,7 @@
 /**
- * Which partition knows a job, by its id alone, which does not name its queue. This process remembers the partitions of the jobs that it pushed
- * last. For other ids, one call asks all partitions of a bucket, so a look-up takes at most `BUCKETS` calls for any number of queues.
+ * Which partition knows a job, by its id alone, which does not name its queue. This process remembers the partitions of the jobs that it
+ * pushed last. For other ids, one call asks all partitions of a bucket, so a look-up takes at most `BUCKETS` calls for any number of
+ * queues.
  */
 import { MillpondError } from '../../../values/errors.ts'
 import type { Context } from '../context.ts'
@@ -9,8 +10,8 @@ import { askEach, chunks, Failures } from '../per-partition.ts'
 import { idBytes, numberIn } from '../wire.ts'
 
 /**
- * The answer of the first partition that knows the id, which is asked once for each time that it is named. Queues that are new to this process are
- * asked for what the others don't know. Rejects where nobody that answered knows an id, and somebody did not answer.
+ * The answer of the first partition that knows the id, which is asked once for each time that it is named. Queues that are new to this
+ * process are asked for what the others don't know. Rejects where nobody that answered knows an id, and somebody did not answer.
  */
 export async function askOwnersOf<Item extends { id: string }, Answer>(
   context: Context,

@@ -96,7 +96,10 @@ async function pushTo(
   return outcomes
 }
 
-/** Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all in the first. */
+/**
+ * Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all in
+ * the first.
+ */
 function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: number[] | null } {
   const values: unknown[][] = []
   const plain: number[] = []

@@ -67,7 +67,8 @@ async function removeIn(context: Context, partition: Partition, state: JobState,
 
 /**
  * Of a queue without jobs: by the steps of contract/redis/unregister.lua.
- * @returns false: it has jobs again, or settings that were given meanwhile are torn. Where somebody makes it anew meanwhile, it is a new queue, and stays
+ * @returns false: it has jobs again, or settings that were given meanwhile are torn. Where somebody makes it anew meanwhile, it is a new
+ * queue, and stays
  */
 async function removeQueue(context: Context, queue: string, partitions: readonly Partition[]): Promise<boolean> {
   const { queues } = context

@@ -1,7 +1,8 @@
 /**
- * Sweeps all queues: asks each bucket which of its partitions have something to do, and sweeps those, until a limit is reached. So a sweep costs
- * what is due, not how many queues there are. A bucket that does not answer keeps no other from being swept: it is left out until it does, and what
- * it has done then is told with a later answer. A sweep rejects only if nothing was swept, since the answer is the only report of lost claims.
+ * Sweeps all queues: asks each bucket which of its partitions have something to do, and sweeps those, until a limit is reached. So a sweep
+ * costs what is due, not how many queues there are. A bucket that does not answer keeps no other from being swept: it is left out until it
+ * does, and what it has done then is told with a later answer. A sweep rejects only if nothing was swept, since the answer is the only
+ * report of lost claims.
  */
 import type { Input, Swept } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
