@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { onEachStore } from './suite.ts'
 
 onEachStore('pushes in order', {
-  'push, pushMany and push again, at once': async ({ pond }) => {
+  'push, pushMany and push again, at once': async ({ open }) => {
+    const pond = await open()
     const queue = pond.queue<number>('ordered')
     const pushes = [queue.push(1), queue.pushMany([2, 3]), queue.push(4), queue.pushMany([5]), queue.push(6)]
     await Promise.all(pushes)
@@ -14,7 +15,8 @@ onEachStore('pushes in order', {
     )
   },
 
-  'also where pushes wait for room, and where the store is told of settings first': async ({ pond }) => {
+  'also where pushes wait for room, and where the store is told of settings first': async ({ open }) => {
+    const pond = await open()
     const queue = pond.queue<number>('roomy', { capacity: 4, whenFull: 'wait' })
     const pushes = [queue.push(1), queue.pushMany([2]), queue.push(3)]
     await Promise.all(pushes)
