@@ -351,7 +351,10 @@ export class Worker implements AsyncDisposable {
     for (const attempt of [...this.#running]) this.#stop(attempt)
     // A store that is gone must not keep a process from ending; its leases will run out.
     const told = this.#endings.flushed()
-    const patience = setTimeout(() => this.#endings.abandon(), Math.ceil(Math.max(until - performance.now(), 1000)))
+    const patience = setTimeout(
+      () => this.#endings.abandon(),
+      Math.ceil(Math.max(until - performance.now(), DEFAULTS.worker.closeWait)),
+    )
     await told
     clearTimeout(patience)
     clearInterval(this.#ticker)
