@@ -30,11 +30,11 @@ import type {
   UpdateOutcome,
 } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
+import { ModelHistograms } from './histograms.ts'
 import { counted, givenBack, type Rated, step, waitFor } from './rates.ts'
 import {
   DEFAULTS,
   live,
-  MINUTE,
   type ModelGroup,
   type ModelJob,
   type ModelQueue,
@@ -48,7 +48,7 @@ export class Model {
   jobs: ModelJob[] = []
   removed = false
   readonly queues = new Map<string, ModelQueue>()
-  #slices: (HistogramSlice & { minute: number })[] = []
+  readonly #histograms = new ModelHistograms()
 
   configure(settings: QueueSettings): void {
     if (Object.keys(settings).length === 1) return
@@ -416,11 +416,11 @@ export class Model {
     this.removed = true
     this.jobs = this.jobs.filter(({ queue }) => queue !== name)
     this.queues.delete(name)
-    this.#slices = this.#slices.filter(({ queue }) => queue !== name)
+    this.#histograms.remove(name)
   }
 
   record(slices: readonly HistogramSlice[]): void {
-    for (const slice of slices) this.#slices.push({ ...slice, minute: Math.floor(this.now / MINUTE) })
+    this.#histograms.record(slices, this.now)
   }
 
   stats(minutes: number): ModelStats[] {
@@ -443,26 +443,9 @@ export class Model {
         totals: { ...settings.totals },
         oldestWaiting: due.length === 0 ? null : this.now - Math.min(...due),
         ...this.#limits(settings),
-        histograms: this.#merged(queue, minutes),
+        histograms: this.#histograms.merged(queue, minutes, this.now),
       }
     })
-  }
-
-  #merged(queue: string, minutes: number): HistogramSlice[] {
-    const oldest = Math.floor(this.now / MINUTE) - minutes
-    const merged: HistogramSlice[] = []
-    for (const { minute, ...slice } of this.#slices) {
-      if (slice.queue !== queue || minute <= oldest) continue
-      let sum = merged.find(({ priority, metric }) => priority === slice.priority && metric === slice.metric)
-      if (!sum) {
-        sum = { ...slice, buckets: {} }
-        merged.push(sum)
-      }
-      for (const [bucket, n] of Object.entries(slice.buckets)) {
-        sum.buckets[Number(bucket)] = (sum.buckets[Number(bucket)] ?? 0) + n
-      }
-    }
-    return merged
   }
 
   #total(queue: string, name: keyof Totals): void {
