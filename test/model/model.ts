@@ -31,7 +31,7 @@ import type {
 } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
 import { ModelHistograms } from './histograms.ts'
-import { counted, givenBack, type Rated, step, waitFor } from './rates.ts'
+import { backoffAfter, counted, givenBack, type Rated, step, waitFor } from './rates.ts'
 import {
   DEFAULTS,
   live,
@@ -39,7 +39,7 @@ import {
   type ModelJob,
   type ModelQueue,
   type ModelStats,
-  newTotals,
+  newQueue,
   settingsOf,
 } from './state.ts'
 
@@ -271,7 +271,8 @@ export class Model {
         this.#finish(job, 'dead')
         return 'dead'
       }
-      const delay = failure.delay === 'backoff' ? this.#backoff(job) : failure.delay
+      const delay =
+        failure.delay === 'backoff' ? backoffAfter(this.#queue(job.queue).backoff, job.attempt) : failure.delay
       job.state = delay === 0 ? 'waiting' : 'scheduled'
       job.dueAt = this.now + delay
       return 'retry'
@@ -467,25 +468,9 @@ export class Model {
   #queue(queue: string): ModelQueue {
     const known = this.queues.get(queue)
     if (known) return known
-    const virtual = new Array<number>(10).fill(0)
-    const made: ModelQueue = {
-      queue,
-      ...DEFAULTS,
-      totals: newTotals(),
-      groups: [],
-      virtual,
-      full: 0,
-      fullCost: 1,
-      pausedUntil: 0,
-    }
+    const made = newQueue(queue)
     this.queues.set(queue, made)
     return made
-  }
-
-  /** The sequences set no jitter: what is left to chance is in vectors/backoff.json. */
-  #backoff(job: ModelJob): number {
-    const { base, factor, max } = this.#queue(job.queue).backoff
-    return base === 0 ? 0 : Math.floor(Math.min(max, base * factor ** (job.attempt - 1)))
   }
 
   #in(queue: string, state: JobState): ModelJob[] {

@@ -1,6 +1,6 @@
 /** Rates as `contract/operations.md` has them, once more. */
 
-import type { JobRecord } from '../../src/store.ts'
+import type { BackoffPolicy, JobRecord } from '../../src/store.ts'
 import type { Rate } from '../../src/values/limits.ts'
 
 /** Microseconds. */
@@ -30,4 +30,9 @@ export function givenBack(rate: Rate | null, { startedAt, cost = 1 }: JobRecord,
   if (rate === null || startedAt === null) return 0
   const price = cost * step(rate)
   return Math.min(price, Math.max(0, startedAt * 1000 + price - now * 1000))
+}
+
+/** The sequences set no jitter: what is left to chance is in vectors/backoff.json. */
+export function backoffAfter({ base, factor, max }: BackoffPolicy, attempt: number): number {
+  return base === 0 ? 0 : Math.floor(Math.min(max, base * factor ** (attempt - 1)))
 }

@@ -51,7 +51,12 @@ export type ModelStats = Omit<QueueStats, 'capacity' | 'overrides' | 'lastClaim'
   capacity: number | null | undefined
 }
 
-export const newTotals = (): Totals => ({ pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 })
+const newTotals = (): Totals => ({ pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 })
+
+export function newQueue(queue: string): ModelQueue {
+  const virtual = new Array<number>(10).fill(0)
+  return { queue, ...DEFAULTS, totals: newTotals(), groups: [], virtual, full: 0, fullCost: 1, pausedUntil: 0 }
+}
 
 export const live = (job: ModelJob) => job.state === 'scheduled' || job.state === 'waiting' || job.state === 'running'
 
