@@ -30,8 +30,10 @@ import type {
   UpdateOutcome,
 } from '../../src/store.ts'
 import type { GroupLimits, GroupRecord, HeldBack, LimitSettings, Rate } from '../../src/values/limits.ts'
+import { type Minute, merged } from './histograms.ts'
 import { counted, givenBack, type Rated, step, waitFor } from './rates.ts'
 import {
+  countsOf,
   DEFAULTS,
   live,
   MINUTE,
@@ -48,7 +50,7 @@ export class Model {
   jobs: ModelJob[] = []
   removed = false
   readonly queues = new Map<string, ModelQueue>()
-  #slices: (HistogramSlice & { minute: number })[] = []
+  #slices: Minute[] = []
 
   configure(settings: QueueSettings): void {
     if (Object.keys(settings).length === 1) return
@@ -432,37 +434,13 @@ export class Model {
         queue,
         paused,
         capacity,
-        counts: {
-          scheduled: count('scheduled'),
-          waiting: count('waiting'),
-          running: count('running'),
-          done: count('done'),
-          dead: count('dead'),
-          cancelled: count('cancelled'),
-        },
+        counts: countsOf(count),
         totals: { ...settings.totals },
         oldestWaiting: due.length === 0 ? null : this.now - Math.min(...due),
         ...this.#limits(settings),
-        histograms: this.#merged(queue, minutes),
+        histograms: merged(this.#slices, queue, Math.floor(this.now / MINUTE) - minutes),
       }
     })
-  }
-
-  #merged(queue: string, minutes: number): HistogramSlice[] {
-    const oldest = Math.floor(this.now / MINUTE) - minutes
-    const merged: HistogramSlice[] = []
-    for (const { minute, ...slice } of this.#slices) {
-      if (slice.queue !== queue || minute <= oldest) continue
-      let sum = merged.find(({ priority, metric }) => priority === slice.priority && metric === slice.metric)
-      if (!sum) {
-        sum = { ...slice, buckets: {} }
-        merged.push(sum)
-      }
-      for (const [bucket, n] of Object.entries(slice.buckets)) {
-        sum.buckets[Number(bucket)] = (sum.buckets[Number(bucket)] ?? 0) + n
-      }
-    }
-    return merged
   }
 
   #total(queue: string, name: keyof Totals): void {
@@ -485,16 +463,8 @@ export class Model {
     const known = this.queues.get(queue)
     if (known) return known
     const virtual = new Array<number>(10).fill(0)
-    const made: ModelQueue = {
-      queue,
-      ...DEFAULTS,
-      totals: newTotals(),
-      groups: [],
-      virtual,
-      full: 0,
-      fullCost: 1,
-      pausedUntil: 0,
-    }
+    const throttle = { full: 0, fullCost: 1, pausedUntil: 0 }
+    const made: ModelQueue = { queue, ...DEFAULTS, ...throttle, totals: newTotals(), groups: [], virtual }
     this.queues.set(queue, made)
     return made
   }
