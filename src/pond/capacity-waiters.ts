@@ -10,7 +10,7 @@
  */
 
 import { atEndOfTurn } from '../batch/batcher.ts'
-import type { NewJob, PushOutcome, Store } from '../store.ts'
+import type { NewJob, PushOutcome } from '../store.ts'
 import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { batches, MAX_PUSH } from './push.ts'
@@ -35,7 +35,7 @@ interface Line {
 }
 
 export class CapacityWaiters {
-  readonly #store: Store
+  readonly #send: (jobs: NewJob[]) => Promise<PushOutcome[]>
   readonly #lines = new Map<string, Line>()
   readonly #listen: () => void
   readonly #onFull: (queue: string) => void
@@ -46,11 +46,12 @@ export class CapacityWaiters {
   #idle: (() => void)[] = []
 
   /**
+   * @param send to the store, as many jobs as one call carries
    * @param listen asks for notifications, from now until the pond closes
    * @param onFull called once for each push that has to wait
    */
-  constructor(store: Store, listen: () => void, onFull: (queue: string) => void) {
-    this.#store = store
+  constructor(send: (jobs: NewJob[]) => Promise<PushOutcome[]>, listen: () => void, onFull: (queue: string) => void) {
+    this.#send = send
     this.#listen = listen
     this.#onFull = onFull
   }
@@ -105,7 +106,7 @@ export class CapacityWaiters {
     line.rung = false
     let next = most * 2
     try {
-      const outcomes = await this.#store.operations.push({ jobs: head.map(({ job }) => job) })
+      const outcomes = await this.#send(head.map(({ job }) => job))
       const full = head.filter((_, index) => (outcomes[index]?.status ?? 'full') === 'full')
       for (const [index, { resolve }] of head.entries()) {
         const outcome = outcomes[index]

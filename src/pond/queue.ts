@@ -24,7 +24,7 @@ import type { Handler } from '../worker/single-runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
-import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
+import { batches, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
   checkQueueOptions,
   checkSettingNames,
@@ -110,19 +110,29 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * job its own `id` by `each`.
    * @throws as `push`
    */
-  async pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
-    this.#pond.assertOpen()
-    return this.#pond.pending(this.#pushMany(items, options))
+  pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
+    try {
+      this.#pond.assertOpen()
+      if (!Array.isArray(items)) {
+        throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
+      }
+      const jobs = this.#preparer.prepareMany(items, options)
+      const tx = options?.tx
+      const pushing =
+        jobs instanceof Promise ? jobs.then((checked) => this.#pushAll(checked, tx)) : this.#pushAll(jobs, tx)
+      return this.#pond.pending(pushing)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
-  async #pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
-    if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
-    const tx = options?.tx
-    const prepared = await this.#preparer.prepareMany(items, options)
+  /** Up to its first wait, it runs within the call, so that no later push overtakes it. */
+  async #pushAll(jobs: readonly NewJob[], tx: unknown): Promise<Pushed[]> {
     const pushed: Pushed[] = []
-    for (const batch of batches(prepared)) {
+    for (const batch of batches(jobs)) {
       try {
-        await this.#ready()
+        const ready = this.#ready()
+        if (ready !== undefined) await ready
         if (tx !== undefined) pushed.push(...(await this.#pushInside(tx, batch)))
         else await this.#pushBatch(batch, pushed)
       } catch (error) {
@@ -316,7 +326,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
 
   #add(job: NewJob, call?: object): Promise<Pushed> {
     const { capacityWaiters, pusher } = this.#pond
-    if (this.#options.whenFull !== 'wait') return pusher.add({ job, outcomeOf: this.#outcomeOf }, bytesOf(job))
+    if (this.#options.whenFull !== 'wait') return pusher.add(job, this.#outcomeOf)
     return capacityWaiters.push(job, call).then((outcome) => this.#pushed(job, outcome))
   }
 
@@ -347,7 +357,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
         pushed.push(each.value)
       }
     } else {
-      const outcomes = await this.#pond.store.operations.push({ jobs: batch })
+      const outcomes = await this.#pond.pusher.addList(batch)
       let index = 0
       for (const job of batch) pushed.push(this.#pushed(job, outcomes[index++] as PushOutcome))
     }

@@ -1,6 +1,6 @@
 import type { OperationName } from '../store.ts'
 
-/** What subscribers to the channel `millpond:operation` get, once the operation has ended. It holds no ids, payloads or messages. */
+/** What subscribers of the channel `millpond:operation` get. It holds no ids, payloads or messages. */
 export interface StoreOperation {
   /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
   store: string

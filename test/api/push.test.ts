@@ -44,6 +44,7 @@ onEachStore('push', {
       progress: undefined,
       result: undefined,
       error: null,
+      fence: 0,
       undecodable: [],
     })
   },

@@ -11,12 +11,33 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
 })
   .split('\n')
   .filter((file) => /\.(ts|sql|md|json)$/.test(file) && !file.endsWith('package-lock.json'))
+/** Which file of `operations/` has which operations, in every store. */
+const OPERATIONS: Record<string, string[]> = {
+  ...{ cancel: ['cancel'], claim: ['claim'], configure: ['configure', 'limitGroup', 'settings'] },
+  ...{ end: ['complete', 'fail', 'release'], extend: ['extend'], find: ['find', 'ahead'], list: ['list', 'groups'] },
+  ...{ push: ['push'], remove: ['remove'], requeue: ['requeue'], restore: ['restore'], stats: ['stats', 'record'] },
+  ...{ sweep: ['sweep'], update: ['update'], workers: ['heartbeat', 'workers'] },
+}
 const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 
 test('no file has 500 lines', () => {
   // The code makes openapi.json.
   const long = tracked.filter((file) => file !== 'contract/openapi.json' && read(file).split('\n').length > 500)
   assert.deepEqual(long, [])
+})
+
+test('a store is a table of operations and little else', () => {
+  const store = read('src/store.ts')
+  const membersOf = (name: string) =>
+    [
+      ...(new RegExp(`export interface ${name} \\{\n(.*?)\n\\}`, 's').exec(store)?.[1] ?? '').matchAll(
+        /^ {2}(?:readonly )?(\w+)/gm,
+      ),
+    ].map(([, member]) => member)
+  assert.deepEqual(membersOf('Store').toSorted(), [
+    ...['capabilities', 'close', 'listen', 'name', 'operations', 'parts', 'replicas', 'transactions'],
+  ])
+  assert.deepEqual(membersOf('Operations').toSorted(), Object.values(OPERATIONS).flat().toSorted())
 })
 
 const importsOf = (file: string): string[] =>
@@ -100,31 +121,6 @@ test('each operation of the contract has its file of SQL', () => {
   }
 })
 
-/** Which file of `operations/` has which operations, in every store. */
-const OPERATIONS: Record<string, string[]> = {
-  cancel: ['cancel'],
-  claim: ['claim'],
-  configure: ['configure', 'limitGroup', 'settings'],
-  end: ['complete', 'fail', 'release'],
-  extend: ['extend'],
-  find: ['find', 'ahead'],
-  list: ['list', 'groups'],
-  push: ['push'],
-  remove: ['remove'],
-  requeue: ['requeue'],
-  restore: ['restore'],
-  stats: ['stats', 'record'],
-  sweep: ['sweep'],
-  update: ['update'],
-  workers: ['heartbeat', 'workers'],
-}
-
-test('the table of operations is flat', () => {
-  const table = /export interface Operations \{\n(.*?)\n\}/s.exec(read('src/store.ts'))?.[1] ?? ''
-  const names = [...table.matchAll(/^ {2}(\w+)\(/gm)].map((match) => match[1])
-  assert.deepEqual(names.sort(), Object.values(OPERATIONS).flat().sort())
-})
-
 test('the SQL of PostgreSQL is plain ASCII, as a database may be in any encoding', () => {
   const isPlain = (text: string) => !/[^\n -~]/.test(text)
   assert.deepEqual(
@@ -133,13 +129,19 @@ test('the SQL of PostgreSQL is plain ASCII, as a database may be in any encoding
   )
 })
 
-test('each store keeps each operation where every store does', () => {
+test('every store keeps each operation in the same file', () => {
   for (const store of ['memory', 'sqlite', 'redis', 'postgres']) {
+    const files = tracked.flatMap(
+      (file) => new RegExp(`^src/stores/${store}/operations/(\\w+)\\.ts$`).exec(file)?.[1] ?? [],
+    )
+    assert.deepEqual(files.toSorted(), [...Object.keys(OPERATIONS), 'index'].toSorted(), store)
     for (const [file, operations] of Object.entries(OPERATIONS)) {
       const source = read(`src/stores/${store}/operations/${file}.ts`)
-      for (const name of operations)
-        assert.match(source, new RegExp(`^export (?:async )?function ${name}\\b`, 'm'), `${store} ${name}`)
+      for (const name of operations) {
+        assert.match(source, new RegExp(`^export (async )?(function|const) ${name}\\b`, 'm'), `${store} ${name}`)
+      }
     }
+    assert.match(read(`src/stores/${store}/operations/index.ts`), /^export function operationsOf\(/m, store)
     assert.match(read(`src/stores/${store}/index.ts`), /^export const open: OpenStore/m)
   }
   for (const room of ['connection/client', 'connection/thread', 'notifier', 'wire', 'settings', 'errors']) {

@@ -23,7 +23,7 @@ function pushing(room: number) {
     },
   })
   const waiters = new CapacityWaiters(
-    store,
+    (jobs) => store.operations.push({ jobs }),
     () => {},
     () => state.full++,
   )
