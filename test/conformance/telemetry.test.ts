@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
-import { isMillpondError } from '../../src/index.ts'
+import { isMillpondError, type StoreOperation } from '../../src/index.ts'
 import type { Operations, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { observed } from '../../src/stores/telemetry.ts'
-import type { StoreOperation } from '../../src/values/store-operation.ts'
 import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { claim, conformance } from './suite.ts'
 

@@ -1,5 +1,5 @@
 /** What the model keeps. */
-import type { JobRecord, QueueSettings, QueueStats, Totals } from '../../src/store.ts'
+import type { JobRecord, JobState, QueueSettings, QueueStats, Totals } from '../../src/store.ts'
 import type { GroupLimits } from '../../src/values/limits.ts'
 import type { Rated } from './rates.ts'
 
@@ -69,3 +69,8 @@ export const settingsOf = (queue: ModelQueue) => {
     ...{ running, rate, grouped, groupRunning, groupRate },
   }
 }
+
+export const countsOf = (count: (state: JobState) => number): Record<JobState, number> => ({
+  ...{ scheduled: count('scheduled'), waiting: count('waiting'), running: count('running') },
+  ...{ done: count('done'), dead: count('dead'), cancelled: count('cancelled') },
+})
