@@ -186,7 +186,7 @@ onEachStore('batch handlers', {
         const data = { encoding: 'json' as const, body }
         return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data }
       })
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       const seen: unknown[] = []
       pond.queue<string>('q').work((all) => void seen.push(...all.map(({ data }) => data)), batch(10))
       const [good, bad] = idsOf(jobs) as [string, string]

@@ -175,20 +175,21 @@ onEachStore(
         }
         for (const isUsed of [false, true]) {
           await queue.pushMany([1, 2, 3])
-          const { jobs } = await store.claim({ queue: 'q', worker: 'w', limit: 3, lease: 60_000 })
+          const { jobs } = await store.operations.claim({ queue: 'q', worker: 'w', limit: 3, lease: 60_000 })
           const completions = jobs.map(({ id, fence }) => ({ id, fence, result: null }))
           const [one, two, three] = completions.map(({ id }) => id) as [string, string, string]
-          await store.cancel([two])
-          const states = async () => (await store.find([one, two, three])).map((record) => record?.state)
+          await store.operations.cancel({ ids: [two] })
+          const states = async () =>
+            (await store.operations.find({ ids: [one, two, three] })).map((record) => record?.state)
           const torn = begin()
           if (isUsed) await torn.query(db.insert, ['torn'])
-          assert.deepEqual(await torn.complete('q', completions), ['ok', 'stale', 'ok'])
+          assert.deepEqual(await torn.complete({ queue: 'q', items: completions }), ['ok', 'stale', 'ok'])
           assert.deepEqual(await states(), ['running', 'cancelled', 'running'])
           assert.deepEqual(await db.all(), [])
           const whole = begin()
           if (isUsed) await whole.query(db.insert, ['whole'])
           const held = completions.filter(({ id }) => id !== two)
-          assert.deepEqual(await whole.complete('q', held), ['ok', 'ok'])
+          assert.deepEqual(await whole.complete({ queue: 'q', items: held }), ['ok', 'ok'])
           assert.deepEqual(await states(), ['done', 'cancelled', 'done'])
           assert.deepEqual(await db.all(), isUsed ? ['whole'] : [])
         }

@@ -26,7 +26,7 @@ onEachStore('a rogue job', {
       stored({ encoding: 'msgpack', body: new Uint8Array([0xc1]) }),
     ]
     const good = [json('1'), json('"\\ud83c\\udf0a"'), json('"\\\\ud83d"')]
-    await store.push([...rogues, ...good])
+    await store.operations.push({ jobs: [...rogues, ...good] })
     const listed = await queue.jobs('waiting')
     assert.deepEqual(
       listed.map(({ undecodable }) => undecodable.length),

@@ -38,7 +38,7 @@ onEachStore('undecodable', {
   'a list has all jobs, and says which cannot be read': (place) =>
     withPond(place, async (pond, store) => {
       const jobs = [GOOD, ...BAD, GOOD].map(job)
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       const listed = await pond.queue('q').jobs('waiting')
       assert.deepEqual(
         listed.map(({ id, data, undecodable }) => ({ id, data, undecodable })),
@@ -56,12 +56,12 @@ onEachStore('undecodable', {
       const [bad] = BAD
       assert.ok(bad)
       const { id } = job(GOOD)
-      await store.push([{ ...job(GOOD), id }])
-      const [claim] = (await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
+      await store.operations.push({ jobs: [{ ...job(GOOD), id }] })
+      const [claim] = (await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
       assert.ok(claim)
-      await store.extend('q', 60_000, [{ ...claim, progress: bad }])
+      await store.operations.extend({ queue: 'q', lease: 60_000, items: [{ ...claim, progress: bad }] })
       assert.deepEqual((await pond.job(id))?.undecodable, ['progress'])
-      await store.complete('q', [{ ...claim, result: bad }])
+      await store.operations.complete({ queue: 'q', items: [{ ...claim, result: bad }] })
       const [done] = await pond.queue('q').jobs('done')
       assert.deepEqual([done?.data, done?.undecodable], ['good', ['progress', 'result']])
       const error = await refused(pond.result(id), 'PayloadNotDecodable')
@@ -75,7 +75,7 @@ onEachStore('undecodable', {
       const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
       try {
         const jobs = [GOOD, ...BAD, GOOD].map(job)
-        await store.push(jobs)
+        await store.operations.push({ jobs })
         const get = (path: string, headers = {}) => service.handle(new Request(`http://localhost${path}`, { headers }))
         const list = await answered(await get('/v1/queues/q/jobs?state=waiting'))
         assert.equal(list.status, 200)

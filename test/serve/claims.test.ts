@@ -23,7 +23,7 @@ async function atStore(
   const store = await openStore('memory:', {})
   const counts = { claims: 0 }
   const { claim } = store
-  store.claim = (asked) => {
+  store.operations.claim = (asked) => {
     counts.claims++
     return claim.call(store, asked)
   }
@@ -42,7 +42,7 @@ const claimsTest = (title: string, check: Parameters<typeof atStore>[0]) =>
 
 claimsTest('without a wait the answer comes at once, empty or not', async (claims, store) => {
   assert.deepEqual((await claims.claim(request(), 0, never())).jobs, [])
-  await store.push([job(1)])
+  await store.operations.push({ jobs: [job(1)] })
   assert.equal((await claims.claim(request(), 0, never())).jobs.length, 1)
 })
 
@@ -56,7 +56,7 @@ claimsTest(
     leaving.abort()
     await Promise.all(all)
     assert.equal(claims.waiting, 0)
-    await store.push([job(1)])
+    await store.operations.push({ jobs: [job(1)] })
     assert.equal((await claims.claim(request(), 0, never())).jobs.length, 1)
   },
 )
@@ -67,10 +67,10 @@ claimsTest(
     const all = Array.from({ length: 100 }, () => claims.claim(request(), 20_000, never()))
     await until(() => claims.waiting === 100 && counts.claims > 0)
     const before = counts.claims
-    await store.push([job(0)])
+    await store.operations.push({ jobs: [job(0)] })
     await until(() => claims.waiting === 99)
     assert.ok(counts.claims - before <= 10, String(counts.claims - before))
-    await store.push(Array.from({ length: 99 }, (_, index) => job(index)))
+    await store.operations.push({ jobs: Array.from({ length: 99 }, (_, index) => job(index)) })
     const ids = (await Promise.all(all)).flatMap(({ jobs }) => jobs.map(({ id }) => id))
     assert.equal(new Set(ids).size, 100)
   },
@@ -80,7 +80,7 @@ claimsTest('those who came first are served first', async (claims, store) => {
   const order: number[] = []
   const all = [1, 2, 3].map((place) => claims.claim(request(), 20_000, never()).then(() => order.push(place)))
   for (const place of [1, 2, 3]) {
-    await store.push([job(place)])
+    await store.operations.push({ jobs: [job(place)] })
     await until(() => order.length === place)
   }
   await Promise.all(all)
@@ -90,7 +90,7 @@ claimsTest('those who came first are served first', async (claims, store) => {
 claimsTest('one who does not wait is not held up by those who do', async (claims, store) => {
   const patient = claims.claim(request(), 20_000, never())
   assert.deepEqual((await claims.claim(request(), 0, never())).jobs, [])
-  await store.push([job(1)])
+  await store.operations.push({ jobs: [job(1)] })
   assert.equal((await patient).jobs.length, 1)
 })
 
@@ -102,10 +102,10 @@ test('those who wait for urgent jobs hold up nobody who takes any, and are woken
     const any = claims.claim(request(), 20_000, never())
     assert.deepEqual((await claims.claim({ ...request(), minPriority: 7 }, 0, never())).jobs, [])
     const low = job('low')
-    await store.push([low])
+    await store.operations.push({ jobs: [low] })
     assert.equal((await any).jobs[0]?.id, low.id)
     const high = { ...job('high'), priority: 7 }
-    await store.push([high])
+    await store.operations.push({ jobs: [high] })
     assert.equal((await urgent).jobs[0]?.id, high.id)
   })
 })
@@ -114,8 +114,8 @@ test('a worker that waits is served when a rate allows the next start, not at th
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   await atStore(async (claims, store, counts) => {
     const { claim } = store
-    store.claim = async (asked) => ({ ...(await claim.call(store, asked)), retryAfter: 300 })
-    await store.configure({ queue: 'q', paused: true })
+    store.operations.claim = async (asked) => ({ ...(await claim.call(store, asked)), retryAfter: 300 })
+    await store.operations.configure({ queue: 'q', paused: true })
     const waiting = claims.claim(request(), 20_000, never())
     while (counts.claims < 1) await new Promise(setImmediate)
     await new Promise(setImmediate)
@@ -143,18 +143,18 @@ claimsTest(
     const { claim } = store
     const hangUp = new AbortController()
     const { promise, resolve } = Promise.withResolvers<void>()
-    store.claim = async (asked) => {
+    store.operations.claim = async (asked) => {
       const claimed = await claim.call(store, asked)
       await promise
       return claimed
     }
-    await store.push([job(1)])
+    await store.operations.push({ jobs: [job(1)] })
     const lost = claims.claim(request(), 20_000, hangUp.signal)
-    await until(async () => (await store.stats({}))[0]?.counts.running === 1)
+    await until(async () => (await store.operations.stats({}))[0]?.counts.running === 1)
     hangUp.abort()
     resolve()
     assert.deepEqual((await lost).jobs, [])
-    store.claim = claim
+    store.operations.claim = claim
     const [again] = (await claims.claim(request(), 0, never())).jobs
     assert.deepEqual([again?.attempt, again?.fence], [1, 2])
   },
@@ -166,14 +166,14 @@ claimsTest(
     const { release } = store
     const { promise, resolve } = Promise.withResolvers<void>()
     let told = 0
-    store.release = async (queue, holds) => {
+    store.operations.release = async (queue, holds) => {
       await promise
       const outcomes = await release.call(store, queue, holds)
       told++
       return outcomes
     }
     await claims.drained()
-    await store.push([job(1)])
+    await store.operations.push({ jobs: [job(1)] })
     const { jobs } = await claims.claim(request(), 0, never())
     const back = claims.giveBack('q', jobs)
     const claiming = claims.claim(request(), 20_000, never())
@@ -192,17 +192,17 @@ claimsTest(
 
 claimsTest('an error of the store is told, and the next one is served', async (claims, store) => {
   const { claim } = store
-  store.claim = () => Promise.reject(new Error('away'))
+  store.operations.claim = () => Promise.reject(new Error('away'))
   await assert.rejects(claims.claim(request(), 20_000, never()), /away/)
-  store.claim = claim
-  await store.push([job(1)])
+  store.operations.claim = claim
+  await store.operations.push({ jobs: [job(1)] })
   assert.equal((await claims.claim(request(), 0, never())).jobs.length, 1)
 })
 
 claimsTest('large claims come in bites, and end at four million bytes', async (claims, store) => {
-  await store.push(Array.from({ length: 25 }, (_, index) => job(index)))
+  await store.operations.push({ jobs: Array.from({ length: 25 }, (_, index) => job(index)) })
   assert.equal((await claims.claim(request(25), 0, never())).jobs.length, 25)
-  await store.push(Array.from({ length: 30 }, () => job('x'.repeat(600_000))))
+  await store.operations.push({ jobs: Array.from({ length: 30 }, () => job('x'.repeat(600_000))) })
   assert.equal((await claims.claim(request(30), 0, never())).jobs.length, 10)
   assert.equal((await claims.claim(request(30), 0, never())).jobs.length, 10)
 })
@@ -210,7 +210,7 @@ claimsTest('large claims come in bites, and end at four million bytes', async (c
 claimsTest('jobs that are too much for one answer are given back, and cost them no attempt', async (claims, store) => {
   const body = JSON.stringify('x'.repeat(15 * 1024 * 1024))
   const large = Array.from({ length: 6 }, () => ({ ...job(1), data: { encoding: 'json', body } as const }))
-  await store.push(large)
+  await store.operations.push({ jobs: large })
   const first = await claims.claim(request(6), 0, never())
   assert.deepEqual(
     first.jobs.map(({ id }) => id),
@@ -224,10 +224,10 @@ claimsTest('jobs that are too much for one answer are given back, and cost them 
 })
 
 claimsTest('after a claim that failed, one job is asked for, then more', async (claims, store) => {
-  await store.push(Array.from({ length: 8 }, (_, at) => job(at)))
+  await store.operations.push({ jobs: Array.from({ length: 8 }, (_, at) => job(at)) })
   const { claim } = store
   const asked: number[] = []
-  store.claim = (wanted) => {
+  store.operations.claim = (wanted) => {
     asked.push(wanted.limit)
     return asked.length === 1 ? Promise.reject(new Error('undone')) : claim.call(store, wanted)
   }

@@ -62,13 +62,13 @@ test('pushes are refused as PayloadNotEncodable, with the path, and nothing is s
       assert.ok(status === 400 || status === 422, String(status))
       assert.ok(body.code === 'InvalidName' || body.code === 'InvalidOption', String(body.code))
     }
-    assert.equal((await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 1000 })).jobs.length, 0)
+    assert.equal((await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: 1000 })).jobs.length, 0)
   }))
 
 test('results and progress are refused as well, and the claim goes on', () =>
   withService(async (ask, store) => {
-    await store.push([stored('1')])
-    const [job] = (await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
+    await store.operations.push({ jobs: [stored('1')] })
+    const [job] = (await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
     const { id, fence } = job ?? assert.fail()
     for (const value of [HALF, BIG]) {
       for (const [verb, member] of [
@@ -87,7 +87,7 @@ test('a job that lies in the store with one fails with the code; the others are 
   withService(async (ask, store) => {
     for (const accept of ['application/json', 'application/msgpack']) {
       const jobs = [stored('1'), stored(HALF), stored('{"a":["\\udc00"]}'), stored('"\\ud83c\\udf0a"')]
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       const response = await ask('/queues/q/claims', '{"limit":10}', accept)
       const bytes = new Uint8Array(await response.arrayBuffer())
       if (accept === 'application/msgpack') checkMessagePack(bytes, 20, (reason) => new Error(reason))
@@ -101,18 +101,18 @@ test('a job that lies in the store with one fails with the code; the others are 
         body.jobs.map(({ data }: { data: unknown }) => data),
         [1, '🌊'],
       )
-      const [record] = await store.find([jobs[1]?.id ?? ''])
+      const [record] = await store.operations.find({ ids: [jobs[1]?.id ?? ''] })
       assert.deepEqual([record?.state, record?.error?.code], ['dead', 'PayloadNotDecodable'])
     }
   }))
 
 test('the texts of an error are mended', () =>
   withService(async (ask, store) => {
-    await store.push([stored('1')])
-    const [job] = (await store.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
+    await store.operations.push({ jobs: [stored('1')] })
+    const [job] = (await store.operations.claim({ queue: 'q', worker: 'w', limit: 1, lease: 60_000 })).jobs
     const { id, fence } = job ?? assert.fail()
     const failure = `{"fence":${fence},"error":{"message":${HALF}},"retry":false}`
     assert.equal((await answered(await ask(`/queues/q/jobs/${id}/fail`, failure))).status, 200)
-    const [record] = await store.find([id])
+    const [record] = await store.operations.find({ ids: [id] })
     assert.equal(record?.error?.message, 'caf\ufffd')
   }))

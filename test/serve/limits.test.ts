@@ -271,7 +271,7 @@ test('a job that another program made due after the last moment is explained, to
       ...{ id: newId(), queue: 'q', priority: 4, delay: 0, runAt: 9e15, key: null, group: null, attempts: null },
       ...{ timeout: null, trace: null, data: { encoding: 'json', body: '1' } },
     }
-    await store.push([job])
+    await store.operations.push({ jobs: [job] })
     const { status, body } = await ask('GET', `/v1/jobs/${job.id}/explain`)
     assert.deepEqual([status, body.reasons], [200, [{ kind: 'due', at: '9999-12-31T23:59:59.999Z' }]])
   }, true))

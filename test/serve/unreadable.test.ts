@@ -24,7 +24,7 @@ async function claimed(change: (store: Store) => void): Promise<[unknown[], stri
   const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
   try {
     const jobs = [job('1'), job('{'), job('3')]
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"limit":10}' }
     const { status, body } = await answered(
       await service.handle(new Request('http://localhost/v1/queues/q/claims', init)),
@@ -32,7 +32,7 @@ async function claimed(change: (store: Store) => void): Promise<[unknown[], stri
     assert.equal(status, 200, JSON.stringify(body))
     assert.deepEqual(errors, [])
     assert.ok(Array.isArray(body.jobs))
-    const [record] = await store.find([jobs[1]?.id ?? ''])
+    const [record] = await store.operations.find({ ids: [jobs[1]?.id ?? ''] })
     return [body.jobs.map(({ data }) => data), record?.state]
   } finally {
     await service.drained()
@@ -46,7 +46,7 @@ test('it fails as in a worker, and the others are handed out', async () => {
 
 test('where the store does not hear of it, the others are handed out all the same, and its lease runs', async () => {
   const change = (store: Store) => {
-    store.fail = () => Promise.reject(new Error('away'))
+    store.operations.fail = () => Promise.reject(new Error('away'))
   }
   assert.deepEqual(await claimed(change), [[1, 3], 'running'])
 })
