@@ -1,4 +1,4 @@
-/** A process of a run, such as a server: it says which port it listens on, and ends with us at the latest, since the channel does. */
+/** A process of a run, such as a server. It says when it is ready, and ends with this process at the latest, since the channel closes. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { basename } from 'node:path'
@@ -7,17 +7,28 @@ import { fileURLToPath } from 'node:url'
 export class Child {
   readonly #process: ChildProcess
   readonly #name: string
-  /** What it said that it listens on; 0 if on none. */
-  readonly port: number
+  #isWanted = true
+  /** The port that it listens on; 0 for none. */
+  port = 0
+  /** Rejects if it ends without `stop` or `kill`. */
+  readonly ended: Promise<never>
 
-  private constructor(started: ChildProcess, name: string, port: number) {
+  private constructor(started: ChildProcess, name: string) {
     this.#process = started
     this.#name = name
-    this.port = port
+    const { promise, reject } = Promise.withResolvers<never>()
+    this.ended = promise
+    promise.catch(() => {})
+    started.once('exit', (code, signal) => {
+      if (this.#isWanted) reject(new Error(`${name} ended by itself (${signal ?? `exit code ${code}`})`))
+    })
   }
 
-  /** Resolves when it has sent its `{ port }`. `BENCH_PROF` names a folder for its CPU profile. */
-  static async start(script: URL, args: readonly string[] = []): Promise<Child> {
+  /**
+   * Resolves when it has sent its `{ port }`. `BENCH_PROF` names a folder for its CPU profile.
+   * @param hear gets every message, until `stop` or `kill`
+   */
+  static async start(script: URL, args: readonly string[] = [], hear?: (message: unknown) => void): Promise<Child> {
     const profile = process.env.BENCH_PROF
     const execArgv = [
       '--disable-warning=ExperimentalWarning',
@@ -25,47 +36,56 @@ export class Child {
       ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
     ]
     const file = fileURLToPath(script)
-    const name = [basename(file), ...args].join(' ')
-    const child = fork(file, args, { execArgv })
-    const message = await answer(child, name)
-    if (!isReady(message)) throw new Error(`${name} says ${JSON.stringify(message)}`)
-    return new Child(child, name, message.port)
+    const child = new Child(fork(file, args, { execArgv }), [basename(file), ...args].join(' '))
+    child.#process.on('message', (message) => {
+      if (child.#isWanted) hear?.(message)
+    })
+    child.port = (await child.#answer(isReady)).port
+    return child
   }
 
   get pid(): number | undefined {
     return this.#process.pid
   }
 
-  /** Has it tell something of itself: it answers whatever message it gets. */
-  async tell<Told>(isTold: (message: unknown) => message is Told): Promise<Told> {
+  /** Asks it, and resolves to its answer. */
+  tell<Told>(isTold: (message: unknown) => message is Told): Promise<Told> {
     this.#process.send('tell')
-    const message = await answer(this.#process, this.#name)
+    return this.#answer(isTold)
+  }
+
+  send(message: number): void {
+    this.#process.send(message)
+  }
+
+  stop(): Promise<void> {
+    return this.#end(() => this.#process.disconnect())
+  }
+
+  /** SIGKILL: it gets no chance to finish, hand over or say goodbye. */
+  kill(): Promise<void> {
+    return this.#end(() => this.#process.kill('SIGKILL'))
+  }
+
+  async #end(end: () => void): Promise<void> {
+    this.#isWanted = false
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
+    const gone = once(this.#process, 'exit')
+    end()
+    await gone
+  }
+
+  async #answer<Told>(isTold: (message: unknown) => message is Told): Promise<Told> {
+    const [message]: unknown[] = await Promise.race([once(this.#process, 'message'), this.ended])
     if (!isTold(message)) throw new Error(`${this.#name} says ${JSON.stringify(message)}`)
     return message
   }
-
-  async stop(): Promise<void> {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
-    const gone = once(this.#process, 'exit')
-    this.#process.disconnect()
-    await gone
-  }
 }
 
-function isReady(message: unknown): message is { port: number } {
-  return typeof message === 'object' && message !== null && 'port' in message && typeof message.port === 'number'
+/** A guard for messages. Only children of this run write to the channel, so the names of the members are enough. */
+export function holds<Told>(...names: (keyof Told & string)[]) {
+  return (message: unknown): message is Told =>
+    typeof message === 'object' && message !== null && names.every((name) => name in message)
 }
 
-async function answer(child: ChildProcess, name: string): Promise<unknown> {
-  const ended = new AbortController()
-  try {
-    return await Promise.race([
-      once(child, 'message', { signal: ended.signal }).then(([message]) => message),
-      once(child, 'exit', { signal: ended.signal }).then(([code, signal]) => {
-        throw new Error(`${name} ended by itself (${signal ?? `exit code ${code}`})`)
-      }),
-    ])
-  } finally {
-    ended.abort()
-  }
-}
+const isReady = holds<{ port: number }>('port')

@@ -1,17 +1,18 @@
-/** Variants in turn, A B C, C B A, A B C …, so that a slow spell of the machine falls on all of them. */
+/** Measures in turn, A B C, C B A, A B C …, so that a slow spell of the machine falls on all. */
+import { tell } from './progress.ts'
 
-/** @returns what came out of each variant's runs, round by round */
-export async function inTurn<Name extends string, Outcome>(
-  names: readonly Name[],
+/** @returns the outcomes of each, run by run */
+export async function inTurn<Each, Outcome>(
+  all: readonly Each[],
   runs: number,
-  perform: (name: Name) => Promise<Outcome>,
-  about = '',
-): Promise<Map<Name, Outcome[]>> {
-  const outcomes = new Map(names.map((name) => [name, [] as Outcome[]]))
-  for (let round = 0; round < runs; round++) {
-    for (const name of round % 2 === 0 ? names : names.toReversed()) {
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${name}${about}, run ${round + 1}\r`)
-      outcomes.get(name)?.push(await perform(name))
+  perform: (each: Each) => Promise<Outcome>,
+  about: (each: Each) => string = String,
+): Promise<Map<Each, Outcome[]>> {
+  const outcomes = new Map(all.map((each) => [each, [] as Outcome[]]))
+  for (let run = 0; run < runs; run++) {
+    for (const each of run % 2 === 0 ? all : all.toReversed()) {
+      tell(`${about(each)}, run ${run + 1} of ${runs}`)
+      outcomes.get(each)?.push(await perform(each))
     }
   }
   return outcomes

@@ -1,5 +1,10 @@
 /** What an experiment does with the table of its variants, which it calls by their names. */
 export function byName<Name extends string, Variant>(variants: Readonly<Record<Name, Variant>>) {
-  const isVariant = (name: string): name is Name => Object.hasOwn(variants, name)
-  return { NAMES: Object.keys(variants).filter(isVariant), isVariant, variant: (name: Name): Variant => variants[name] }
+  const isName = (name: string): name is Name => Object.hasOwn(variants, name)
+  /** Also for a child, which has the name as an argument. */
+  const variant = (name: string): Variant => {
+    if (!isName(name)) throw new Error(`no variant is named ${name}`)
+    return variants[name]
+  }
+  return { NAMES: Object.keys(variants).filter(isName), variant }
 }

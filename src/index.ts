@@ -18,8 +18,6 @@ export {
   coalesce,
   type FlightContext,
 } from './coalesce/index.ts'
-export type { CloseOptions, CloseReport, PondCloseOptions } from './pond/close-options.ts'
-export type { AttemptEvent, JobEvent, PondEvents, Timings } from './pond/events.ts'
 export type { Explanation, WaitReason } from './pond/explain.ts'
 export type { ResultOptions } from './pond/internals.ts'
 export type { GroupLimitOptions, LimitOptions, QueueLimitOptions, QueueLimits } from './pond/limits.ts'
@@ -39,9 +37,12 @@ export type {
   SettingName,
   TransactionQuery,
 } from './store.ts'
+export type { StoreOperation } from './stores/telemetry.ts'
 export type { Backoff, BackoffFunction, BackoffOptions } from './values/backoff.ts'
+export type { CloseOptions, CloseReport, PondCloseOptions } from './values/close-options.ts'
 export type { Duration } from './values/duration.ts'
 export { type ErrorCode, isMillpondError, MillpondError } from './values/errors.ts'
+export type { AttemptEvent, JobEvent, PondEvents, Timings } from './values/events.ts'
 export type { Job, JobInfo, JobPart, ListedJob } from './values/job.ts'
 export type { GroupLimits, GroupRecord as GroupInfo, Rate } from './values/limits.ts'
 export type { RateOption, RateOptions } from './values/rate.ts'
@@ -51,5 +52,5 @@ export type { BatchAnswer, BatchContext, BatchHandler } from './worker/batch-con
 export type { Context } from './worker/context.ts'
 export type { Lane } from './worker/lanes.ts'
 export { Outcome } from './worker/outcome.ts'
-export type { Handler } from './worker/runner.ts'
+export type { Handler } from './worker/single-runner.ts'
 export type { Worker } from './worker/worker.ts'

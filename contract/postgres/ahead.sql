@@ -11,18 +11,18 @@ as $$
 declare
   job waiting%rowtype;
 begin
-  select * into job from waiting where waiting.id = ahead.id and not scheduled;
+  select * into job from waiting where waiting.id = ahead.id and state = 'waiting';
   if not found then return null; end if;
   if job.line = -1 then
     return (select count(*) from (
-      select from waiting where queue = job.queue and coalesce("group", '') = coalesce(job."group", '') and not scheduled and line = -1
+      select from waiting where queue = job.queue and coalesce("group", '') = coalesce(job."group", '') and state = 'waiting' and line = -1
         and (priority > job.priority or priority = job.priority and seq < job.seq)
       order by priority desc, seq limit 1000) as before);
   end if;
   return (select count(*) from (
     select from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
       select from waiting
-      where queue = job.queue and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
+      where queue = job.queue and line = lines.line and state = 'waiting' and priority = (10 - level.nth)::smallint
         and seq >= lines.places[level.nth] and (priority > job.priority or seq < job.seq) limit 1000
     ) as ready
     where lines.queue = job.queue and 10 - level.nth >= job.priority limit 1000) as before);

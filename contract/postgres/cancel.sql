@@ -14,7 +14,6 @@ declare
   v_now      bigint := time_of(cancel.now);
   v_outcomes text[] := array_fill(''::text, array[cardinality(cancel.ids)]);
   v_ring     text[] := '{}';
-  v_bell     text;
   v_nth      bigint;
   v_id       uuid;
   v_was      text;
@@ -31,8 +30,10 @@ begin
       delete from waiting where id = v_id returning * into v_waiting;
       if found then
         job := v_waiting;
-        v_was := case when v_waiting.scheduled then 'scheduled' else 'waiting' end;
-        if v_was = 'waiting' and is_milestone(v_waiting.line, v_waiting.seq) then perform advance(v_waiting.queue, v_waiting.line > 0); end if;
+        v_was := v_waiting.state;
+        if v_was = 'waiting' and is_milestone(v_waiting.line, v_waiting.seq) then
+          perform advance(v_waiting.queue, v_waiting.line > 0);
+        end if;
         exit;
       end if;
       delete from running where id = v_id returning * into job;
@@ -45,7 +46,7 @@ begin
     end loop;
     if v_was in ('scheduled', 'waiting', 'running') then
       select name, keep_dead, limits into v_name, v_keep, v_limits from queues where id = job.queue;
-      perform retire(job, 'cancelled', v_now, v_keep);
+      perform retire(job, 'cancelled', 'cancel', v_now, v_keep);
       v_ring := v_ring || ('finished:' || v_name) || (case when v_was = 'running' then 'cancelled:' else 'room:' end || v_name);
       -- The job after it may start now: also where the group's first job was held by its cost.
       if v_limits is not null then v_ring := v_ring || ('work:' || v_name); end if;
@@ -53,11 +54,6 @@ begin
     end if;
     v_outcomes[v_nth] := coalesce(v_was, '');
   end loop;
-  -- Last, as a claim may wait to note its listener.
-  foreach v_bell in array array(select distinct unnest(v_ring)) loop
-    if v_bell like 'cancelled:%' then perform pg_notify('millpond', v_bell);
-    else perform ring(split_part(v_bell, ':', 1), substr(v_bell, strpos(v_bell, ':') + 1));
-    end if;
-  end loop;
+  perform ring_all(v_ring);
   return v_outcomes;
 end $$;

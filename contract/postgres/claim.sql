@@ -1,20 +1,23 @@
 -- claim: gives waiting jobs to a worker.
--- In:  queue, worker, limit; min_priority: only jobs of it or above; per_group: most jobs of a group in one turn; lease in ms, null: the queue's; listener: who wants to be notified of the next push if there was no job; or null.
--- Out: at: the time; holds: the lease in ms; jobs: a JSON list of a list per job, highest priority first, then by place, or null: id fence attempt attempts
---      priority pushed_at due_at, data (JSON text, else bytes in base64), and a list of key group timeout trace encoding where any
---      of them is more than null or `json`; retry_after: ms, or null; asleep: the
+-- In:  queue, worker, limit; min_priority: only jobs of it or above; per_group: most jobs of a group in one turn; lease in ms, null: the
+--      queue's; listener: who wants to be notified of the next push if there was no job; or null.
+-- Out: at: the time; holds: the lease in ms; jobs: a JSON list of a list per job, highest priority first, then by place, or null: id
+--      fence attempt attempts priority pushed_at due_at, data (JSON text, else bytes in base64), and a list of key group timeout trace
+--      encoding where any of them is more than null or `json`; retry_after: ms, or null; asleep: the
 --      listener was noted only now, or pushes are under way that did not see it yet, so what they store would go unnoticed: claim
---      once more; bounded: the queue has a capacity; limited: it has a limit of running jobs or a rate, or its groups have a rate; slots: the end of a
---      job may let another one start.
---      After a claim that brought some jobs, but fewer than asked for, nobody is notified: ask again after a few ms. In a steady stream each push
---      would ring otherwise.
+--      once more; bounded: the queue has a capacity; limited: it has a limit of running jobs or a rate, or its groups have a rate;
+--      slots: the end of a job may let another one start.
+--      After a claim that brought some jobs, but fewer than asked for, nobody is notified: ask again after a few ms. In a steady stream
+--      each push would ring otherwise.
 --      MP004: it took longer than half its lease, and was undone. Ask for one job then: a single one is given, however long that takes.
 --      Fewer than asked for also where the data of what was found comes to 16 MiB: ask for the rest.
 -- Invariant: fence and attempt grow by one, after a crash the fence by more; a job is in one claim at a time; none from a paused queue.
 --      Needs no fsync: what is undone by a crash is claimed anew, and all that follows from a claim comes after it in the log.
---      A claim never waits for another one: each skips what the other has locked. But claims of a queue with limits follow each other: see turns.sql.
+--      A claim never waits for another one: each skips what the other has locked. But claims of a queue with limits follow each other:
+--      see turns.sql.
 
--- The server has crashed, or the schema was restored, since the last claim: claims that were undone have had fences above the last ones known.
+-- The server has crashed, or the schema was restored, since the last claim: claims that were undone have had fences above the last ones
+-- known.
 -- `recover` raises them; of several claims at once one calls it.
 create or replace function millpond.after_crash() returns bigint
 language plpgsql as $$
@@ -29,8 +32,8 @@ begin
   return v_fences;
 end $$;
 
--- Whether something is under way in the queue that may make a job startable, and that did not see who was asleep yet: see `ring`. To be called before
--- looking for jobs: what commits between a look and this would neither be found nor seen under way.
+-- Whether something is under way in the queue that may make a job startable, and that did not see who was asleep yet: see `ring`. To be
+-- called before looking for jobs: what commits between a look and this would neither be found nor seen under way.
 create or replace function millpond.is_stirring(p_queue text) returns boolean
 language plpgsql as $$
 begin
@@ -41,7 +44,8 @@ end $$;
 
 create or replace function millpond.claim(
   queue text, worker text, "limit" integer, lease bigint default null, listener text default null, now bigint default null,
-  min_priority integer default 0, per_group integer default 1, out at bigint, out holds bigint, out jobs text, out retry_after bigint, out asleep boolean,
+  min_priority integer default 0, per_group integer default 1, out at bigint, out holds bigint, out jobs text, out retry_after bigint,
+  out asleep boolean,
   out bounded boolean, out limited boolean, out slots boolean
 ) returns record
 language plpgsql security definer
@@ -81,7 +85,8 @@ begin
   else
     -- On the disk before any fence above it is known.
     v_fences := after_crash();
-    select q.id, q.paused, q.paused_until, q.limits, q.capacity is not null, q.lease into v_queue, v_paused, v_until, v_limits, bounded, holds from queues as q where q.name = claim.queue;
+    select q.id, q.paused, q.paused_until, q.limits, q.capacity is not null, q.lease
+    into v_queue, v_paused, v_until, v_limits, bounded, holds from queues as q where q.name = claim.queue;
     holds := coalesce(claim.lease, holds, 30000);
   end if;
   v_locked := clock_timestamp();
@@ -104,7 +109,7 @@ begin
         select ready.ctid, ready.bytes
         from generate_subscripts(v_lines, 1) as line(nth) cross join lateral (
           select ctid, seq, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from waiting
-          where queue = v_queue and line = v_lines[line.nth] and not scheduled and priority = (10 - level.nth)::smallint
+          where queue = v_queue and line = v_lines[line.nth] and state = 'waiting' and priority = (10 - level.nth)::smallint
             and seq >= v_places[line.nth][level.nth]
           order by seq limit claim."limit"
           for update skip locked
@@ -117,7 +122,8 @@ begin
       v_ctids := array(
         select ctid from (
           select given.ctid, given.nth,
-            sum(coalesce(octet_length(data), octet_length(data_bytes), 0)) over (order by given.nth rows between unbounded preceding and 1 preceding) as before
+            sum(coalesce(octet_length(data), octet_length(data_bytes), 0))
+              over (order by given.nth rows between unbounded preceding and 1 preceding) as before
           from unnest(v_ctids) with ordinality as given(ctid, nth) join waiting on waiting.ctid = given.ctid
         ) as sized
         where before is null or before < v_large order by nth);
@@ -128,7 +134,8 @@ begin
       ), moved as (
         insert into running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
           "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
-        select seq, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line, key,
+        select seq, pushed_at, due_at, timeout, at, id, queue, greatest(fence, v_fences) + 1, attempt + 1, attempts, priority, cost, line,
+          key,
           "group", trace, claim.worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, at + holds
         from taken
         returning *
@@ -142,25 +149,29 @@ begin
             else ',' || json_build_array(key, "group", timeout, trace, encoding) || ']' end, ',') || ']',
         count(*), array_agg(line) filter (where is_milestone(line, seq))
       into jobs, v_count, v_passed from sorted;
-      insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'waiting', 'running', v_count);
+      insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'waiting', 'running', 'claim', v_count);
       if bounded then perform ring('room', claim.queue); end if;
       if v_passed is not null then
         perform advance(v_queue, (select q.line from queues as q where q.id = v_queue) = any (v_passed));
       end if;
     end if;
     if v_bytes > v_large then v_wait := 0; end if;
-    if v_count = 0 then select nullif(greatest(pause_end(q.paused_until, q.pause_length, at) - at, 0), 0) into v_wait from queues as q where q.id = v_queue; end if;
+    if v_count = 0 then
+      select nullif(greatest(pause_end(q.paused_until, q.pause_length, at) - at, 0), 0) into v_wait from queues as q where q.id = v_queue;
+    end if;
   end if;
-  -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up. But a job that takes that long by itself, without
-  -- any wait, is given: else it would come to nobody, and nobody would get past it. Its attempts are used up if it cannot be delivered.
-  if v_count > 0 and (case when v_count = 1 then v_locked else clock_timestamp() end) - v_began > make_interval(secs => greatest(holds, 2000) / 2000.0) then
+  -- Whoever asked may have given up: let others have the jobs, and the attempts not be used up. But a job that takes that long by
+  -- itself, without any wait, is given: else it would come to nobody, and nobody would get past it. Its attempts are used up if it
+  -- cannot be delivered.
+  if v_count > 0 and (case when v_count = 1 then v_locked else clock_timestamp() end) - v_began
+    > make_interval(secs => greatest(holds, 2000) / 2000.0) then
     raise exception 'the claim took longer than half its lease' using errcode = 'MP004';
   end if;
   if not v_paused and v_count < claim."limit" then
     if v_wait = 0 then retry_after := 0;
     else
       select greatest(due_at - at, 0) into retry_after from waiting
-      where queue = v_queue and scheduled and due_at >= (select last_value from swept_due)
+      where queue = v_queue and state = 'scheduled' and due_at >= (select last_value from swept_due)
       order by due_at, seq limit 1;
       retry_after := least(retry_after, v_wait);
     end if;

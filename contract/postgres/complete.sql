@@ -26,11 +26,7 @@ begin
   select id, keep_done into v_queue, v_keep from queues where name = complete.queue;
   if not found then return '{}'; end if;
   if v_keep > 0 then
-    select slot into v_slot from slots where current;
-    if not found then
-      perform mend_slots();
-      select slot into v_slot from slots where current;
-    end if;
+    v_slot := current_slot();
     with ended as (
       delete from running using (
         select * from unnest(complete.ids, complete.fences, complete.results) with ordinality as given(id, fence, result, nth) order by id
@@ -38,7 +34,8 @@ begin
       where running.id between held.id and held.id and running.fence = held.fence and running.queue + 0 = v_queue
       returning running.*, held.result, held.nth
     ), kept as (
-      insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key, "group",
+      insert into done (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
+        "group",
         trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, finished_at, slot,
         result_encoding, result, result_bytes)
       select seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, 0, key, "group",
@@ -64,8 +61,8 @@ begin
   v_count := coalesce(cardinality(v_done), 0);
   if v_count > 0 then
     if v_keys is not null then delete from keys where queue = v_queue and key = any (v_keys); end if;
-    insert into moves (queue, slot, was, becomes, count)
-    values (v_queue, v_slot, 'running', case when v_keep > 0 then 'done' else 'gone' end, v_count);
+    insert into moves (queue, slot, was, becomes, cause, count)
+    values (v_queue, v_slot, 'running', case when v_keep > 0 then 'done' else 'gone' end, 'complete', v_count);
     if v_freed is not null then insert into arrivals (queue, groups, freed) values (v_queue, v_freed, true); end if;
     perform ring('finished', complete.queue);
     if v_slots then perform ring('work', complete.queue); end if;

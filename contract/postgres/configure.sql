@@ -1,6 +1,6 @@
 -- configure: creates a queue or changes its settings.
--- In:  queue; settings: JSON with any of the names and shapes of contract/operations.md, "configure"; by: `code` or `operator`; clear: names of settings
---      that an operator gives back.
+-- In:  queue; settings: JSON with any of the names and shapes of contract/operations.md, "configure"; by: `code` or `operator`; clear:
+--      names of settings that an operator gives back.
 -- Out: JSON: names of given settings that an operator's other value keeps out of effect.
 -- Of a setting, an operator's value is in effect, else the code's, else the default. What each has given is kept as it was given.
 -- Invariant: what is not given stays. With nothing but the queue's name it does nothing: a name alone makes no queue.
@@ -15,8 +15,10 @@ declare
   -- Those that have two sides: see operations.md.
   sided constant text[] := array['capacity', 'keepDone', 'keepDead', 'attempts', 'backoff', 'lease', 'timeout', 'running', 'rate',
     'groupRunning', 'groupRate'];
-  defaults constant jsonb := '{"capacity": null, "keepDone": 3600000, "keepDead": 604800000, "attempts": 10, "lease": 30000, "timeout": null,
-    "backoff": {"base": 1000, "factor": 2, "max": 3600000, "jitter": 0.5}, "running": null, "rate": null, "groupRunning": null, "groupRate": null}';
+  defaults constant jsonb := '{"capacity": null, "keepDone": 3600000, "keepDead": 604800000, "attempts": 10, "lease": 30000,
+    "timeout": null,
+    "backoff": {"base": 1000, "factor": 2, "max": 3600000, "jitter": 0.5}, "running": null, "rate": null,
+    "groupRunning": null, "groupRate": null}';
   v_queue      integer;
   v_before     queues%rowtype;
   v_after      queues%rowtype;
@@ -25,9 +27,11 @@ declare
   v_limits     jsonb;
   v_overridden text[] := '{}';
 begin
-  select name into v_name from jsonb_object_keys(configure.settings) as name where name <> all (sided || array['paused', 'grouped']) limit 1;
+  select name into v_name from jsonb_object_keys(configure.settings) as name
+    where name <> all (sided || array['paused', 'grouped']) limit 1;
   if found or configure."by" not in ('code', 'operator') then
-    raise invalid_parameter_value using message = format('millpond: %s is no setting, or %s is not code or operator', v_name, configure."by");
+    raise invalid_parameter_value using message = format('millpond: %s is no setting, or %s is not code or operator', v_name,
+      configure."by");
   end if;
   if configure.settings = '{}' and coalesce(cardinality(configure.clear), 0) = 0 then return '[]'; end if;
   -- Until this is over the queue is not removed.
@@ -93,15 +97,6 @@ begin
   if v_apply ? 'capacity' then perform ring('room', configure.queue); end if;
   return to_json(array(select name from unnest(v_overridden) as name order by name collate "C"));
 end $$;
-
--- settings: what code and an operator have given of a queue's settings.
--- In:  queue.
--- Out: JSON: code, operator; null: there is no such queue.
-create or replace function millpond.settings(queue text) returns json
-language sql stable security definer set search_path = millpond, pg_temp
-as $$
-  select json_build_object('code', coalesce(code, '{}'), 'operator', coalesce(operator, '{}')) from queues where name = settings.queue;
-$$;
 
 -- make_queue: a queue comes into being, with default settings.
 -- In:  queue. To be called before a push in a transaction that may last: others that push to a queue which that has made wait for its end.

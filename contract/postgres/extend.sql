@@ -1,8 +1,9 @@
 -- extend: a worker is still at its jobs.
--- In:  queue; lease in ms, null: the queue's; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an array.
+-- In:  queue; lease in ms, null: the queue's; ids and fences, in step; progress: tagged texts, null where there is nothing new, as an
+--      array.
 -- Out: a text per claim: ok, stale, or cancelled where this very claim was ended by a cancel that is still known.
--- Invariant: a lease is never shortened. Nothing waits for a row that is locked: a worker may fall silent while its own transaction is about to
---      complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for a sweep.
+-- Invariant: a lease is never shortened. Nothing waits for a row that is locked: a worker may fall silent while its own transaction is
+--      about to complete one of its jobs, and all its other jobs would stay locked here with it, out of reach for a sweep.
 --      Such a row counts as held: the next extension tells what became of it.
 
 create or replace function millpond.extend(

@@ -1,9 +1,11 @@
 -- fail: claims' attempts failed.
--- In:  queue; failures: objects with id, fence, error (JSON as text), delay: ms until the next attempt; `backoff`: by the queue's policy; null: none.
+-- In:  queue; failures: objects with id, fence, error (JSON as text), delay: ms until the next attempt; `backoff`: by the queue's
+--      policy; null: none.
 -- Out: a text per failure: retry, dead or stale.
 -- Invariant: dead when there is no delay or no attempt left. A dead one is not kept where keep_dead is 0.
 
--- min(max, base * factor^(attempt - 1)) * (1 - jitter * random); see vectors/backoff.json. Where the power would be past all bounds it is not computed.
+-- min(max, base * factor^(attempt - 1)) * (1 - jitter * random); see vectors/backoff.json. Where the power would be past all bounds it
+-- is not computed.
 create or replace function millpond.backoff(p_policy millpond.queues, p_attempt integer) returns bigint
 language sql volatile as $$
   select floor((1 - (p_policy).backoff_jitter * random()) * case
@@ -44,7 +46,7 @@ begin
     job.error := case when octet_length(held.error) <= 1048576 then held.error
       else '{"code":"PayloadTooLarge","name":"MillpondError","message":"the error of the attempt has more than 1048576 bytes"}' end;
     if held.delay is null or job.attempt >= job.attempts then
-      perform retire(job, 'dead', v_now, v_policy.keep_dead);
+      perform retire(job, 'dead', 'fail', v_now, v_policy.keep_dead);
       v_ring := v_ring || 'finished'::text;
       if job.line < 0 then v_ring := v_ring || 'work'::text; end if;
       v_outcomes[held.nth] := 'dead';
@@ -52,7 +54,7 @@ begin
       v_delay := case when held.delay = 'backoff' then backoff(v_policy, job.attempt) else greatest(held.delay::bigint, 0) end;
       job.due_at := v_now + v_delay;
       v_counted := job.line < 0;
-      perform put_back(job, v_delay > 0);
+      perform put_back(job, case when v_delay > 0 then 'scheduled' else 'waiting' end, 'fail');
       if v_delay < 1000 or v_counted then v_ring := v_ring || 'work'::text; end if;
       v_outcomes[held.nth] := 'retry';
     end if;

@@ -1,30 +1,36 @@
 -- groups: the groups of a grouped queue, as people look at them.
 -- In:  queue, limit; after: the last name of the page before, or null; group: only this one, or null.
--- Out: JSON per group that has waiting or running jobs or limits of its own, by the bytes of their names: group limits waiting running nextStart.
+-- Out: JSON per group that has waiting or running jobs or limits of its own, by the bytes of their names: group limits waiting running
+--      nextStart.
 
--- What these groups have, and what they wait for: own limits as JSON; most: their limit of running jobs; first: the cost of the first job that waits; wait: ms
--- until their rate and pause allow it. Also of those that no claim has looked at yet, and with the claims that were given back since.
+-- What these groups have, and what they wait for: own limits as JSON; most: their limit of running jobs; first: the cost of the first
+-- job that waits; wait: ms until their rate and pause allow it. Also of those that no claim has looked at yet, and with the claims that
+-- were given back since.
 create or replace function millpond.look_at_groups(p_limits millpond.limits, p_names text[], p_now bigint) returns table (
   name text, own json, most integer, running bigint, first integer, wait bigint
 ) language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return query
-  select given.name, case when own.name is not null then json_build_object('running', own.running, 'rate', own.rate, 'weight', own.weight) end,
+  select given.name, case when own.name is not null then json_build_object('running', own.running, 'rate', own.rate,
+    'weight', own.weight) end,
     lim.running, runs.running, head.cost,
     greatest(0, back.paused_until - p_now, millpond.pause_end(known.paused_until, known.pause_length, p_now) - p_now,
-      millpond.rate_wait(lim.rate, coalesce(known.full_at, 0) - coalesce(millpond.given_back(lim.rate, back.jobs), 0), coalesce(known.full_cost, 1),
-        head.cost, p_now))
+      millpond.rate_wait(lim.rate, millpond.after_releases(coalesce(known.full_at, 0), coalesce(known.full_cost, 1), back.jobs, true),
+        coalesce(known.full_cost, 1), head.cost, p_now))
   from unnest(p_names) as given(name)
   left join lateral (select * from millpond.groups where queue = p_limits.queue and groups.name = given.name offset 0) as known on true
-  left join lateral (select * from millpond.group_limits where queue = p_limits.queue and group_limits.name = given.name offset 0) as own on true
+  left join lateral (select * from millpond.group_limits where queue = p_limits.queue
+    and group_limits.name = given.name offset 0) as own on true
   left join lateral (
-    select array_agg(job::millpond.released) as jobs, max(least(job.at, p_now) + job.pause) filter (where job.pause > 0 and job."group" is not null) as paused_until
+    select array_agg(job::millpond.released order by a.id) as jobs,
+      max(least(job.at, p_now) + job.pause) filter (where job.pause > 0 and job."group" is not null) as paused_until
     from millpond.arrivals as a cross join lateral unnest(a.released) as job
     where a.queue = p_limits.queue and a.released is not null and coalesce(job."group", '') = given.name
   ) as back on true
   left join lateral (
-    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = given.name and not scheduled and line = -1
+    select cost from millpond.waiting where queue = p_limits.queue and coalesce("group", '') = given.name and state = 'waiting'
+      and line = -1
     order by priority desc, seq limit 1
   ) as head on true
   cross join lateral (
@@ -64,7 +70,8 @@ begin
     from look_at_groups(v_limits, v_names, time_of(groups.now)) as looked
     cross join lateral (
       select count(*) as waiting from (
-        select from waiting where waiting.queue = v_limits.queue and coalesce("group", '') = looked.name and not scheduled and line = -1 limit 10000
+        select from waiting where waiting.queue = v_limits.queue and coalesce("group", '') = looked.name and state = 'waiting'
+          and line = -1 limit 10000
       ) as job
     ) as waits
     where waits.waiting > 0 or running > 0 or own is not null

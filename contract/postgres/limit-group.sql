@@ -26,7 +26,8 @@ begin
   delete from group_limits where queue = v_queue and name = limit_group."group";
   if v_own then
     insert into group_limits (queue, name, running, rate, weight)
-    values (v_queue, limit_group."group", (limit_group.limits ->> 'running')::integer, v_rate, coalesce((limit_group.limits ->> 'weight')::double precision, 1));
+    values (v_queue, limit_group."group", (limit_group.limits ->> 'running')::integer, v_rate,
+      coalesce((limit_group.limits ->> 'weight')::double precision, 1));
   end if;
   insert into arrivals (queue, groups) values (v_queue, array[limit_group."group"]);
   perform ring('work', limit_group.queue);

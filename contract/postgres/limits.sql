@@ -13,21 +13,24 @@ language sql immutable as $$
   select coalesce((p_rate).burst, greatest(1, (p_rate).count::bigint * 100 / (p_rate).per))
 $$;
 
--- `full`, in microseconds, where the last start had that cost. It never counts as further ahead than that start could bring it by the present rate and
--- clock: what an earlier rate left, or a clock that went back, does not hold jobs for longer. A claim that finds it further ahead stores the bound.
+-- `full`, in microseconds, where the last start had that cost. It never counts as further ahead than that start could bring it by the
+-- present rate and clock: what an earlier rate left, or a clock that went back, does not hold jobs for longer. A claim that finds it
+-- further ahead stores the bound.
 create or replace function millpond.full_of(p_rate millpond.rate, p_full bigint, p_full_cost integer, p_now bigint) returns bigint
 language sql immutable as $$
   select least(p_full, p_now * 1000 + greatest(millpond.burst_of(p_rate), p_full_cost) * millpond.step_of(p_rate))
 $$;
 
 -- Milliseconds until the rate allows a start of that cost, 0 or less: now. Null without a rate.
-create or replace function millpond.rate_wait(p_rate millpond.rate, p_full bigint, p_full_cost integer, p_cost integer, p_now bigint) returns bigint
+create or replace function millpond.rate_wait(p_rate millpond.rate, p_full bigint, p_full_cost integer, p_cost integer,
+  p_now bigint) returns bigint
 language sql immutable as $$
   select ceil((millpond.full_of(p_rate, p_full, p_full_cost, p_now) - p_now * 1000
     - (greatest(p_cost, millpond.burst_of(p_rate)) - p_cost) * millpond.step_of(p_rate)) / 1000.0)::bigint
 $$;
 
--- When a pause of that length is over: never later than its length from now on, whatever the clock did. A claim that finds it later stores the bound.
+-- When a pause of that length is over: never later than its length from now on, whatever the clock did. A claim that finds it later
+-- stores the bound.
 create or replace function millpond.pause_end(p_until bigint, p_for bigint, p_now bigint) returns bigint
 language sql immutable as $$
   select least(p_until, p_now + p_for)
@@ -39,12 +42,24 @@ language sql immutable as $$
   select case when (p_own).count is not null then p_own when p_name <> '' then (p_limits).group_rate end
 $$;
 
--- What the rate gets back for claims that were given back without a pause: the part of each start that has not expired by then.
-create or replace function millpond.given_back(p_rate millpond.rate, p_released millpond.released[]) returns bigint
-language sql immutable as $$
-  select sum(least(cost * millpond.step_of(p_rate), greatest(0, (started_at - at) * 1000 + cost * millpond.step_of(p_rate))))::bigint
-  from unnest(p_released) as job where pause = 0 and (p_rate).count is not null
-$$;
+-- `full` after these claims were given back, in their order: of their group's rate, or the queue's. Each counts by the rate and the time of
+-- its release, whenever a claim learns of it: without a pause, the rate gets back the part of the start that had not expired by then.
+create or replace function millpond.after_releases(
+  p_full bigint, p_full_cost integer, p_released millpond.released[], p_of_group boolean
+) returns bigint
+language plpgsql immutable as $$
+declare
+  v_job  millpond.released;
+  v_rate millpond.rate;
+begin
+  foreach v_job in array coalesce(p_released, '{}') loop
+    if p_of_group then v_rate := v_job.group_rate; else v_rate := v_job.rate; end if;
+    continue when v_job.pause > 0 or v_rate.count is null;
+    p_full := millpond.full_of(v_rate, p_full, p_full_cost, v_job.at) - least(v_job.cost * millpond.step_of(v_rate),
+      greatest(0, (v_job.started_at - v_job.at) * 1000 + v_job.cost * millpond.step_of(v_rate)));
+  end loop;
+  return p_full;
+end $$;
 
 -- For claims: lowers the pause of a queue where the clock went back.
 create or replace function millpond.lower_pause(p_queue integer, p_now bigint) returns void
@@ -66,7 +81,8 @@ begin
   if jsonb_typeof(p_rate) is distinct from 'object' then return null; end if;
   v_rate := jsonb_populate_record(null::millpond.rate, p_rate);
   if coalesce(v_rate.count, 0) not between 1 and 1000000 or coalesce(v_rate.per, 0) not between 1 and 86400000
-    or v_rate.count > v_rate.per * 1000 or v_rate.burst not between 1 and 1000000 or v_rate.burst * millpond.step_of(v_rate) > 1000000000000000 then
+    or v_rate.count > v_rate.per * 1000 or v_rate.burst not between 1 and 1000000
+      or v_rate.burst * millpond.step_of(v_rate) > 1000000000000000 then
     raise exception 'InvalidOption: the rate is out of range' using errcode = '22023';
   end if;
   return v_rate;
@@ -75,7 +91,8 @@ end $$;
 -- What `queues.limits` says of a queue with these limits.
 create or replace function millpond.kind_of(p_limits millpond.limits) returns text
 language sql immutable as $$
-  select case when (p_limits).grouped then 'groups' when (p_limits).running is not null or ((p_limits).rate).count is not null then 'queue' end
+  select case when (p_limits).grouped then 'groups' when (p_limits).running is not null or ((p_limits).rate).count is not null
+    then 'queue' end
 $$;
 
 -- The limits with these changes: JSON with any of running, rate, grouped, groupRunning, groupRate. What is not there stays.
@@ -90,6 +107,12 @@ begin
     or p_limits.group_running is not null or (p_limits.group_rate).count is not null;
   return p_limits;
 end $$;
+
+create or replace function millpond.limits_json(p_limits millpond.limits) returns json
+language sql immutable as $$
+  select json_build_object('running', p_limits.running, 'rate', p_limits.rate, 'grouped', coalesce(p_limits.grouped, false),
+    'groupRunning', p_limits.group_running, 'groupRate', p_limits.group_rate)
+$$;
 
 -- To be called before a queue's row is locked: where its limits begin, or its groups, no claim may be under way that does not know of them.
 -- Claims hold this lock shared, from before they read the queue's row.
@@ -131,7 +154,8 @@ begin
   ) then raise exception 'the limits of the queue have changed meanwhile' using errcode = '40001'; end if;
   update millpond.queues set limits = v_kind where id = p_queue;
   if v_kind is null then return; end if;
-  -- Jobs that run already count from now on. Rows that are locked are waited for: they may stay. In the order of ids, as all who lock several.
+  -- Jobs that run already count from now on. Rows that are locked are waited for: they may stay. In the order of ids, as all who lock
+  -- several.
   v_line := case when v_kind = 'groups' then -1 else -2 end;
   perform from millpond.running where queue + 0 = p_queue and line <> v_line order by id for update;
   with counted as (
@@ -146,12 +170,13 @@ begin
   end if;
 end $$;
 
--- Moves up to 1,000 jobs that were pushed before the queue was grouped into lines of their groups, in the order of claiming. Returns how many.
+-- Moves up to 1,000 jobs that were pushed before the queue was grouped into lines of their groups, in the order of claiming. Returns how
+-- many.
 create or replace function millpond.adopt_waiting(p_queue integer) returns integer
 language plpgsql as $$
 declare
   v_ctids tid[] := array(
-    select ctid from millpond.waiting where queue = p_queue and line >= 0 and not scheduled
+    select ctid from millpond.waiting where queue = p_queue and line >= 0 and state = 'waiting'
     order by line, priority desc, seq limit 1000 for update skip locked);
 begin
   if v_ctids = '{}' then return 0; end if;
@@ -171,18 +196,20 @@ begin
       select ready.* from generate_series(1, 10 - p_least) as level(nth) cross join lateral (
         select w.* from millpond.lines as line cross join lateral (
           select ctid, priority, seq, cost, coalesce(octet_length(data), octet_length(data_bytes), 0) as bytes from millpond.waiting
-          where queue = p_queue and waiting.line = line.line and not scheduled and priority = (10 - level.nth)::smallint and seq >= line.places[level.nth]
+          where queue = p_queue and waiting.line = line.line and state = 'waiting' and priority = (10 - level.nth)::smallint
+            and seq >= line.places[level.nth]
           order by seq limit p_most for update skip locked
         ) as w where line.queue = p_queue order by w.seq limit p_most
       ) as ready
       -- Seen with the same snapshot as the jobs: a release that pauses the queue gives its job back in the same commit.
-      where (select not q.paused and millpond.pause_end(q.paused_until, q.pause_length, p_now) <= p_now from millpond.queues as q where q.id = p_queue)
+      where (select not q.paused and millpond.pause_end(q.paused_until, q.pause_length, p_now) <= p_now from millpond.queues as q
+        where q.id = p_queue)
       limit p_most
     ) as head);
 end $$;
 
--- The claim of a queue with limits, which holds its row of `turns`. Out: jobs as of `claim`, in the order of their starts; wait: ms until a rate or pause
--- allows another start, 0 where more may wait that was not looked at, null: not known; limited as of `claim`.
+-- The claim of a queue with limits, which holds its row of `turns`. Out: jobs as of `claim`, in the order of their starts; wait: ms
+-- until a rate or pause allows another start, 0 where more may wait that was not looked at, null: not known; limited as of `claim`.
 create or replace function millpond.claim_limited(
   p_queue integer, p_worker text, p_limit integer, p_least integer, p_each integer, p_now bigint, p_holds bigint, p_fences bigint,
   out jobs text, out count integer, out wait bigint, out limited boolean
@@ -217,7 +244,8 @@ begin
   v_turns := millpond.fold(v_turns, v_limits, p_now);
   -- What lies beyond its bound is lowered for good: the bound itself moves with the time.
   if millpond.full_of(v_limits.rate, v_turns.full_at, v_turns.full_cost, p_now) < v_turns.full_at then
-    update millpond.turns set full_at = millpond.full_of(v_limits.rate, full_at, full_cost, p_now) where queue = p_queue returning * into v_turns;
+    update millpond.turns set full_at = millpond.full_of(v_limits.rate, full_at, full_cost, p_now) where queue = p_queue
+      returning * into v_turns;
   end if;
   select greatest(0, millpond.pause_end(paused_until, pause_length, p_now) - p_now,
     millpond.rate_wait(v_limits.rate, v_turns.full_at, v_turns.full_cost, 1, p_now)) into wait from millpond.queues where id = p_queue;
@@ -241,7 +269,8 @@ begin
         exit;
       end if;
       wait := null;
-      v_full := greatest(millpond.full_of(v_limits.rate, v_full, v_cost, p_now), p_now * 1000) + v_found[v_nth].cost * millpond.step_of(v_limits.rate);
+      v_full := greatest(millpond.full_of(v_limits.rate, v_full, v_cost, p_now), p_now * 1000)
+        + v_found[v_nth].cost * millpond.step_of(v_limits.rate);
       v_cost := v_found[v_nth].cost;
     end if;
     if v_bytes >= v_large then
@@ -259,7 +288,8 @@ begin
     ), taken as (
       delete from millpond.waiting as w using free where w.ctid = free.ctid returning w.*, free.nth
     ), moved as (
-      insert into millpond.running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost, line, key,
+      insert into millpond.running (seq, pushed_at, due_at, timeout, started_at, id, queue, fence, attempt, attempts, priority, cost,
+        line, key,
         "group", trace, worker, encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error, lease_until)
       select seq, pushed_at, due_at, timeout, p_now, id, queue, greatest(fence, p_fences) + 1, attempt + 1, attempts, priority, cost,
         case when v_limits.grouped then -1 else -2 end, key,
@@ -267,7 +297,8 @@ begin
       from taken
     )
     select '[' || string_agg(
-        '["' || id || '",' || greatest(fence, p_fences) + 1 || ',' || attempt + 1 || ',' || attempts || ',' || priority || ',' || pushed_at || ',' || due_at || ',' ||
+        '["' || id || '",' || greatest(fence, p_fences) + 1 || ',' || attempt + 1 || ',' || attempts || ',' || priority || ','
+          || pushed_at || ',' || due_at || ',' ||
           to_json(coalesce(data, encode(data_bytes, 'base64'))) || ',' || json_build_array(key, "group", timeout, trace, encoding) || ']',
         ',' order by nth) || ']',
       count(*), array_agg(nth order by nth), array_agg(line) filter (where line >= 0 and millpond.is_milestone(line, seq))
@@ -275,7 +306,7 @@ begin
     v_rest := v_rest or count < cardinality(v_ctids);
   end if;
   if count > 0 then
-    insert into millpond.moves (queue, slot, was, becomes, count) values (p_queue, -1, 'waiting', 'running', count);
+    insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_queue, -1, 'waiting', 'running', 'claim', count);
     if v_passed is not null then
       perform millpond.advance(p_queue, (select q.line from millpond.queues as q where q.id = p_queue) = any (v_passed));
     end if;
@@ -297,7 +328,8 @@ begin
   end if;
 end $$;
 
--- For the sweep: forgets groups that have been idle for long enough; `p_from`: all before that were dealt with. Returns how many, `p_limit` at the most.
+-- For the sweep: forgets groups that have been idle for long enough; `p_from`: all before that were dealt with. Returns how many,
+-- `p_limit` at the most.
 -- Only of queues that no claim holds. One that has waiting jobs by now has arrived: the next claim places it.
 create or replace function millpond.forget_groups(p_limit integer, p_now bigint, p_from bigint) returns bigint
 language plpgsql as $$
@@ -313,7 +345,7 @@ begin
     -- A statement of its own: what a claim did before is seen.
     delete from millpond.groups as g where ctid = any (v_ctids) and queue + 0 = v_queue and forget_at + 0 <= p_now and not exists (
       select from millpond.waiting as w
-      where w.queue = g.queue and coalesce(w."group", '') = g.name and not w.scheduled and w.line = -1);
+      where w.queue = g.queue and coalesce(w."group", '') = g.name and w.state = 'waiting' and w.line = -1);
     get diagnostics v_count = row_count;
     v_gone := v_gone + v_count;
   end loop;

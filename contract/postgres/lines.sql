@@ -1,7 +1,7 @@
 -- lines: where a queue's jobs wait. Part of every operation after which jobs wait, and of claim.
 -- Line 0 holds jobs as they were pushed, whose places rise; they may be committed in another order. Jobs that came back (retries, releases,
--- lost leases, promotions, requeues) keep their places, so they go into a line of their own. One line at a time takes them. Once many of its
--- jobs were claimed it is closed, and the next one opened: from then on jobs only leave it, so its marks can be moved up.
+-- lost leases, promotions, requeues) keep their places, so they go into a line of their own. One line at a time takes them. Once many of
+-- its jobs were claimed it is closed, and the next one opened: from then on jobs only leave it, so its marks can be moved up.
 -- The jobs of a grouped queue are all in line -1, in which turns.sql finds them; its marks stay where they are.
 -- Invariant: no job of a line waits before its marks, nor will one that is on its way.
 
@@ -21,8 +21,8 @@ language sql immutable as $$
   select case when p_line = 0 then p_seq & 4095 else hashint8(p_seq) & 1023 end = 0
 $$;
 
--- Moves the marks of a queue's lines up to the first job that waits. Called after some thousand jobs left. `p_close`: many of them came from the line
--- that takes what comes back. In line 0 the marks do not pass places that an unfinished push may hold (`enter` in push.sql).
+-- Moves the marks of a queue's lines up to the first job that waits. Called after some thousand jobs left. `p_close`: many of them came
+-- from the line that takes what comes back. In line 0 the marks do not pass places that an unfinished push may hold (`enter` in push.sql).
 create or replace function millpond.advance(p_queue integer, p_close boolean) returns void
 language plpgsql as $$
 declare
@@ -42,7 +42,8 @@ begin
   end if;
   select last_value into v_bound from millpond.place;
   -- Blocks begin anew after 2^31 of them. From -2^30 on: some were entered after the bound was taken.
-  select least(v_bound, (v_bound >> 12) - max(((v_bound >> 12) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 12) into v_bound from pg_locks
+  select least(v_bound,
+    (v_bound >> 12) - max(((v_bound >> 12) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 12) into v_bound from pg_locks
   where locktype = 'advisory' and classid = hashtext('millpond')::oid and objsubid = 2
     and database = (select oid from pg_database where datname = current_database());
   -- New statements see every push that had ended when the bound was taken.
@@ -51,7 +52,7 @@ begin
       -- By the column: the name alone would be that of the expression, and every job of the line would be sorted.
       select greatest(mark.seq, coalesce((
         select case when v_line.line = 0 then least(v_bound, seq) else seq end from millpond.waiting
-        where queue = p_queue and line = v_line.line and not scheduled and priority = (10 - mark.nth)::smallint and seq >= mark.seq
+        where queue = p_queue and line = v_line.line and state = 'waiting' and priority = (10 - mark.nth)::smallint and seq >= mark.seq
         order by waiting.seq limit 1
       ), case when v_line.line = 0 then v_bound else 9223372036854775807 end))
       from unnest(v_line.places) with ordinality as mark(seq, nth) order by mark.nth);

@@ -1,68 +1,122 @@
 -- list: one queue's jobs in one state, a page at a time.
--- In:  queue, state, limit; after: the cursor of the last job of the page before, or null.
--- Out: JSON per job: record, as from find, and cursor: waiting ones in the order of claiming, scheduled ones soonest first, running ones by
---      lease, final ones newest first. A cursor is STATE.KEY.SEQ. KEY: the priority, due_at, lease_until or finished_at, by which the state is ordered.
--- Invariant: a page needs no job of the page before: rows move between tables, and the job may be gone.
+-- In:  queue, state, limit; after: a cursor, or null; filter: JSON with any of the filters of contract/operations.md, or null.
+-- Out: jobs: JSON list of records, as from find, each with a cursor; next: the cursor to go on from, null: the list ended. Waiting ones
+--      in the order of claiming, scheduled ones soonest first, running ones by lease, final ones newest first.
+--      A cursor is STATE.KEY.SEQ. KEY: the priority, due_at, lease_until or finished_at, by which the state is ordered.
+-- Invariant: a page needs no job of the page before: rows move between tables, and the job may be gone. A call looks at max(limit, 1000)
+--      jobs at the most, and ends with the job that makes its data 16 MiB.
 
-create or replace function millpond.list(queue text, state text, "limit" integer, after text default null) returns setof json
-language plpgsql security definer
+-- Jobs of a state in the order of the list, after the one with this key and place. Null: from the first one on.
+create or replace function millpond.page(p_queue integer, p_state text, p_limit integer, p_key bigint, p_seq bigint)
+returns table (id uuid, key bigint, seq bigint)
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+  v_first constant bigint := case when p_state = 'waiting' then 10 when p_state in ('scheduled', 'running') then -1
+    else 9000000000000000 end;
+  v_key   constant bigint := coalesce(p_key, v_first);
+  v_seq   constant bigint := coalesce(p_seq, 0);
+begin
+  case p_state
+    when 'waiting' then
+      return query
+        -- The rest of the cursor's own priority, then the lower ones, of each line.
+        select ready.id, ready.priority::bigint, ready.seq
+        from millpond.lines cross join generate_series(1, 10) as level(nth) cross join lateral (
+          select id, priority, seq from millpond.waiting
+          where queue = p_queue and line = lines.line and state = 'waiting' and priority = (10 - level.nth)::smallint
+            and seq >= lines.places[level.nth] and seq > case when priority = v_key then v_seq else 0 end
+          order by seq limit p_limit
+        ) as ready
+        where lines.queue = p_queue and 10 - level.nth <= v_key
+        order by ready.priority desc, ready.seq limit p_limit;
+    when 'scheduled' then
+      return query
+        select id, due_at, seq from millpond.waiting
+        where queue = p_queue and state = 'scheduled' and (due_at, seq) > (v_key, v_seq)
+        order by due_at, seq limit p_limit;
+    when 'running' then
+      return query
+        select id, lease_until, seq from millpond.running
+        where queue = p_queue and (lease_until, seq) > (v_key, v_seq)
+        order by lease_until, seq limit p_limit;
+    when 'done' then
+      return query
+        select id, finished_at, seq from millpond.done
+        where queue = p_queue and (finished_at, seq) < (v_key, v_seq)
+        order by finished_at desc, seq desc limit p_limit;
+    else
+      return query
+        select id, finished_at, seq from millpond.retired
+        where queue = p_queue and state = p_state and (finished_at, seq) < (v_key, v_seq)
+        order by finished_at desc, seq desc limit p_limit;
+  end case;
+end $$;
+
+-- Of its bodies.
+create or replace function millpond.bytes_in(j millpond.jobs) returns bigint
+language sql immutable as $$
+  select coalesce(octet_length(j.data), octet_length(j.data_bytes), 0)
+    + coalesce(octet_length(j.progress), octet_length(j.progress_bytes), 0)
+    + coalesce(octet_length(j.result), octet_length(j.result_bytes), 0)::bigint
+$$;
+
+create or replace function millpond.matches(j millpond.jobs, p_filter jsonb) returns boolean
+language sql immutable as $$
+  select coalesce(j."group", '') = coalesce(p_filter ->> 'group', j."group", '')
+    and (p_filter ->> 'key' is null or j.key = p_filter ->> 'key')
+    and (p_filter ->> 'errorCode' is null or millpond.field(j.error, 'code') = p_filter ->> 'errorCode')
+    and (p_filter ->> 'errorText' is null or strpos(millpond.field(j.error, 'message'), p_filter ->> 'errorText') > 0)
+    and j.pushed_at >= coalesce((p_filter ->> 'pushedFrom')::bigint, j.pushed_at)
+    and (p_filter ->> 'pushedBefore' is null or j.pushed_at < (p_filter ->> 'pushedBefore')::bigint)
+    and (p_filter ->> 'text' is null or j.encoding = 'json' and strpos(j.data, p_filter ->> 'text') > 0)
+$$;
+
+create or replace function millpond.list(
+  queue text, state text, "limit" integer, after text default null, filter jsonb default null, out jobs json, out next text
+) returns record
+language plpgsql stable security definer
 set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 #variable_conflict use_column
 declare
+  v_large   constant bigint  := 16777216;
+  v_most    constant integer := greatest(list."limit", 1000);
+  v_chunk   constant integer := case when list.filter is null then list."limit" else 100 end;
   v_queue   integer;
-  v_ids     uuid[];
-  v_cursors text[];
-  -- What the last job of the page before was ordered by; of the first page, before all.
-  v_key     bigint := -1;
-  v_seq     bigint := 0;
+  v_key     bigint  := split_part(list.after, '.', 2)::bigint;
+  v_seq     bigint  := split_part(list.after, '.', 3)::bigint;
+  v_records json[]  := '{}';
+  v_found   integer := 0;
+  v_seen    integer := 0;
+  v_bytes   bigint  := 0;
+  v_count   integer;
+  v_matches boolean;
+  v_job     jobs%rowtype;
+  at        record;
 begin
   select id into v_queue from queues where name = list.queue;
-  if list.after is not null then
-    v_key := split_part(list.after, '.', 2)::bigint;
-    v_seq := split_part(list.after, '.', 3)::bigint;
-  elsif list.state not in ('waiting', 'scheduled', 'running') then v_key := 9000000000000000;
-  elsif list.state = 'waiting' then v_key := 10;
-  end if;
-  case list.state
-    when 'waiting' then
-      select array_agg(id), array_agg(concat_ws('.', list.state, priority, seq)) into v_ids, v_cursors from (
-        -- The rest of the cursor's own priority, then the lower ones, of each line.
-        select page.id, page.priority, page.seq
-        from lines cross join generate_series(1, 10) as level(nth) cross join lateral (
-          select id, priority, seq from waiting
-          where queue = v_queue and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
-            and seq >= lines.places[level.nth] and seq > case when priority = v_key then v_seq else 0 end
-          order by seq limit list."limit"
-        ) as page
-        where lines.queue = v_queue and 10 - level.nth <= v_key
-        order by page.priority desc, page.seq limit list."limit") as page;
-    when 'scheduled' then
-      select array_agg(id), array_agg(concat_ws('.', list.state, due_at, seq)) into v_ids, v_cursors from (
-        select id, due_at, seq from waiting
-        where queue = v_queue and scheduled and (due_at, seq) > (v_key, v_seq)
-        order by due_at, seq limit list."limit") as page;
-    when 'running' then
-      select array_agg(id), array_agg(concat_ws('.', list.state, lease_until, seq)) into v_ids, v_cursors from (
-        select id, lease_until, seq from running
-        where queue = v_queue and (lease_until, seq) > (v_key, v_seq)
-        order by lease_until, seq limit list."limit") as page;
-    when 'done' then
-      select array_agg(id), array_agg(concat_ws('.', list.state, finished_at, seq)) into v_ids, v_cursors from (
-        select id, finished_at, seq from done
-        where queue = v_queue and (finished_at, seq) < (v_key, v_seq)
-        order by finished_at desc, seq desc limit list."limit") as page;
-    else
-      select array_agg(id), array_agg(concat_ws('.', list.state, finished_at, seq)) into v_ids, v_cursors from (
-        select id, finished_at, seq from retired
-        where queue = v_queue and state = list.state and (finished_at, seq) < (v_key, v_seq)
-        order by finished_at desc, seq desc limit list."limit") as page;
-  end case;
-  return query
-    -- offset 0: each is looked up by its id, where the planner would join the whole view first.
-    select json_build_object('record', j.record, 'cursor', page.cursor)
-    from unnest(v_ids, v_cursors) with ordinality as page(id, cursor, nth) cross join lateral (
-      select record_of(one) as record from jobs as one where one.id = page.id offset 0
-    ) as j order by page.nth;
+  <<pages>>
+  loop
+    v_count := 0;
+    for at in select * from page(v_queue, list.state, v_chunk, v_key, v_seq) loop
+      v_count := v_count + 1;
+      v_key := at.key;
+      v_seq := at.seq;
+      select * into v_job from jobs where id = at.id;
+      v_matches := list.filter is null or matches(v_job, list.filter);
+      if v_matches then
+        v_found := v_found + 1;
+        v_records[v_found] := record_of(v_job)::jsonb || jsonb_build_object('cursor', concat_ws('.', list.state, v_key, v_seq));
+      end if;
+      if v_matches or list.filter ? 'text' then v_bytes := v_bytes + bytes_in(v_job); end if;
+      exit pages when v_found = list."limit" or v_bytes >= v_large;
+    end loop;
+    v_seen := v_seen + v_count;
+    if v_count < v_chunk then v_key := null; end if;
+    exit when v_key is null or v_seen >= v_most;
+  end loop;
+  jobs := array_to_json(v_records);
+  if v_key is not null then next := concat_ws('.', list.state, v_key, v_seq); end if;
 end $$;

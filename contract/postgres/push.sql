@@ -2,15 +2,17 @@
 -- In:  for people and any driver `push`, one job in the caller's transaction. For libraries `push_list`, many jobs that differ in
 --      id and data alone, and `push_jobs`, any jobs. `own`: the call is its whole transaction. `now`: null but in tests. `fresh`: the
 --      ids were made for this very call, so that nobody knows them yet, and they are not looked for, which takes as long as to store a
---      dozen jobs. `again`: this very call was made before, and nobody knows what became of it: its ids are looked for, and a job that has one of them
---      counts as pushed. `listener`: who wants to be notified of room where the queue is full; or null.
+--      dozen jobs. `again`: this very call was made before, and nobody knows what became of it: its ids are looked for, and a job that
+--      has one of them counts as pushed. `listener`: who wants to be notified of room where the queue is full; or null.
 -- Out: `push` the job's id, null where the queue is full; `push_jobs` one text per job: its outcome (pushed, existing, full), a
 --      space, the id; `push_list` the same, null: all were pushed.
---      `push` answers data that is too large with MP002, and half of a surrogate pair with MP003; the others answer with 23514 for what is too large.
+--      `push` answers data that is too large with MP002, and half of a surrogate pair with MP003; the others answer with 23514 for what
+--      is too large.
 -- Invariant: places follow the order of pushes, also within a call. An id or live key that is known stores nothing.
---      A transaction of the caller's in REPEATABLE READ or SERIALIZABLE does not see what others committed since it began. There a job with a new id goes
---      in, with a key too (a key taken meanwhile is a serialization failure, 40001); one with an id of the caller's, or for a queue with
---      a capacity, is refused. Nothing is read there that others change, so pushes do not fail each other's transactions.
+--      A transaction of the caller's in REPEATABLE READ or SERIALIZABLE does not see what others committed since it began. There a job
+--      with a new id goes in, with a key too (a key taken meanwhile is a serialization failure, 40001); one with an id of the caller's,
+--      or for a queue with a capacity, is refused. Nothing is read there that others change, so pushes do not fail each other's
+--      transactions.
 
 -- Takes note that jobs with places from here on may be stored by this transaction, whenever it may end: the marks of a queue
 -- must not pass them before. Held as an advisory lock on the places' upper bits, and let go by the end of the transaction.
@@ -59,7 +61,8 @@ begin
   end if;
 end $$;
 
--- What people push is checked as in every library. JSON may escape half of a surrogate pair, which strict readers refuse with all that is beside it.
+-- What people push is checked as in every library. JSON may escape half of a surrogate pair, which strict readers refuse with all that
+-- is beside it.
 create or replace function millpond.check_data(p_data text) returns void
 language plpgsql immutable as $$
 begin
@@ -114,8 +117,8 @@ begin
   return nullif(v_known, '{}');
 end $$;
 
--- How many jobs a queue with a capacity has room for. Others that push to this queue wait until this transaction ends: only then is it known how much
--- room it took.
+-- How many jobs a queue with a capacity has room for. Others that push to this queue wait until this transaction ends: only then is it
+-- known how much room it took.
 create or replace function millpond.room_in(p_queue integer, p_capacity bigint, p_own boolean) returns bigint
 language plpgsql as $$
 begin
@@ -155,16 +158,19 @@ declare
   v_asleep   boolean;
   v_fresh    boolean := push_list.fresh and not push_list.again;
   v_doubt    boolean;
+  v_fence    bigint  := case when v_fresh then 0 else removed_fence() end;
   v_new      uuid[]  := push_list.ids;
   v_known    uuid[];
   v_count    integer;
 begin
-  perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group", push_list.cost, push_list.trace);
+  perform check_job(push_list.priority, v_due, push_list.attempts, push_list.timeout, null, push_list."group", push_list.cost,
+    push_list.trace);
   if cardinality(push_list.ids) is distinct from cardinality(push_list.data) then
     raise exception 'InvalidOption: as many data as ids' using errcode = '22023';
   end if;
   perform enter(push_list.own);
-  select q.id, q.capacity, q.attempts, q.timeout, q.limits into v_queue, v_limit, v_attempts, v_timeout, v_limits from queues as q where q.name = push_list.queue;
+  select q.id, q.capacity, q.attempts, q.timeout, q.limits into v_queue, v_limit, v_attempts, v_timeout, v_limits from queues as q
+    where q.name = push_list.queue;
   if v_queue is null then
     v_queue := queue_of(push_list.queue);
     select q.capacity, q.attempts, q.timeout, q.limits into v_limit, v_attempts, v_timeout, v_limits from queues as q where q.id = v_queue;
@@ -178,7 +184,8 @@ begin
       select json_agg(json_build_object(
         'id', job.id, 'queue', push_list.queue, 'priority', push_list.priority, 'delay', push_list.delay,
         'runAt', push_list.run_at, 'group', push_list."group", 'attempts', push_list.attempts,
-        'timeout', push_list.timeout, 'cost', push_list.cost, 'trace', push_list.trace, 'data', 'j' || job.data, 'fresh', push_list.fresh) order by job.at)
+        'timeout', push_list.timeout, 'cost', push_list.cost, 'trace', push_list.trace, 'data', 'j' || job.data, 'fresh', push_list.fresh)
+          order by job.at)
       from unnest(push_list.ids, push_list.data) with ordinality as job(id, data, at)
     ), push_list.own, push_list.now, push_list.again, push_list.listener);
   end if;
@@ -187,15 +194,18 @@ begin
   if push_list.again then insert into repeats (at) values (v_now); end if;
   if v_fresh then
     -- Inserting without `on conflict` costs a third less.
-    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
-    select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
-      push_list.priority, push_list.cost, v_line, v_later, push_list."group", push_list.trace, 'json', job.data
+    insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, state, "group", trace, encoding, data)
+    select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue,
+      coalesce(push_list.attempts, v_attempts),
+      push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
     from unnest(push_list.ids, push_list.data) as job(id, data);
   else
     with stored as (
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, "group", trace, encoding, data)
-      select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, coalesce(push_list.attempts, v_attempts),
-        push_list.priority, push_list.cost, v_line, v_later, push_list."group", push_list.trace, 'json', job.data
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, "group", trace,
+        encoding, data)
+      select nextval('place'), v_now, v_due, coalesce(push_list.timeout, v_timeout), job.id, v_queue, v_fence,
+        coalesce(push_list.attempts, v_attempts),
+        push_list.priority, push_list.cost, v_line, v_state, push_list."group", push_list.trace, 'json', job.data
       from unnest(push_list.ids, push_list.data) as job(id, data)
       on conflict do nothing
       returning id
@@ -204,7 +214,7 @@ begin
   end if;
   -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
   v_count := coalesce(cardinality(v_new), 0);
-  insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, v_count)
+  insert into moves (queue, slot, was, becomes, cause, count) values (v_queue, -1, 'new', v_state, 'push', v_count)
   returning exists (select from sleepers where sleepers.queue = push_list.queue and kind = 'work'), exists (select from repeats)
   into v_asleep, v_doubt;
   if v_doubt or not v_fresh then
@@ -212,9 +222,11 @@ begin
     if v_known is not null then
       delete from waiting where id = any (v_known) and id = any (v_new);
       v_new := array(select unnest(v_new) except select unnest(v_known));
-      insert into moves (queue, slot, was, becomes, count) values (v_queue, -1, 'new', v_state, cardinality(v_new) - v_count);
+      insert into moves (queue, slot, was, becomes, cause, count)
+        values (v_queue, -1, 'new', v_state, 'push', cardinality(v_new) - v_count);
       v_count := cardinality(v_new);
     end if;
+    if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = any (v_new); end if;
   end if;
   if v_line = -1 and v_count > 0 then
     insert into arrivals (queue, groups) values (v_queue, array[coalesce(push_list."group", '')]);
@@ -238,10 +250,12 @@ as $$
 #variable_conflict use_column
 declare
   v_now      bigint  := case
-    when push_jobs.own or exists (select from json_to_recordset(push_jobs.jobs) as given(delay bigint, "runAt" bigint) where delay > 0 or "runAt" is not null)
+    when push_jobs.own or exists (select from json_to_recordset(push_jobs.jobs) as given(delay bigint, "runAt" bigint) where delay > 0
+      or "runAt" is not null)
     then enter_later(push_jobs.own, push_jobs.now) else time_of(push_jobs.now) end;
   v_sees     boolean := sees_all();
   v_fresh    boolean;
+  v_fence    bigint  := removed_fence();
   v_doubt    boolean;
   v_outcomes text[]  := '{}';
   v_existing uuid;
@@ -304,9 +318,13 @@ begin
       continue;
     end if;
     if v_existing is null then
-      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, attempts, priority, cost, line, scheduled, key, "group", trace, encoding, data, data_bytes)
-      values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, coalesce(job.attempts, v_queue.attempts),
-        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end, v_later, job.key, job."group", job.trace, encoding_of(job.data), text_of(job.data), bytes_of(job.data))
+      insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, state, key, "group", trace,
+        encoding, data, data_bytes)
+      values (nextval('place'), v_now, v_due, coalesce(job.timeout, v_queue.timeout), job.id, v_queue.id, v_fence,
+        coalesce(job.attempts, v_queue.attempts),
+        job.priority, coalesce(job.cost, 1), case when v_queue.limits = 'groups' and not v_later then -1 else 0 end,
+        case when v_later then 'scheduled' else 'waiting' end, job.key, job."group", job.trace,
+        encoding_of(job.data), text_of(job.data), bytes_of(job.data))
       on conflict do nothing;
       v_count := case when found then 1 else 0 end;
       if v_count = 0 or (v_sees and not v_fresh and known_ids(array[job.id]) is not null) then
@@ -314,6 +332,9 @@ begin
         if v_count > 0 then delete from waiting where id = job.id; end if;
         if job.key is not null then delete from keys where queue = v_queue.id and key = job.key; end if;
         v_existing := job.id;
+      end if;
+      if v_existing is null and (v_doubt or not v_fresh) then
+        if removed_fence() > v_fence then update waiting set fence = removed_fence() where id = job.id; end if;
       end if;
     end if;
     if v_existing is not null then
@@ -326,7 +347,8 @@ begin
       v_queues := v_queues || v_queue.id;
       v_groups := v_groups || coalesce(job."group", '');
     end if;
-    insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 1);
+    insert into moves (queue, slot, was, becomes, cause, count)
+    values (v_queue.id, -1, 'new', case when v_later then 'scheduled' else 'waiting' end, 'push', 1);
     if v_due < v_now + 1000 and v_name <> all (v_ring) then v_ring := v_ring || v_name; end if;
   end loop;
   if v_queues <> '{}' then
@@ -346,7 +368,8 @@ end $$;
 create or replace function millpond.new_id() returns uuid
 language sql volatile as $$
   select encode(
-    set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(millpond.time_of(null)) from 3) from 1 for 6), 52, 1), 53, 1),
+    set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(millpond.time_of(null)) from 3) from 1 for 6), 52, 1),
+      53, 1),
     'hex')::uuid
 $$;
 
@@ -354,7 +377,8 @@ $$;
 -- With the key of a live job that job's id comes back, and nothing is stored. data may be text, json or jsonb.
 create or replace function millpond.push(
   queue text, data text, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null, cost integer default 1
+  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
+  id uuid default null, cost integer default 1
 ) returns uuid
 language plpgsql security definer set search_path = millpond, pg_temp
 as $$
@@ -381,14 +405,16 @@ end $$;
 
 create or replace function millpond.push(
   queue text, data json, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null, cost integer default 1
+  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
+  id uuid default null, cost integer default 1
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
 as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost) $$;
 
 create or replace function millpond.push(
   queue text, data jsonb, priority integer default 4, delay bigint default 0, run_at timestamptz default null, key text default null,
-  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null, id uuid default null, cost integer default 1
+  "group" text default null, attempts integer default null, timeout bigint default null, trace text default null,
+  id uuid default null, cost integer default 1
 ) returns uuid
 language sql security definer set search_path = millpond, pg_temp
 as $$ select millpond.push(queue, data::text, priority, delay, run_at, key, "group", attempts, timeout, trace, id, cost) $$;

@@ -20,17 +20,3 @@ begin
   order by queues.id, slice.priority, slice.metric, each.key::integer
   on conflict (minute, queue, priority, metric, bucket) do update set count = known.count + excluded.count;
 end $$;
-
--- note_claims: workers claim from these queues now.
--- In:  queues.
--- Out: JSON: per queue, in their order, whether there is one.
-create or replace function millpond.note_claims(queues text[], now bigint default null) returns json
-language plpgsql security definer set search_path = millpond, pg_temp
-as $$
-#variable_conflict use_column
-begin
-  update millpond.queues set noted_at = time_of(note_claims.now) where name = any (note_claims.queues);
-  return (
-    select json_agg(exists (select from millpond.queues where queues.name = each.name) order by nth)
-    from unnest(note_claims.queues) with ordinality as each(name, nth));
-end $$;

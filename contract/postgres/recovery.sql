@@ -1,12 +1,13 @@
 -- recovery: what becomes of a schema that was restored, copied, emptied, or taken over by another server.
 -- Fences must not repeat, pushes must not be lost, and the tables must have the rows that every operation counts on.
--- Claims look into the view `unharmed`, and call `recover` where it is empty: see `fence_floor` in 001_initial.sql. Libraries call `installed`
--- on each new connection of their own, and `adopt` where `install` is null.
+-- Claims look into the view `unharmed`, and call `recover` where it is empty: see `fence_floor` in 001_initial.sql. Libraries call
+-- `installed` on each new connection of their own, and `adopt` where `install` is null.
 
 -- Where the schema is: the server, the database, and the table itself, as a dump that is restored into the same database makes a new one.
 create or replace function millpond.here() returns text
 language sql stable as $$
-  select system_identifier || '/' || (select oid from pg_database where datname = current_database()) || '/' || 'millpond.meta'::regclass::oid
+  select system_identifier || '/' || (select oid from pg_database where datname = current_database()) || '/'
+    || 'millpond.meta'::regclass::oid
   from pg_control_system()
 $$;
 
@@ -27,6 +28,20 @@ begin
   if not exists (select from millpond.slots where current) then
     update millpond.slots set current = true, used = true, closed_at = null, greatest = null, look_at = null where slot = 0;
   end if;
+end $$;
+
+-- The slot for jobs that are done now.
+create or replace function millpond.current_slot() returns smallint
+language plpgsql as $$
+declare
+  v_slot smallint;
+begin
+  select slot into v_slot from millpond.slots where current;
+  if not found then
+    perform millpond.mend_slots();
+    select slot into v_slot from millpond.slots where current;
+  end if;
+  return v_slot;
 end $$;
 
 -- Makes the schema a store of its own, with all that its operations count on. Does nothing where that was done.
@@ -52,9 +67,9 @@ begin
   perform setval('swept_whole', 0), setval('swept_moves', 0);
 end $$;
 
--- The first claim after a crash, a start of the server, a restore. Claims wait for no fsync, and a restore brings older claims back: fences up to some
--- way above the last ones known were given out. Those from now on lie above the milliseconds since 1970, as no job is claimed a thousand times a
--- second: so they are above all of any other life of this schema.
+-- The first claim after a crash, a start of the server, a restore. Claims wait for no fsync, and a restore brings older claims back:
+-- fences up to some way above the last ones known were given out. Those from now on lie above the milliseconds since 1970, as no job is
+-- claimed a thousand times a second: so they are above all of any other life of this schema.
 create or replace function millpond.recover() returns bigint
 language plpgsql as $$
 declare

@@ -44,10 +44,11 @@ begin
     v_line := line_back(job.queue);
     insert into waiting (seq, pushed_at, due_at, timeout, id, queue, fence, attempts, priority, cost, line, key, "group", trace,
       encoding, data, data_bytes, progress_encoding, progress, progress_bytes, error)
-    values (job.seq, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, job.cost, v_line, job.key, job."group",
+    values (job.seq, job.pushed_at, v_now, job.timeout, job.id, job.queue, job.fence, job.attempts, job.priority, job.cost, v_line,
+      job.key, job."group",
       job.trace, job.encoding, job.data, job.data_bytes, job.progress_encoding, job.progress, job.progress_bytes, job.error);
     if v_line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
-    insert into moves (queue, slot, was, becomes, count) values (job.queue, -1, job.state, 'waiting', 1);
+    insert into moves (queue, slot, was, becomes, cause, count) values (job.queue, -1, job.state, 'waiting', 'requeue', 1);
     select name into v_name from millpond.queues where id = job.queue;
     requeue.queues := requeue.queues || v_name;
   end loop;

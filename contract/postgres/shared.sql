@@ -5,20 +5,20 @@
 -- an equality the planner may walk the whole index in its order instead, and step over each dead entry of a table that it takes for empty.
 
 create or replace view millpond.jobs as
-select q.name as queue, case when j.scheduled then 'scheduled' else 'waiting' end as state,
+select q.name as queue, j.state,
   j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null::bigint as lease_until,
   null::bigint as finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes,
   null::text as result_encoding, null::text as result, null::bytea as result_bytes, j.error
 from millpond.waiting j join millpond.queues q on q.id = j.queue
 union all
-select q.name, 'running',
+select q.name, j.state,
   j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, j.lease_until,
   null, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
 from millpond.running j join millpond.queues q on q.id = j.queue
 union all
-select q.name, 'done',
+select q.name, j.state,
   j.id, j.seq, j.priority, j.fence, j.attempt, j.attempts, j.pushed_at, j.due_at, j.started_at, null,
   j.finished_at, j.worker, j.timeout, j.key, j."group", j.cost, j.trace, j.encoding, j.data, j.data_bytes,
   j.progress_encoding, j.progress, j.progress_bytes, j.result_encoding, j.result, j.result_bytes, j.error
@@ -30,8 +30,14 @@ select q.name, j.state,
   j.progress_encoding, j.progress, j.progress_bytes, null, null, null, j.error
 from millpond.retired j join millpond.queues q on q.id = j.queue;
 
--- For people, on the columns data, progress, result and error of the view: field(data, 'to'), field(data, 'address', 'city'). Null where the text is null,
--- as data that is no JSON is, or PostgreSQL cannot show it: JSON may hold \u0000, and the operators fail for all rows then.
+create or replace function millpond.states() returns text[]
+language sql immutable parallel safe as $$
+  select array['scheduled', 'waiting', 'running', 'done', 'dead', 'cancelled']
+$$;
+
+-- For people, on the columns data, progress, result and error of the view: field(data, 'to'), field(data, 'address', 'city'). Null where
+-- the text is null, as data that is no JSON is, or PostgreSQL cannot show it: JSON may hold \u0000, and the operators fail for all rows
+-- then.
 create or replace function millpond.field(body text, variadic path text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
@@ -46,9 +52,10 @@ language sql volatile as $$
   select coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
 $$;
 
--- The marks of sweeps (`swept_*`) do not pass the times that unfinished transactions hold. Takes the time, and holds it until the transaction ends: all
--- jobs that it stores are due later (`p_what`: due), or all leases that it gives end later (leases). An advisory lock on 16 ms, held from before
--- the time is taken. An extension needs none: until it is committed, sweeps see the lease that was, which ends earlier.
+-- The marks of sweeps (`swept_*`) do not pass the times that unfinished transactions hold. Takes the time, and holds it until the
+-- transaction ends: all jobs that it stores are due later (`p_what`: due), or all leases that it gives end later (leases). An advisory
+-- lock on 16 ms, held from before the time is taken. An extension needs none: until it is committed, sweeps see the lease that was,
+-- which ends earlier.
 create or replace function millpond.hold_time(p_what text, p_now bigint) returns bigint
 language plpgsql as $$
 begin
@@ -64,7 +71,8 @@ begin
     p_now - greatest(max(age) filter (where what = hashtext('millpond leases')::oid), 0)
   into due, leases from (
     -- From -2^30 on: some began after `p_now` was taken.
-    select classid as what, ((((p_now >> 4) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 4) + (p_now & 15) as age from pg_locks
+    select classid as what, ((((p_now >> 4) - objid::bigint + 1073741824 & 2147483647) - 1073741824) << 4) + (p_now & 15) as age
+      from pg_locks
     where locktype = 'advisory' and objsubid = 2 and database = (select oid from pg_database where datname = current_database())
   ) as held;
 end $$;
@@ -75,8 +83,8 @@ language sql immutable parallel safe as $$
   select (p_place >> 12 & 2147483647)::integer
 $$;
 
--- Most operations need a new view of the data for each of their statements. In REPEATABLE READ and SERIALIZABLE a statement does not see what
--- was committed since the transaction began: marks would pass jobs that wait.
+-- Most operations need a new view of the data for each of their statements. In REPEATABLE READ and SERIALIZABLE a statement does not see
+-- what was committed since the transaction began: marks would pass jobs that wait.
 create or replace function millpond.read_committed() returns void
 language plpgsql stable as $$
 begin
@@ -105,12 +113,20 @@ begin
   return v_id;
 end $$;
 
--- For a transaction that is not `read committed`: it may see a queue that has been removed since it began. Then it fails, and is to be repeated.
+-- For a transaction that is not `read committed`: it may see a queue that has been removed since it began. Then it fails, and is to be
+-- repeated.
 create or replace function millpond.keep_queue(p_queue integer) returns void
 language plpgsql as $$
 begin
   perform from millpond.queues where id = p_queue for key share;
 end $$;
+
+-- Above the fences of all jobs that were removed. A job whose id may have been there begins here. To be read after its row was stored:
+-- only then it is known what removed the row before it.
+create or replace function millpond.removed_fence() returns bigint
+language sql volatile as $$
+  select coalesce(max(removed), 0) from millpond.meta
+$$;
 
 -- A transaction is under way that may make a job of the queue startable.
 create or replace function millpond.stir(p_queue text) returns void
@@ -121,8 +137,8 @@ end $$;
 
 -- Rings for who waits for it: work, room or finished. `own`: this transaction ends with this call, so the sleepers can be struck off;
 -- otherwise others would wait for its end, or think that the bell has rung.
--- For `work` it is told from here to the end of the transaction that something is under way: a claim that notes its listener after the look below
--- sees that, and claims once more. So it is called after the change, before the commit.
+-- For `work` it is told from here to the end of the transaction that something is under way: a claim that notes its listener after the
+-- look below sees that, and claims once more. So it is called after the change, before the commit.
 create or replace function millpond.ring(p_kind text, p_queue text, p_own boolean default true) returns void
 language plpgsql as $$
 begin
@@ -134,6 +150,20 @@ begin
       where ctid = any (array(select ctid from millpond.sleepers where queue = p_queue and kind = p_kind for update skip locked));
     end if;
   end if;
+end $$;
+
+-- The same for several bells, such as `work:emails`; of a running job also `cancelled`. To be called last, as a claim may wait to note
+-- its listener.
+create or replace function millpond.ring_all(p_bells text[]) returns void
+language plpgsql as $$
+declare
+  v_bell text;
+begin
+  foreach v_bell in array array(select distinct unnest(p_bells) order by 1) loop
+    if v_bell like 'cancelled:%' then perform pg_notify('millpond', v_bell);
+    else perform millpond.ring(split_part(v_bell, ':', 1), substr(v_bell, strpos(v_bell, ':') + 1));
+    end if;
+  end loop;
 end $$;
 
 -- An encoded body travels as one text: a tag for the encoding, then the JSON, or the bytes in base64. Null: nothing.
@@ -155,40 +185,45 @@ language sql immutable parallel safe as $$
     when 'bytes' then 'b' || encode(p_bytes, 'base64') end
 $$;
 
--- A running job's row, already taken out of its table, waits again, or is scheduled. It keeps its place.
-create or replace function millpond.put_back(p_job millpond.running, p_scheduled boolean) returns void
+-- A running job's row, already taken out of its table, is waiting again, or scheduled. It keeps its place. Causes are those of `moves`.
+create or replace function millpond.put_back(p_job millpond.running, p_state text, p_cause text) returns void
 language plpgsql as $$
 declare
   v_frees boolean := p_job.line = -1;
 begin
-  p_job.line := case when p_scheduled then 0 else millpond.line_back(p_job.queue) end;
+  p_job.line := case when p_state = 'scheduled' then 0 else millpond.line_back(p_job.queue) end;
   if v_frees or p_job.line = -1 then
     insert into millpond.arrivals (queue, groups) values (p_job.queue, array[coalesce(p_job."group", '')]);
   end if;
-  p_job.scheduled := p_scheduled;
+  p_job.state := p_state;
   p_job.lease_until := null;
   insert into millpond.waiting select p_job.*;
-  insert into millpond.moves (queue, slot, was, becomes, count)
-  values (p_job.queue, -1, 'running', case when p_scheduled then 'scheduled' else 'waiting' end, 1);
+  insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_job.queue, -1, 'running', p_state, p_cause, 1);
 end $$;
 
--- A live job's row, already taken out of its table, is dead or cancelled; with a keeping time of 0 it is gone.
-create or replace function millpond.retire(p_job millpond.running, p_state text, p_now bigint, p_keep bigint) returns void
+-- A live job's row was taken out of its table for good: frees its key, tells its group, and counts it.
+create or replace function millpond.take_leave(p_job millpond.running, p_becomes text, p_cause text) returns void
 language plpgsql as $$
-declare
-  v_was text := case when p_job.lease_until is not null then 'running' when p_job.scheduled then 'scheduled' else 'waiting' end;
 begin
   if p_job.key is not null then
     delete from millpond.keys where queue = p_job.queue and key = p_job.key;
   end if;
-  insert into millpond.moves (queue, slot, was, becomes, count) values (p_job.queue, -1, v_was, p_state, 1);
+  insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_job.queue, -1, p_job.state, p_becomes, p_cause, 1);
   if p_job.line = -1 then
     insert into millpond.arrivals (queue, groups) values (p_job.queue, array[coalesce(p_job."group", '')]);
   end if;
+end $$;
+
+-- A live job's row, already taken out of its table, is dead or cancelled; with a keeping time of 0 it is gone.
+create or replace function millpond.retire(p_job millpond.running, p_state text, p_cause text, p_now bigint, p_keep bigint) returns void
+language plpgsql as $$
+begin
+  perform millpond.take_leave(p_job, p_state, p_cause);
   if p_keep > 0 then
-    insert into millpond.retired select p_job.*, p_now, p_state;
+    p_job.state := p_state;
+    insert into millpond.retired select p_job.*, p_now;
   else
-    insert into millpond.moves (queue, slot, was, becomes, count) values (p_job.queue, -1, p_state, 'gone', 1);
+    insert into millpond.moves (queue, slot, was, becomes, cause, count) values (p_job.queue, -1, p_state, 'gone', 'expire', 1);
   end if;
 end $$;
 
@@ -221,11 +256,11 @@ begin
   with gone as (
     delete from millpond.moves where ctid = any (v_ctids) returning *
   ), added as (
-    insert into millpond.totals as known (queue, slot, was, becomes, count)
-    select queue, slot, was, becomes, sum(gone.count) from gone group by queue, slot, was, becomes
+    insert into millpond.totals as known (queue, slot, was, becomes, cause, count)
+    select queue, slot, was, becomes, cause, sum(gone.count) from gone group by queue, slot, was, becomes, cause
     -- In one order for all, so that two at once cannot wait for each other.
-    order by queue, slot, was, becomes
-    on conflict (queue, slot, was, becomes) do update set count = known.count + excluded.count
+    order by queue, slot, was, becomes, cause
+    on conflict (queue, slot, was, becomes, cause) do update set count = known.count + excluded.count
   )
   select max(id) into v_last from gone;
   return v_last;

@@ -12,14 +12,14 @@ begin
   return (
     select min(head.due_at) from millpond.lines cross join generate_series(1, 10) as level(nth) cross join lateral (
       select due_at from millpond.waiting
-      where queue = p_queue and line = lines.line and not scheduled and priority = (10 - level.nth)::smallint
+      where queue = p_queue and line = lines.line and state = 'waiting' and priority = (10 - level.nth)::smallint
         and seq >= lines.places[level.nth]
       order by seq limit 64
     ) as head where lines.queue = p_queue);
 end $$;
 
--- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a ticket, and those of
--- up to 1,000 arrivals.
+-- How many groups have waiting jobs and wait for a slot of their own, or for their rate or a pause. Looked at are up to 10,000 without a
+-- ticket, and those of up to 1,000 arrivals.
 create or replace function millpond.stopped_groups(p_limits millpond.limits, p_now bigint, out at_limit bigint, out held bigint)
 language plpgsql stable as $$
 begin
@@ -31,8 +31,8 @@ begin
   ), p_now) as looked where first is not null;
 end $$;
 
--- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All null for no queue, in
--- which case nothing is looked up.
+-- The limits of a queue (JSON, or null: it has none and is not grouped), and what holds its jobs back: see operations.md, stats. All
+-- null for no queue, in which case nothing is looked up.
 create or replace function millpond.limits_now(
   p_queue integer, p_now bigint, out settings json, out next_start bigint, out at_limit bigint, out held bigint
 ) language plpgsql stable strict
@@ -53,14 +53,17 @@ begin
     select stopped.at_limit, stopped.held into at_limit, held from millpond.stopped_groups(v_limits, p_now) as stopped;
   end if;
   if v_running < v_limits.running or v_limits.running is null then
-    select greatest(0, millpond.pause_end(q.paused_until, q.pause_length, p_now) - p_now, millpond.rate_wait(v_limits.rate, t.full_at - coalesce((
-        select sum(millpond.given_back(v_limits.rate, released)) from millpond.arrivals where queue = p_queue and released is not null), 0)::bigint,
-      t.full_cost, 1, p_now)) into next_start
-    from millpond.queues as q left join millpond.turns as t on t.queue = q.id where q.id = p_queue;
+    select greatest(0, millpond.pause_end(q.paused_until, q.pause_length, p_now) - p_now, millpond.rate_wait(v_limits.rate,
+      millpond.after_releases(t.full_at, t.full_cost, back.jobs, false), t.full_cost, 1, p_now)) into next_start
+    from millpond.queues as q left join millpond.turns as t on t.queue = q.id
+    cross join (
+      select array_agg(job::millpond.released order by a.id) as jobs
+      from millpond.arrivals as a cross join lateral unnest(a.released) as job where a.queue = p_queue and a.released is not null
+    ) as back
+    where q.id = p_queue;
   end if;
   if v_limits.running is not null or (v_limits.rate).count is not null or v_limits.grouped then
-    settings := json_build_object('running', v_limits.running, 'rate', v_limits.rate, 'grouped', v_limits.grouped,
-      'groupRunning', v_limits.group_running, 'groupRate', v_limits.group_rate);
+    settings := millpond.limits_json(v_limits);
   end if;
 end $$;
 
@@ -80,19 +83,30 @@ begin
     if not found then return; end if;
   end if;
   return query
-    with counted as (
-      select queue, sum(count) filter (where state = 'scheduled') as scheduled, sum(count) filter (where state = 'waiting') as waiting,
-        sum(count) filter (where state = 'running') as running, sum(count) filter (where state = 'done') as done,
-        sum(count) filter (where state = 'dead') as dead, sum(count) filter (where state = 'cancelled') as cancelled
+    with moved as (
+      select queue, was, becomes, cause, count from totals where queue between v_least and v_most
+      union all
+      select queue, was, becomes, cause, count from moves where queue between v_least and v_most
+    ), counted as (
+      select queue, json_object_agg(state, count) as counts, sum(count) filter (where state = 'waiting') as waiting
       from (
-        select queue, becomes as state, count from totals where queue between v_least and v_most
-        union all
-        select queue, was, -count from totals where queue between v_least and v_most
-        union all
-        select queue, becomes, count from moves where queue between v_least and v_most
-        union all
-        select queue, was, -count from moves where queue between v_least and v_most
-      ) as each group by queue
+        select queue, state, sum(count) as count from (
+          select queue, becomes as state, count from moved
+          union all
+          select queue, was, -count from moved
+          union all
+          -- So that each has one.
+          select q.id, known.state, 0 from queues as q cross join unnest(states()) as known(state) where q.id between v_least and v_most
+        ) as each where state not in ('new', 'gone') group by queue, state
+      ) as summed group by queue
+    ), totalled as (
+      select queue, coalesce(sum(count) filter (where cause = 'push'), 0) as pushed,
+        coalesce(sum(count) filter (where cause = 'complete'), 0) as done,
+        coalesce(sum(count) filter (where cause = 'fail'), 0) as failed,
+        coalesce(sum(count) filter (where becomes = 'dead' and cause <> 'restore'), 0) as dead,
+        coalesce(sum(count) filter (where cause = 'cancel'), 0) as cancelled, coalesce(sum(count) filter (where cause = 'lose'), 0) as lost,
+        coalesce(sum(count) filter (where cause = 'release'), 0) as released
+      from moved group by queue
     ), measured as (
       select queue, json_agg(json_build_object('queue', name, 'priority', priority, 'metric', metric, 'buckets', buckets)) as histograms
       from (
@@ -106,15 +120,17 @@ begin
     )
     select json_build_object(
       'queue', q.name, 'paused', q.paused, 'capacity', q.capacity,
-      'overrides', coalesce(q.operator, '{}'), 'lastClaim', case when q.noted_at is not null then greatest(0, v_now - q.noted_at) end,
-      'counts', json_build_object('scheduled', coalesce(scheduled, 0), 'waiting', coalesce(waiting, 0), 'running', coalesce(running, 0),
-        'done', coalesce(done, 0), 'dead', coalesce(dead, 0), 'cancelled', coalesce(cancelled, 0)),
+      'overrides', coalesce(q.operator, '{}'), 'lastClaim', case when q.heard_at is not null then greatest(0, v_now - q.heard_at) end,
+      'counts', counts, 'totals', json_build_object('pushed', coalesce(pushed, 0), 'done', coalesce(done, 0), 'failed', coalesce(failed, 0),
+        'dead', coalesce(dead, 0), 'cancelled', coalesce(cancelled, 0), 'lost', coalesce(lost, 0), 'released', coalesce(released, 0)),
       'oldestWaiting', case when waiting > 0 then greatest(v_now - oldest_due(q.id), 0) end,
       'limits', limited.settings,
-      'nextStart', case when q.limits is null then greatest(pause_end(q.paused_until, q.pause_length, v_now) - v_now, 0) else limited.next_start end,
+      'nextStart', case when q.limits is null then greatest(pause_end(q.paused_until, q.pause_length, v_now) - v_now, 0)
+        else limited.next_start end,
       'groupsAtLimit', coalesce(limited.at_limit, 0), 'groupsHeld', coalesce(limited.held, 0),
       'histograms', coalesce(histograms, '[]'))
-    from queues as q left join counted on counted.queue = q.id left join measured on measured.queue = q.id
+    from queues as q left join counted on counted.queue = q.id left join totalled on totalled.queue = q.id
+      left join measured on measured.queue = q.id
       cross join lateral limits_now(case when q.limits is not null then q.id end, v_now) as limited
     where q.id between v_least and v_most;
 end $$;

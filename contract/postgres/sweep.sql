@@ -1,9 +1,9 @@
 -- sweep: what time alone brings about.
 -- In:  limit.
--- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there are.
--- After it, once a minute or so, `idle_queues` and `remove_queues`.
--- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once. Where nothing is
---      due the cost is the same for any number of queues and jobs.
+-- Out: JSON: now; lost (id queue attempt state); promoted, and the queues with new work; expired; more; nextDue; queues: how many there
+--      are.
+-- Invariant: each touches at most `limit` jobs; emptying a slot of `done` touches none. Any number of processes may sweep at once. Where
+--      nothing is due the cost is the same for any number of queues and jobs.
 
 -- Slots of `done` take turns. A sixth of the longest keeping time each, so that done jobs outlive theirs by that much at the most.
 create or replace function millpond.turn_slots(p_now bigint, p_keep bigint) returns bigint
@@ -28,7 +28,8 @@ begin
   end if;
   -- Not at once: a completion that began before may still be on its way into it.
   update millpond.slots as s
-    set greatest = coalesce((select id from millpond.done where done.slot = s.slot order by id desc limit 1), '00000000-0000-0000-0000-000000000000')
+    set greatest = coalesce((select id from millpond.done where done.slot = s.slot order by id desc limit 1),
+      '00000000-0000-0000-0000-000000000000')
     where used and not current and greatest is null and closed_at < p_now - 60000;
   for v_slot in
     select * from millpond.slots where used and not current and greatest is not null and closed_at + p_keep <= p_now
@@ -45,7 +46,8 @@ begin
       select queue, sum(case when becomes = 'done' then count else -count end) as count
       from millpond.totals where slot = v_slot.slot and (becomes = 'done' or was = 'done') group by queue
     ), noted as (
-      insert into millpond.moves (queue, slot, was, becomes, count) select queue, v_slot.slot, 'done', 'gone', count from gone where count > 0
+      insert into millpond.moves (queue, slot, was, becomes, cause, count)
+      select queue, v_slot.slot, 'done', 'gone', 'expire', count from gone where count > 0
     )
     select v_expired + coalesce(sum(count), 0) into v_expired from gone;
     update millpond.slots set used = false, greatest = null, opened_at = null, closed_at = null where slot = v_slot.slot;
@@ -95,7 +97,7 @@ begin
         order by finished_at limit p_limit - v_expired));
       get diagnostics v_gone = row_count;
       if v_gone > 0 then
-        insert into millpond.moves (queue, slot, was, becomes, count) values (v_queue.id, p_slot, 'done', 'gone', v_gone);
+        insert into millpond.moves (queue, slot, was, becomes, cause, count) values (v_queue.id, p_slot, 'done', 'gone', 'expire', v_gone);
         v_expired := v_expired + v_gone;
       end if;
       select least(v_next, finished_at + v_keep) into v_first from millpond.done
@@ -113,7 +115,7 @@ begin
         )
         select count(*) into v_gone from gone;
         if v_gone > 0 then
-          insert into millpond.moves (queue, slot, was, becomes, count) values (v_queue.id, -1, v_state, 'gone', v_gone);
+          insert into millpond.moves (queue, slot, was, becomes, cause, count) values (v_queue.id, -1, v_state, 'gone', 'expire', v_gone);
           v_expired := v_expired + v_gone;
         end if;
         select least(v_next, finished_at + v_keep) into v_first from millpond.retired
@@ -124,7 +126,8 @@ begin
     exit when v_expired >= p_limit;
   end loop;
   -- The more queues hold something, the rarer are the looks.
-  update millpond.slots set look_at = case when v_expired < p_limit then greatest(v_next, p_now + v_queues / 64 * 64) end where slot = p_slot;
+  update millpond.slots set look_at = case when v_expired < p_limit then greatest(v_next, p_now + v_queues / 64 * 64) end
+    where slot = p_slot;
   return v_expired;
 end $$;
 
@@ -150,6 +153,9 @@ begin
   end loop;
   delete from millpond.histograms where minute <= p_now / 60000 - 60;
   delete from millpond.repeats where at <= p_now - 3600000;
+  perform millpond.forget_workers(p_now);
+  -- Of workers that wait at queues that never came, or were removed. Who is still there is noted again with the next claim.
+  if p_whole then delete from millpond.sleepers where not exists (select from millpond.queues where name = sleepers.queue); end if;
   return v_expired;
 end $$;
 
@@ -161,7 +167,7 @@ declare
   v_turns tid[];
 begin
   v_ctids := array(
-    select ctid from millpond.waiting where scheduled and due_at <= p_now and (due_at, seq) >= (p_from, p_place)
+    select ctid from millpond.waiting where state = 'scheduled' and due_at <= p_now and (due_at, seq) >= (p_from, p_place)
     order by due_at, seq limit p_limit
     for update skip locked);
   if cardinality(v_ctids) < p_limit then return v_ctids; end if;
@@ -169,7 +175,7 @@ begin
   v_turns := array(
     select due.ctid from (select id from millpond.queues order by random()) as q cross join lateral (
       select ctid from millpond.waiting
-      where queue = q.id and scheduled and due_at <= p_now and (due_at, seq) >= (p_from, p_place)
+      where queue = q.id and state = 'scheduled' and due_at <= p_now and (due_at, seq) >= (p_from, p_place)
       order by due_at, seq limit p_limit / 8
       for update skip locked
     ) as due limit p_limit);
@@ -220,7 +226,8 @@ begin
   -- The first of each, as far as it is committed: the marks move up to them, also if this sweep is undone.
   select case when v_whole then 0 else last_value end into v_due from swept_due;
   select case when v_whole then 0 else last_value end into v_place from swept_place;
-  select due_at, seq into v_due, v_place from waiting where scheduled and (due_at, seq) >= (v_due, v_place) order by due_at, seq limit 1;
+  select due_at, seq into v_due, v_place from waiting where state = 'scheduled' and (due_at, seq) >= (v_due, v_place)
+  order by due_at, seq limit 1;
   select case when v_whole then 0 else last_value end into v_lease from swept_leases;
   select lease_until into v_lease from running where lease_until <= v_now and lease_until >= v_lease order by lease_until limit 1;
   select case when v_whole then 0 else last_value end into v_idle from swept_idle;
@@ -238,12 +245,13 @@ begin
   loop
     v_line := line_back(v_queue.id);
     with promoted as (
-      update waiting set scheduled = false, line = v_line where ctid = any (v_ctids) and queue = v_queue.id returning "group"
+      update waiting set state = 'waiting', line = v_line where ctid = any (v_ctids) and queue = v_queue.id returning "group"
     ), arrived as (
-      insert into arrivals (queue, groups) select v_queue.id, array_agg(distinct coalesce("group", '')) from promoted having v_line = -1 and count(*) > 0
+      insert into arrivals (queue, groups) select v_queue.id, array_agg(distinct coalesce("group", '')) from promoted having v_line = -1
+        and count(*) > 0
     )
     select count(*) into v_count from promoted;
-    insert into moves (queue, slot, was, becomes, count) values (v_queue.id, -1, 'scheduled', 'waiting', v_count);
+    insert into moves (queue, slot, was, becomes, cause, count) values (v_queue.id, -1, 'scheduled', 'waiting', 'promote', v_count);
     v_promoted := v_promoted + v_count;
     v_work := v_work || v_queue.name;
   end loop;
@@ -257,13 +265,13 @@ begin
     if job.attempt >= job.attempts then
       v_state := 'dead';
       job.error := json_build_object('code', 'LeaseLost', 'name', 'MillpondError', 'message', 'Worker ' || job.worker || ' fell silent.');
-      perform retire(job, 'dead', v_now, v_queue.keep_dead);
+      perform retire(job, 'dead', 'lose', v_now, v_queue.keep_dead);
       perform ring('finished', v_queue.name);
       if job.line < 0 then v_work := v_work || v_queue.name; end if;
     else
       v_state := 'waiting';
       job.due_at := v_now;
-      perform put_back(job, false);
+      perform put_back(job, 'waiting', 'lose');
       v_work := v_work || v_queue.name;
     end if;
     v_lost := v_lost || json_build_object('id', job.id, 'queue', v_queue.name, 'attempt', job.attempt, 'state', v_state);
@@ -274,86 +282,15 @@ begin
     perform ring('work', v_state);
   end loop;
   if v_promoted > 0 then
-    select due_at into v_next from waiting where scheduled and (due_at, seq) >= (v_due, v_place) order by due_at, seq limit 1;
+    select due_at into v_next from waiting where state = 'scheduled' and (due_at, seq) >= (v_due, v_place) order by due_at, seq limit 1;
   end if;
   -- While an old transaction keeps vacuum away, it steps over all that has died: that may take a hundredth of the time.
   if v_whole then
-    perform setval('swept_whole', v_now + least(600000, greatest(10000, (100000 * extract(epoch from clock_timestamp() - v_began))::bigint)));
+    perform setval('swept_whole', v_now + least(600000, greatest(10000,
+      (100000 * extract(epoch from clock_timestamp() - v_began))::bigint)));
   end if;
   return json_build_object('now', v_now, 'lost', v_lost, 'promoted', v_promoted, 'work', v_work, 'expired', v_expired,
     'more', greatest(v_promoted, cardinality(v_lost), v_expired, v_groups) >= sweep."limit",
     'nextDue', case when v_next is not null then greatest(v_next - v_now, 0) end,
     'queues', (select count(*) from queues));
-end $$;
-
--- Queues without a job in any state whose settings all are the default. Who sweeps asks for them, and removes those that it has found each
--- time for an hour.
--- In:  limit. Out: names, in no particular order.
-create or replace function millpond.idle_queues("limit" integer) returns setof text
-language plpgsql security definer
-set search_path = millpond, pg_temp set jit = off
-as $$
-#variable_conflict use_column
-begin
-  return query
-    select q.name from queues as q left join (
-      select queue, sum(case was when 'new' then count else 0 end - case becomes when 'gone' then count else 0 end) as jobs
-      from (select queue, was, becomes, count from totals union all select queue, was, becomes, count from moves) as each group by queue
-    ) as summed on summed.queue = q.id
-    where q.capacity is null and q.keep_done = 3600000 and q.keep_dead = 604800000 and not q.paused and q.attempts = 10 and q.timeout is null
-      and q.lease = 30000 and q.backoff_base = 1000 and q.backoff_factor = 2 and q.backoff_max = 3600000 and q.backoff_jitter = 0.5
-      and q.limits is null and q.operator is null and coalesce(summed.jobs, 0) = 0
-    limit idle_queues."limit";
-end $$;
-
--- In:  names. Out: those that were removed, with all that was measured in them; none while any push is under way: another time, then.
--- Invariant: no push loses its queue. Every push, and every configure, holds the lock of `enter` from before it looks for its queue to the
---      end of its transaction. Here it is held alone, so that nobody is in between; who comes then finds no queue, and makes one.
-create or replace function millpond.remove_queues(names text[]) returns setof text
-language plpgsql security definer
-set search_path = millpond, pg_temp set enable_seqscan = off set jit = off
-as $$
-#variable_conflict use_column
-declare
-  v_place bigint;
-  v_queue integer;
-  v_name  text;
-begin
-  -- What was pushed since this began must be seen.
-  if current_setting('transaction_isolation') <> 'read committed' then return; end if;
-  if not pg_try_advisory_xact_lock(hashtext('millpond tidy'), 0) then return; end if;
-  select last_value into v_place from place;
-  -- The one before, too: somebody may have read the place, and be about to enter.
-  if not pg_try_advisory_xact_lock(hashtext('millpond'), block_of(v_place - 4096))
-    or not pg_try_advisory_xact_lock(hashtext('millpond'), block_of(v_place))
-  then return; end if;
-  -- Somebody may have entered at an earlier place. If nobody has, nobody raises the place, and who comes from now on waits for us.
-  if exists (
-      select from pg_locks
-      where locktype = 'advisory' and classid = hashtext('millpond')::oid and objsubid = 2 and granted
-        -- Null: a prepared transaction's.
-        and pid is distinct from pg_backend_pid()
-        and database = (select oid from pg_database where datname = current_database()))
-    or block_of(v_place) <> (select block_of(last_value) from place)
-  then return; end if;
-  for v_name in select name from idle_queues(2147483647) as idle(name) where name = any (remove_queues.names) loop
-    select id into v_queue from queues where name = v_name;
-    continue when exists (select from waiting where queue = v_queue and not scheduled)
-      or exists (select from waiting where queue = v_queue and scheduled)
-      or exists (select from running where queue = v_queue) or exists (select from retired where queue = v_queue);
-    delete from queues where id = v_queue;
-    delete from lines where queue = v_queue;
-    delete from limits where queue = v_queue;
-    delete from groups where queue = v_queue;
-    delete from group_limits where queue = v_queue;
-    delete from turns where queue = v_queue;
-    delete from tickets where queue = v_queue;
-    delete from arrivals where queue = v_queue;
-    delete from moves where queue = v_queue;
-    delete from totals where queue = v_queue;
-    delete from histograms where queue = v_queue;
-    return next v_name;
-  end loop;
-  -- Also of workers that wait at queues that never came. Who is still there is noted again with the next claim.
-  delete from sleepers where not exists (select from queues where name = sleepers.queue);
 end $$;

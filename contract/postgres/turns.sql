@@ -6,35 +6,40 @@
 --      |             +-> none of these: as many jobs run as may
 --      +-- a job of the group begins or ceases to wait or to run; its limits change
 --
--- A claim locks the queue's row of `turns` and holds it to its end. Each of its steps is a statement that begins after it has the lock, so it sees all that
--- earlier claims did. In turn: `fold`, `by_turns`, the starts, `start_groups`.
--- Invariant: whatever changes what a group waits for writes an arrival in the same transaction. `place_groups` looks at a group in a statement that does not
---      begin before the one that took the arrival. So what it cannot see yet has an arrival that is still to come, and no group is left.
+-- A claim locks the queue's row of `turns` and holds it to its end. Each of its steps is a statement that begins after it has the lock,
+-- so it sees all that earlier claims did. In turn: `fold`, `by_turns`, the starts, `start_groups`.
+-- Invariant: whatever changes what a group waits for writes an arrival in the same transaction. `place_groups` looks at a group in a
+--      statement that does not begin before the one that took the arrival. So what it cannot see yet has an arrival that is still to
+--      come, and no group is left.
 -- Invariant: a slot is a row of `running`. Only the claim that holds the lock adds one, so a count never misses any.
 
--- What groups wait for now. Called for those that arrived, and for those that started a job. `p_virtual`: the queue's virtual times. A ticket that is new at
--- its priority begins at the priority's virtual time, if its own is lower: to wait or to idle earns no credit.
-create or replace function millpond.place_groups(p_limits millpond.limits, p_virtual double precision[], p_names text[], p_now bigint) returns void
+-- What groups wait for now. Called for those that arrived, and for those that started a job. `p_virtual`: the queue's virtual times. A
+-- ticket that is new at its priority begins at the priority's virtual time, if its own is lower: to wait or to idle earns no credit.
+create or replace function millpond.place_groups(p_limits millpond.limits, p_virtual double precision[], p_names text[],
+  p_now bigint) returns void
 language plpgsql as $$
 begin
   with seen as (
     select known.ctid, known.ticket as old_ticket, known.turn as old_turn, known.place as old_place,
       case when first.seq is null then known.full_at else millpond.full_of(most.rate, known.full_at, known.full_cost, p_now) end as full_at,
       case when first.seq is null then known.paused_until
-        else millpond.pause_end(known.paused_until, known.pause_length, p_now) end as paused_until, p_now + nullif(free.wait, 0) as held_until,
+        else millpond.pause_end(known.paused_until, known.pause_length, p_now) end as paused_until,
+          p_now + nullif(free.wait, 0) as held_until,
       case when free.wait = 0 then first.priority end as ticket, case when free.wait = 0 then first.seq end as place,
       case when free.wait = 0 then case when known.ticket = first.priority then known.turn
         else greatest(known.virtual[first.priority + 1], p_virtual[first.priority + 1]) end end as turn,
       -- 10 s after it was found idle: by then what its virtual time is ahead matters little.
       case when first.seq is null and own.name is null and not exists (
           select from millpond.running where queue = p_limits.queue and coalesce("group", '') = known.name and line = -1)
-        then greatest(p_now + 10000, (known.full_at + 999) / 1000, millpond.pause_end(known.paused_until, known.pause_length, p_now)) end as forget_at
+        then greatest(p_now + 10000, (known.full_at + 999) / 1000,
+          millpond.pause_end(known.paused_until, known.pause_length, p_now)) end as forget_at
     from unnest(p_names) as given(name)
     cross join lateral (select ctid, * from millpond.groups where queue = p_limits.queue and groups.name = given.name offset 0) as known
-    left join lateral (select * from millpond.group_limits where queue = p_limits.queue and group_limits.name = given.name offset 0) as own on true
+    left join lateral (select * from millpond.group_limits where queue = p_limits.queue
+      and group_limits.name = given.name offset 0) as own on true
     left join lateral (
       select priority, seq, cost from millpond.waiting
-      where queue = p_limits.queue and coalesce("group", '') = given.name and not scheduled and line = -1
+      where queue = p_limits.queue and coalesce("group", '') = given.name and state = 'waiting' and line = -1
       order by priority desc, seq limit 1
     ) as first on true
     cross join lateral (
@@ -48,7 +53,8 @@ begin
           millpond.rate_wait(most.rate, known.full_at, known.full_cost, first.cost, p_now)) end as wait offset 0
     ) as free
   ), placed as (
-    update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, place = seen.place, held_until = seen.held_until, forget_at = seen.forget_at,
+    update millpond.groups as g set ticket = seen.ticket, turn = seen.turn, place = seen.place, held_until = seen.held_until,
+      forget_at = seen.forget_at,
       full_at = seen.full_at, paused_until = seen.paused_until
     from seen
     where g.ctid = seen.ctid and (g.ticket, g.turn, g.place, g.held_until, g.forget_at, g.full_at, g.paused_until)
@@ -86,8 +92,9 @@ begin
     select id, sum(cardinality(groups)) over (order by id rows between unbounded preceding and 1 preceding) as before
     from (select id, groups from millpond.arrivals where queue = p_turns.queue order by id limit 1000) as first
   ), gone as (
-    delete from millpond.arrivals where queue = p_turns.queue and id = any (array(select id from next where before is null or before < v_most))
-    returning groups, freed, released
+    delete from millpond.arrivals where queue = p_turns.queue
+      and id = any (array(select id from next where before is null or before < v_most))
+    returning id, groups, freed, released
   ), arrived as (
     select name, bool_and(freed) as freed from (select unnest(groups) as name, freed from gone) as each group by name
     union all
@@ -99,7 +106,9 @@ begin
         select from millpond.groups
         where queue = p_turns.queue and groups.name = arrived.name and (ticket is not null or held_until is not null) offset 0)
       order by name),
-    (select array_agg(each) from gone cross join lateral unnest(released) as each)
+    (select array_agg(row(job."group", started_at, cost, pause, at, rate, group_rate)::millpond.released order by gone.id, nth)
+      from gone cross join lateral unnest(gone.released)
+        with ordinality as job("group", started_at, cost, pause, at, rate, group_rate, nth))
   into v_names, v_released;
   if v_names = '{}' and v_released is null then return; end if;
   insert into millpond.groups (queue, name)
@@ -109,30 +118,27 @@ begin
     update millpond.groups as g set
       paused_until = case when back.longer then (back.pause).at + (back.pause).pause else g.paused_until end,
       pause_length = case when back.longer then (back.pause).pause else g.pause_length end,
-      full_at = millpond.full_of(back.rate, g.full_at, g.full_cost, back.at) - back.paid
+      full_at = millpond.after_releases(g.full_at, g.full_cost, back.released, true)
     from (
       select known.ctid, each.pause, coalesce(
-          (each.pause).at + (each.pause).pause > millpond.pause_end(known.paused_until, known.pause_length, (each.pause).at), false) as longer,
-        paid.rate, each.at, coalesce(millpond.given_back(paid.rate, each.released), 0) as paid
+          (each.pause).at + (each.pause).pause > millpond.pause_end(known.paused_until, known.pause_length, (each.pause).at),
+            false) as longer, each.released
       from (
-        select coalesce("group", '') as name, min(at) as at, array_agg(job::millpond.released) as released,
+        select coalesce("group", '') as name, array_agg(job::millpond.released) as released,
           (array_agg(job::millpond.released order by at + pause desc) filter (where pause > 0 and "group" is not null))[1] as pause
         from unnest(v_released) as job group by 1
       ) as each
       cross join lateral (select ctid, * from millpond.groups where queue = p_turns.queue and groups.name = each.name offset 0) as known
-      left join lateral (select * from millpond.group_limits where queue = p_turns.queue and group_limits.name = each.name offset 0) as own on true
-      cross join lateral (select millpond.rate_of(p_limits, each.name, own.rate) as rate offset 0) as paid
     ) as back where g.ctid = back.ctid;
-    update millpond.turns set full_at = millpond.full_of(p_limits.rate, full_at, full_cost, (select min(at) from unnest(v_released)))
-      - coalesce(millpond.given_back(p_limits.rate, v_released), 0) where queue = p_turns.queue;
+    update millpond.turns set full_at = millpond.after_releases(full_at, full_cost, v_released, false) where queue = p_turns.queue;
   end if;
   -- The time is noted as groups may be held from now on.
   update millpond.turns set claimed_at = p_now where queue = p_turns.queue returning * into p_turns;
   perform millpond.place_groups(p_limits, p_turns.virtual, v_names, p_now);
 end $$;
 
--- The first jobs by turns, `p_most` at the most. A turn is worth up to `p_each` jobs of one priority. A few jobs of each group are looked at: more where
--- a group might give more.
+-- The first jobs by turns, `p_most` at the most. A turn is worth up to `p_each` jobs of one priority. A few jobs of each group are
+-- looked at: more where a group might give more.
 create or replace function millpond.by_turns(
   p_turns millpond.turns, p_limits millpond.limits, p_most integer, p_least integer, p_each integer, p_now bigint
 ) returns millpond.candidate[]
@@ -150,20 +156,23 @@ begin
     with open as materialized (
       select known.name, known.full_at, known.full_cost, known.ticket, known.turn, known.virtual, coalesce(own.weight, 1) as weight,
         millpond.rate_of(p_limits, known.name, own.rate) as rate, most.running - case when most.running is not null then (
-          select count(*) from millpond.running where queue = p_turns.queue and coalesce("group", '') = known.name and line = -1) end as free
+          select count(*) from millpond.running where queue = p_turns.queue and coalesce("group", '') = known.name
+            and line = -1) end as free
       from unnest(v_names) as given(name)
       cross join lateral (select * from millpond.groups where queue = p_turns.queue and groups.name = given.name offset 0) as known
-      left join lateral (select * from millpond.group_limits where queue = p_turns.queue and group_limits.name = given.name offset 0) as own on true
+      left join lateral (select * from millpond.group_limits where queue = p_turns.queue
+        and group_limits.name = given.name offset 0) as own on true
       cross join lateral (
         select case when given.name = '' then own.running else coalesce(own.running, p_limits.group_running) end as running offset 0
       ) as most
     ), looked as (
       select open.*, job.*,
-        case when -job.level = open.ticket then open.turn else greatest(open.virtual[1 - job.level], p_turns.virtual[1 - job.level]) end as base
+        case when -job.level = open.ticket then open.turn else greatest(open.virtual[1 - job.level],
+          p_turns.virtual[1 - job.level]) end as base
       from open cross join lateral (
         select w.ctid, -w.priority as level, w.seq, w.cost, coalesce(octet_length(w.data), octet_length(w.data_bytes), 0) as bytes
         from millpond.waiting as w
-        where w.queue = p_turns.queue and coalesce(w."group", '') = open.name and not w.scheduled and w.line = -1
+        where w.queue = p_turns.queue and coalesce(w."group", '') = open.name and w.state = 'waiting' and w.line = -1
         order by w.priority desc, w.seq limit least(v_look, case when open.free < 0 then 0 else open.free end)
       ) as job
     ), numbered as (
@@ -175,7 +184,8 @@ begin
     ), timed as (
       select numbered.*, sum(step) over (partition by name, level order by seq rows unbounded preceding) as turn_at,
         bool_and(rate is null or millpond.rate_wait(rate,
-          case when before = 0 then full_at else greatest(millpond.full_of(rate, full_at, full_cost, p_now), p_now * 1000) + before * millpond.step_of(rate) end,
+          case when before = 0 then full_at else greatest(millpond.full_of(rate, full_at, full_cost, p_now),
+            p_now * 1000) + before * millpond.step_of(rate) end,
           paid_cost, cost, p_now) <= 0) over (partition by name order by level, seq rows unbounded preceding) as startable
       from numbered
     ), chosen as (
@@ -184,12 +194,14 @@ begin
       from timed where startable and -level >= p_least
       order by level, turn_of_part, seq_of_part, seq limit p_most
     )
-    select array_agg((ctid, name, nth, -level, cost, bytes, turn_of_part, turn_at + cost / weight)::millpond.candidate order by level, turn_of_part, seq_of_part, seq),
+    select array_agg((ctid, name, nth, -level, cost, bytes, turn_of_part, turn_at + cost / weight)::millpond.candidate order by level,
+      turn_of_part, seq_of_part, seq),
       bool_or(nth = v_look and free is distinct from nth)
     into v_jobs, v_greedy from chosen
     -- Seen with the same snapshot as the jobs: a release that pauses a group or the queue gives its job back in the same commit.
     where not exists (select from millpond.arrivals where queue = p_turns.queue and released is not null)
-      and (select not q.paused and millpond.pause_end(q.paused_until, q.pause_length, p_now) <= p_now from millpond.queues as q where q.id = p_turns.queue);
+      and (select not q.paused and millpond.pause_end(q.paused_until, q.pause_length, p_now) <= p_now from millpond.queues as q
+        where q.id = p_turns.queue);
     exit when v_look > p_most or v_greedy is not true;
     v_look := v_look * 4;
   end loop;
@@ -197,7 +209,8 @@ begin
 end $$;
 
 -- Jobs have been started: their groups' times go on, and so does the queue's. What the groups wait for now is looked up anew.
-create or replace function millpond.start_groups(p_turns millpond.turns, p_limits millpond.limits, p_jobs millpond.candidate[], p_now bigint) returns void
+create or replace function millpond.start_groups(p_turns millpond.turns, p_limits millpond.limits, p_jobs millpond.candidate[],
+  p_now bigint) returns void
 language plpgsql as $$
 declare
   v_level   record;
@@ -216,16 +229,19 @@ begin
   loop
     v_virtual[v_level.priority + 1] := greatest(v_virtual[v_level.priority + 1], v_level.turn);
     update millpond.groups as g
-    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, turn = job.after, place = null, full_at = job.full_at, full_cost = job.cost
+    set virtual[v_level.priority + 1] = job.after, ticket = v_level.priority, turn = job.after, place = null, full_at = job.full_at,
+      full_cost = job.cost
     from (
       select known.ctid as at, last.after, last.cost, case when paid.rate is null then known.full_at
-        else greatest(millpond.full_of(paid.rate, known.full_at, known.full_cost, p_now), p_now * 1000) + last.costs * millpond.step_of(paid.rate) end as full_at
+        else greatest(millpond.full_of(paid.rate, known.full_at, known.full_cost, p_now),
+          p_now * 1000) + last.costs * millpond.step_of(paid.rate) end as full_at
       from (
         select distinct on (name) *, sum(each.cost) over (partition by name)::bigint as costs
         from unnest(p_jobs) as each where priority = v_level.priority order by name, nth desc
       ) as last
       cross join lateral (select ctid, * from millpond.groups where queue = p_turns.queue and groups.name = last.name offset 0) as known
-      left join lateral (select * from millpond.group_limits where queue = p_turns.queue and group_limits.name = last.name offset 0) as own on true
+      left join lateral (select * from millpond.group_limits where queue = p_turns.queue
+        and group_limits.name = last.name offset 0) as own on true
       cross join lateral (select millpond.rate_of(p_limits, last.name, own.rate) as rate offset 0) as paid
     ) as job
     where g.ctid = job.at;

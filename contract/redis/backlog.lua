@@ -1,5 +1,6 @@
--- How a queue becomes a grouped one. Its running jobs are counted at once; the next claims and sweeps bring its waiting jobs into the lines of their groups, bit by bit.
--- Needs the keys: queue, jobs, states, running, pages, waiting, limits, lines, touched, and those of `grouped.lua`.
+-- How a queue becomes a grouped one. Its running jobs are counted at once; the next claims and sweeps bring its waiting jobs into the lines
+-- of their groups, bit by bit. Needs the keys: queue, jobs, states, running, pages, waiting, limits, lines, touched, and those of
+-- `grouped.lua`.
 
 -- Jobs that waited before the queue was grouped: the pages up to `backlog` are in lines. @return whether there are more
 local function move_backlog(K, limits)
@@ -43,5 +44,5 @@ local function make_grouped(K, limits)
     redis.call('SADD', K.touched, '-' .. group.name)
   end
   limits.hash.backlog = '-inf'
-  move_backlog(K, limits)
+  if move_backlog(K, limits) then note_end(K, NOW) end
 end

@@ -11,57 +11,69 @@
 -- An encoded value (data, result, progress) is one digit for its encoding, 0 json, 1 msgpack, 2 bytes, and its body.
 --
 -- What a queue's partition keeps; all keys of a script have one hash tag (docs/redis.md):
---   jobs       HASH id → record, which never changes: MessagePack of [place, pushedAt, priority, attempts, group, timeout, key, trace,
---              cost], then the encoded data. Absent values are false; those at the end of the list are left out. So the group is read without the data.
+--   jobs       HASH id → record, which only `update` changes: MessagePack of [place, pushedAt, priority, attempts, group, timeout, key,
+--              trace, cost, placedAt], then the encoded data. Absent values are false; those at the end of the list are left out. So the
+--              group is read without the data. placedAt: when a restored job got its place; absent: pushedAt.
 --   states     HASH id → MessagePack of [state, fence, attempt, due, started, finished, worker]. Of a running job of a grouped queue, its
---              group follows as MessagePack (`` where it has none), so that its end need not read the record. due: 0 means when it was pushed; started and
---              finished: 0 means never. A job without a state waits since its push.
+--              group follows as MessagePack (`` where it has none), so that its end need not read the record. due: 0 means when it was
+--              pushed; started and finished: 0 means never. A job without a state waits since its push.
 --   pages      HASH page → up to 90 waiting jobs, by place: each its place within the page (one byte) and its id. A page is PRIORITY:NUMBER
 --              and has the places from 90 × NUMBER on. Whoever stops waiting leaves its page, and an empty page goes.
 --   waiting    ZSET of pages, in the order of claiming
 --   keys       HASH key → id of the live job that has it
---   limits     HASH of limits: running, groupRunning: numbers; rate, groupRate: MessagePack of [count, per, burst]; full: of the queue's rate, in
---              microseconds; fullCost: of its last start; pausedUntil, pauseLength; claimed: when a claim last looked at groups; virtual: MessagePack of the queue's virtual time per priority, from 0 to 9; backlog: the score of the page up to
---              which the jobs that waited before the queue was grouped are in `lines`; relook: where the walk of claims through all groups goes on,
+--   limits     HASH of limits: running, groupRunning: numbers; rate, groupRate: MessagePack of [count, per, burst]; full: of the queue's
+--              rate, in microseconds; fullCost: of its last start; pausedUntil, pauseLength; claimed: when a claim last looked at groups;
+--              virtual: MessagePack of the queue's virtual time per priority, from 0 to 9; backlog: the score of the page up to which the
+--              jobs that waited before the queue was grouped are in `lines`; relook: where the walk of claims through all groups goes on,
 --              after their settings have changed, or the clock was set back
 -- and of a grouped queue:
---   lines      ZSET of waiting jobs, all of score 0: the group, a NUL, 9 minus the priority (one byte), the place (six), the id, the cost (four), numbers
---              big-endian. So each group has its jobs together, in the order of claiming. A waiting job is here or in its group's hand, and in `pages` as well.
---   slots      HASH group → how many of its jobs run; below 0: that many, and whoever ends one of them adds the group to `touched`, since jobs wait for it
---   groups     HASH group → all big-endian: full, pausedUntil (doubles), pauseLength (six bytes), fullCost (two), ticket (one byte: the priority at which it has a ticket, -1: it is held, -2:
---              neither), place of the ticket (six bytes), 1 if the line may hold further jobs, else 0, how many bytes of limits, how many further
---              virtual times (a byte each); a priority (a byte) and its virtual time there (double), the further ones likewise, all others are 0;
---              MessagePack of its own limits [running, rate, weight]; the hand: jobs that it took from its line, the first ones
---              unless something came into the line since then, each as in `lines` behind the NUL
+--   lines      ZSET of waiting jobs, all of score 0: the group, a NUL, 9 minus the priority (one byte), the place (six), the id, the cost
+--              (four), numbers big-endian. So each group has its jobs together, in the order of claiming. A waiting job is here or in its
+--              group's hand, and in `pages` as well.
+--   slots      HASH group → how many of its jobs run; below 0: that many, and whoever ends one of them adds the group to `touched`, since
+--              jobs wait for it
+--   groups     HASH group → all big-endian: full, pausedUntil (doubles), pauseLength (six bytes), fullCost (two), ticket (one byte: the
+--              priority at which it has a ticket, -1: it is held, -2: neither), place of the ticket (six bytes), 1 if the line may hold
+--              further jobs, else 0, how many bytes of limits, how many further virtual times (a byte each); a priority (a byte) and its
+--              virtual time there (double), the further ones likewise, all others are 0; MessagePack of its own limits [running, rate,
+--              weight]; the hand: jobs that it took from its line, the first ones unless something came into the line since then, each as
+--              in `lines` behind the NUL
 --   names      ZSET of the groups in `groups`, all of score 0
 --   touched    SET of groups to which something happened since the last claim, behind `+` (jobs came into the line) or `-` (anything else)
---   tickets    ZSET, all of score 0: 9 minus the priority (one byte), the virtual time (double, big-endian), the place (six bytes), the group
+--   tickets    ZSET, all of score 0: 9 minus the priority (one byte), the virtual time (double, big-endian), the place (six bytes), the
+--              group
 --   held       ZSET of groups by the time until which their rate or a pause holds them
 --   unused     ZSET of groups that had no waiting job at some claim, by when a sweep looks whether to forget them
---   scheduled, running, dead, cancelled   ZSET of ids by time: due, end of lease, finished, finished
---   done       LIST of ids in the order of finishing
+--   scheduled, running, done, dead, cancelled   ZSET of ids by time: due, end of lease, finished
 --   results, progress   HASH id → encoded value
 --   errors     HASH id → MessagePack of [code, name, message, stack]
 --   claims     HASH worker → the last call by which it got jobs: MessagePack of [call, now], then the ids
---   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; claimed: when a worker was last known to claim; places (`place:4`: how many places of priority 4 were given); `waiting`: how many jobs
---              wait; atLimit: how many groups have a number below 0 in `slots`; limits: not there: it has and had none; `queue`: see the hash `limits`;
---              `groups`: it is grouped as well; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, with so many partitions, which
---              is to be made sure after the first job or setting (`register`); idle: since when sweeps have found neither a job nor a setting; run: 32 characters that tell which server
---              gave out the last fences, then the floor above which they are
+--   queue      HASH of settings, as `configure` has them; code, operator: JSON of what each has given of them; places: how many places were
+--              given; `waiting`: how many jobs wait; `total:pushed` and others: how often that happened; atLimit: how many groups have a
+--              number below 0 in `slots`; limits: not there: it has and had none; `queue`: see the hash `limits`; `groups`: it is grouped
+--              as well; marks: asleep, asleepBy, room, watched; listed: the queue is in the list of queues, with so many partitions, which
+--              is to be made sure after the first job or setting (`register`); run: 32 characters that tell which server gave out the last
+--              fences, then the floor above which they are
 -- and for all partitions of the hash tag together:
 --   @due       ZSET of parts by when their next scheduled job is due; none for a part without one
---   @ends      ZSET of parts by when a lease may run out, or a finished job or a group may have been kept long enough: that time or an earlier one
+--   @ends      ZSET of parts by when a lease may run out, or a finished job or a group may have been kept long enough: that time or an
+--              earlier one
 -- What all queues share, under the hash tag {PREFIX}:
 --   queues     HASH name → number of partitions, behind which a space and a token may stand (`unregister`)
 --   floor      above which fences of queues that come into being are given out; not there: 0
+--   workers, claimed   see heartbeat.lua
 --
--- The first write of every script but push, record and those of the list of queues removes something. Redis refuses a script at its memory limit only
--- on the first write, and only if that may take memory: so a full server can still be drained, and no script ends half-way.
+-- The first write of every script but push, restore, record and those of the list of queues removes something. Redis refuses a script at
+-- its memory limit only on the first write, and only if that may take memory: so a full server can still be drained, and no script ends
+-- half-way.
 
 local SPAN = 281474976710656 -- 2^48: more than any place, and than any time that is kept
 local RECENT = 5000 -- ms that a mark holds; whoever waits renews it once a second
 local SOON = 1000 -- ms: a job that is due sooner rings for work when it is scheduled, and a claim then tells when
 local MANY = 4000 -- arguments in one command; Lua's stack ends at 8000
+-- Settings that were never set. A backoff is [base, factor, max, jitter].
+local DEFAULT = { attempts = 10, lease = 30000, keepDone = 3600000, keepDead = 604800000, backoff = { 1000, 2, 3600000, 0.5 } }
+local NEW_STATE = { 'waiting', 0, 0, 0, 0, 0, false } -- of a job that waits since its push
 local GROUPED = false -- a script sets it where the queue is grouped: then jobs are in `lines` as well
 
 local HEAD = cmsgpack.unpack(ARGV[1])
@@ -103,6 +115,11 @@ end
 -- A first write that takes no memory.
 local function may_write(K)
   redis.call('HDEL', K.queue, '')
+end
+
+-- So often something happened to jobs of the queue.
+local function count_total(K, name, count)
+  if count > 0 then redis.call('HINCRBY', K.queue, 'total:' .. name, count) end
 end
 
 -- As text that loses nothing: Redis would write a large number as 1.7e+12.

@@ -5,7 +5,8 @@
 -- KEYS: queue jobs states keys running done results progress errors slots touched @ends
 -- Head: fences: a list, or one number for all.
 -- In:  the ids, one after the other; then, unless no job has any, the result of each as an encoded value, or nothing.
--- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect before, a job that is done by this very claim is ok.
+-- Out: per claim, 0: ok or 1: stale; none of the last ones if the jobs are large: send those again. If the same call may have taken effect
+--      before, a job that is done by this very claim is ok.
 -- Invariant: only the claim whose fence is the job's can complete it, and once.
 
 local K = keys_of('queue jobs states keys running done results progress errors slots touched @ends')
@@ -30,7 +31,8 @@ local function read(packed)
   return own
 end
 
-local finished, states, results, ended = {}, {}, {}, {}
+local finished, states, results, times, ended = {}, {}, {}, {}, {}
+local now = text(NOW)
 for i = 1, count do
   if read_bytes >= LARGE then break end
   local id, packed, fence = ids[i], found[i], fences and fences[i] or HEAD[6]
@@ -41,6 +43,7 @@ for i = 1, count do
     ended[id] = true
     outcomes[i] = 0
     finished[#finished + 1] = id
+    times[#times + 1], times[#times + 2] = now, id
     if keyed then unkey(K, id, facts_of(K, id)) end
     states[#states + 1], states[#states + 2] = id, afters[own]
     if GROUPED then
@@ -57,10 +60,11 @@ end
 if #finished > 0 then
   call('ZREM', K.running, finished)
   if GROUPED then freed_slots(K) end
+  count_total(K, 'done', #finished)
   if kept > 0 then
     call('HSET', K.states, states)
     call('HSET', K.results, results)
-    call('RPUSH', K.done, finished)
+    call('ZADD', K.done, times)
     note_end(K, NOW + kept)
   else
     forget(K, finished)

@@ -1,20 +1,21 @@
 -- What scripts that tell all about a job share.
 
--- Adds all there is to know to a list: id, state, attempt, due, started, finished (of a running one: when its lease ends), worker, progress,
--- error, result, record. Absent: false. @return how many bytes
+-- Adds all there is to know to a list: id, state, fence, attempt, due, started, finished (of a running one: when its lease ends), worker,
+-- progress, error, result, record. Absent: false. @return how many bytes
 local function describe(K, out, id, record, state)
-  state = state and cmsgpack.unpack(state) or { 'waiting', 0, 0, 0, 0, 0, false }
+  state = state and cmsgpack.unpack(state) or NEW_STATE
   local finished = state[1] == 'running' and tonumber(redis.call('ZSCORE', K.running, id)) or state[6]
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6] = id, state[1], state[3], state[4], state[5], finished
-  out[n + 7], out[n + 8] = state[7], redis.call('HGET', K.progress, id)
-  out[n + 9], out[n + 10], out[n + 11] = redis.call('HGET', K.errors, id), redis.call('HGET', K.results, id), record
-  return #(out[n + 8] or '') + #(out[n + 9] or '') + #(out[n + 10] or '') + #record
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6] = id, state[1], state[2], state[3], state[4], state[5]
+  out[n + 7], out[n + 8], out[n + 9] = finished, state[7], redis.call('HGET', K.progress, id)
+  out[n + 10], out[n + 11], out[n + 12] = redis.call('HGET', K.errors, id), redis.call('HGET', K.results, id), record
+  return #(out[n + 9] or '') + #(out[n + 10] or '') + #(out[n + 11] or '') + #record
 end
 
--- Describes those that are known here, unless jobs are large: one answer has some 4 MiB. How large they are is not known before they are read, so the
--- first step is a small one. @return how many of the last ids are left to another call
-local function describe_all(K, out, ids)
+-- Describes those that are known here, unless jobs are large: one answer has some 4 MiB. How large they are is not known before they are
+-- read, so the first step is a small one. passes(id, record): whether one is described; nil: all. @return how many of the last ids are left
+-- to another call
+local function describe_all(K, out, ids, passes)
   local FEW, STEP, MOST = 8, 500, 4194304
   local states, at, most, bytes, largest = hmget(K.states, ids), 1, FEW, 0, 1
   while at <= #ids and bytes < MOST do
@@ -22,7 +23,8 @@ local function describe_all(K, out, ids)
     for i = at, math.min(at + most - 1, #ids) do some[#some + 1] = ids[i] end
     local records = hmget(K.jobs, some)
     for i = 1, #some do
-      local size = records[i] and describe(K, out, some[i], records[i], states[at + i - 1]) or 0
+      local size = #(records[i] or '')
+      if size > 0 and (not passes or passes(some[i], records[i])) then size = describe(K, out, some[i], records[i], states[at + i - 1]) end
       bytes, largest = bytes + size, math.max(largest, size)
     end
     at = at + #some

@@ -9,7 +9,7 @@ end
 local function keep(K, done)
   local settings = redis.call('HMGET', K.queue, done and 'keepDone' or 'keepDead', 'limits')
   GROUPED = settings[2] == 'groups'
-  return tonumber(settings[1] or done and 3600000 or 604800000), settings[2]
+  return tonumber(settings[1]) or done and DEFAULT.keepDone or DEFAULT.keepDead, settings[2]
 end
 
 -- Jobs of a grouped queue that run no more. Use: `free_slot` each, then `freed_slots` once.
@@ -45,6 +45,4 @@ local function forget(K, ids)
   for _, key in ipairs({ K.results, K.progress, K.errors }) do
     if redis.call('EXISTS', key) == 1 then call('HDEL', key, ids) end
   end
-  -- The next sweep is to see that it is idle.
-  if redis.call('EXISTS', K.jobs) == 0 then note_end(K, NOW) end
 end

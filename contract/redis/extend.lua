@@ -7,7 +7,7 @@
 -- Invariant: a lease is never shortened.
 
 local K = keys_of('queue states running progress')
-local lease = HEAD[6] or tonumber(redis.call('HGET', K.queue, 'lease')) or 30000
+local lease = HEAD[6] or tonumber(redis.call('HGET', K.queue, 'lease')) or DEFAULT.lease
 local till = text(math.min(NOW + lease, SPAN - 1))
 local ids, outcomes, leases, reports = {}, {}, {}, {}
 for i = 1, (#ARGV - 2) / 3 do ids[i] = ARGV[i * 3] end

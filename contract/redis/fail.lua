@@ -5,22 +5,23 @@
 -- fail: claims' attempts failed.
 -- KEYS: queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends
 -- Head: nothing further.
--- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a random
---      number from 0 to below 1: by the queue's policy.
--- Out: per claim, 0: retry, 1: stale or 2: dead; none of the last ones if the jobs are large: send those again. If the same call may have taken effect before, what the job's state says of this very claim.
+-- In:  four items per claim: id, fence, error as MessagePack, delay: ms until the next attempt, nothing: no further attempt, or `r` and a
+--      random number from 0 to below 1: by the queue's policy.
+-- Out: per claim, 0: retry, 1: stale or 2: dead; none of the last ones if the jobs are large: send those again. If the same call may have
+--      taken effect before, what the job's state says of this very claim.
 -- Invariant: dead when there is no delay or no attempt left.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting dead results progress errors lines slots touched @due @ends')
 local count = (#ARGV - 2) / 4
-local outcomes, finished, scheduled, soon = {}, {}, false, false
+local outcomes, finished, scheduled, soon, failed = {}, {}, false, false, 0
 local kept, limits = keep(K, false)
 
 local policy
 local function backoff(attempt, random)
   if not policy then
     local set = redis.call('HGET', K.queue, 'backoff')
-    policy = set and cmsgpack.unpack(set) or { 1000, 2, 3600000, 0.5 }
+    policy = set and cmsgpack.unpack(set) or DEFAULT.backoff
   end
   local base, factor, max, jitter = policy[1], policy[2], policy[3], policy[4]
   -- Zero times a power past all bounds would be no number.
@@ -37,6 +38,7 @@ local function settle(id, fence, failure, delay)
   end
   local list = facts_of(K, id)
   redis.call('ZREM', K.running, id)
+  failed = failed + 1
   if GROUPED then free_slot(list[5]) end
   local attempt = state[3]
   if delay == '' or attempt >= list[4] then
@@ -71,8 +73,10 @@ for i = 1, count do
 end
 if GROUPED then freed_slots(K) end
 if scheduled then note_due(K) end
-if entering_count > 0 then entered(K) end
-if entering_count > 0 or soon then wake(K, limits)
+count_total(K, 'failed', failed)
+count_total(K, 'dead', #finished)
+local came = entered(K)
+if came or soon then wake(K, limits)
 elseif limits then freed_bell(K) end
 finished_bell(K, finished)
 return outcomes

@@ -1,5 +1,5 @@
--- The groups of a grouped queue: their records, their lines, and which of them have a ticket. Included before `limits.lua`, whose `limits_of` uses it.
--- Groups are read and written many at a time: a start costs no command of its own.
+-- The groups of a grouped queue: their records, their lines, and which of them have a ticket. Included before `limits.lua`, whose
+-- `limits_of` uses it. Groups are read and written many at a time: a start costs no command of its own.
 -- Most of this runs at each start, so functions of libraries are local and no table is made without need.
 -- Needs the keys: queue, limits, lines, slots, groups, names; to claim also tickets, held, unused, @ends.
 
@@ -33,13 +33,15 @@ local function groups_of(K, L, group_running, group_rate)
     return pack('>BdI6c0', 9 - group.ticket, group.virtual[group.ticket + 1], group.place, group.name)
   end
 
-  -- `virtual`: by priority + 1, nil: 0. `hand`: from `at` on, the jobs that were taken from the line. `line`: 0: no job is in the line, 1: one may be.
-  -- `listed`: its ticket in `tickets`, HELD if it is in `held`, else false; nil: not asked for yet. `held_until`: where it is held now.
-  -- `marked`: its number in `slots` is below 0. `changed`, `counted`: `groups`, `slots` are to be written.
+  -- `virtual`: by priority + 1, nil: 0. `hand`: from `at` on, the jobs that were taken from the line. `line`: 0: no job is in the line, 1:
+  -- one may be. `listed`: its ticket in `tickets`, HELD if it is in `held`, else false; nil: not asked for yet. `held_until`: where it is
+  -- held now. `marked`: its number in `slots` is below 0. `changed`, `counted`: `groups`, `slots` are to be written.
   local function load(name, packed, slots)
     local runs, ticket, place, line, bytes, further, priority, time, at = tonumber(slots) or 0, NONE, 0, 1, 0, 0, 0, 0, 1
     local full, paused_until, pause_length, full_cost = 0, 0, 0, 1
-    if packed then full, paused_until, pause_length, full_cost, ticket, place, line, bytes, further, priority, time, at = fields(GROUP, packed) end
+    if packed then
+      full, paused_until, pause_length, full_cost, ticket, place, line, bytes, further, priority, time, at = fields(GROUP, packed)
+    end
     local times, own = packed and { [priority + 1] = time } or {}, false
     for _ = 1, further do
       priority, time, at = fields(TIME, packed, at)
@@ -52,7 +54,8 @@ local function groups_of(K, L, group_running, group_rate)
     -- All fields at once: a table that grows beyond is made anew, twice as large.
     local group = {
       name = name, runs = runs < 0 and -runs or runs, marked = runs < 0, full = full, full_cost = full_cost, paused_until = paused_until,
-      ticket = ticket, place = place, virtual = times, own = own, limits = own and limits_with(name, own) or name == '' and NAMELESS or COMMON,
+      ticket = ticket, place = place, virtual = times, own = own,
+      limits = own and limits_with(name, own) or name == '' and NAMELESS or COMMON,
       pause_length = pause_length, hand = packed or '', at = at, line = line, listed = nil, changed = false, counted = false,
     }
     loaded[name] = group
@@ -127,7 +130,8 @@ local function groups_of(K, L, group_running, group_rate)
         others, count = others .. pack(TIME, other - 1, its), count + 1
       end
     end
-    return pack(RECORD, group.full, group.paused_until, group.pause_length, group.full_cost, group.ticket, group.place, group.line, #own, count, (at or 1) - 1, time or 0,
+    return pack(RECORD, group.full, group.paused_until, group.pause_length, group.full_cost, group.ticket, group.place,
+      group.line, #own, count, (at or 1) - 1, time or 0,
       others, own, sub(group.hand, group.at))
   end
 
@@ -212,7 +216,8 @@ local function groups_of(K, L, group_running, group_rate)
 
   local function keep_bound(group)
     local full, until_time = L.bound_of(group)
-    if full ~= group.full or until_time ~= group.paused_until then group.full, group.paused_until, group.changed = full, until_time, true end
+    if full == group.full and until_time == group.paused_until then return end
+    group.full, group.paused_until, group.changed = full, until_time, true
   end
 
   -- @return ms until the group may start a job of this cost; false: as many run as may

@@ -7,8 +7,8 @@
 -- KEYS: queue jobs running pages waiting limits lines slots groups names
 -- Head: limit, after: a name, or nil: from the first; only: a name, or nil.
 -- In:  nothing.
--- Out: [last, group…], by the bytes of their names. last: from where to go on, or nothing: there are no more. Five items per group: its name, MessagePack of its own
---      limits or nothing, how many of its jobs wait, how many run, ms until its first job may start or -1.
+-- Out: [last, group…], by the bytes of their names. last: from where to go on, or nothing: there are no more. Five items per group: its
+--      name, MessagePack of its own limits or nothing, how many of its jobs wait, how many run, ms until its first job may start or -1.
 -- Invariant: changes nothing. Looks at 1,000 names at most.
 
 local K = keys_of('queue jobs running pages waiting limits lines slots groups names')

@@ -6,7 +6,8 @@
 -- @include backlog.lua
 -- limit-group: gives a group limits of its own.
 -- KEYS: queue jobs states running pages waiting limits lines slots groups names touched @ends
--- Head: group: empty for the jobs without one; limits: [running, rate, weight], the first two false where the queue's hold; nil: none of its own.
+-- Head: group: empty for the jobs without one; limits: [running, rate, weight], the first two false where the queue's hold; nil: none of
+--      its own.
 -- In:  nothing.
 -- Out: [listed], as `configure`.
 -- Invariant: makes the queue a grouped one.
@@ -16,7 +17,6 @@ local name, own = HEAD[6], HEAD[7] or false
 may_write(K)
 redis.call('HSET', K.queue, 'set', 1)
 redis.call('PERSIST', K.queue)
-note_end(K, NOW)
 local grouped = redis.call('HGET', K.queue, 'limits') == 'groups'
 local limits = limits_of(K, grouped)
 if not grouped then make_grouped(K, limits) end

@@ -1,6 +1,6 @@
--- A queue's limits and rates: contract/operations.md, "Limits and turns". All in one function, so that a queue without limits pays nothing for it.
--- Use: `local limits = limits_of(K, grouped)`; what it changes of the queue, and of groups (`grouped.lua`), is written by `limits.save()`.
--- Needs the keys: limits, running, and those of `grouped.lua`.
+-- A queue's limits and rates: contract/operations.md, "Limits and turns". All in one function, so that a queue without limits pays nothing
+-- for it. Use: `local limits = limits_of(K, grouped)`; what it changes of the queue, and of groups (`grouped.lua`), is written by
+-- `limits.save()`. Needs the keys: limits, running, and those of `grouped.lua`.
 
 -- @return the end and the length of the pause that holds, with a new one of `length` ms. A pause counts no further ahead than its length.
 local function paused_with(until_time, its_length, length)
@@ -15,7 +15,8 @@ local function limits_of(K, grouped)
   local function rate_in(name) return set[name] and cmsgpack.unpack(set[name]) or false end
   local running, group_running = tonumber(set.running) or false, tonumber(set.groupRunning) or false
   local rate, group_rate = rate_in('rate'), rate_in('groupRate')
-  local full, full_cost, paused_until, pause_length = tonumber(set.full) or 0, tonumber(set.fullCost) or 1, tonumber(set.pausedUntil) or 0, tonumber(set.pauseLength) or 0
+  local full, full_cost = tonumber(set.full) or 0, tonumber(set.fullCost) or 1
+  local paused_until, pause_length = tonumber(set.pausedUntil) or 0, tonumber(set.pauseLength) or 0
   local virtual = set.virtual and cmsgpack.unpack(set.virtual) or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
   local runs = redis.call('ZCARD', K.running)
   -- bounded: a start may use up what the queue allows. limited: also by limits of all groups.

@@ -4,22 +4,46 @@
 -- @include described.lua
 -- list: one queue partition's jobs in one state, a page at a time.
 -- KEYS: queue jobs states scheduled running pages waiting done dead cancelled results progress errors
--- Head: state, limit, after. after: nil: from the first; else where the last job of the page before stood: [true, priority, place, time],
---      or, if it was in another partition, [false, priority, false, time, ties]: then from the first of a later time (an earlier one for final
---      states), or with ties from the first of that time. The time is when it was pushed, due, when its lease ends, or when it finished.
+-- Head: state, limit, after, filter. after: nil: from the first; else where the last job of the page before stood: [true, priority, place,
+--      time], or, if it was in another partition, [false, priority, false, time, ties]: then from the first of a later time (an earlier one
+--      for final states), or with ties from the first of that time. The time is when it got its place, is due, when its lease ends, or when
+--      it finished. filter: nil, or a map, in the names of contract/operations.md.
 -- In:  that job's id, if it was in this partition. It need not be there any more.
--- Out: [left, item...]: eleven items per job, as in described.lua. left: 1 if the page is shorter than it would be, since jobs are large.
---      Waiting jobs in the order of claiming, scheduled ones soonest first, running ones by lease, final
---      ones newest first.
--- Invariant: a page costs the page and a search, however deep it is.
+-- Out: [more, last, item...]: twelve items per job, as in described.lua. more: 0: the list ends here; 1: it may go on; 2: it goes on, and
+--      this was a short look, since jobs are large. last: 1: the last job does not pass the filter, and only tells where the look ended.
+--      Waiting jobs in the order of claiming, scheduled ones soonest first, running ones by lease, final ones newest first.
+-- Invariant: looks at `limit` jobs at most, and costs them and a search, however deep it is.
 
 local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled results progress errors')
-local state, limit, after = HEAD[6], HEAD[7], HEAD[8]
+local state, limit, after, filter = HEAD[6], HEAD[7], HEAD[8], HEAD[9]
 local own = after and ARGV[3]
-local out = { 0 }
+local out = { 0, 0 }
+
+local function error_passes(id)
+  local packed = redis.call('HGET', K.errors, id)
+  local is_read, failure = pcall(cmsgpack.unpack, packed or '')
+  if not packed or not is_read or type(failure) ~= 'table' then return false end
+  if filter.errorCode and failure[1] ~= filter.errorCode then return false end
+  return not filter.errorText or string.find(failure[3] or '', filter.errorText, 1, true) ~= nil
+end
+
+local function passes(id, record)
+  local at, list = cmsgpack.unpack_one(record)
+  if filter.group and (list[5] or '') ~= filter.group or filter.key and list[7] ~= filter.key then return false end
+  if filter.pushedFrom and list[2] < filter.pushedFrom or filter.pushedBefore and list[2] >= filter.pushedBefore then return false end
+  if (filter.errorCode or filter.errorText) and not error_passes(id) then return false end
+  local JSON = 48
+  return not filter.text or string.byte(record, at + 1) == JSON and string.find(record, filter.text, at + 2, true) ~= nil
+end
 
 local function put_all(ids)
-  if describe_all(K, out, ids) > 0 then out[1] = 1 end
+  local left = describe_all(K, out, ids, filter and passes)
+  out[1] = left > 0 and 2 or #ids == limit and 1 or 0
+  local last = ids[#ids - left]
+  if filter and last and out[#out - 11] ~= last then
+    describe(K, out, last, redis.call('HGET', K.jobs, last), redis.call('HGET', K.states, last))
+    out[2] = 1
+  end
 end
 
 -- The least index from `low` to below `high` at which `past(index)` holds; else `high`.
@@ -31,8 +55,9 @@ local function search(low, high, past)
   return low
 end
 
-local function pushed_at(id)
-  return facts(redis.call('HGET', K.jobs, id))[2]
+local function placed_at(id)
+  local list = facts(redis.call('HGET', K.jobs, id))
+  return list[10] or list[2]
 end
 
 -- The rank of the page in which jobs beyond `after` begin.
@@ -46,7 +71,7 @@ local function rank_after()
   local high = low + redis.call('ZCOUNT', K.waiting, from, to)
   local found = search(low, high, function(rank)
     local name = redis.call('ZRANGE', K.waiting, rank, rank)[1]
-    return pushed_at(string.sub(redis.call('HGET', K.pages, name), 2, ENTRY)) >= after[4]
+    return placed_at(string.sub(redis.call('HGET', K.pages, name), 2, ENTRY)) >= after[4]
   end)
   return math.max(low, found - 1)
 end
@@ -63,48 +88,14 @@ end
 -- Of the priority of `after`: whether a job is still to come.
 local function beyond(number, entry)
   if after[3] then return number * PAGE + string.byte(entry) > after[3] end
-  local pushed = pushed_at(string.sub(entry, 2))
-  return pushed > after[4] or after[5] and pushed == after[4]
+  local placed = placed_at(string.sub(entry, 2))
+  return placed > after[4] or after[5] and placed == after[4]
 end
 
-local function list_waiting()
-  local rank, ids = after and rank_after() or 0, {}
-  while #ids < limit do
-    local name = redis.call('ZRANGE', K.waiting, rank, rank)[1]
-    if not name then break end
-    rank = rank + 1
-    local priority, number = string.match(name, '(%d+):(%d+)')
-    local bounded = after and tonumber(priority) == after[2]
-    for _, entry in ipairs(entries_of(redis.call('HGET', K.pages, name))) do
-      if #ids < limit and (not bounded or beyond(tonumber(number), entry)) then ids[#ids + 1] = string.sub(entry, 2) end
-    end
-  end
-  put_all(ids)
-end
-
-local function list_done()
-  local start = -1
-  if after then
-    local function finished_at(index) return state_of(K, redis.call('LINDEX', K.done, index))[6] end
-    local ties = own or after[5]
-    local at = search(0, redis.call('LLEN', K.done), function(index)
-      local finished = finished_at(index)
-      if ties then return finished > after[4] end
-      return finished >= after[4]
-    end)
-    -- Where the job is gone, so are those that ended before it, except for others of its millisecond.
-    while own and at > 0 and redis.call('LINDEX', K.done, at - 1) ~= own and finished_at(at - 1) == after[4] do at = at - 1 end
-    start = own and redis.call('LINDEX', K.done, at - 1) == own and at - 2 or at - 1
-    if start < 0 then return end
-  end
-  local page = redis.call('LRANGE', K.done, start >= 0 and math.max(0, start - limit + 1) or -limit, start)
-  local ids = {}
-  for i = #page, 1, -1 do ids[#ids + 1] = page[i] end
-  put_all(ids)
-end
+local function is_further(priority, number, entry) return priority ~= after[2] or beyond(number, entry) end
 
 local function list_by_time(key)
-  local newest_first = state == 'dead' or state == 'cancelled'
+  local newest_first = state == 'done' or state == 'dead' or state == 'cancelled'
   local range = newest_first and 'ZREVRANGE' or 'ZRANGE'
   if not after or own then
     local from = 0
@@ -124,7 +115,6 @@ local function list_by_time(key)
   put_all(redis.call('ZRANGEBYSCORE', key, bound, '+inf', 'LIMIT', 0, limit))
 end
 
-if state == 'waiting' then list_waiting()
-elseif state == 'done' then list_done()
+if state == 'waiting' then put_all(first_waiting(K, after and rank_after() or 0, limit, after and is_further))
 else list_by_time(K[state]) end
 return out

@@ -2,34 +2,29 @@
 -- @include waiting.lua
 -- @include run.lua
 -- push: stores jobs.
--- KEYS: queue jobs states keys scheduled pages waiting lines touched @due @ends
--- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else nil.
---       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace, cost], each nil where absent; cost: nil: 1. which: of each job, which of
---       them are its own, from 1; nil: those of all are the first. sizes: of each job, how many bytes its encoded data has. partitions: how many the queue has, as
---       the caller knows it.
+-- KEYS: queue jobs states keys scheduled pages waiting lines touched @due
+-- Head: floor: as `register` gave it, from whoever has registered the queue and does not know yet whether the partition is `listed`; else
+--      nil.
+--       values: a list of lists [priority, delay, runAt, attempts, timeout, group, key, trace, cost], each nil where absent; cost: nil: 1.
+--       which: of each job, which of them are its own, from 1; nil: those of all are the first. sizes: of each job, how many bytes its
+--       encoded data has. partitions: how many the queue has, as the caller knows it.
 -- In:  the ids, one after the other; the encoded data of all jobs, one after the other.
--- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job; none at all if every job was pushed. If the same call may have
---      taken effect before, a job that is there under its own id was pushed. listed: 0 where the partition is not listed, or with another number of
---      partitions: register the queue once more, before the push is acknowledged, and then call `listed`. Without a floor nothing at all is answered
---      then, and nothing was stored: the queue may have been removed, or split anew. Register it, and push again.
+-- Out: [listed, outcome…]. outcome: 0 pushed, 1 full, or the id of the existing job; none at all if every job was pushed. If the same call
+--      may have taken effect before, a job that is there under its own id was pushed. listed: 0 where the partition is not listed, or with
+--      another number of partitions: register the queue once more, before the push is acknowledged, and then call `listed`. Without a floor
+--      nothing at all is answered then, and nothing was stored: the queue may have been removed, or split anew. Register it, and push
+--      again.
 -- Invariant: places follow the order of pushes. The first write may take memory: a server without any refuses the push whole.
 
-local K = keys_of('queue jobs states keys scheduled pages waiting lines touched @due @ends')
+local K = keys_of('queue jobs states keys scheduled pages waiting lines touched @due')
 local floor, all_values, which, sizes, partitions = HEAD[6], HEAD[7], HEAD[8], HEAD[9], HEAD[10]
-local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'idle', 'limits')
+local settings = redis.call('HMGET', K.queue, 'listed', 'capacity', 'attempts', 'timeout', 'run', 'waiting', 'places', 'limits')
 GROUPED = settings[8] == 'groups'
 local listed = tonumber(settings[1]) == partitions
 if not listed and not floor then return {} end
-local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or 10, tonumber(settings[4]) or false
+local attempts_of_queue, timeout_of_queue = tonumber(settings[3]) or DEFAULT.attempts, tonumber(settings[4]) or false
 
--- Noted with the first job, so that a claim that is lost cannot have been the one to note it.
-if not settings[5] then
-  -- Of a server that was emptied, or another one at the same address, fences do not begin anew.
-  redis.call('HSET', K.queue, 'run', server_run() .. text(math.max(floor or 0, fresh_floor())))
-  redis.call('PERSIST', K.queue)
-end
--- The next sweep is to see that it is idle no more.
-if settings[7] then note_end(K, NOW) end
+if not settings[5] then new_run(K, floor) end
 
 local ids = {}
 for i = 1, #sizes do ids[i] = string.sub(ARGV[3], i * 16 - 15, i * 16) end
@@ -51,7 +46,7 @@ end
 
 listed = listed and 1 or 0
 local records, states, due_times, keys, outcomes = {}, {}, {}, {}, { listed }
-local places, taken, by_key, stored = {}, {}, {}, 0
+local place, taken, by_key, stored = tonumber(settings[7]) or 0, {}, {}, 0
 local full, all_pushed, soon = false, true, false
 local data_at = 1
 
@@ -74,8 +69,6 @@ for i = 1, #ids do
     outcomes[i + 1] = 0
     room = room - 1
     taken[id] = true
-    local place = places[priority] or tonumber(redis.call('HGET', K.queue, 'place:' .. priority) or 0)
-    places[priority] = place + 1
     if not value.shared then value.size, value.shared = shared_of(value) end
     stored = stored + 1
     records[stored * 2 - 1] = id
@@ -95,10 +88,12 @@ for i = 1, #ids do
     else
       enter(priority, place, id, value[6], value[9])
     end
+    place = place + 1
   end
 end
 
-for priority, place in pairs(places) do redis.call('HSET', K.queue, 'place:' .. priority, text(place)) end
+if stored > 0 then redis.call('HSET', K.queue, 'places', text(place)) end
+count_total(K, 'pushed', stored)
 call('HSET', K.jobs, records)
 call('HSET', K.states, states)
 call('HSET', K.keys, keys)
@@ -106,7 +101,7 @@ if #due_times > 0 then
   call('ZADD', K.scheduled, due_times)
   note_due(K)
 end
-if entering_count > 0 then entered(K) end
-if entering_count > 0 or soon then wake(K) end
+local came = entered(K)
+if came or soon then wake(K) end
 if full then redis.call('HSET', K.queue, 'room', NOW) end
 return all_pushed and { listed } or outcomes

@@ -1,20 +1,52 @@
 -- @include common.lua
--- @include idle.lua
--- remove: a partition of a queue that nobody uses goes, between the steps of `unregister`.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits @due @ends
--- Head: floor: as `unregister` gave it.
--- In:  nothing.
--- A grouped queue is never removed.
--- Out: [1]: nothing is left of it; [0]: it has a job or a setting, or is not idle for so long, or gives out fences above the floor, and stays.
+-- @include jobs.lua
+-- @include waiting.lua
+-- @include endings.lua
+-- @include stopping.lua
+-- remove: jobs go, as if they had never been pushed.
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors lines slots groups touched @due
+--      @ends
+-- Head: state, limit: up to so many jobs of this state, in the order of `list`. nil: those of the ids.
+-- In:  ids, or nothing.
+-- Out: per job, 0: unknown here; 1: it was finished, 2: it waited or was scheduled, 3: it ran. None of the last ones if the jobs are large:
+--      send those again.
+-- Invariant: jobs of the same ids may be pushed again: their fences are above those that were given out.
 
 local K = keys_of(
-  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims histograms limits @due @ends')
-local kept = redis.call('HMGET', K.queue, 'run', 'idle', 'listed')
-local idle_since = tonumber(kept[2])
--- One that is not listed never had a job or a setting.
-local used = kept[3] and (not idle_since or NOW - idle_since < IDLE_FOR)
-if not is_idle(K) or used or (tonumber(string.sub(kept[1] or '', 33)) or 0) > HEAD[6] then return { 0 } end
-redis.call('UNLINK', unpack(KEYS, 1, #KEYS - 2))
-redis.call('ZREM', K['@due'], PART)
-redis.call('ZREM', K['@ends'], PART)
-return { 1 }
+  'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors '
+    .. 'lines slots groups touched @due @ends')
+local FINAL = { done = true, dead = true, cancelled = true }
+local wanted, limit = HEAD[6], HEAD[7]
+local outcomes, gone, is_gone, highest = {}, {}, {}, 0
+local _, limits = keep(K, false)
+
+local function remove(id)
+  if is_gone[id] or redis.call('HEXISTS', K.jobs, id) == 0 then return 0 end
+  local state = state_of(K, id) or NEW_STATE
+  may_write(K)
+  highest = math.max(highest, state[2])
+  local outcome = 1
+  if FINAL[state[1]] then redis.call('ZREM', K[state[1]], id)
+  else outcome = stop(K, id, state[1], facts_of(K, id)) and 3 or 2 end
+  gone[#gone + 1], is_gone[id] = id, true
+  return outcome
+end
+
+local function first()
+  if wanted == 'waiting' then return first_waiting(K, 0, limit) end
+  return redis.call(FINAL[wanted] and 'ZREVRANGE' or 'ZRANGE', K[wanted], 0, limit - 1)
+end
+
+local ids = {}
+if wanted then ids = first() else for i = 3, #ARGV do ids[i - 2] = ARGV[i] end end
+for i = 1, #ids do
+  if read_bytes >= LARGE then break end
+  outcomes[i] = remove(ids[i])
+end
+forget(K, gone)
+stopped_all(K, limits)
+local run = redis.call('HGET', K.queue, 'run')
+if run and highest > tonumber(string.sub(run, 33)) then
+  redis.call('HSET', K.queue, 'run', string.sub(run, 1, 32) .. text(highest))
+end
+return outcomes

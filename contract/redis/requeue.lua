@@ -7,7 +7,8 @@
 --       time, nil: all. With items, 0 and 0.
 -- In:  ids of the jobs.
 -- Out: [how many came back, how many were looked at and stay, now, how many were left to another call, since jobs are large].
--- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is. Looks at `limit` jobs at most.
+-- Invariant: place, fence and last error are kept; the attempts begin anew. One whose key a live job has stays as it is. Looks at `limit`
+--      jobs at most.
 
 local K = keys_of('queue jobs states keys pages waiting dead cancelled lines touched')
 GROUPED = redis.call('HGET', K.queue, 'limits') == 'groups'
@@ -40,8 +41,6 @@ for i = 1, #ids do
   end
   requeue(ids[i])
 end
-if entering_count > 0 then
-  entered(K)
-  wake(K)
-end
-return { entering_count, stayed, NOW, left }
+local back = entering_count
+if entered(K) then wake(K) end
+return { back, stayed, NOW, left }

@@ -7,15 +7,16 @@
 -- KEYS: queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held
 -- Head: minutes.
 -- In:  nothing.
--- Out: [paused, capacity or -1, scheduled, waiting, running, done, dead, cancelled, ms since the oldest waiting job was due or -1,
---      limits, nextStart (-1: as many run as may), groupsAtLimit, groupsHeld, operator, ms since the last claim or -1, minute…]. operator: see configure.lua. limits: nothing, or MessagePack of [running, rate, grouped,
---      groupRunning, groupRate], what is not set false. Each minute as `record` keeps it, of the last `minutes`.
--- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those of the last claim;
---      of the groups to which something happened since then, 1,000 are looked at.
+-- Out: MessagePack of a map: paused, capacity, counts and totals by name, oldestWaiting: ms since the oldest waiting job was due; limits:
+--      [running, rate, grouped, groupRunning, groupRate], what is not set false; nextStart; groupsAtLimit; groupsHeld; operator: see
+--      configure.lua; minutes: lists as `record` keeps them, of the last minutes. Absent: none.
+-- Invariant: nothing here walks the jobs: counts are maintained, the age is of the first page of each priority. Numbers of groups are those
+--      of the last claim; of the groups to which something happened since then, 1,000 are looked at.
 
-local K = keys_of('queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held')
+local K = keys_of(
+  'queue jobs states scheduled running pages waiting done dead cancelled histograms limits lines slots groups names touched held')
 local minutes = HEAD[6]
-local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'atLimit', 'operator', 'claimed')
+local settings = redis.call('HMGET', K.queue, 'paused', 'capacity', 'waiting', 'limits', 'atLimit', 'operator')
 local oldest = math.huge
 
 for priority = 9, 0, -1 do
@@ -76,30 +77,39 @@ local function groups_now(limits)
   return at_limit, held
 end
 
--- @return the limits, nextStart, groupsAtLimit, groupsHeld
-local function limits_now()
-  if not settings[4] then return '', 0, 0, 0 end
-  local grouped, at_limit, held = settings[4] == 'groups', 0, 0
-  local limits = limits_of(K, grouped)
-  local list = limits.settings
-  if grouped then at_limit, held = groups_now(limits) end
-  local packed = (list[1] or list[2] or grouped) and cmsgpack.pack(list) or ''
-  return packed, limits.startable(1) or -1, at_limit, held
+local STATES = { 'scheduled', 'running', 'done', 'dead', 'cancelled' }
+local TOTALS = { 'pushed', 'done', 'failed', 'dead', 'cancelled', 'lost', 'released' }
+
+local function counts_now()
+  local counts = { waiting = tonumber(settings[3]) or 0 }
+  for _, state in ipairs(STATES) do counts[state] = redis.call('ZCARD', K[state]) end
+  return counts
+end
+
+local function totals_now()
+  local totals = {}
+  for _, name in ipairs(TOTALS) do totals[name] = tonumber(redis.call('HGET', K.queue, 'total:' .. name)) or 0 end
+  return totals
 end
 
 local out = {
-  settings[1] == '1' and 1 or 0, tonumber(settings[2]) or -1,
-  redis.call('ZCARD', K.scheduled), tonumber(settings[3]) or 0, redis.call('ZCARD', K.running), redis.call('LLEN', K.done),
-  redis.call('ZCARD', K.dead), redis.call('ZCARD', K.cancelled), oldest < math.huge and math.max(0, NOW - oldest) or -1,
-  limits_now(),
+  paused = settings[1] == '1', capacity = tonumber(settings[2]), counts = counts_now(), totals = totals_now(),
+  oldestWaiting = oldest < math.huge and math.max(0, NOW - oldest) or nil,
+  nextStart = 0, groupsAtLimit = 0, groupsHeld = 0, operator = settings[6] or nil, minutes = {},
 }
-out[#out + 1] = settings[6] or ''
-out[#out + 1] = settings[7] and math.max(0, NOW - settings[7]) or -1
+if settings[4] then
+  local grouped = settings[4] == 'groups'
+  local limits = limits_of(K, grouped)
+  if grouped then out.groupsAtLimit, out.groupsHeld = groups_now(limits) end
+  local list = limits.settings
+  if list[1] or list[2] or grouped then out.limits = list end
+  out.nextStart = limits.startable(1) or nil
+end
 if minutes > 0 then
   local current = math.floor(NOW / 60000)
-  for _, slice in ipairs(redis.call('HVALS', K.histograms)) do
-    local at = cmsgpack.unpack(slice)[1]
-    if at > current - minutes and at <= current then out[#out + 1] = slice end
+  for _, packed in ipairs(redis.call('HVALS', K.histograms)) do
+    local slice = cmsgpack.unpack(packed)
+    if slice[1] > current - minutes and slice[1] <= current then out.minutes[#out.minutes + 1] = slice end
   end
 end
-return out
+return { cmsgpack.pack(out) }

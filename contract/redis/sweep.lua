@@ -2,18 +2,18 @@
 -- @include jobs.lua
 -- @include waiting.lua
 -- @include endings.lua
--- @include idle.lua
 -- @include grouped.lua
 -- @include limits.lua
 -- @include backlog.lua
 -- sweep: what time alone brings about, in one partition.
--- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups names touched unused @due @ends
+-- KEYS: queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims limits lines slots groups
+--      names touched unused @due @ends
 -- Head: promote, lose, expire: at most so many of each. forget: at most so many groups to look at.
 -- In:  nothing.
--- Out: [promoted, expired, groups, idle, lost…]. groups: how many it has looked at, whether to forget them. idle: 2 if it left something to another call at
---      once, since jobs are large; 1 if sweeps have found it so for an hour: without a job, and each setting at its default; where that is so
---      of all partitions, see `unregister`. Three items per lost claim: id, attempt, 1 if it is dead.
--- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is more to do.
+-- Out: [promoted, expired, groups, more, lost…]. groups: how many it has looked at, whether to forget them. more: 1 if it left something to
+--      another call at once, since jobs are large. Three items per lost claim: id, attempt, 1 if it is dead.
+-- Invariant: touches at most that many jobs. Any number of processes may sweep at once. Afterwards `@due` and `@ends` tell when there is
+--      more to do.
 
 local K = keys_of(
   'queue jobs states keys scheduled running pages waiting done dead cancelled results progress errors claims '
@@ -65,27 +65,9 @@ end
 
 if GROUPED then freed_slots(K) end
 
--- The done jobs at the head of the list that were kept long enough.
-local function done_until(time, limit)
-  local ids = {}
-  if limit <= 0 then return ids end
-  local head = redis.call('LRANGE', K.done, 0, limit - 1)
-  local states = hmget(K.states, head)
-  for i = 1, #head do
-    if cmsgpack.unpack(states[i])[6] > time then break end
-    ids[i] = head[i]
-  end
-  return ids
-end
-
-local ids = done_until(NOW - keep_done, expire)
-if #ids > 0 then
-  redis.call('LTRIM', K.done, #ids, -1)
-  forget(K, ids)
-  expired = #ids
-end
-for _, key in ipairs({ K.dead, K.cancelled }) do
-  ids = until_time(key, NOW - keep_dead, expire - expired)
+local kept = { [K.done] = keep_done, [K.dead] = keep_dead, [K.cancelled] = keep_dead }
+for _, key in ipairs({ K.done, K.dead, K.cancelled }) do
+  local ids = until_time(key, NOW - kept[key], expire - expired)
   if #ids > 0 then
     call('ZREM', key, ids)
     forget(K, ids)
@@ -99,9 +81,9 @@ for _, worker in ipairs(redis.call('HRANDFIELD', K.claims, 8)) do
   if math.abs(NOW - list[2]) > 600000 then redis.call('HDEL', K.claims, worker) end
 end
 
-if entering_count > 0 then
-  entered(K)
-  wake(K)
+count_total(K, 'lost', (#out - 4) / 3)
+count_total(K, 'dead', #finished)
+if entered(K) then wake(K)
 elseif limited and #finished > 0 then freed_bell(K) end
 finished_bell(K, finished)
 
@@ -121,23 +103,8 @@ local function head_score(key) return tonumber(redis.call('ZRANGE', key, 0, 0, '
 if backlog then sooner(NOW, 0) end
 sooner(head_score(K.running), 0)
 if GROUPED then sooner(head_score(K.unused), 0) end
-sooner(head_score(K.dead), keep_dead)
-sooner(head_score(K.cancelled), keep_dead)
-local oldest_done = redis.call('LINDEX', K.done, 0)
-sooner(oldest_done and state_of(K, oldest_done)[6], keep_done)
-local idle_since = tonumber(redis.call('HGET', K.queue, 'idle'))
-if is_idle(K) and redis.call('HEXISTS', K.queue, 'listed') == 1 then
-  if not idle_since then
-    idle_since = NOW
-    redis.call('HSET', K.queue, 'idle', NOW)
-  end
-  -- Where it cannot be removed, because another partition is used, it is looked at again in a minute.
-  out[4] = NOW - idle_since >= IDLE_FOR and 1 or 0
-  sooner(out[4] == 1 and NOW + 60000 or idle_since + IDLE_FOR, 0)
-elseif idle_since then
-  redis.call('HDEL', K.queue, 'idle')
-end
-if read_bytes >= LARGE then out[4] = 2 end
+for key, kept_for in pairs(kept) do sooner(head_score(key), kept_for) end
+if read_bytes >= LARGE then out[4] = 1 end
 if soonest < math.huge then redis.call('ZADD', K['@ends'], text(soonest), PART) else redis.call('ZREM', K['@ends'], PART) end
 out[1], out[2] = promoted, expired
 return out

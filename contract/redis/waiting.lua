@@ -36,10 +36,12 @@ local function hand_of(record)
 end
 
 -- Jobs that begin to wait in this call. Use: `enter` each, then `entered` once.
-local entering, entering_count = {}, 0
-local entering_lines, entering_groups = {}, {}
-
+local entering, entering_count, entering_lines, entering_groups
 local last_page, last_priority, last_number
+local function none_enters()
+  entering, entering_count, entering_lines, entering_groups, last_number = {}, 0, {}, {}, nil
+end
+none_enters()
 
 local function enter(priority, place, id, group, cost)
   if GROUPED then
@@ -67,8 +69,9 @@ end
 
 local function by_place(a, b) return string.byte(a) < string.byte(b) end
 
+-- @return whether any did
 local function entered(K)
-  if entering_count == 0 then return end
+  if entering_count == 0 then return false end
   local pages, scores = {}, {}
   for name, added in pairs(entering) do
     local page = redis.call('HGET', K.pages, name) or ''
@@ -92,6 +95,8 @@ local function entered(K)
     call('SADD', K.touched, entering_groups)
   end
   redis.call('HINCRBY', K.queue, 'waiting', entering_count)
+  none_enters()
+  return true
 end
 
 local function remove_page(K, name)
@@ -149,15 +154,33 @@ local function leave(K, priority, place, id, group, cost)
       local from, to = string.find(kept or '', string.sub(entry, #name + 2), 1, true)
       if from then redis.call('HSET', K.groups, name, string.sub(kept, 1, from - 1) .. string.sub(kept, to + 1)) end
     end
-    -- Of a group that no claim has come to yet, and that has no job any more, nothing stays behind: there may be no worker to clear it away.
+    -- Of a group that no claim has come to yet, and that has no job any more, nothing stays behind: there may be no worker to clear it
+    -- away.
     local gone = #redis.call('ZRANGEBYLEX', K.lines, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', 0, 1) == 0
       and redis.call('HEXISTS', K.groups, name) == 0 and redis.call('HEXISTS', K.slots, name) == 0
     if gone then redis.call('SREM', K.touched, '+' .. name, '-' .. name) else redis.call('SADD', K.touched, '-' .. name) end
   end
 end
 
--- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids of at least that priority. `unread()`: not the
--- last one after all. `take()`: what was read waits no more.
+-- @return up to so many ids in the order of claiming, from the page of this rank on. passes(priority, number, entry): whether one counts;
+-- nil: all
+local function first_waiting(K, rank, limit, passes)
+  local ids = {}
+  while #ids < limit do
+    local name = redis.call('ZRANGE', K.waiting, rank, rank)[1]
+    if not name then break end
+    rank = rank + 1
+    local priority, number = string.match(name, '(%d+):(%d+)')
+    priority, number = tonumber(priority), tonumber(number)
+    for _, entry in ipairs(entries_of(redis.call('HGET', K.pages, name))) do
+      if #ids < limit and (not passes or passes(priority, number, entry)) then ids[#ids + 1] = string.sub(entry, 2) end
+    end
+  end
+  return ids
+end
+
+-- Reads ids in the order of claiming, and takes those that were read. `read(n)`: up to n further ids of at least that priority. `unread()`:
+-- not the last one after all. `take()`: what was read waits no more.
 local function head_of(K, min_priority)
   local names, next_name, page, at, taken, emptied = {}, 1, '', 1, 0, {}
   local seen = 0

@@ -13,9 +13,10 @@ select
   cast(ifnull((select value from millpond_meta where key = 'fences'), 0) as integer) as fences
 
 -- @statement raise
--- To the time in tenths of a millisecond: above all that was given out before, also where the file has forgotten how much that was. A clock
--- that was set back still raises it by more than can be claimed in the moments that a power cut undoes.
-insert into millpond_meta (key, value) values ('fences', cast(:now * 10 as integer))
+-- To the time in microseconds: above all that was given out before, also where the file has forgotten how much that was. A clock
+-- that was set back still raises it by more than can be claimed in the moments that a power cut undoes. In a finer unit than that step, the
+-- time stays ahead also of programs that open the file several times a second.
+insert into millpond_meta (key, value) values ('fences', cast(:now * 1000 as integer))
 on conflict do update set value = max(value + 100000, excluded.value)
 
 -- @statement origin

@@ -51,13 +51,19 @@ order by finished_at desc, seq desc limit :limit
 -- @statement matching
 -- Of `seqs`, a JSON list. What is null asks for nothing. bytes: how much data was looked at for `text`.
 select seq,
-  (:group is null or ifnull("group", '') = :group) and (:key is null or key = :key)
-    and (:error_code is null or iif(json_valid(error), error ->> 'code', '') = :error_code) and (:error_text is null or iif(json_valid(error), instr(error ->> 'message', :error_text) > 0, 0))
-    and (:pushed_from is null or pushed_at >= :pushed_from) and (:pushed_before is null or pushed_at < :pushed_before)
-    and (:text is null or encoding = 'json' and instr(data, :text) > 0) as matches,
+  ifnull(
+    (:group is null or ifnull("group", '') = :group)
+    and (:key is null or jobs.key = :key)
+    and (:error_code is null or iif(json_valid(error), error ->> 'code', '') = :error_code)
+    and (:error_text is null or iif(json_valid(error), instr(error ->> 'message', :error_text), 0) > 0)
+    and (:pushed_from is null or pushed_at >= :pushed_from)
+    and (:pushed_before is null or pushed_at < :pushed_before)
+    and (:text is null or encoding = 'json' and instr(data, :text) > 0),
+    0
+  ) as matches,
   iif(:text is null, 0, length(data)) as bytes
-from json_each(:seqs) cross join millpond_jobs on seq = value
-order by json_each.key
+from json_each(:seqs) as looked cross join millpond_jobs as jobs on jobs.seq = looked.value
+order by looked.key
 
 -- @statement job
 select * from millpond_jobs where seq = :seq

@@ -1,19 +1,13 @@
 /** A fresh process: takes one task from its parent, performs it, and sends what came out. */
-import { mkdirSync, rmSync } from 'node:fs'
-import { perform, type Task } from './measure.ts'
+import { type Placed, perform } from './task.ts'
 
-function isTask(message: unknown): message is { task: Task; dir: string } {
-  return typeof message === 'object' && message !== null && 'task' in message && 'dir' in message
+function isTask(message: unknown): message is { task: Placed } {
+  return typeof message === 'object' && message !== null && 'task' in message
 }
 
+process.once('disconnect', () => process.exit())
 process.once('message', async (message) => {
   if (!isTask(message)) throw new Error('expected a task')
-  const { task, dir } = message
-  mkdirSync(dir, { recursive: true })
-  try {
-    const outcome = await perform(task, dir)
-    process.send?.({ outcome }, () => process.exit(0))
-  } finally {
-    rmSync(dir, { recursive: true, force: true })
-  }
+  const outcome = await perform(message.task)
+  process.send?.({ outcome }, () => process.exit(0))
 })

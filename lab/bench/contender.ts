@@ -1,22 +1,28 @@
-/** What every queue that is measured can do, said in one way; `contenders/` says how each does it. */
+/** What every queue that is measured can do, said in one way; `contenders/` says how each does it, and why with those settings. */
 
 export interface Item {
   n: number
   /** When it was pushed, by the machine's monotonic clock in milliseconds; where the wait is measured. */
   sent?: number
+  /** Where groups are measured. */
+  group?: string
 }
 export type Handler = (item: Item) => Promise<void>
 
-/** `none`: in memory. The others: SQLite's `synchronous`, in WAL mode. */
-export type Durability = 'none' | 'full' | 'normal'
-
 export interface Setting {
-  durability: Durability
-  /** A folder of this process alone, on a real disk. */
-  dir: string
+  /** Of a store with nothing in it. */
+  url: string
+  /** Slots of the worker. */
   concurrency: number
-  /** Finished jobs leave at once instead of being kept. */
+  /** Finished jobs leave at once; else they stay for an hour. Graphile Worker always removes them. */
   forget: boolean
+  /** How many jobs of a group may run at once; unless given, jobs are in no groups. */
+  limit?: number
+  /**
+   * How jobs come to be claimable: at once; a tenth of them again, after their first attempt failed; or 50 ms after their push.
+   * Only Millpond has the latter two.
+   */
+  path?: 'plain' | 'retried' | 'delayed'
 }
 
 /** One queue, without a worker until `work`. */
@@ -39,22 +45,24 @@ export interface Contender {
 }
 
 export type Open = (setting: Setting) => Promise<Contender>
-export type ContenderName = 'millpond' | 'fastq' | 'p-queue' | 'plainjob'
 
-const CONTENDERS: Record<ContenderName, () => Promise<{ open: Open }>> = {
-  millpond: () => import('./contenders/millpond.ts'),
-  fastq: () => import('./contenders/fastq.ts'),
-  'p-queue': () => import('./contenders/p-queue.ts'),
-  plainjob: () => import('./contenders/plainjob.ts'),
-}
+const CONTENDERS = {
+  Millpond: async () => (await import('./contenders/millpond.ts')).open,
+  fastq: async () => (await import('./contenders/fastq.ts')).open,
+  'p-queue': async () => (await import('./contenders/p-queue.ts')).open,
+  plainjob: async () => (await import('./contenders/plainjob.ts')).open,
+  GroupMQ: async () => (await import('./contenders/groupmq.ts')).open,
+  BullMQ: async () => (await import('./contenders/bullmq.ts')).open,
+  'pg-boss': async () => (await import('./contenders/pg-boss.ts')).polling,
+  'pg-boss with NOTIFY': async () => (await import('./contenders/pg-boss.ts')).notified,
+  'Graphile Worker': async () => (await import('./contenders/graphile.ts')).plain,
+  'Graphile Worker, local queue': async () => (await import('./contenders/graphile.ts')).local,
+} satisfies Record<string, () => Promise<Open>>
+
+export type ContenderName = keyof typeof CONTENDERS
 
 /** Loads only the library asked for: a fresh process measures one thing. */
 export async function openContender(name: ContenderName, setting: Setting): Promise<Contender> {
-  const { open } = await CONTENDERS[name]()
+  const open = await CONTENDERS[name]()
   return open(setting)
-}
-
-/** Milliseconds by a clock that all processes of the machine share. */
-export function machineTime(): number {
-  return Number(process.hrtime.bigint()) / 1e6
 }

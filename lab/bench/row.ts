@@ -1,5 +1,7 @@
-/** A line of the report: ours, the rivals' beside it, and the bar it has to clear. */
-import type { Summary } from './statistics.ts'
+/** Rows that compare: ours, the rivals' beside it, and the bar it has to clear; and the table that they make. */
+import { type Bar, compact } from '../bars.ts'
+import type { Table } from '../experiment.ts'
+import type { Summary } from '../statistics.ts'
 
 export type Unit = 'jobs/s' | 'req/s' | 'ms' | 's' | '% CPU' | 'jobs' | '×' | 'bytes' | 'MiB' | 'rows'
 
@@ -7,12 +9,6 @@ export interface Figure {
   name: string
   figure: Summary
   cpu?: Summary | undefined
-}
-export interface Bar {
-  text: string
-  /** What was got, in the bar's own terms. */
-  got: string
-  cleared: boolean
 }
 export interface Row {
   name: string
@@ -23,10 +19,12 @@ export interface Row {
   rivals: Figure[]
   bar?: Bar | undefined
 }
-export interface Report {
+export interface Comparison {
   title: string
   rows: Row[]
   notes: string[]
+  /** Heads the first column of figures; Millpond unless given. */
+  own?: string
 }
 
 /** How many times better ours is than the rival's: of rates the quotient, of times and costs its inverse. */
@@ -35,28 +33,31 @@ export function ratio(unit: Unit, ours: Summary, rival: Summary): number {
   return unit === 'jobs/s' || unit === 'req/s' ? quotient : 1 / quotient
 }
 
-export function atLeast(got: number, least: number, unit = ''): Bar {
-  return { text: `≥ ${compact(least)}${unit}`, got: `${compact(got)}${unit}`, cleared: got >= least }
+/** A column for ours, and one for each that stands beside it. */
+export function comparison({ title, rows, notes, own = 'Millpond' }: Comparison): Table {
+  // In the order of the row that has the most of them.
+  const full = rows.toSorted((a, b) => b.rivals.length - a.rivals.length)
+  const beside = [...new Set(full.flatMap(({ rivals }) => rivals.map(({ name }) => name)))]
+  return {
+    title,
+    head: ['', own, ...beside],
+    rows: rows.map((row) => ({
+      cells: [`${row.name}, ${row.unit}`, `**${cell(row.ours, row.cpu)}**`, ...beside.map((name) => rival(row, name))],
+      bars: row.bar === undefined ? [] : [row.bar],
+      figures: row,
+    })),
+    notes,
+  }
 }
 
-export function atMost(got: number, most: number, unit = ''): Bar {
-  return { text: `≤ ${compact(most)}${unit}`, got: `${compact(got)}${unit}`, cleared: got <= most }
+function rival(row: Row, name: string): string {
+  const found = row.rivals.find((each) => each.name === name)
+  if (found === undefined) return ''
+  return `${cell(found.figure, found.cpu)} · ${compact(ratio(row.unit, row.ours, found.figure))} ×`
 }
 
-/** Three significant digits, thousands as k. */
-export function compact(value: number): string {
-  if (!Number.isFinite(value)) return '–'
-  const size = Math.abs(value)
-  if (size >= 9.995e6) return `${(value / 1e6).toFixed(1)}M`
-  if (size >= 99_950) return `${(value / 1e3).toFixed(0)}k`
-  if (size >= 9_995) return `${(value / 1e3).toFixed(1)}k`
-  if (size >= 1_000) return `${(value / 1e3).toFixed(2)}k`
-  if (Number.isInteger(value)) return String(value)
-  return size >= 100
-    ? value.toFixed(0)
-    : size >= 10
-      ? value.toFixed(1)
-      : size >= 1
-        ? value.toFixed(2)
-        : value.toFixed(3)
+function cell({ median, min, max }: Summary, cpu?: Summary): string {
+  const isOne = min === max || !Number.isFinite(median)
+  const range = isOne ? compact(median) : `${compact(median)} (${compact(min)}–${compact(max)})`
+  return cpu === undefined ? range : `${range}, ${compact(cpu.median)} µs`
 }

@@ -1,21 +1,15 @@
-/** A part of the run that can be asked for by name; each is one file in `sections/`, and yields its reports as they come. */
-import type { Options, SectionName } from './options.ts'
-import type { Report } from './row.ts'
+/** A part of a run that can be asked for by name; each is one file in `sections/`, and yields its tables as they come. */
+import type { Stage } from '../experiment.ts'
+import { type Options, on, positive, some, whole } from '../flags.ts'
+import type { Comparison } from './row.ts'
 
-export type Section = (options: Options, tell: (what: string) => void) => AsyncGenerator<Report, void>
-
-const SECTIONS: Record<SectionName, () => Promise<Section>> = {
-  memory: async () => (await import('./sections/memory.ts')).memory,
-  sqlite: async () => (await import('./sections/sqlite.ts')).sqlite,
-  idle: async () => (await import('./sections/idle.ts')).idle,
-  http: async () => (await import('./sections/http.ts')).http,
-  backlog: async () => (await import('./sections/backlog.ts')).backlog,
-  prefetch: async () => (await import('./sections/prefetch.ts')).prefetch,
+const flags = {
+  runs: whole('times that every measurement is made, each in a fresh process', '5', '2'),
+  backlog: whole('jobs in the large backlog', '10M', '200k'),
+  minutes: positive('of load while an old transaction is open', '5', '0.25'),
+  fsync: on('Redis with appendfsync always; unless given, without persistence'),
 }
+export const flagsFor = <Name extends string>(names: readonly Name[]) => ({ only: some(names), ...flags })
 
-export async function* runSection(
-  ...[name, ...rest]: [SectionName, ...Parameters<Section>]
-): AsyncGenerator<Report, void> {
-  const section = await SECTIONS[name]()
-  yield* section(...rest)
-}
+export type SectionOptions = Options<typeof flags>
+export type Section = (options: SectionOptions, stage: Stage) => AsyncGenerator<Comparison, void>

@@ -3,8 +3,8 @@
 import { Redis } from 'ioredis'
 import { Packr } from 'msgpackr'
 import { Cache, type CacheOptions } from '../../src/cache/index.ts'
-import { flattened, unflattened } from '../../src/cache/plain-values.ts'
 import { byName } from '../variants.ts'
+import { flattened, unflattened } from './flat.ts'
 import { type Item, items } from './items.ts'
 
 export type Answer = string | Buffer
@@ -119,7 +119,7 @@ const VARIANTS = {
     most: 100_000,
     serve: stored(
       readHash,
-      (redis, value) => writeHash(redis, flattened(value, true)),
+      (redis, value) => writeHash(redis, flattened(value)),
       (fields) => JSON.stringify(nested(fields)),
     ),
   },
@@ -137,4 +137,4 @@ const VARIANTS = {
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
-export const { NAMES, isVariant, variant } = byName<VariantName, Variant>(VARIANTS)
+export const { NAMES, variant } = byName<VariantName, Variant>(VARIANTS)

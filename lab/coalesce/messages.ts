@@ -1,4 +1,5 @@
 /** What the processes tell when they are asked, of all that they have done so far. */
+import { holds } from '../child.ts'
 
 export interface ServerTally {
   /** Calls of the upstream that this process has made; with `coalesce` as its `stats` say. */
@@ -19,8 +20,5 @@ export interface UpstreamTally {
   ms: number | null
 }
 
-const holds = (message: unknown, ...names: string[]): boolean =>
-  typeof message === 'object' && message !== null && names.every((name) => name in message)
-
-export const isServerTally = (message: unknown): message is ServerTally => holds(message, 'calls', 'underWay', 'cpu')
-export const isUpstreamTally = (message: unknown): message is UpstreamTally => holds(message, 'calls', 'open', 'atOnce')
+export const isServerTally = holds<ServerTally>('calls', 'underWay', 'cpu')
+export const isUpstreamTally = holds<UpstreamTally>('calls', 'open', 'atOnce')

@@ -7,13 +7,8 @@ import { ANSWER } from './answer.ts'
 import { isServerTally, isUpstreamTally, type ServerTally } from './messages.ts'
 import { type VariantName, variant } from './variants.ts'
 
-/**
- * Before what is measured, in seconds: first a constant, whatever the variant, so that Express is as hot for a thousand answers a
- * flight as for tens of thousands a second; then what the variant does.
- */
-const CONSTANT = 2
+/** What the variant does before it is measured, in seconds. */
 const OWN = 1
-export const WARMING = CONSTANT + OWN
 const POLL = 10
 const SERVER = new URL('server.ts', import.meta.url)
 const UPSTREAM = new URL('upstream.ts', import.meta.url)
@@ -31,8 +26,17 @@ export interface Outcome extends Load {
   cpu: number
 }
 
-/** @param store URL of an empty store, for variants that share one */
-export async function run(name: VariantName, connections: number, seconds: number, store: string): Promise<Outcome> {
+/**
+ * @param warming seconds of a constant answer first, whatever the variant, so that Express is as hot for a thousand answers a flight as for
+ * tens of thousands a second
+ * @param store URL of an empty store, for variants that share one
+ */
+export async function run(
+  name: VariantName,
+  connections: number,
+  { seconds, warming }: { seconds: number; warming: number },
+  store: string,
+): Promise<Outcome> {
   const upstream = await Child.start(UPSTREAM)
   const servers: Child[] = []
   try {
@@ -40,7 +44,7 @@ export async function run(name: VariantName, connections: number, seconds: numbe
       servers.push(await Child.start(SERVER, [name, address(upstream), store]))
     }
     for (const server of servers) deepEqual(await (await fetch(address(server))).json(), ANSWER)
-    await loadAll(servers, connections, CONSTANT, 'constant')
+    await loadAll(servers, connections, warming, 'constant')
     await loadAll(servers, connections, OWN)
     const before = await settled(upstream, servers)
     const loaded = await loadAll(servers, connections, seconds)

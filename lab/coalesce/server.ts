@@ -1,13 +1,12 @@
 /** `server.ts VARIANT UPSTREAM STORE`: `GET /` on Express. The same server for every variant. */
 import { createServer } from 'node:http'
 import express from 'express'
+import { listen } from '../role.ts'
 import { ANSWER } from './answer.ts'
-import { listen } from './listen.ts'
 import type { ServerTally } from './messages.ts'
-import { isVariant, variant } from './variants.ts'
+import { variant } from './variants.ts'
 
 const [name = '', upstream = '', store = ''] = process.argv.slice(2)
-if (!isVariant(name)) throw new Error(`no variant is named ${name}`)
 const service = await variant(name).serve(upstream, store)
 
 const app = express()
@@ -17,10 +16,7 @@ app.get('/constant', (_, response) => {
 app.get('/', async (_, response) => {
   response.json(await service.answer())
 })
-process.on('message', () => {
-  const { calls, underWay } = service.tally()
+listen(createServer(app), (): ServerTally => {
   const { user, system } = process.cpuUsage()
-  const tally: ServerTally = { calls, underWay, cpu: user + system }
-  process.send?.(tally)
+  return { ...service.tally(), cpu: user + system }
 })
-listen(createServer(app))

@@ -1,9 +1,12 @@
-/** The upstream: it takes about 200 ms for every call, as many as there are at once, and counts them. It ends with the process that started it. */
+/**
+ * The upstream: it takes about 200 ms for a call, however many there are at once, and counts the calls.
+ * It ends with the process that started it.
+ */
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { median } from '../bench/statistics.ts'
+import { listen } from '../role.ts'
+import { median } from '../statistics.ts'
 import { ANSWER } from './answer.ts'
-import { listen } from './listen.ts'
 import type { UpstreamTally } from './messages.ts'
 
 const TAKES = 200
@@ -25,8 +28,4 @@ const server = createServer(async (_, response) => {
 })
 // A connection is not closed on a caller who is about to use it again.
 server.keepAliveTimeout = 600_000
-process.on('message', () => {
-  const tally: UpstreamTally = { calls, open, atOnce, ms: median(times) }
-  process.send?.(tally)
-})
-listen(server)
+listen(server, (): UpstreamTally => ({ calls, open, atOnce, ms: median(times) }))

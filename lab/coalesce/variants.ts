@@ -44,7 +44,7 @@ const VARIANTS = {
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
-export const { NAMES, isVariant, variant } = byName<VariantName, Variant>(VARIANTS)
+export const { NAMES, variant } = byName<VariantName, Variant>(VARIANTS)
 
 /** Whose rate is the ceiling of so many processes. */
 export const ceilingOf = (processes: 1 | 2): VariantName => (processes === 1 ? 'constant' : 'constant2')

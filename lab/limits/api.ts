@@ -1,7 +1,7 @@
 /** An API that takes five requests a second: a bucket of as many, which fills up again evenly. Beyond that it answers 429. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { machineTime } from './work.ts'
+import { machineTime } from '../clock.ts'
 
 export const ALLOWED = 5
 

@@ -1,16 +1,12 @@
 /** A part of the experiment: a table with a line per store and case. */
-import type { Bar } from '../bench/row.ts'
-import type { StoreName } from './stores.ts'
+import type { Bar } from '../bars.ts'
+
+export const STORES = ['memory', 'sqlite', 'postgres', 'redis'] as const
+export type StoreName = (typeof STORES)[number]
 
 export interface Scale {
   /** A small part of the size and of the time. */
   quick: boolean
-}
-
-export interface Row {
-  part: string
-  cells: string[]
-  bars: Bar[]
 }
 
 export interface Part {

@@ -1,5 +1,6 @@
 /** Backlogs. */
 import type { Millpond, QueueOptions } from '../../src/index.ts'
+import { loops } from '../bench/measures/push.ts'
 import { type Data, QUEUE } from './work.ts'
 
 /** Jobs of one call, and calls under way. */
@@ -18,14 +19,8 @@ export async function pushJobs(
 ): Promise<void> {
   const queue = pond.queue<Data>(QUEUE, options)
   const groupOf = typeof groups === 'function' ? groups : (n: number) => groups[n % groups.length] ?? ''
-  let next = 0
-  const push = async () => {
-    while (next < count) {
-      const from = next
-      next = Math.min(count, from + AT_ONCE)
-      const jobs = Array.from({ length: next - from }, () => null)
-      await queue.pushMany(jobs, { each: (_, index) => inGroup(groupOf(from + index)) })
-    }
-  }
-  await Promise.all(Array.from({ length: CALLS }, push))
+  await loops(CALLS, count, AT_ONCE, (items) => {
+    const each = (_: Data, at: number) => inGroup(groupOf(items[at]?.n ?? 0))
+    return queue.pushMany(Array(items.length).fill(null), { each })
+  })
 }

@@ -1,6 +1,8 @@
 /** What every worker here does: its jobs note when they start, and answer as they are told. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Millpond, QueueOptions } from '../../src/index.ts'
+import { holds } from '../child.ts'
+import { machineTime } from '../clock.ts'
 
 export const QUEUE = 'limited'
 
@@ -25,11 +27,7 @@ export interface Notes {
   taken: number[]
 }
 
-export const machineTime = (): number => Number(process.hrtime.bigint()) / 1e6
-
-export function isNotes(message: unknown): message is Notes {
-  return typeof message === 'object' && message !== null && 'starts' in message && 'pauses' in message
-}
+export const isNotes = holds<Notes>('starts', 'pauses')
 
 /** @returns what is noted from now on */
 export function work(pond: Millpond, { queue, concurrency, takes, noted }: Work): Notes {

@@ -1,4 +1,7 @@
-/** Loads a service from a process of its own, in a closed loop: wrk where it is installed, as it leaves the server more of the CPU, else autocannon. */
+/**
+ * Loads a service from a process of its own, in a closed loop: with wrk where it is installed, since it leaves the server more of the CPU,
+ * else with autocannon.
+ */
 import { autocannon } from './autocannon.ts'
 import { hasWrk, wrk } from './wrk.ts'
 

@@ -8,7 +8,8 @@
  */
 import { Agent, request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import { endWithParent, type Outcome, tell } from './messages.ts'
+import { ready } from '../role.ts'
+import { type Outcome, tell } from './messages.ts'
 import { CLIENT_TIMEOUT, RATE } from './settings.ts'
 
 const [port = '', requests = ''] = process.argv.slice(2)
@@ -33,11 +34,10 @@ function register(email: string): Promise<Outcome> {
   })
 }
 
-endWithParent()
 const count = { sent: 0, accepted: 0, failed: 0 }
 const ticker = setInterval(() => tell({ kind: 'load', ...count }), 100)
 const outcomes: Promise<Outcome>[] = []
-tell({ kind: 'ready' })
+ready()
 const start = performance.now()
 let behind = 0
 for (let n = 0; n < Number(requests); n++) {

@@ -9,8 +9,6 @@ export interface Outcome {
 }
 
 export type Message =
-  /** The server listens, the worker works, the load begins. */
-  | { kind: 'ready'; port?: number }
   /** Mails that wait to be sent, and mails under way, as the service sees it. */
   | { kind: 'backlog'; waiting: number; running: number }
   /** The worker found that jobs of a silent one are free again. */
@@ -19,7 +17,7 @@ export type Message =
   /** The load is over. `behind`: how far behind its schedule the generator ever was, in ms. */
   | { kind: 'done'; outcomes: Outcome[]; behind: number }
 
-const KINDS = ['ready', 'backlog', 'returned', 'load', 'done']
+const KINDS = ['backlog', 'returned', 'load', 'done']
 
 /** Only our own children write to the channel: knowing the kind is enough. */
 export function isMessage(value: unknown): value is Message {
@@ -28,9 +26,4 @@ export function isMessage(value: unknown): value is Message {
 
 export function tell(message: Message): void {
   process.send?.(message)
-}
-
-/** A child without its parent has nobody to work for. */
-export function endWithParent(): void {
-  process.on('disconnect', () => process.exit())
 }

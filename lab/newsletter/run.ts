@@ -1,12 +1,10 @@
 /** Plays one variant: start, load, SIGKILL and restart in the middle, wait for the mails, verify. */
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { Child } from './children.ts'
+import { Child } from '../child.ts'
 import { Mailbox } from './mailbox.ts'
-import type { Message, Outcome } from './messages.ts'
+import { isMessage, type Outcome } from './messages.ts'
 import { elapsed, type Progress } from './progress.ts'
-import { LEASE, MAIL_TAKES, type Plan } from './settings.ts'
+import { KILL_AT, LEASE, MAIL_TAKES, RATE } from './settings.ts'
 import type { Variant } from './variants.ts'
 import { type Figures, verify } from './verify.ts'
 
@@ -23,7 +21,7 @@ export interface Scene {
   mails: number
 }
 
-export interface Row extends Figures {
+export interface Played extends Figures {
   variant: Variant
   /** From the first request to the last mail, in ms. */
   took: number
@@ -33,13 +31,11 @@ export interface Row extends Figures {
   downFor: number | null
 }
 
-export async function play(variant: Variant, plan: Plan, temp: string, progress: Progress): Promise<Row> {
-  const folder = join(temp, variant.key)
-  mkdirSync(folder)
+export async function play(variant: Variant, duration: number, folder: string, progress: Progress): Promise<Played> {
   const mailbox = new Mailbox(folder)
   const scene: Scene = {
     startedAt: null,
-    requests: plan.requests,
+    requests: (duration / 1000) * RATE,
     ...{ sent: 0, accepted: 0, failed: 0, waiting: 0, running: 0, mails: 0 },
   }
   const counting = setInterval(() => {
@@ -47,7 +43,7 @@ export async function play(variant: Variant, plan: Plan, temp: string, progress:
   }, 200)
   progress.begin(scene)
   try {
-    const { outcomes, ...rest } = await perform(variant, plan, folder, scene, progress)
+    const { outcomes, ...rest } = await perform(variant, duration, folder, scene, progress)
     return { variant, ...verify(outcomes, mailbox.recipients()), ...rest }
   } finally {
     clearInterval(counting)
@@ -56,21 +52,21 @@ export async function play(variant: Variant, plan: Plan, temp: string, progress:
   }
 }
 
-type Performance = Pick<Row, 'took' | 'behind' | 'downFor'> & { outcomes: Outcome[] }
+type Performance = Pick<Played, 'took' | 'behind' | 'downFor'> & { outcomes: Outcome[] }
 
 async function perform(
   variant: Variant,
-  plan: Plan,
+  duration: number,
   folder: string,
   scene: Scene,
   progress: Progress,
 ): Promise<Performance> {
-  const failure = Promise.withResolvers<never>()
   const loaded = Promise.withResolvers<{ outcomes: Outcome[]; behind: number }>()
   /** How many reports of the backlog came: one from before the end of the load must not be taken for the last. */
   let reports = 0
 
-  const hear = (message: Message) => {
+  const hear = (message: unknown) => {
+    if (!isMessage(message)) return
     const { kind, ...facts } = message
     if (kind === 'load' || kind === 'backlog') Object.assign(scene, facts)
     if (kind === 'backlog') reports++
@@ -82,36 +78,37 @@ async function perform(
       )
     }
   }
-  const start = (name: string, ...args: string[]) => new Child(name, args, hear, failure.reject)
+  const failed = Promise.withResolvers<never>()
+  const start = async (name: string, ...args: string[]) => {
+    const child = await Child.start(new URL(`${name}.ts`, import.meta.url), args, hear)
+    child.ended.catch(failed.reject)
+    return child
+  }
 
   async function act(): Promise<Performance> {
-    let server = start('server', variant.key, folder, '0')
-    let worker = variant.key === 'millpond' ? start('worker', folder) : undefined
-    const port = String(await server.ready)
-    await worker?.ready
+    let server = await start('server', variant.key, folder, '0')
+    let worker = variant.key === 'millpond' ? await start('worker', folder) : undefined
+    const port = String(server.port)
 
     async function killAndRestart(): Promise<number | null> {
       if (variant.kills === 'nothing') return null
-      await setTimeout(plan.killAt)
+      await setTimeout(duration * KILL_AT)
       const killedAt = performance.now()
       const held = scene.running + scene.waiting
       if (variant.kills === 'server') {
         await server.kill()
         progress.event('bad', `${elapsed(scene)}: kill -9 of the server, which holds ${held} mails in its memory`)
-        server = start('server', variant.key, folder, port)
-        await server.ready
+        server = await start('server', variant.key, folder, port)
       } else {
         await worker?.kill()
         progress.event('bad', `${elapsed(scene)}: kill -9 of the worker, in the middle of ${scene.running} mails`)
-        worker = start('worker', folder)
-        await worker.ready
+        worker = await start('worker', folder)
       }
       progress.event('good', `${elapsed(scene)}: another ${variant.kills} is up`)
       return performance.now() - killedAt
     }
 
-    const load = start('load', port, String(plan.requests))
-    await load.ready
+    const load = await start('load', port, String(scene.requests))
     const startedAt = performance.now()
     scene.startedAt = startedAt
     const [{ outcomes, behind }, downFor] = await Promise.all([loaded.promise, killAndRestart()])
@@ -132,5 +129,5 @@ async function perform(
     return { outcomes, took, behind, downFor }
   }
 
-  return Promise.race([act(), failure.promise])
+  return Promise.race([act(), failed.promise])
 }

@@ -1,7 +1,8 @@
 /** The web server: `server.ts VARIANT FOLDER PORT`, port 0 for any free one. */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { endWithParent, tell } from './messages.ts'
+import { ready } from '../role.ts'
+import { tell } from './messages.ts'
 import type { Service } from './services/service.ts'
 
 const [variant = '', folder = '', port = '0'] = process.argv.slice(2)
@@ -11,7 +12,6 @@ const SERVICES: Record<string, () => Promise<{ open(folder: string): Service | P
   millpond: () => import('./services/millpond.ts'),
 }
 
-endWithParent()
 const load = SERVICES[variant]
 if (load === undefined) throw new Error(`no variant ${variant}: there are ${Object.keys(SERVICES).join(', ')}`)
 const service = await (await load()).open(folder)
@@ -28,7 +28,8 @@ app.get('/registrations/:id', async (c) => {
 })
 
 const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: Number(port) }, (address) => {
-  tell({ kind: 'ready', port: address.port })
+  ready(undefined, address.port)
+  void report()
 })
 // Clients reuse a connection: were it closed while idle, a request could meet its end.
 if ('keepAliveTimeout' in server) server.keepAliveTimeout = 60_000
@@ -38,4 +39,3 @@ async function report(): Promise<void> {
   tell({ kind: 'backlog', ...(await service.backlog()) })
   setTimeout(report, 200)
 }
-await report()

@@ -1,12 +1,13 @@
 /** The process that sends the mails of the Millpond variant: `worker.ts FOLDER`. */
+
+import { ready } from '../role.ts'
 import { openEmails } from './emails.ts'
 import { Mailbox } from './mailbox.ts'
-import { endWithParent, tell } from './messages.ts'
+import { tell } from './messages.ts'
 import { WORKERS } from './settings.ts'
 
 const [folder = ''] = process.argv.slice(2)
 
-endWithParent()
 const mailbox = new Mailbox(folder)
 const { pond, emails } = await openEmails(folder)
 
@@ -21,4 +22,4 @@ pond.on('lost', () => {
 })
 
 emails.work((job, { signal }) => mailbox.send(job.data.email, signal), { concurrency: WORKERS })
-tell({ kind: 'ready' })
+ready()

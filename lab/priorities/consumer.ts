@@ -1,12 +1,12 @@
 /** A consumer of both kinds of jobs: `consumer.ts VARIANT URL LONG`, where a long job takes LONG ms. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { machineTime } from '../bench/contender.ts'
+import { machineTime } from '../clock.ts'
+import { ready } from '../role.ts'
 import type { Run, Told } from './messages.ts'
 import { SHORT, SLOTS } from './settings.ts'
-import { isVariant, variant } from './variants.ts'
+import { variant } from './variants.ts'
 
 const [name = '', url = '', long = ''] = process.argv.slice(2)
-if (!isVariant(name)) throw new Error(`no variant is named ${name}`)
 const takes = { long: Number(long), urgent: SHORT }
 const told: Told = { runs: [] }
 
@@ -17,6 +17,4 @@ await transport.consume(url, SLOTS, async (message) => {
   await sleep(takes[message.kind])
   run.ended = machineTime()
 })
-process.on('message', () => process.send?.(told))
-process.once('disconnect', () => process.exit(0))
-process.send?.({ port: 0 })
+ready(() => told)

@@ -1,4 +1,5 @@
 /** What is pushed, and what a consumer tells of it. */
+import { holds } from '../child.ts'
 
 export interface Message {
   kind: 'long' | 'urgent'
@@ -18,6 +19,4 @@ export interface Told {
   runs: Run[]
 }
 
-export function isTold(message: unknown): message is Told {
-  return typeof message === 'object' && message !== null && 'runs' in message && Array.isArray(message.runs)
-}
+export const isTold = holds<Told>('runs')

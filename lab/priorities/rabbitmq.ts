@@ -5,7 +5,7 @@ import { connect } from 'amqplib'
 import { guard } from '../../test/servers/guard.ts'
 import { freePort } from '../../test/servers/ports.ts'
 import { launch, type Recipe, ServerProcess } from '../../test/servers/process.ts'
-import type { Place } from '../rivals/place.ts'
+import type { Place } from '../places.ts'
 
 /** Debian's, and Homebrew's; the one on Debian's PATH is a script that changes the account and runs this one. */
 const PROGRAM = ['/usr/lib/rabbitmq/bin/rabbitmq-server', '/opt/homebrew/sbin/rabbitmq-server'].find(existsSync)

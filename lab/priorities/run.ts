@@ -1,7 +1,7 @@
 /** One variant in one scenario: fresh consumers on an empty server, and how long each urgent job waited. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { machineTime } from '../bench/contender.ts'
 import { Child } from '../child.ts'
+import { machineTime } from '../clock.ts'
 import { isTold, type Message, type Run } from './messages.ts'
 import { SCENARIOS, type ScenarioName } from './scenarios.ts'
 import { GAP, LONG_PRIORITY, PROCESSES, URGENT_PRIORITY } from './settings.ts'

@@ -1,9 +1,8 @@
 /** Takes what a server has queued to the table. */
-import { childArguments } from './messages.ts'
+import { ready } from '../role.ts'
 import { variant } from './variants.ts'
 
-const { name, ...places } = childArguments(process.argv.slice(2))
+const [name = '', postgres = '', redis = ''] = process.argv.slice(2)
 const consume = await variant(name).consume?.()
-await consume?.(places)
-process.once('disconnect', () => process.exit(0))
-process.send?.({ port: 0 })
+await consume?.({ postgres, redis })
+ready()

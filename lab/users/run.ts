@@ -1,17 +1,14 @@
 /** One variant under one load: a fresh server, a fresh database, and what became of every accepted name. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { machineTime } from '../bench/contender.ts'
-import { Child } from '../child.ts'
+import { Child, holds } from '../child.ts'
+import { machineTime } from '../clock.ts'
 import { ID, type Load, load } from '../load/load.ts'
-import { isTally } from './messages.ts'
-import type { Places } from './service.ts'
+import type { Places, Tally } from './service.ts'
 import { perRequest, type Usage, usage } from './usage.ts'
 import { TABLE } from './users.ts'
 import { type VariantName, variant } from './variants.ts'
 
-/** Before what is measured, in seconds; what it sends counts as accepted. */
-export const WARMING = 3
 const POLL = 10
 
 /** Names of their own, so that lost and doubled rows can be told. */
@@ -36,12 +33,19 @@ export interface Outcome extends Load {
   cpu: Usage | undefined
 }
 
-/** @param patience how long to wait for the rows after the last request, in ms */
+export interface Timing {
+  /** Of load. */
+  seconds: number
+  /** Before it; what it sends counts as accepted. */
+  warming: number
+  /** How long to wait for the rows after the last request, in seconds. */
+  patience: number
+}
+
 export async function run(
   name: VariantName,
   connections: number,
-  seconds: number,
-  patience: number,
+  { seconds, warming, patience }: Timing,
   places: Places,
 ): Promise<Outcome> {
   const client = new pg.Client(places.postgres)
@@ -53,16 +57,16 @@ export async function run(
   const server = await Child.start(new URL('server.ts', import.meta.url), args)
   try {
     const url = `http://127.0.0.1:${server.port}/users`
-    const warm = await load(url, { ...POST, connections, seconds: WARMING })
+    const warm = await load(url, { ...POST, connections, seconds: warming })
     const before = usage(server.pid, consumer?.pid)
     const loaded = await load(url, { ...POST, connections, seconds })
     const after = usage(server.pid, consumer?.pid)
     const cpu = before && after && perRequest(before, after, loaded.rate * seconds)
     const rowsAtEnd = keepsNothing ? 0 : await inserted(client)
-    const { accepted, last } = await server.tell(isTally)
+    const { accepted, last } = await server.tell(holds<Tally>('accepted', 'last'))
     const failed = warm.failed + loaded.failed
     if (keepsNothing) return { ...loaded, failed, accepted, rowsAtEnd, behind: 0, missing: 0, doubled: 0, cpu }
-    const end = last + patience
+    const end = last + patience * 1000
     while ((await inserted(client)) < accepted && machineTime() < end) await sleep(POLL)
     let rows = await counted(client)
     // An id is taken before its row is there, so they are counted as well.

@@ -2,13 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { machineTime } from '../bench/contender.ts'
-import { childArguments, type Tally } from './messages.ts'
+import { machineTime } from '../clock.ts'
+import { ready } from '../role.ts'
+import type { Tally } from './service.ts'
 import { variant } from './variants.ts'
 
-const { name, ...places } = childArguments(process.argv.slice(2))
+const [name = '', postgres = '', redis = ''] = process.argv.slice(2)
 const start = await variant(name).serve()
-const service = await start(places)
+const service = await start({ postgres, redis })
 const tally: Tally = { accepted: 0, last: 0 }
 /** Requests that came and are not answered. */
 let open = 0
@@ -31,10 +32,10 @@ app.onError((error, c) => {
   return c.text('Internal Server Error', 500)
 })
 
-serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => process.send?.({ port }))
-// What the load generator left unanswered when it went is accepted or not, and the tally waits to know.
-process.on('message', async () => {
+serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => ready(told, port))
+
+/** What the load generator left unanswered when it went is accepted or not, and the tally waits to know. */
+async function told(): Promise<Tally> {
   while (open > 0) await sleep(1)
-  process.send?.(tally)
-})
-process.once('disconnect', () => process.exit(0))
+  return tally
+}

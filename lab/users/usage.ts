@@ -1,23 +1,11 @@
 /** Where the machine's time goes: CPU of every process of a run, from Linux' `/proc`. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { type Process, processes } from '../cpu.ts'
 
 /** CPU seconds by what a process is. */
 export type Usage = Record<Part, number>
 
 export const PARTS = ['generator', 'server', 'consumer', 'Redis', 'PostgreSQL', 'its log'] as const
 export type Part = (typeof PARTS)[number]
-
-/** `/proc` counts in hundredths of a second, on every Linux that Node runs on. */
-const TICKS = 100
-
-interface Process {
-  parent: number
-  name: string
-  title: string
-  /** Seconds, and those of children that have ended. */
-  own: number
-  ended: number
-}
 
 /**
  * What this process, those that it started, and theirs, have used so far; undefined where there is no `/proc`. The generator comes
@@ -49,36 +37,4 @@ export function perRequest(before: Usage, after: Usage, requests: number): Usage
 function descends(pid: number, all: ReadonlyMap<number, Process>): boolean {
   for (let at: number | undefined = pid; at !== undefined; at = all.get(at)?.parent) if (at === process.pid) return true
   return false
-}
-
-function processes(): Map<number, Process> | undefined {
-  const found = new Map<number, Process>()
-  try {
-    for (const entry of readdirSync('/proc')) {
-      if (!/^\d+$/.test(entry)) continue
-      const known = look(entry)
-      if (known !== undefined) found.set(Number(entry), known)
-    }
-  } catch {
-    return undefined
-  }
-  return found.size === 0 ? undefined : found
-}
-
-function look(pid: string): Process | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name is in brackets, and may hold anything.
-    const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
-    const fields = text
-      .slice(text.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number)
-    const [, parent = 0] = fields
-    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11)
-    const title = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-    return { parent, name, title, own: (user + system) / TICKS, ended: (endedUser + endedSystem) / TICKS }
-  } catch {
-    return undefined // It has ended.
-  }
 }

@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from millpond.contract import DEFAULTS
 from millpond.durations import LONGEST, check_duration, check_integer, check_number
 from millpond.errors import MillpondError
+
+_DEFAULT: Final = DEFAULTS["queue"]["backoff"]
 
 
 @dataclass(frozen=True)
 class Backoff:
     """`base` and `max` in ms. A factor of 1 is a fixed delay."""
 
-    base: int = 1_000
-    factor: float = 2
-    max: int = 3_600_000
-    jitter: float = 0.5
+    base: int = _DEFAULT["base"]
+    factor: float = _DEFAULT["factor"]
+    max: int = _DEFAULT["max"]
+    jitter: float = _DEFAULT["jitter"]
 
     def __post_init__(self) -> None:
         check_integer(self.base, "base", 0, LONGEST)

@@ -1,19 +1,30 @@
-"""Where the contract is: the SQL, the Lua and the vectors that all languages share.
+"""Where the contract is: the SQL, the Lua, the defaults and the vectors that all languages share.
 
 In the repository it is beside this package's folder. A published package will carry a copy; then this file changes.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 CONTRACT: Final[Path] = Path(__file__).resolve().parents[2] / "contract"
 
 
 def read(path: str) -> str:
     return (CONTRACT / path).read_text("utf-8")
+
+
+DEFAULTS: Final[dict[str, dict[str, Any]]] = json.loads(read("defaults.json"))
+"""Every default and bound that languages share, in the contract's names. Times are in ms, sizes in bytes."""
+
+
+def bound(name: str) -> tuple[int, int]:
+    """The least and the most that a value may be."""
+    limits = DEFAULTS["bounds"][name]
+    return limits["least"], limits["most"]
 
 
 def migrations(store: str) -> list[str]:

@@ -6,9 +6,10 @@ import math
 import re
 from typing import Final
 
+from millpond.contract import bound
 from millpond.errors import MillpondError
 
-LONGEST: Final = 36_525 * 86_400_000
+LONGEST: Final = bound("delay")[1]
 """The longest span that a library takes: contract/operations.md, "Bounds"."""
 
 UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-from millpond.durations import LONGEST, check_integer
+from millpond.contract import DEFAULTS, bound
+from millpond.durations import check_integer
 from millpond.encoding import SAFE, Body, well_formed
 from millpond.errors import MillpondError
 from millpond.ids import check_id
@@ -25,13 +26,13 @@ RestoreOutcome = Literal["restored", "existing"]
 BellKind = Literal["work", "room", "finished", "cancelled"]
 BELL_KINDS: Final[tuple[BellKind, ...]] = get_args(BellKind)
 
-LONGEST_RUN: Final = 24 * 86_400_000
-MOST_RUNNING: Final = 2**31 - 1
+LONGEST_RUN: Final = bound("timeout")[1]
+MOST_RUNNING: Final = bound("running")[1]
 _BOUNDS: Final = {
-    "priority": (0, 9), "delay": (0, LONGEST), "run_at": (0, 8_640_000_000_000_000), "cost": (1, 10_000),
-    "attempts": (1, 1_000_000), "timeout": (1, LONGEST_RUN), "lease": (50, LONGEST_RUN), "capacity": (1, SAFE),
-    "keep_done": (0, LONGEST), "keep_dead": (0, LONGEST), "running": (1, MOST_RUNNING),
-    "group_running": (1, MOST_RUNNING), "fence": (0, SAFE), "pause": (0, LONGEST),
+    "priority": bound("priority"), "delay": bound("delay"), "run_at": bound("runAt"), "cost": bound("cost"),
+    "attempts": bound("attempts"), "timeout": bound("timeout"), "lease": bound("lease"), "capacity": bound("capacity"),
+    "keep_done": bound("keep"), "keep_dead": bound("keep"), "running": bound("running"), "group_running": bound("running"),
+    "fence": (0, SAFE), "pause": bound("pause"),
 }  # fmt: skip
 _CHECKS: Final[dict[str, Callable[[Any], object]]] = {
     "id": check_id, "queue": check_queue, "key": check_key, "group": lambda value: check_key(value, "group"),
@@ -60,12 +61,12 @@ class NewJob:
     id: str
     queue: str
     data: Body
-    priority: int = 4
+    priority: int = DEFAULTS["job"]["priority"]
     delay: int | None = None
     run_at: int | None = None
     key: str | None = None
     group: str | None = None
-    cost: int = 1
+    cost: int = DEFAULTS["job"]["cost"]
     attempts: int | None = None
     timeout: int | None = None
     trace: str | None = None

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from millpond.contract import DEFAULTS, bound
 from millpond.durations import UNITS, check_duration, check_integer
 from millpond.errors import MillpondError
 
-MOST_STARTS = 1_000_000
+MOST_STARTS: Final = bound("rateCount")[1]
+_BURST_TIME: Final = DEFAULTS["rate"]["burstTime"]
 _TEXT = re.compile(r"([0-9]{1,9})/(.+)")
 
 
@@ -22,10 +25,10 @@ class Rate:
     burst: int | None = None
 
     def __post_init__(self) -> None:
-        check_integer(self.per, "per", 1, UNITS["d"])
+        check_integer(self.per, "per", *bound("ratePer"))
         check_integer(self.count, "count", 1, min(MOST_STARTS, self.per * 1_000))
         if self.burst is not None:
-            check_integer(self.burst, "burst", 1, min(MOST_STARTS, 10**15 // self.step))
+            check_integer(self.burst, "burst", 1, min(MOST_STARTS, bound("rateBurstTime")[1] // self.step))
 
     @property
     def step(self) -> int:
@@ -33,7 +36,7 @@ class Rate:
 
     @property
     def most_at_once(self) -> int:
-        return max(1, self.count * 100 // self.per) if self.burst is None else self.burst
+        return max(1, self.count * _BURST_TIME // self.per) if self.burst is None else self.burst
 
     def bounded(self, full: int, full_cost: int, now: int) -> int:
         """What `full` counts as: a changed rate or clock may have left it further ahead than a start by this rate does."""

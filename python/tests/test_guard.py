@@ -14,6 +14,7 @@ import millpond.stores.sqlite as module
 from millpond.errors import MillpondError
 from millpond.jobs import Completion
 from millpond.stores import open_store
+from millpond.stores.sqlite import SqliteStore
 from millpond.stores.sqlite.connection import STATEMENTS, connect
 from tests.stores import job, refuses
 
@@ -41,6 +42,41 @@ def test_a_file_that_is_not_what_it_was_stops_the_store(tmp_path: Path, name: st
     for call in (lambda: store.push([job()]), lambda: store.claim("q", "w", 1), store.stats, store.begin):
         refuses("StoreUnavailable", call)
     assert set(tmp_path.iterdir()) == left  # no call has made another file
+    store.close()
+
+
+def test_what_is_refused_is_not_stored(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    os.link(tmp_path / "a.db", tmp_path / "link.db")
+    refuses("StoreUnavailable", lambda: store.push([job()]))
+    store.close()
+    (tmp_path / "link.db").unlink()
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    assert store.stats("q") == []
+    store.close()
+
+
+def test_a_file_that_comes_back_stays_refused(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    (tmp_path / "a.db").rename(tmp_path / "old.db")
+    refuses("StoreUnavailable", store.stats)
+    (tmp_path / "old.db").rename(tmp_path / "a.db")
+    refuses("StoreUnavailable", store.stats)
+    store.close()
+
+
+def test_a_commit_is_not_acknowledged_in_a_file_that_was_removed(tmp_path: Path) -> None:
+    now = [1_000_000]
+
+    def clock() -> int:
+        # Asked for within the transaction.
+        if now[0] < 0:
+            (tmp_path / "a.db").unlink()
+        return abs(now[0])
+
+    store = SqliteStore(f"{tmp_path}/a.db", clock)
+    now[0] = -now[0]
+    refuses("StoreUnavailable", lambda: store.push([job()]))
     store.close()
 
 
@@ -118,3 +154,29 @@ def test_what_cannot_be_opened_is_closed(tmp_path: Path, monkeypatch: pytest.Mon
     refuses("StoreVersion", lambda: open_store(f"sqlite:{tmp_path}/a.db"))
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         opened[0].execute("select 1")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="the system does not tell which files a process has open")
+def test_another_library_that_has_the_file_open_stops_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millpond.stores.sqlite.guard.LOOK_EVERY", 0.0)
+    left_open: list[sqlite3.Connection] = []
+    monkeypatch.setattr(module, "_LEFT_OPEN", left_open)
+    store = open_store(f"sqlite:{tmp_path}/a.db")
+    # As the other library does. Each of them opens this file once.
+    other = os.open(tmp_path / "a.db-shm", os.O_RDWR)
+
+    def is_stopped() -> bool:
+        try:
+            store.push([job()])
+        except MillpondError as error:
+            return error.code == "SecondLibrary"
+        return False
+
+    assert any(is_stopped() for _ in range(10_000))  # a look is rarer where it takes long
+    refuses("SecondLibrary", lambda: open_store(f"sqlite:{tmp_path}/a.db"))
+    store.close()
+    # Closed, they would take the other's log away.
+    assert len(left_open) == 2 and (tmp_path / "a.db-wal").exists()
+    os.close(other)
+    for connection in left_open:
+        connection.close()

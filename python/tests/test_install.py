@@ -35,7 +35,9 @@ def test_fences_rise_after_a_start_of_the_machine(tmp_path: Path) -> None:
     open_store(url).close()
     # Its connection keeps the log there, as a crash does.
     with sqlite3.connect(tmp_path / "a.db") as connection:
-        connection.execute("update millpond_meta set value = 'another start' where key = 'origin'")
+        [origin] = connection.execute("select value from millpond_meta where key = 'origin'").fetchone()
+        _, file, schema = origin.split(" ")
+        connection.execute("update millpond_meta set value = ? where key = 'origin'", [f"another {file} {schema}"])
     fences = []
     for _ in range(2):
         store = open_store(url)

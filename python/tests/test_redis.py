@@ -12,7 +12,7 @@ from redis.exceptions import ConnectionError as ConnectionLost
 
 from millpond.errors import MillpondError
 from millpond.ids import new_id
-from millpond.jobs import Completion, Extension, Release
+from millpond.jobs import Completion, Extension, JobFilter, JobUpdate, Release, Removed
 from millpond.queues import GroupLimits
 from millpond.rate import Rate
 from millpond.stores.redis import RedisStore
@@ -36,9 +36,12 @@ def test_partitions(redis_store: RedisStore) -> None:
     assert store.stats("q")[0].capacity == 100 and store.stats("q")[0].counts["waiting"] >= 30
     listed: list[str] = []
     cursor = None
-    while page := store.list("q", "waiting", 7, cursor):
-        listed += [each.id for each in page]
-        cursor = page[-1].cursor
+    while True:
+        page = store.list("q", "waiting", 7, cursor)
+        listed += [each.id for each in page.jobs]
+        cursor = page.next
+        if cursor is None:
+            break
     assert sorted(listed) == sorted(each.id for each in jobs)
     claimed = store.claim("q", "w", 60).jobs
     assert len(claimed) == 60
@@ -50,6 +53,22 @@ def test_partitions(redis_store: RedisStore) -> None:
     assert store.requeue(ids=[each.id for each in claimed]).requeued == 30
     assert len(drain(store, "q", "w")) == 30
     assert store.stats("q")[0].counts["done"] == 60
+
+
+def test_changes_over_partitions(redis_store: RedisStore) -> None:
+    store = redis_store
+    jobs = [job(group=f"g{number}") for number in range(30)]
+    store.push(jobs)
+    assert set(store.update([JobUpdate(each.id, priority=9, delay=0) for each in jobs])) == {"updated"}
+    assert [each.id for each in store.list("q", "waiting", 30, filter=JobFilter(group="g7")).jobs] == [jobs[7].id]
+    records = [each for each in store.find([each.id for each in jobs]) if each]
+    assert store.remove(ids=[each.id for each in jobs]) == Removed(30, False)
+    assert store.restore(records) == ["restored"] * 30
+    assert store.restore(records[:1]) == ["existing"]
+    assert {each.priority for each in store.list("q", "waiting", 30).jobs} == {9}
+    assert store.remove(queue="q", limit=20) == Removed(20, True)
+    assert store.remove(queue="q", limit=20) == Removed(10, False)
+    assert store.stats() == [] and store.settings("q") is None
 
 
 def test_partitions_that_another_client_has_chosen(redis_store: RedisStore) -> None:

@@ -11,6 +11,8 @@ import { isError } from '../values/realms.ts'
 interface Entry<In, Out> extends Linked<Entry<In, Out>> {
   item: In
   bytes: number
+  /** How many items it counts as. */
+  size: number
   /** When it came, by `performance.now()`; 0 where nobody asks. */
   at: number
   resolve: (out: Out) => void
@@ -52,6 +54,7 @@ export class Batcher<In, Out> {
   readonly #limits: Required<BatcherLimits>
   readonly #waiting = new LinkedList<Entry<In, Out>>()
   #waitingBytes = 0
+  #waitingSize = 0
   #underWay = 0
   #planned = false
   /** How many items the last call carried; 0: nobody asks. */
@@ -68,7 +71,7 @@ export class Batcher<In, Out> {
   }
 
   get waiting(): number {
-    return this.#waiting.size
+    return this.#waitingSize
   }
 
   get underWay(): number {
@@ -78,14 +81,16 @@ export class Batcher<In, Out> {
   /**
    * Settles with the item's own outcome, or with the error of the call that carried it.
    * @param signal rejects with its reason when it is aborted; an item whose call was not made yet is then not sent
+   * @param size as how many items it counts; it goes in one call all the same
    */
-  add(item: In, bytes: number, signal?: AbortSignal): Promise<Out> {
+  add(item: In, bytes: number, signal?: AbortSignal, size = 1): Promise<Out> {
     return new Promise((resolve, reject) => {
       const at = this.#limits.within === 0 ? 0 : performance.now()
-      const entry: Entry<In, Out> = { item, bytes, at, resolve, reject, prev: null, next: null, list: null }
+      const entry: Entry<In, Out> = { item, bytes, size, at, resolve, reject, prev: null, next: null, list: null }
       if (signal !== undefined) this.#leaveOn(signal, entry)
       this.#waiting.append(entry)
       this.#waitingBytes += bytes
+      this.#waitingSize += size
       if (this.#planned) return
       if (this.#mayCall()) this.#plan()
       else this.#waitPatiently()
@@ -165,7 +170,7 @@ export class Batcher<In, Out> {
 
   #call(batch: Entry<In, Out>[]): void {
     if (batch.length === 0) return
-    if (this.#limits.regroup) this.#last = batch.length
+    if (this.#limits.regroup) this.#last = batch.reduce((sum, { size }) => sum + size, 0)
     this.#underWay++
     this.#send(batch.map((entry) => entry.item)).then(
       (outs) => {
@@ -194,10 +199,13 @@ export class Batcher<In, Out> {
     const most = Math.min(this.#limits.items, inTwo ? Math.ceil(waiting / 2) : waiting)
     const taken: Entry<In, Out>[] = []
     let bytes = 0
-    for (let entry = this.#waiting.first; entry !== null && taken.length < most; entry = this.#waiting.first) {
-      if (taken.length > 0 && bytes + entry.bytes > this.#limits.bytes) break
+    let size = 0
+    for (let entry = this.#waiting.first; entry !== null && size < most; entry = this.#waiting.first) {
+      if (taken.length > 0 && (bytes + entry.bytes > this.#limits.bytes || size + entry.size > this.#limits.items))
+        break
       this.#remove(entry)
       bytes += entry.bytes
+      size += entry.size
       taken.push(entry)
     }
     return taken
@@ -206,6 +214,7 @@ export class Batcher<In, Out> {
   #remove(entry: Entry<In, Out>): void {
     this.#waiting.remove(entry)
     this.#waitingBytes -= entry.bytes
+    this.#waitingSize -= entry.size
   }
 
   #leaveOn(signal: AbortSignal, entry: Entry<In, Out>): void {

@@ -21,7 +21,8 @@ export class KeyedBatcher<In, Out> {
     this.#keyOf = keyOf
   }
 
-  add(item: In, bytes: number): Promise<Out> {
+  /** As `add` of `Batcher`. */
+  add(item: In, bytes: number, size = 1): Promise<Out> {
     const key = this.#keyOf(item)
     let batcher = this.#batchers.get(key)
     if (batcher === undefined) {
@@ -29,7 +30,7 @@ export class KeyedBatcher<In, Out> {
       batcher = new Batcher(this.#send, this.#limits)
       this.#batchers.set(key, batcher)
     }
-    return batcher.add(item, bytes)
+    return batcher.add(item, bytes, undefined, size)
   }
 
   async flushed(): Promise<void> {

@@ -6,7 +6,7 @@
  * How values are kept in Redis, for all languages: contract/cache/README.md.
  */
 import '../values/runtime.ts'
-import { kindOf, shown } from '../values/duration.ts'
+import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { safeText } from '../values/safe-error.ts'
 import { type Cached, cachedFunction } from './cached-function.ts'
@@ -22,7 +22,6 @@ import {
   type WrapOptions,
   withJitter,
 } from './options.ts'
-import { type Encoding, isEncoding, type Leaf, type Nesting, type Plain, plainValues } from './plain-values.ts'
 import { ChangeTracker, NO_OTHERS } from './redis/change-tracker.ts'
 import { Codec } from './redis/codec.ts'
 import { checkKey, checkTag } from './redis/keys.ts'
@@ -32,7 +31,6 @@ import { RedisLayer } from './redis/redis-layer.ts'
 export type { Cached } from './cached-function.ts'
 export type { Load, LoadContext } from './loading/loader.ts'
 export type { CacheOptions, CallOptions, LifeOptions, SetOptions, WrapOptions } from './options.ts'
-export type { Encoding, Leaf, Nesting, Plain, PlainOptions } from './plain-values.ts'
 export type { Rendered, RequestHeaders } from './ready-answer.ts'
 
 /** Counts since the cache was opened, and what there is now. */
@@ -194,23 +192,6 @@ export class Cache {
     } finally {
       this.#layers.invalidatedTag(name)
     }
-  }
-
-  /**
-   * Values as other programs keep them, under the key as it is: `string`, `json`, `hash` (a flat object) or `flat` (a nested one, its names joined by dots).
-   * What hashes give back are texts.
-   * @throws InvalidOption, NotSupported: without Redis, Closed
-   */
-  plain(encoding: 'string'): Plain<string>
-  plain(encoding: 'json'): Plain<unknown>
-  plain(encoding: 'hash'): Plain<Readonly<Record<string, Leaf>>>
-  plain(encoding: 'flat'): Plain<Nesting>
-  plain(encoding: Encoding) {
-    this.#assertOpen()
-    const { redis } = this.#layers
-    if (redis === undefined) throw new MillpondError('NotSupported', 'plain encodings are of Redis: there is none')
-    if (isEncoding(encoding)) return plainValues(redis, encoding)
-    throw new MillpondError('InvalidOption', `plain takes string, json, hash or flat; got ${shown(encoding)}`)
   }
 
   stats(): CacheStats {

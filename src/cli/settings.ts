@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import type { Delivery } from '../serve/delivery.ts'
 import { tokenFault } from '../serve/guard.ts'
 import { signingKey } from '../serve/signature.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LONGEST_TIMER, milliseconds, shown } from '../values/duration.ts'
 import { LARGEST_PAYLOAD } from '../values/encoding.ts'
 import { checkQueueName } from '../values/names.ts'
@@ -192,8 +193,8 @@ function deliveriesOf(given: Given, env: Environment): Delivery[] {
   const file = given['webhook-secrets']
   const secrets = file === undefined ? {} : secretsIn(file)
   const common = (env.MILLPOND_WEBHOOK_SECRET ?? '').split(/\s+/).filter((secret) => secret !== '')
-  const concurrency = whole(given, 'deliver-concurrency', 1, 10_000) ?? 10
-  const timeout = time(given, 'deliver-timeout', 1) ?? 20_000
+  const concurrency = whole(given, 'deliver-concurrency', 1, 10_000) ?? DEFAULTS.webhook.concurrency
+  const timeout = time(given, 'deliver-timeout', 1) ?? DEFAULTS.webhook.timeout
   const deliveries = new Map<string, Delivery>()
   for (const target of given.deliver ?? []) {
     const { queue, url } = targetOf(target, given['deliver-insecure'] ?? false)

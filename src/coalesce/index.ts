@@ -2,6 +2,7 @@
 
 import type { Millpond } from '../pond/millpond.ts'
 import { inThisContext } from '../values/async-context.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import {
@@ -180,7 +181,7 @@ function checkCoalesceOptions<In, Out>(fn: CoalesceFunction<In, Out>, options: C
   }
   const given = checkOptions<CoalesceOptions<In, Out>>(options, rules, 'coalesce', ['key'])
   const { key, copy, shared, name } = given
-  const timeout = milliseconds(given.timeout ?? '30s', 'timeout')
+  const timeout = milliseconds(given.timeout ?? DEFAULTS.coalesce.timeout, 'timeout')
   const checked = { key, copy, timeout, ttl: milliseconds(given.ttl ?? 0, 'ttl'), maxEntries: given.maxEntries ?? 1000 }
   if (shared === undefined && name === undefined) return { ...checked, shared: undefined }
   if (shared !== undefined && name !== undefined) return { ...checked, shared: { pond: shared, name } }

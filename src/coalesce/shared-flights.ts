@@ -11,6 +11,7 @@
 import { createHash } from 'node:crypto'
 import type { Millpond } from '../pond/millpond.ts'
 import type { Queue } from '../pond/queue.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LONGEST_TIMER } from '../values/duration.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { isError } from '../values/realms.ts'
@@ -18,13 +19,13 @@ import { Flights } from './flights.ts'
 import { KnownJobs } from './known-jobs.ts'
 
 /** How often a call is begun: again only after the death of whoever made it. */
-const MAX_ATTEMPTS = 3
+const MAX_ATTEMPTS = DEFAULTS.coalesce.attempts
 /** Calls that one process makes at once. */
-const MAX_CALLS = 1000
+const MAX_CALLS = DEFAULTS.coalesce.concurrency
 /** How long answers stay in the store, for those who have yet to look. */
-const KEEP = '10s'
+const KEEP = DEFAULTS.coalesce.keep
 /** A dead holder is noticed within a third of the time limit, so that there is time for another call; ms. */
-const LEASE = { min: 500, max: 10_000 }
+const LEASE = { min: DEFAULTS.coalesce.minLease, max: DEFAULTS.coalesce.maxLease }
 const MAX_KEY_BYTES = 255
 
 /** The input as it travels; `undefined` by being absent. */
@@ -49,7 +50,7 @@ export class SharedFlights<In, Out> {
 
   constructor(pond: Millpond, { name, timeout, fn }: Settings<In, Out>) {
     this.#pond = pond
-    const lease = Math.min(LEASE.max, Math.max(LEASE.min, Math.ceil(timeout / 3)))
+    const lease = Math.min(LEASE.max, Math.max(LEASE.min, Math.ceil(timeout / DEFAULTS.coalesce.leasesPerTimeout)))
     this.#queue = pond.queue<JobData<In>>(`coalesce/${name}`, {
       lease,
       keep: { done: KEEP, dead: KEEP },
@@ -149,7 +150,7 @@ const thrown = (error: unknown): unknown =>
   isMillpondError(error, 'JobFailed') && isError(error.cause) ? error.cause : error
 
 /** Keys of flights may be of any length and hold anything. */
-function jobKey(key: string): string {
+export function jobKey(key: string): string {
   const plain = key.length > 0 && Buffer.byteLength(key) < MAX_KEY_BYTES && key.isWellFormed() && !key.includes('\0')
   return plain ? `=${key}` : createHash('sha256').update(key, 'utf16le').digest('hex')
 }

@@ -10,14 +10,16 @@
  */
 
 import { atEndOfTurn } from '../batch/batcher.ts'
-import type { NewJob, PushOutcome, Store } from '../store.ts'
+import type { NewJob, PushOutcome } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { batches, MAX_PUSH } from './push.ts'
+import type { Pusher } from './pusher.ts'
 
 /** Milliseconds. */
-const POLL_INTERVAL = 1000
+const POLL_INTERVAL = DEFAULTS.producer.poll
 /** Jobs tried at first when there may be capacity again; twice as many as long as all are stored. */
-const FIRST_TRY = 16
+const FIRST_TRY = DEFAULTS.producer.firstTry
 
 interface Waiter extends PromiseWithResolvers<PushOutcome> {
   job: NewJob
@@ -34,7 +36,7 @@ interface Line {
 }
 
 export class CapacityWaiters {
-  readonly #store: Store
+  readonly #pusher: Pusher
   readonly #lines = new Map<string, Line>()
   readonly #listen: () => void
   readonly #onFull: (queue: string) => void
@@ -48,8 +50,8 @@ export class CapacityWaiters {
    * @param listen asks for notifications, from now until the pond closes
    * @param onFull called once for each push that has to wait
    */
-  constructor(store: Store, listen: () => void, onFull: (queue: string) => void) {
-    this.#store = store
+  constructor(pusher: Pusher, listen: () => void, onFull: (queue: string) => void) {
+    this.#pusher = pusher
     this.#listen = listen
     this.#onFull = onFull
   }
@@ -104,7 +106,7 @@ export class CapacityWaiters {
     line.rung = false
     let next = most * 2
     try {
-      const outcomes = await this.#store.operations.push({ jobs: head.map(({ job }) => job) })
+      const outcomes = (await Promise.all(this.#pusher.pushMany(head.map(({ job }) => job)))).flat()
       const full = head.filter((_, index) => (outcomes[index]?.status ?? 'full') === 'full')
       for (const [index, { resolve }] of head.entries()) {
         const outcome = outcomes[index]

@@ -1,6 +1,7 @@
 /** Why a job does not run: what `pond.explain` tells. */
 import type { JobRecord, JobState, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LAST_TIME } from '../values/duration.ts'
 
 /** What keeps a job from running. */
@@ -33,9 +34,9 @@ export interface Explanation {
 }
 
 /** Milliseconds without a claim after which nobody seems to claim. Workers do so about once a second, and it is noted every half a minute. */
-const SILENCE = 60_000
+const SILENCE = DEFAULTS.store.workerSilence
 /** Stores may stop counting here. */
-const MAX_COUNTED = 1000
+const MAX_COUNTED = DEFAULTS.store.ahead
 
 /** @returns undefined: the store does not know the job @throws NotSupported, and as the methods of `Store` do */
 export async function explain(store: Store, id: string): Promise<Explanation | undefined> {

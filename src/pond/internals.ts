@@ -1,13 +1,11 @@
-import type { KeyedBatcher } from '../batch/keyed-batcher.ts'
-import type { NewJob, PushOutcome, Store } from '../store.ts'
+import type { NewJob, Store } from '../store.ts'
 import type { Duration } from '../values/duration.ts'
-import type { MillpondError } from '../values/errors.ts'
+import type { PondEmitter } from '../values/events.ts'
 import type { JobInfo } from '../values/job.ts'
 import type { Worker, WorkerOwner } from '../worker/worker.ts'
 import type { CapacityWaiters } from './capacity-waiters.ts'
-import type { PondEmitter } from './events.ts'
 import type { KnownSettings } from './known-settings.ts'
-import type { Pushed } from './push.ts'
+import type { Pusher } from './pusher.ts'
 
 export interface ResultOptions {
   /** How long to wait; 0 to 24 days, no limit unless given. */
@@ -24,12 +22,6 @@ export interface JobReader {
   readonly stopping?: AbortSignal
 }
 
-/** A job on its way to the store, and what its queue makes of the outcome; an error is its pusher's. */
-export interface Push {
-  job: NewJob
-  outcomeOf: (job: NewJob, outcome: PushOutcome) => Pushed | MillpondError
-}
-
 /** What queues and workers need of their pond. */
 export interface PondInternals extends WorkerOwner {
   readonly pond: JobReader
@@ -38,7 +30,7 @@ export interface PondInternals extends WorkerOwner {
   readonly maxPayload: number
   /** What the store was told of queues. */
   readonly settings: KnownSettings
-  readonly pusher: KeyedBatcher<Push, Pushed>
+  readonly pusher: Pusher
   readonly capacityWaiters: CapacityWaiters
   /** @throws Closed once no handler runs any more */
   assertOpen(): void

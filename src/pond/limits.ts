@@ -1,6 +1,8 @@
 /** The limits of a queue and of its groups, as callers give and see them. */
+
 import type { QueueSettings, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import { type GroupLimits, type LimitSettings, MAX_RUNNING, type Rate } from '../values/limits.ts'
 import { checkKey } from '../values/names.ts'
@@ -85,7 +87,9 @@ export async function limitGroup(
   }
   const own = options === null ? null : checkOptions(options, GROUP_RULES, `limitGroup of queue ${queue}`)
   const limits: GroupLimits | null =
-    own === null ? null : { running: own.running ?? null, rate: rate(own.rate, 'rate'), weight: own.weight ?? 1 }
+    own === null
+      ? null
+      : { running: own.running ?? null, rate: rate(own.rate, 'rate'), weight: own.weight ?? DEFAULTS.group.weight }
   // The jobs without a group are the group ''.
   const name = group === '' ? '' : checkKey(group, 'group')
   needs(store, 'groups', 'limitGroup')

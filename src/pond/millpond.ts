@@ -1,9 +1,10 @@
-import { KeyedBatcher } from '../batch/keyed-batcher.ts'
-import type { Bell, Capabilities, FinalState, NewJob, PushOutcome, Store } from '../store.ts'
+import type { Bell, Capabilities, FinalState, NewJob, Store } from '../store.ts'
 import { openStore } from '../stores/open.ts'
+import { type CloseReport, type PondCloseOptions, pondCloseOptions, within } from '../values/close-options.ts'
 import { milliseconds } from '../values/duration.ts'
 import { LARGEST_PAYLOAD, MAX_PAYLOAD } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
+import { PondEmitter, type PondEvents } from '../values/events.ts'
 import { checkId } from '../values/ids.ts'
 import { type JobInfo, jobInfo } from '../values/job.ts'
 import { checkObject, checkOptions, isDuration, isInteger, isSignal } from '../values/options.ts'
@@ -12,12 +13,10 @@ import { WorkerRegistry } from '../worker/registry.ts'
 import { Sweeper } from '../worker/sweeper.ts'
 import type { Worker } from '../worker/worker.ts'
 import { CapacityWaiters } from './capacity-waiters.ts'
-import { type CloseReport, type PondCloseOptions, pondCloseOptions, within } from './close-options.ts'
-import { PondEmitter, type PondEvents } from './events.ts'
 import { type Explanation, explain } from './explain.ts'
-import type { PondInternals, Push, ResultOptions } from './internals.ts'
+import type { PondInternals, ResultOptions } from './internals.ts'
 import { KnownSettings } from './known-settings.ts'
-import { MAX_PUSH, type Pushed } from './push.ts'
+import { Pusher } from './pusher.ts'
 import { Queue } from './queue.ts'
 import type { QueueOptions } from './queue-options.ts'
 import { Results } from './results.ts'
@@ -45,8 +44,6 @@ type SchemaOf<Options> = Options extends { schema: infer Schema extends Standard
 type InputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
 type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
-/** Milliseconds that a push waits behind an unanswered one, where the store takes several calls at once; then it is sent. */
-const PUSH_PATIENCE = 100
 /** Milliseconds that pushes and sweeps under way have at least to finish when a pond closes. */
 const MIN_FLUSH_TIME = 1000
 
@@ -102,27 +99,19 @@ export class Millpond implements AsyncDisposable {
       (error) => this.#events.trouble(error),
     )
     this.#results = new Results(store, (waiting) => this.#listen(waiting))
+    const pusher = new Pusher(store, (jobs) => this.#sent(jobs))
     this.#capacityWaiters = new CapacityWaiters(
-      store,
+      pusher,
       () => this.#listen(true),
       (queue) => this.#events.emit('full', { queue }),
     )
-    const limits = {
-      ...MAX_PUSH,
-      regroup: true,
-      ...(store.capabilities.pipelined && { overlap: true, patience: PUSH_PATIENCE }),
-    }
     this.#internals = {
       pond: this,
       store,
       events: this.#events,
       maxPayload,
       settings: new KnownSettings(store, (queue, settings) => this.#events.overridden(queue, settings)),
-      pusher: new KeyedBatcher<Push, Pushed>(
-        (pushes) => this.#push(pushes),
-        limits,
-        ({ job }) => store.parts?.ofJob(job) ?? '',
-      ),
+      pusher,
       assertOpen: () => this.#assertOpen(),
       assertClaiming: () => {
         if (this.#closing !== undefined) throw closed()
@@ -324,15 +313,12 @@ export class Millpond implements AsyncDisposable {
     return push
   }
 
-  async #push(pushes: readonly Push[]): Promise<(Pushed | MillpondError)[]> {
-    const jobs = pushes.map(({ job }) => job)
-    const pushed = this.#store.operations.push({ jobs })
+  /** An idle worker's claim goes right behind a push to its queue. */
+  #sent(jobs: readonly NewJob[]): void {
     for (const worker of this.#workers.keys()) {
       if (jobs.some(({ queue, delay, runAt }) => queue === worker.queue && delay === 0 && runAt === null))
         worker.expect()
     }
-    const outcomes = await pushed
-    return pushes.map(({ job, outcomeOf }, index) => outcomeOf(job, outcomes[index] as PushOutcome))
   }
 
   #pushed(job: NewJob, id: string, existing: boolean): void {

@@ -3,6 +3,7 @@
 import { types } from 'node:util'
 import type { NewJob, QueueSettings, Store } from '../store.ts'
 import { needs } from '../values/capabilities.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, kindOf, LAST_MOMENT, milliseconds } from '../values/duration.ts'
 import { encode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
@@ -51,7 +52,7 @@ export interface PushManyOptions<Data> extends Omit<PushOptions, 'id' | 'key'> {
 }
 
 /** A call to the store carries at most this many jobs and bytes of data. A single larger job goes alone. */
-export const MAX_PUSH = { items: 500, bytes: 1_048_576 }
+export const MAX_PUSH = { items: DEFAULTS.producer.maxItems, bytes: DEFAULTS.producer.maxBytes }
 
 const EACH_RULES: Rules<PushOptions> = {
   id: (value) => checkId(value) !== '',
@@ -61,7 +62,7 @@ const EACH_RULES: Rules<PushOptions> = {
   key: (value) => checkKey(value, 'key') !== '',
   group: (value) => checkKey(value, 'group') !== '',
   cost: isInteger(1, MAX_COST),
-  attempts: isInteger(1, 1_000_000),
+  attempts: isInteger(1, DEFAULTS.bounds.attempts.most),
   timeout: isDuration(),
   trace: (value) => (typeof value === 'string' && /^[\x20-\x7e]{1,512}$/.test(value)) || 'printable ASCII, 512 at most',
   tx: (value) => value !== null || 'a transaction',
@@ -161,7 +162,7 @@ export class Preparer {
     return {
       id: options.id === undefined ? newId() : options.id.toLowerCase(),
       queue: this.#queue,
-      priority: options.priority ?? 4,
+      priority: options.priority ?? DEFAULTS.job.priority,
       delay: options.delay === undefined ? 0 : milliseconds(options.delay, 'delay'),
       runAt: options.runAt === undefined ? null : (timeOf(options.runAt) ?? null),
       key: options.key ?? null,

@@ -1,6 +1,7 @@
 /** The options of `pond.queue` and of `queue.override`, and the settings that they are in the store. */
 import type { GivenSettings, QueueSettings, SettingName, Store } from '../store.ts'
 import { type Backoff, backoffPolicy } from '../values/backoff.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, milliseconds, shown } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, defined, isDuration, isInteger, type Rules } from '../values/options.ts'
@@ -61,13 +62,13 @@ const QUEUE_RULES: Rules<QueueOptions> = {
   capacity: (value) => value === null || isInteger(1, Number.MAX_SAFE_INTEGER)(value),
   whenFull: (value) => value === 'reject' || value === 'wait' || "'reject' or 'wait'",
   retry: (value) => checkOptions(value as NonNullable<QueueOptions['retry']>, RETRY_RULES, 'retry') !== undefined,
-  lease: isDuration(50),
+  lease: isDuration(DEFAULTS.bounds.lease.least),
   timeout: (value) => value === null || isDuration()(value, 'timeout'),
   keep: (value) => checkOptions(value as NonNullable<QueueOptions['keep']>, KEEP_RULES, 'keep') !== undefined,
   limits: isLimits,
 }
 const RETRY_RULES: Rules<NonNullable<QueueOptions['retry']>> = {
-  attempts: isInteger(1, 1_000_000),
+  attempts: isInteger(1, DEFAULTS.bounds.attempts.most),
   backoff: () => true,
 }
 const KEEP_RULES: Rules<NonNullable<QueueOptions['keep']>> = {

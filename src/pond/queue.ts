@@ -20,11 +20,11 @@ import { checkFunction, checkOptions, defined, isInteger } from '../values/optio
 import type { Stored } from '../values/stored.ts'
 import type { BatchHandler } from '../worker/batch-context.ts'
 import type { Outcome } from '../worker/outcome.ts'
-import type { Handler } from '../worker/runner.ts'
+import type { Handler } from '../worker/single-runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
-import { batches, bytesOf, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
+import { batches, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
   checkQueueOptions,
   checkSettingNames,
@@ -110,25 +110,33 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    * job its own `id` by `each`.
    * @throws as `push`
    */
-  async pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
-    this.#pond.assertOpen()
-    return this.#pond.pending(this.#pushMany(items, options))
+  pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
+    try {
+      this.#pond.assertOpen()
+      if (!Array.isArray(items)) {
+        throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
+      }
+      const jobs = this.#preparer.prepareMany(items, options)
+      const tx = options?.tx
+      if (jobs instanceof Promise) return this.#pond.pending(jobs.then((checked) => this.#pushMany(checked, tx)))
+      return this.#pond.pending(this.#pushMany(jobs, tx))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
-  async #pushMany(items: readonly Data[], options?: PushManyOptions<Data>): Promise<Pushed[]> {
-    if (!Array.isArray(items)) throw new MillpondError('InvalidOption', `pushMany takes an array; got ${kindOf(items)}`)
-    const tx = options?.tx
-    const prepared = await this.#preparer.prepareMany(items, options)
+  /** Without settings to tell first, the jobs are in the line of pushes before this returns. */
+  async #pushMany(jobs: readonly NewJob[], tx: unknown): Promise<Pushed[]> {
     const pushed: Pushed[] = []
-    for (const batch of batches(prepared)) {
-      try {
-        await this.#ready()
-        if (tx !== undefined) pushed.push(...(await this.#pushInside(tx, batch)))
-        else await this.#pushBatch(batch, pushed)
-      } catch (error) {
-        if (!(error instanceof MillpondError)) throw error
-        throw new MillpondError(error.code, error.message, { cause: error, queue: this.name, pushed: pushed.length })
-      }
+    try {
+      if (tx === undefined) {
+        const ready = this.#ready()
+        if (ready !== undefined) await ready
+        await this.#addMany(jobs, pushed)
+      } else for (const batch of batches(jobs)) pushed.push(...(await this.#pushInside(tx, batch)))
+    } catch (error) {
+      if (!(error instanceof MillpondError)) throw error
+      throw new MillpondError(error.code, error.message, { cause: error, queue: this.name, pushed: pushed.length })
     }
     return pushed
   }
@@ -314,43 +322,40 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     return ready === undefined ? this.#add(job) : this.#pond.pending(ready.then(() => this.#add(job)))
   }
 
-  #add(job: NewJob, call?: object): Promise<Pushed> {
+  #add(job: NewJob): Promise<Pushed> {
     const { capacityWaiters, pusher } = this.#pond
-    if (this.#options.whenFull !== 'wait') return pusher.add({ job, outcomeOf: this.#outcomeOf }, bytesOf(job))
-    return capacityWaiters.push(job, call).then((outcome) => this.#pushed(job, outcome))
-  }
-
-  readonly #outcomeOf = (job: NewJob, { id, status, error }: PushOutcome): Pushed | MillpondError => {
-    if (error !== undefined) return error
-    if (status === 'full') {
-      this.#pond.events.emit('full', { queue: this.name })
-      return this.#queueFull()
-    }
-    const existing = status === 'existing'
-    this.#pond.pushed(job, id, existing)
-    return { id, existing }
-  }
-
-  /** @throws QueueFull */
-  #pushed(job: NewJob, outcome: PushOutcome): Pushed {
-    const pushed = this.#outcomeOf(job, outcome)
-    if (pushed instanceof MillpondError) throw pushed
-    return pushed
+    if (this.#options.whenFull === 'wait') return capacityWaiters.push(job).then((one) => this.#pushed(job, one))
+    return pusher.push(job).then(([outcome]) => this.#pushed(job, outcome))
   }
 
   /** @param pushed filled with the stored jobs, in order, up to the first one that was not stored */
-  async #pushBatch(batch: NewJob[], pushed: Pushed[]): Promise<void> {
-    if (this.#options.whenFull === 'wait') {
-      const added = await Promise.allSettled(batch.map((job) => this.#add(job, batch)))
-      for (const each of added) {
-        if (each.status === 'rejected') throw each.reason
-        pushed.push(each.value)
+  async #addMany(jobs: readonly NewJob[], pushed: Pushed[]): Promise<void> {
+    const { capacityWaiters, pusher } = this.#pond
+    const calls =
+      this.#options.whenFull === 'wait'
+        ? jobs.map((job) => capacityWaiters.push(job, jobs).then((outcome) => [outcome]))
+        : pusher.pushMany(jobs)
+    let index = 0
+    for (const call of await Promise.allSettled(calls)) {
+      if (call.status === 'rejected') throw call.reason
+      for (const outcome of call.value) {
+        const job = jobs[index++]
+        if (job !== undefined) pushed.push(this.#pushed(job, outcome))
       }
-    } else {
-      const outcomes = await this.#pond.store.operations.push({ jobs: batch })
-      let index = 0
-      for (const job of batch) pushed.push(this.#pushed(job, outcomes[index++] as PushOutcome))
     }
+  }
+
+  /** @throws QueueFull, the outcome's error */
+  #pushed(job: NewJob, outcome: PushOutcome | undefined): Pushed {
+    if (outcome?.error !== undefined) throw outcome.error
+    if (outcome === undefined || outcome.status === 'full') {
+      this.#pond.events.emit('full', { queue: this.name })
+      throw this.#queueFull()
+    }
+    const { id, status } = outcome
+    const existing = status === 'existing'
+    this.#pond.pushed(job, id, existing)
+    return { id, existing }
   }
 
   async #pushInside(tx: unknown, jobs: NewJob[]): Promise<Pushed[]> {

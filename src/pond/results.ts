@@ -5,12 +5,13 @@
 
 import { Batcher } from '../batch/batcher.ts'
 import type { Encoded, JobError, JobRecord, Store } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { decode } from '../values/encoding.ts'
 import { MillpondError } from '../values/errors.ts'
 import { errorFrom } from '../values/job.ts'
 
 /** Milliseconds. */
-const POLL_INTERVAL = 1000
+const POLL_INTERVAL = DEFAULTS.producer.poll
 /** The error of a timeout shows the job's last error, so the job is read once more, at most so many milliseconds before. */
 const LAST_LOOK = 100
 /** One call at a time, for all jobs asked for meanwhile. */

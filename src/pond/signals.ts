@@ -4,9 +4,10 @@
  * The first signal closes them and ends the process. First every pond's `before` is called, because the servers of one may need the others;
  * then the ponds drain. The exit code is 0, or 1 if something failed. A second signal, more than a second later, ends the process at once.
  */
+
+import type { PondCloseOptions } from '../values/close-options.ts'
 import { isError } from '../values/realms.ts'
 import { onStopSignal } from '../values/stop-signals.ts'
-import type { PondCloseOptions } from './close-options.ts'
 
 export interface Closable {
   close(options: PondCloseOptions): Promise<unknown>

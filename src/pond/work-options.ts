@@ -1,13 +1,14 @@
 /** The options of `queue.work`, and what a worker makes of them. */
 import type { Store } from '../store.ts'
 import { lacking, needs } from '../values/capabilities.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type Duration, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
+import type { PondEmitter } from '../values/events.ts'
 import { checkOptions, isBoolean, isDuration, isInteger, type Rules } from '../values/options.ts'
-import type { BatchSettings } from '../worker/batches.ts'
+import type { BatchSettings } from '../worker/batch-slots.ts'
 import { type Lane, Lanes } from '../worker/lanes.ts'
 import { Replica } from '../worker/replica.ts'
-import type { PondEmitter } from './events.ts'
 
 export interface WorkOptions {
   /** How many handlers run at once; 1 to 100,000, 10 unless set. */
@@ -98,12 +99,15 @@ export function workSettings(
   const where = `work on ${queue}`
   const given = checkOptions(options, WORK_RULES, where)
   const batch = batchOf(where, given, lease)
-  const { concurrency = batch === undefined ? 10 : 1, transaction = false } = given
+  const {
+    concurrency = batch === undefined ? DEFAULTS.worker.concurrency : DEFAULTS.worker.batchConcurrency,
+    transaction = false,
+  } = given
   if (transaction && store.transactions === undefined) throw lacking(store, 'transactions', 'transaction: true')
   return {
     concurrency,
     // A job that waits for a fuller batch is not late.
-    window: milliseconds(given.window ?? 50, 'window') + (batch?.within ?? 0),
+    window: milliseconds(given.window ?? DEFAULTS.worker.window, 'window') + (batch?.within ?? 0),
     lanes: lanesOf(given, concurrency, store),
     batch,
     transaction,
@@ -145,6 +149,6 @@ function replicaOf(
     throw new MillpondError('InvalidOption', `${where}: replicaTimeout goes with replica`)
   }
   if (store.replicas === undefined) throw lacking(store, 'replicas', 'replica')
-  const limit = milliseconds(replicaTimeout ?? '5s', 'replicaTimeout')
+  const limit = milliseconds(replicaTimeout ?? DEFAULTS.worker.replica, 'replicaTimeout')
   return new Replica(store.replicas.open(replica), limit, (error) => events.trouble(error))
 }

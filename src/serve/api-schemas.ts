@@ -2,6 +2,7 @@
 
 import { SETTING_NAMES } from '../pond/queue-options.ts'
 import { JOB_STATES } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LAST_TIME, LONGEST_TIMER } from '../values/duration.ts'
 import { ERROR_CODES } from '../values/errors.ts'
 import { MAX_RUNNING } from '../values/limits.ts'
@@ -18,8 +19,8 @@ import {
   string,
 } from './json-schema.ts'
 
-const DAY = 86_400_000
-const CENTURY = 36_525 * DAY
+const DAY = DEFAULTS.bounds.ratePer.most
+const CENTURY = DEFAULTS.bounds.delay.most
 /** Milliseconds. A lease shorter than the way to the worker and back is of no use. */
 const SHORTEST_LEASE = 1000
 /** Most jobs of a request. */
@@ -58,7 +59,7 @@ const count: Schema<number> = { type: 'integer', minimum: 0 }
 const time = string({ format: 'date-time' })
 const state = oneOf(JOB_STATES)
 const anything: Schema = { description: 'Any JSON or MessagePack value. In JSON, byte strings are base64.' }
-const attempts = (description: string) => integer(1, 1_000_000, { description })
+const attempts = (description: string) => integer(1, DEFAULTS.bounds.attempts.most, { description })
 // No store keeps NUL in text.
 const name = (description: string) => string({ minLength: 1, maxLength: 255, pattern: '^[^\\u0000]+$', description })
 const printable = (rules: Rules) => string({ pattern: '^[ -~]{1,100}$', ...rules })

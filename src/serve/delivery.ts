@@ -11,6 +11,7 @@
 import type { Millpond } from '../pond/millpond.ts'
 import type { BackoffPolicy } from '../store.ts'
 import { delayAfter } from '../values/backoff.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { encode } from '../values/encoding.ts'
 import { isMillpondError } from '../values/errors.ts'
 import type { Job } from '../values/job.ts'
@@ -48,7 +49,7 @@ export interface Delivery {
 type Terms = Delivery & { receiver: Receiver; maxPayload: number; rates: boolean }
 
 /** With this backoff ten attempts, the default, take about two days, as the Standard Webhooks specification advises. */
-const BACKOFF: BackoffPolicy = { base: 5000, factor: 4, max: 24 * 3_600_000, jitter: 0.5 }
+const BACKOFF: BackoffPolicy = DEFAULTS.webhook.backoff
 
 /**
  * @param maxPayload most bytes of an encoded result, as of the pond
@@ -93,17 +94,22 @@ class Refused extends Error {
 }
 
 function post(receiver: Receiver, keys: readonly Buffer[], job: Job, signal: AbortSignal): Promise<Answer> {
+  const { headers, body } = webhookRequest(keys, job, Math.floor(Date.now() / 1000))
+  return receiver.post({ ...headers, 'user-agent': `millpond/${version()}` }, body, signal)
+}
+
+/** What is sent for a job, but for `user-agent`; `contract/vectors/wire/webhook.json` has cases. @param seconds since 1970, of this attempt */
+export function webhookRequest(keys: readonly Buffer[], job: Job, seconds: number) {
   const { id, queue, attempt, attempts, data, trace, pushedAt } = job
   const body = jsonText({ type: queue, timestamp: pushedAt.toISOString(), data, id, attempt, attempts })
   const headers = {
     'content-type': 'application/json',
     accept: 'application/json, */*;q=0.1',
     'accept-encoding': 'identity',
-    'user-agent': `millpond/${version()}`,
-    ...signatureHeaders(keys, id, Math.floor(Date.now() / 1000), body),
+    ...signatureHeaders(keys, id, seconds, body),
     ...(trace !== null && { traceparent: trace }),
   }
-  return receiver.post(headers, body, signal)
+  return { headers, body }
 }
 
 function refused({ status, headers }: Answer, rates: boolean, context: Context): Refused {

@@ -5,9 +5,9 @@
 
 import { LARGEST_PAYLOAD } from '../values/encoding.ts'
 import '../values/runtime.ts'
-import { closeTimeout } from '../pond/close-options.ts'
 import { Millpond } from '../pond/millpond.ts'
 import { openStore } from '../stores/open.ts'
+import { closeTimeout } from '../values/close-options.ts'
 import { type Duration, kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkOptions, defined, isDuration, isFunction, isInteger, type Rules } from '../values/options.ts'

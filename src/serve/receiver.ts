@@ -8,6 +8,7 @@
  */
 import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as sendHttp } from 'node:http'
 import { Agent as HttpsAgent, request as sendHttps } from 'node:https'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 
 export interface Answer {
@@ -18,7 +19,7 @@ export interface Answer {
 }
 
 /** Most bytes of an answer's body; a longer body is ignored. */
-const MAX_BODY_BYTES = 64 * 1024
+const MAX_BODY_BYTES = DEFAULTS.webhook.maxAnswer
 /** Most bytes of all headers of an answer together. */
 const MAX_HEADER_BYTES = 16 * 1024
 /** Milliseconds that a connection is kept for the next request: less than receivers usually keep it. */

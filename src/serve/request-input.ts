@@ -1,7 +1,9 @@
 /** The query and body of a request, as its route takes them. */
+
+import { isAcceptable, isMessagePack } from '../values/accept.ts'
 import { readBody } from '../web/body.ts'
 import type { BodyLimits } from '../web/body-limits.ts'
-import { contentType, isAcceptable, isMessagePack } from '../web/headers.ts'
+import { contentType } from '../web/headers.ts'
 import { Refusal, unsupportedType } from '../web/problem.ts'
 import { check, type Issue, type Properties, quoted, type Schema, unknownName } from './json-schema.ts'
 import type { Route } from './route.ts'

@@ -1,7 +1,8 @@
 /** `Retry-After` as RFC 9110 has it (10.2.3, 5.6.7): whole seconds, or a date in one of three forms. */
 
-const SHORTEST = 1000
-const LONGEST = 24 * 3_600_000
+import { DEFAULTS } from '../values/contract-defaults.ts'
+
+const { minRetryAfter: SHORTEST, maxRetryAfter: LONGEST } = DEFAULTS.webhook
 
 const TIME = '(?<time>(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)'
 const DATES: readonly RegExp[] = [

@@ -3,6 +3,7 @@
  * of pushes wakes a worker once. Ringing costs next to nothing while nobody listens.
  */
 import type { Bell } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 
 /** Beyond this, naming the jobs costs more than letting whoever waits look for itself. */
 const MOST_IDS = 1_000
@@ -11,7 +12,7 @@ const MOST_IDS = 1_000
 const MAX_QUEUES = 10_000
 
 /** A job that is due sooner, in milliseconds, rings for work when it is scheduled: a claim then tells when. Later ones are seen by the next sweep. */
-export const SOON = 1_000
+export const SOON = DEFAULTS.store.soon
 
 export type Kind = Bell['kind']
 export const KINDS: readonly Kind[] = ['work', 'room', 'finished', 'cancelled']

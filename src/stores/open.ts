@@ -4,6 +4,7 @@ import type { OpenStore, Store, StoreOptions } from '../store.ts'
 import { kindOf } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { hasTag } from '../values/realms.ts'
+import { observed } from './telemetry.ts'
 
 const STORES: Record<string, () => Promise<{ open: OpenStore }>> = {
   memory: () => import('./memory/index.ts'),
@@ -34,7 +35,7 @@ export async function openStore(url: unknown, options: StoreOptions): Promise<St
     throw new MillpondError('UnknownScheme', `no store answers to ${shownScheme(scheme)}; known are ${known}`)
   }
   const { open } = await load()
-  return open(text, options)
+  return observed(await open(text, options))
 }
 
 /** What stands before the first colon is no scheme where the URL was written wrongly, and might be a password. */

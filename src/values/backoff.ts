@@ -8,6 +8,7 @@
  * AWS Architecture Blog, 2015: without any, jobs that failed together come back together.
  */
 
+import { DEFAULTS } from './contract-defaults.ts'
 import { type Duration, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkOptions, type Rules } from './options.ts'
@@ -50,7 +51,7 @@ const RULES: Rules<BackoffOptions> = {
 }
 
 /** The policy of a queue that sets none. */
-export const DEFAULT_BACKOFF: BackoffPolicy = { base: 1000, factor: 2, max: 3_600_000, jitter: 0.5 }
+export const DEFAULT_BACKOFF: BackoffPolicy = DEFAULTS.queue.backoff
 
 /** As the store keeps it with the queue. @throws InvalidOption */
 export function backoffPolicy(option: Exclude<Backoff, BackoffFunction>): BackoffPolicy {

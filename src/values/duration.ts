@@ -1,3 +1,4 @@
+import { DEFAULTS } from './contract-defaults.ts'
 import { MillpondError } from './errors.ts'
 
 /**
@@ -13,11 +14,11 @@ function isUnit(unit: string | undefined): unit is keyof typeof UNITS {
 }
 
 /** A century: past it, sums of times would leave the range in which milliseconds are exact everywhere. */
-const LONGEST = 36_525 * UNITS.d
+const LONGEST = DEFAULTS.bounds.delay.most
 /** For durations that become a timer: past 2^31 − 1 ms, Node's fire at once. */
-export const LONGEST_TIMER = 24 * UNITS.d
+export const LONGEST_TIMER = DEFAULTS.bounds.timeout.most
 /** The last moment that a Date can hold, in milliseconds since 1970. */
-export const LAST_MOMENT = 8.64e15
+export const LAST_MOMENT = DEFAULTS.bounds.runAt.most
 
 /** The last moment that RFC 3339 has a text for: its years have four digits. In milliseconds since 1970. */
 export const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999)

@@ -5,16 +5,17 @@
 import { types } from 'node:util'
 import { Packr } from 'msgpackr'
 import type { Encoded } from '../store.ts'
+import { DEFAULTS } from './contract-defaults.ts'
 import { MillpondError } from './errors.ts'
 import { checkMessagePack } from './plain-msgpack.ts'
 import { errorSummary } from './safe-error.ts'
 import { illFormedAt, mayEscapeHalf } from './well-formed.ts'
 
 /** 1 MiB: the size limit of an encoded payload unless `maxPayload` says otherwise. */
-export const MAX_PAYLOAD = 1_048_576
+export const MAX_PAYLOAD = DEFAULTS.payload.max
 
 /** 16 MiB: `maxPayload` may be no larger, as the stores keep nothing above it: see contract/operations.md. */
-export const LARGEST_PAYLOAD = 16_777_216
+export const LARGEST_PAYLOAD = DEFAULTS.bounds.body.most
 
 /** Deeper than any real payload, and shallow enough that no parser's stack is in danger. A circular reference gets here too. */
 const MAX_DEPTH = 200

@@ -1,7 +1,8 @@
 /** What a store keeps and tells of limits; `contract/operations.md`, "Limits and turns", says what they do. */
 
+import { DEFAULTS } from './contract-defaults.ts'
 /** The most that a limit of running jobs may be: `contract/operations.md`, "Bounds". */
-export const MAX_RUNNING = 2 ** 31 - 1
+export const MAX_RUNNING = DEFAULTS.bounds.running.most
 
 /** Most starts in a time; see `values/rate.ts`. */
 export interface Rate {
@@ -21,7 +22,7 @@ export interface GroupLimits {
   /** Its share of the starts where groups take turns, beside those of other groups: above 0, at most 1000. */
   weight: number
 }
-export const DEFAULT_GROUP_LIMITS: GroupLimits = { running: null, rate: null, weight: 1 }
+export const DEFAULT_GROUP_LIMITS: GroupLimits = DEFAULTS.group
 
 /** A group that has waiting or running jobs, or limits of its own. */
 export interface GroupRecord {

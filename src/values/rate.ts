@@ -8,6 +8,7 @@
  *   no start leaves it beyond           now + max(burst, c) × step
  */
 import type { Rate } from '../values/limits.ts'
+import { DEFAULTS } from './contract-defaults.ts'
 import { type Duration, milliseconds, shown } from './duration.ts'
 import { MillpondError } from './errors.ts'
 import { checkOptions, isInteger } from './options.ts'
@@ -25,11 +26,11 @@ export interface RateOptions {
 }
 
 /** Of one job. */
-export const MAX_COST = 10_000
-export const MAX_STARTS = 1_000_000
-const DAY = 86_400_000
+export const MAX_COST = DEFAULTS.bounds.cost.most
+export const MAX_STARTS = DEFAULTS.bounds.rateCount.most
+const DAY = DEFAULTS.bounds.ratePer.most
 /** Microseconds that a whole burst may take: sums of times stay exact. */
-const MAX_BURST_TIME = 1e15
+const MAX_BURST_TIME = DEFAULTS.bounds.rateBurstTime.most
 
 const RULES = {
   count: isInteger(1, MAX_STARTS),
@@ -57,7 +58,8 @@ export function rateOf(option: RateOption, name: string): Rate {
 const stepOf = ({ count, per }: Rate): number => Math.ceil((per * 1000) / count)
 
 /** Starts that may come at once after a pause. */
-export const burstOf = ({ count, per, burst }: Rate): number => burst ?? Math.max(1, Math.floor((count * 100) / per))
+export const burstOf = ({ count, per, burst }: Rate): number =>
+  burst ?? Math.max(1, Math.floor((count * DEFAULTS.rate.burstTime) / per))
 
 /** What `full` counts as: after a change of the rate or a step back of the clock, it may lie further ahead than any start by this rate leaves it. */
 export const boundedFull = (rate: Rate, full: number, fullCost: number, now: number): number =>

@@ -2,12 +2,13 @@
 
 import { types } from 'node:util'
 import { Packr } from 'msgpackr'
+import { isMessagePack } from '../values/accept.ts'
 import { isMillpondError } from '../values/errors.ts'
 import { checkMessagePack } from '../values/plain-msgpack.ts'
 import { isError } from '../values/realms.ts'
 import { type BodyLimits, BoundedReader, malformed } from './body-limits.ts'
 import { fieldsOf, parseForm } from './form.ts'
-import { type ContentType, contentType, isMessagePack } from './headers.ts'
+import { type ContentType, contentType } from './headers.ts'
 import { parseJson } from './json.ts'
 import { unsupportedType } from './problem.ts'
 

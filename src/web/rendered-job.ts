@@ -3,9 +3,9 @@
  * progress cost one rendering.
  */
 import { createHash } from 'node:crypto'
+import type { Format } from '../values/accept.ts'
 import type { JobInfo } from '../values/job.ts'
 import { encodedBody, jsonText } from './answer.ts'
-import type { Format } from './headers.ts'
 import { type JobView, jobView } from './job-view.ts'
 
 const renderings = new WeakMap<JobInfo, RenderedJob>()

@@ -1,21 +1,24 @@
-import type { ClaimedJob, Encoded, ReplicaQuery, StoreTransaction, TransactionQuery } from '../store.ts'
-import { inThisContext } from '../values/async-context.ts'
-import type { Duration } from '../values/duration.ts'
-import { encode } from '../values/encoding.ts'
-import { MillpondError } from '../values/errors.ts'
+/**
+ * A claimed job while this worker holds it, that is, while its lease is extended.
+ *
+ *   buffered ──slot free──► waiting ──replica ready──► running ──handler answered, or a transaction decides──► ending
+ *      │                       └───────────────────────────┴─ lease lost, cancelled, timed out, worker closed ──► stopped
+ *      ├─ given back ──► ending
+ *      └─ lease lost, cancelled ──► stopped
+ *
+ *   ending ──worker closed while a transaction decides──► stopped
+ *
+ * Without a replica no attempt is `waiting`. The handler of a stopped attempt may go on, but its answer no longer counts. The store is
+ * still told of an attempt that timed out or was given back. The worker lets go of an attempt once the store has answered, or the claim is
+ * lost.
+ */
+
+import type { ClaimedJob, Encoded } from '../store.ts'
+import type { MillpondError } from '../values/errors.ts'
 import type { Linked, LinkedList } from '../values/linked-list.ts'
 import type { Context } from './context.ts'
-import { Outcome } from './outcome.ts'
 
-/** What the attempts of one worker have in common. */
-export interface AttemptTerms {
-  /** Bytes of an encoded progress report. */
-  readonly maxPayload: number
-  /** A handler has something to report. */
-  reportSoon(): void
-  /** @throws NotSupported: the store has no rates */
-  assertRates(): void
-}
+type AttemptState = 'buffered' | 'waiting' | 'running' | 'ending' | 'stopped'
 
 /** What the attempts of one claim have in common. */
 export interface Arrival {
@@ -29,46 +32,42 @@ export interface Arrival {
 
 /** The batch that an attempt runs in. */
 export interface AttemptBatch {
-  readonly transaction: StoreTransaction | undefined
-  /** The attempt runs no more. */
-  left(by: Attempt): void
+  /** The attempt has left its slot. */
+  left(attempt: Attempt): void
 }
 
-/** A claimed job while this worker holds it: buffered, then running, then ending, then let go. */
-export class Attempt implements Context, Linked<Attempt> {
-  /** Its place among the buffered ones, then among the running ones; null: it is neither. */
+export class Attempt implements Linked<Attempt> {
+  /** Its place among the buffered attempts, then among those with a slot; null: it is neither. */
   prev: Attempt | null = null
   next: Attempt | null = null
   list: LinkedList<Attempt> | null = null
   readonly claimed: ClaimedJob
   readonly #arrival: Arrival
-  readonly #terms: AttemptTerms
+  #state: AttemptState = 'buffered'
+  /** Why it is stopped. */
+  #reason: MillpondError | undefined
+  #stopListeners: ((reason: MillpondError) => void)[] | undefined
   /** `performance.now()` until which its lease holds for certain; past it, the store decides. */
   heldUntil: number
-  /** `performance.now()` at which the handler was called, and at which it ended. Not a number before: a field that holds a fraction later costs less if it never held an integer. */
+  /**
+   * `performance.now()` at which it got its slot, and at which it left it. NaN before: a field that holds a fraction later costs less if it
+   * never held an integer.
+   */
   startedAt = Number.NaN
-  finishedAt = Number.NaN
-  /** Told by the handler, not yet by us. */
+  leftAt = Number.NaN
+  /** Its handler's latest progress report that the store was not told of. */
   unreported: Encoded | null = null
-  /** Ends it when its handler has run for too long. */
+  /** Stops it when its handler has run for too long. */
   timeout: NodeJS.Timeout | undefined
-  transaction: StoreTransaction | undefined
+  /** What its handler was given. */
+  context: Context | undefined
   /** With a batch handler, once it runs. */
   batch: AttemptBatch | undefined
-  /** It has a slot, but its handler is not called before the replica is ready for it. */
-  heldBack = false
-  reads: ReplicaQuery | undefined
-  /** Its ending is on the way to the store. */
-  ending = false
-  #over: MillpondError | undefined
-  #controller: AbortController | undefined
-  #abort: ((reason: MillpondError) => void) | undefined
 
-  constructor(claimed: ClaimedJob, arrival: Arrival, terms: AttemptTerms) {
+  constructor(claimed: ClaimedJob, arrival: Arrival) {
     this.claimed = claimed
     this.#arrival = arrival
     this.heldUntil = arrival.heldUntil
-    this.#terms = terms
   }
 
   get arrived(): number {
@@ -82,65 +81,52 @@ export class Attempt implements Context, Linked<Attempt> {
   }
 
   get run(): number {
-    return this.finishedAt - this.startedAt
+    return this.leftAt - this.startedAt
   }
 
-  /** Set once nothing that the handler still does counts. */
-  get over(): MillpondError | undefined {
-    return this.#over
+  get state(): AttemptState {
+    return this.#state
   }
 
-  end(reason: MillpondError): void {
-    if (this.#over !== undefined) return
-    this.#over = reason
-    // If even the rollback fails, the store has let go of the transaction by itself.
-    this.transaction?.rollback().catch(() => {})
-    this.#abort?.(reason)
+  /** Neither ending nor stopped. */
+  get isOpen(): boolean {
+    return this.#state !== 'ending' && this.#state !== 'stopped'
   }
 
-  // Made when first asked for: most handlers never look, and a controller costs more than the rest of an attempt.
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController()
-      this.#controller = controller
-      // Its listeners run in the handler's context, not in that of a caller who cancels the job.
-      this.#abort = inThisContext((reason: MillpondError) => controller.abort(reason))
-    }
-    if (this.#over !== undefined) this.#controller.abort(this.#over)
-    return this.#controller.signal
+  /** Why nothing that the handler still does counts; undefined: it counts. */
+  get stopped(): MillpondError | undefined {
+    return this.#reason
   }
 
-  progress(value: unknown): void {
-    this.unreported = encode(value, 'progress', this.#terms.maxPayload)
-    this.#terms.reportSoon()
+  start(now: number): void {
+    this.#state = 'running'
+    this.startedAt = now
   }
 
-  retry(delay: Duration, reason?: unknown): Outcome {
-    return Outcome.retry(delay, reason)
+  /** It has a slot, but its handler is not called yet. @returns false: it was stopped meanwhile */
+  async waitFor(ready: Promise<unknown>): Promise<boolean> {
+    this.#state = 'waiting'
+    await ready
+    if (this.#state === 'waiting') this.#state = 'running'
+    return this.#state === 'running'
   }
 
-  giveUp(reason?: unknown): Outcome {
-    return Outcome.giveUp(reason)
+  /** How it ends is decided, or a transaction decides it now. */
+  end(): void {
+    if (this.#state !== 'stopped') this.#state = 'ending'
   }
 
-  rateLimited(pause: Duration): Outcome {
-    this.#terms.assertRates()
-    return Outcome.rateLimited(pause)
+  stop(reason: MillpondError): void {
+    if (this.#reason !== undefined) return
+    this.#state = 'stopped'
+    this.#reason = reason
+    for (const listener of this.#stopListeners ?? []) listener(reason)
   }
 
-  get tx(): TransactionQuery {
-    const transaction = this.transaction ?? this.batch?.transaction
-    if (transaction === undefined) {
-      throw new MillpondError('InvalidOption', 'ctx.tx needs a worker opened with transaction: true')
-    }
-    if (this.#over !== undefined) throw this.#over
-    return transaction.query
-  }
-
-  get replica(): ReplicaQuery {
-    if (this.reads === undefined) {
-      throw new MillpondError('InvalidOption', 'ctx.replica needs a worker opened with replica')
-    }
-    return this.reads
+  /** Called at once if it is stopped. */
+  whenStopped(listener: (reason: MillpondError) => void): void {
+    if (this.#reason !== undefined) listener(this.#reason)
+    else if (this.#stopListeners === undefined) this.#stopListeners = [listener]
+    else this.#stopListeners.push(listener)
   }
 }

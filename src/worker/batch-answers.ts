@@ -38,6 +38,7 @@ function answerOf(entry: unknown): Answer {
 }
 
 function mismatch({ length }: readonly string[], got: string): Answer {
-  const message = `a batch handler must answer with an array of one entry for each of its ${length} jobs, a Map by job id, or undefined; got ${got}`
+  const wanted = `an array of one entry for each of its ${length} jobs, a Map by job id, or undefined`
+  const message = `a batch handler must answer with ${wanted}; got ${got}`
   return { failed: true, value: new MillpondError('BatchMismatch', message) }
 }

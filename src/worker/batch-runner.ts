@@ -1,5 +1,5 @@
 /**
- * Runs a batch through the handler and says how each attempt ended. Touches neither slots nor the store's queue.
+ * Runs a batch through the handler and says how each attempt ends.
  *
  *   decoded and checked ──► handler ──► each attempt by its entry of the answer
  *     └─ undecodable, or refused by the schema: this attempt failed
@@ -7,115 +7,97 @@
  * With a transaction, the jobs answered as done complete with its commit, all of them or none:
  *
  *   committed ───────────────────────────────► they are done, the others end by their entry
- *   one is over or stale, or its result ─────► rolled back; it ends as such, all others are released
+ *   one is stopped or stale, or its result ──► rolled back; it ends as such, all others are released
  *   cannot be stored
  *   none is answered as done ────────────────► rolled back; all end by their entry
  *   the store failed ────────────────────────► all failed
  *
- * Of an attempt that is over before the handler is, nothing is said here.
+ * Of an attempt that is stopped before the handler has answered, nothing is said here.
  */
 
-import type { HoldOutcome, StoreTransaction } from '../store.ts'
+import type { StoreTransaction } from '../store.ts'
 import { inThisContext } from '../values/async-context.ts'
 import type { Job } from '../values/job.ts'
 import type { Attempt } from './attempt.ts'
 import type { Batch } from './batch.ts'
 import { type Answer, answersOf, failedAll } from './batch-answers.ts'
-import type { BatchHandler } from './batch-context.ts'
-import { type Committed, completed, type Ending, released } from './ending-batches.ts'
-import { RunnerBase } from './runner-base.ts'
+import { type BatchHandler, batchContext } from './batch-context.ts'
+import { type Ending, released, type Untold } from './ending.ts'
+import type { RunnerTools } from './runner.ts'
 
 /** Of an attempt that the handler was given. */
 interface Answered extends Answer {
   attempt: Attempt
 }
 
-export class BatchRunner extends RunnerBase<BatchHandler> {
-  /** Never rejects. */
-  readonly run = inThisContext((batch: Batch): Promise<void> => this.#run(batch))
+/** @returns runs a batch; never rejects */
+export function batchRunner(tools: RunnerTools, handler: BatchHandler): (batch: Batch) => Promise<void> {
+  const { rules } = tools
 
-  async #run(batch: Batch): Promise<void> {
-    for (const attempt of batch.attempts) this.watchTimeout(attempt)
-    const jobs = await this.#jobsOf(batch)
-    if (jobs.size > 0) {
-      const answered = await this.#call(batch, jobs)
-      const { transaction } = batch
-      if (transaction === undefined) this.ended(answered.filter(isLive).map((each) => this.#ending(each)))
-      else this.ended(await this.#endingsOf(answered, transaction))
-    }
-    for (const { timeout } of batch.attempts) clearTimeout(timeout)
-  }
-
-  /** Of the attempts whose data can be used and that are not over by then. */
-  async #jobsOf({ attempts }: Batch): Promise<Map<Attempt, Job>> {
-    const jobs = new Map<Attempt, Job | undefined>(attempts.map((attempt) => [attempt, undefined]))
-    const made = attempts.map(async (attempt) => {
+  /** Of the attempts whose data can be used and that are not stopped by then. */
+  async function jobsOf({ attempts }: Batch): Promise<Map<Attempt, Job>> {
+    const jobs = attempts.map(async (attempt) => {
       try {
-        jobs.set(attempt, await this.jobOf(attempt))
+        return [[attempt, await tools.job(attempt)] as const]
       } catch (error) {
-        if (attempt.over === undefined) this.ended([this.failed(attempt, error)])
+        if (isLive({ attempt })) tools.end([rules.ofError(attempt, error)])
+        return []
       }
     })
-    await Promise.all(made)
-    const usable = [...jobs].filter(
-      (each): each is [Attempt, Job] => each[1] !== undefined && each[0].over === undefined,
-    )
-    return new Map(usable)
+    const usable = (await Promise.all(jobs)).flat()
+    return new Map(usable.filter(([attempt]) => isLive({ attempt })))
   }
 
-  async #call(batch: Batch, jobs: ReadonlyMap<Attempt, Job>): Promise<Answered[]> {
+  async function endingsOf(batch: Batch, jobs: ReadonlyMap<Attempt, Job>): Promise<Ending[]> {
     const ids = [...jobs.values()].map(({ id }) => id)
+    let transaction: StoreTransaction | undefined
     let answers: Answer[]
     try {
-      if (this.settings.transaction) batch.transaction = this.store.transactions?.begin()
-      answers = answersOf(ids, await this.handler([...jobs.values()], batch))
+      transaction = tools.begin(batch)
+      const context = batchContext(batch, tools.terms, transaction)
+      answers = answersOf(ids, await handler([...jobs.values()], context))
     } catch (error) {
       answers = failedAll(ids, error)
     }
-    return [...jobs.keys()].map((attempt, index) => ({ attempt, ...(answers[index] as Answer) }))
+    const answered = [...jobs.keys()].map((attempt, index) => ({ attempt, ...(answers[index] as Answer) }))
+    return transaction === undefined ? answered.filter(isLive).map(endingOf) : commit(answered, transaction)
   }
 
-  #ending({ attempt, failed, value }: Answered): Ending {
-    if (failed) return this.failed(attempt, value)
-    try {
-      return completed(attempt, this.result(value), value)
-    } catch (outcome) {
-      return this.failed(attempt, outcome)
-    }
-  }
+  const endingOf = ({ attempt, failed, value }: Answered): Untold =>
+    failed ? rules.ofError(attempt, value) : rules.ofAnswer(attempt, value)
 
-  async #endingsOf(answered: Answered[], transaction: StoreTransaction): Promise<(Ending | Committed)[]> {
+  async function commit(answered: Answered[], transaction: StoreTransaction): Promise<Ending[]> {
     const live = answered.filter(isLive)
-    for (const { attempt } of live) attempt.ending = true
+    for (const { attempt } of live) attempt.end()
     const failed = live.filter((each) => each.failed)
-    const done = live.filter((each) => !each.failed).map((each) => this.#ending(each))
+    const done = live.filter((each) => !each.failed).map(endingOf)
     const storable = done.filter((ending) => ending.kind === 'complete')
-    const isWhole =
-      storable.length === done.length && answered.every((each) => each.failed || each.attempt.over === undefined)
+    const isWhole = storable.length === done.length && answered.every((each) => each.failed || isLive(each))
     if (!isWhole || storable.length === 0) {
-      await this.rollBack(transaction)
-      if (isWhole) return failed.map((each) => this.#ending(each))
+      await tools.rollBack(transaction)
+      if (isWhole) return failed.map(endingOf)
       const others = done.map((ending) => (ending.kind === 'complete' ? released(ending.attempt) : ending))
       return [...others, ...failed.map(({ attempt }) => released(attempt))].filter(isLive)
     }
-    let outcomes: HoldOutcome[]
     try {
-      const completions = storable.map(({ id, fence, result }) => ({ id, fence, result }))
-      outcomes = await transaction.complete({ queue: this.settings.queue, items: completions })
+      const committed = await tools.commit(transaction, storable)
+      const isCommitted = committed.every(({ outcome }) => outcome === 'ok')
+      return [
+        ...committed.map((each) => (isCommitted || each.outcome === 'stale' ? each : released(each.attempt))),
+        ...failed.map((each) => (isCommitted ? endingOf(each) : released(each.attempt))),
+      ]
     } catch (error) {
-      await this.rollBack(transaction)
-      return live.filter(isLive).map(({ attempt }) => this.failed(attempt, error))
+      await tools.rollBack(transaction)
+      return live.filter(isLive).map(({ attempt }) => rules.ofError(attempt, error))
     }
-    const isCommitted = !outcomes.includes('stale')
-    return [
-      ...storable.map(({ attempt, value }, index): Ending | Committed => {
-        const outcome = outcomes[index] ?? 'stale'
-        if (isCommitted || outcome === 'stale') return { kind: 'committed', attempt, value, outcome }
-        return released(attempt)
-      }),
-      ...failed.map((each) => (isCommitted ? this.#ending(each) : released(each.attempt))),
-    ]
   }
+
+  return inThisContext(async (batch) => {
+    for (const attempt of batch.attempts) tools.watchTimeout(attempt)
+    const jobs = await jobsOf(batch)
+    if (jobs.size > 0) tools.end(await endingsOf(batch, jobs))
+    for (const { timeout } of batch.attempts) clearTimeout(timeout)
+  })
 }
 
-const isLive = ({ attempt }: { attempt: Attempt }): boolean => attempt.over === undefined
+const isLive = ({ attempt }: { attempt: Attempt }): boolean => attempt.stopped === undefined

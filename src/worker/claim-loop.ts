@@ -7,38 +7,34 @@
  *
  *   any ──close──► closed, by way of closing while a claim is under way: what that still brings is given back
  *
- * A claim asks for jobs from a priority on: from 0, unless the worker has lanes. An answer with fewer jobs than asked for shows that no other
- * job from that priority on waits, unless a bell rang meanwhile. No further claim from there on is made until a bell, a poll or `retryAfter`;
- * in the meantime the loop is idle. If a slot for lower priorities becomes free, it claims from there at once.
+ * A claim asks for jobs from a priority on: from 0, unless the worker has lanes. A short answer shows that no other job from that priority
+ * on waits, unless a bell rang meanwhile. The worker makes no further claim from there on until a bell, a poll or `retryAfter`; until then
+ * the loop is idle. If a slot for lower priorities becomes free, it claims from there at once.
  *
- * A busy worker whose claim brought fewer than it asked for also pauses before the next one from there on. Else every push of a steady
- * stream would ring for a claim of its own, which costs the store more than the work itself.
+ * A busy worker also pauses after a short answer, before it claims from there on again. Else every push of a steady stream would ring for a
+ * claim of its own, which costs the store more than the work itself.
  */
 
 import type { Claimed } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { LONGEST_TIMER } from '../values/duration.ts'
 import { type MillpondError, storeError } from '../values/errors.ts'
+import type { Wanted } from './starter.ts'
 
-/** Most jobs asked for in one claim. After one that failed it is 1, and doubles with each answer: together they may be too much to be delivered. */
-const MAX_JOBS_PER_CLAIM = 500
+/** Most jobs of one claim. After a claim that failed it is 1 and doubles with each answer: jobs may be too large to come together. */
+const MAX_JOBS_PER_CLAIM = DEFAULTS.worker.maxClaim
 /** A pause lasts as many times as long as the claim before it took, up to so many milliseconds. */
-const PAUSE_FACTOR = 2
-const LONGEST_PAUSE = 10
-const FIRST_RETRY = 50
-const LAST_RETRY = 5000
-/** A job that is overdue is waiting as soon as a sweep has seen it: until then, asking again sooner would only load the store. In ms. */
-export const SHORTEST_RETRY_AFTER = 10
+const PAUSE_FACTOR = DEFAULTS.worker.pauseFactor
+const LONGEST_PAUSE = DEFAULTS.worker.maxPause
+const FIRST_RETRY = DEFAULTS.worker.firstRetry
+const LAST_RETRY = DEFAULTS.worker.maxRetry
+/** In ms. An overdue job waits as soon as a sweep has seen it. Asking again sooner would only load the store. */
+export const SHORTEST_RETRY_AFTER = DEFAULTS.worker.minRetryAfter
 
 /** No priority: jobs of any may wait. */
 const NONE = 10
 
 type State = 'ready' | 'claiming' | 'rung' | 'failed' | 'closing' | 'closed'
-
-/** So many jobs, of this priority or a higher one. */
-export interface Wanted {
-  limit: number
-  minPriority: number
-}
 
 /** What the loop needs of its worker. */
 interface ClaimLoopHost {

@@ -14,8 +14,8 @@ export interface Outcomes {
   /** The job is dead at once. @param reason kept as the job's error */
   giveUp(reason?: unknown): Outcome
   /**
-   * The other side says that there were too many requests (429): the job waits again, without an attempt being counted, and its group starts no
-   * job for `pause`; the queue, if the job has no group or groups do not take turns there. All workers obey.
+   * The other side says that there were too many requests (429). The job waits again, without an attempt being counted, and its group
+   * starts no job for `pause`. The queue pauses instead if the job has no group or groups do not take turns there. All workers obey.
    * @param pause 1 ms to 24 days
    * @throws InvalidOption, NotSupported (a store without limits)
    */
@@ -36,11 +36,11 @@ export interface Context extends Outcomes {
    */
   progress(value: unknown): void
   /**
-   * With `transaction: true`: runs a statement in the transaction that commits together with the job's completion. The first call begins it.
-   * In SQLite the transaction holds the database's only write lock until the handler returns, so do the slow part first.
+   * With `transaction: true`: runs a statement in the transaction that commits together with the job's completion. The first call begins
+   * it. In SQLite the transaction holds the database's only write lock until the handler returns, so do the slow part first.
    * @throws InvalidOption (no `transaction: true`, a parameter of a wrong type, a statement that begins or ends a transaction),
-   * TransactionMismatch (the handler has returned), StaleAttempt, JobCancelled, TimedOut or Closed (the attempt is over; as `signal.reason`),
-   * `Store…`; on PostgreSQL also an error with the SQLSTATE as `code`
+   * TransactionMismatch (the handler has returned), StaleAttempt, JobCancelled, TimedOut or Closed (the attempt is over; as
+   * `signal.reason`), `Store…`; on PostgreSQL also an error with the SQLSTATE as `code`
    */
   readonly tx: TransactionQuery
   /**

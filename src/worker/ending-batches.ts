@@ -1,93 +1,55 @@
 /**
- * Tells the store how attempts ended, in batches: what ends while a batch is being written goes with the next one,
+ * Tells the store how attempts end, in batches: what ends while a batch is being written goes with the next one,
  * or beside it if it is much.
  * A batch that the store fails to take is sent again, ever more slowly, for as long as the worker lives: the work is done,
  * and if the lease runs out meanwhile, the fence makes a late ending harmless.
  */
 
-import type { Completion, Encoded, FailOutcome, Failure, HoldOutcome, JobError, Release, Store } from '../store.ts'
+import type { FailOutcome, HoldOutcome, Store } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { type MillpondError, storeError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
-
-/** How an attempt ended, as the store is told. */
-export type Ending = Completed | Failed | Released
-interface Completed extends Completion {
-  kind: 'complete'
-  attempt: Attempt
-  value: unknown
-}
-interface Failed extends Failure {
-  kind: 'fail'
-  attempt: Attempt
-}
-interface Released extends Release {
-  kind: 'release'
-  attempt: Attempt
-}
-
-export function completed(attempt: Attempt, result: Encoded | null, value: unknown): Ending {
-  const { claimed: claim } = attempt
-  return { kind: 'complete', attempt, id: claim.id, fence: claim.fence, claim, result, value }
-}
-
-export function failed(attempt: Attempt, error: JobError, delay: Failure['delay']): Ending {
-  const { claimed: claim } = attempt
-  return { kind: 'fail', attempt, id: claim.id, fence: claim.fence, claim, error, delay }
-}
-
-/** @param pause milliseconds for which its group, or its queue, starts no job */
-export function released(attempt: Attempt, pause = 0): Ending {
-  const { claimed: claim } = attempt
-  return { kind: 'release', attempt, id: claim.id, fence: claim.fence, claim, pause }
-}
-
-/** The handler's own transaction has told the store already. */
-export interface Committed {
-  kind: 'committed'
-  attempt: Attempt
-  value: unknown
-  outcome: HoldOutcome
-}
+import type { Untold } from './ending.ts'
 
 export type EndingOutcome = HoldOutcome | FailOutcome
 
 /** In milliseconds. */
-const FIRST_RETRY = 50
-const LAST_RETRY = 5000
-/** Fewest endings that are sent beside a batch that is under way. At most two are: the store writes one while the worker prepares the next. */
-const FEWEST_BESIDE_ANOTHER = 64
+const FIRST_RETRY = DEFAULTS.worker.firstRetry
+const LAST_RETRY = DEFAULTS.worker.maxRetry
+/** Fewest endings that are sent beside a batch under way. At most two are: the store writes one while the worker prepares the next. */
+const FEWEST_BESIDE_ANOTHER = DEFAULTS.worker.besideAnother
 
 export class EndingBatches {
   readonly #store: Store
   readonly #queue: string
-  readonly #settled: (ending: Ending, outcome: EndingOutcome) => void
+  readonly #told: (ending: Untold, outcome: EndingOutcome) => void
   readonly #trouble: (error: MillpondError) => void
-  #waiting: Ending[] = []
+  #waiting: Untold[] = []
   /**
-   * The one that was added last, with its attempt. V8 drops the code compiled for a class when a full collection finds no instance, and such a
-   * collection may come while the queue is empty. This one keeps the code for the next surge.
+   * The one that was added last, with its attempt. V8 drops the code compiled for a class when a full collection finds no instance, and
+   * such a collection may come while the queue is empty. This one keeps the code for the next surge.
    */
-  latest: Ending | undefined
-  readonly #underWay = new Set<Ending[]>()
+  latest: Untold | undefined
+  readonly #underWay = new Set<Untold[]>()
   #retryIn = FIRST_RETRY
   #retry: NodeJS.Timeout | undefined
   #flushed: (() => void)[] = []
 
-  /** @param settled called with the store's outcome of each ending @param trouble called when the store failed to take an ending */
+  /** @param told called with the store's outcome of each ending @param trouble called when the store failed to take an ending */
   constructor(
     store: Store,
     queue: string,
-    settled: (ending: Ending, outcome: EndingOutcome) => void,
+    told: (ending: Untold, outcome: EndingOutcome) => void,
     trouble: (error: MillpondError) => void,
   ) {
     this.#store = store
     this.#queue = queue
-    this.#settled = settled
+    this.#told = told
     this.#trouble = trouble
   }
 
   /** Takes note; `flush` sends. */
-  add(ending: Ending): void {
+  add(ending: Untold): void {
     this.#waiting.push(ending)
     this.latest = ending
   }
@@ -118,31 +80,29 @@ export class EndingBatches {
     return new Promise((resolve) => this.#flushed.push(resolve))
   }
 
-  /** Forgets what could not be told; leases will run out instead. @returns how many endings */
-  abandon(): number {
+  /** Forgets what could not be told; leases will run out instead. */
+  abandon(): void {
     clearTimeout(this.#retry)
     this.#retry = undefined
-    const { length } = this.#waiting
     this.#waiting = []
     for (const resolve of this.#flushed.splice(0)) resolve()
-    return length
   }
 
   /** Never rejects. */
-  async #write(batch: Ending[]): Promise<void> {
+  async #write(batch: Untold[]): Promise<void> {
     const completions = batch.filter((ending) => ending.kind === 'complete')
     const failures = batch.filter((ending) => ending.kind === 'fail')
     const releases = batch.filter((ending) => ending.kind === 'release')
     const errors: unknown[] = []
-    const untold: Ending[] = []
-    const tell = async <Kind extends Ending>(endings: Kind[], call: (endings: Kind[]) => Promise<EndingOutcome[]>) => {
+    const left: Untold[] = []
+    const tell = async <Kind extends Untold>(endings: Kind[], call: (endings: Kind[]) => Promise<EndingOutcome[]>) => {
       if (endings.length === 0) return
       try {
         const outcomes = await call(endings)
-        for (const [index, ending] of endings.entries()) this.#settled(ending, outcomes[index] ?? 'stale')
+        for (const [index, ending] of endings.entries()) this.#told(ending, outcomes[index] ?? 'stale')
       } catch (error) {
         errors.push(error)
-        untold.push(...endings)
+        left.push(...endings)
       }
     }
     await Promise.all([
@@ -151,7 +111,7 @@ export class EndingBatches {
       tell(releases, (endings) => this.#store.operations.release({ queue: this.#queue, items: endings })),
     ])
     this.#underWay.delete(batch)
-    if (errors.length > 0) this.#failed(untold, storeError(errors[0], 'telling how attempts ended'))
+    if (errors.length > 0) this.#failed(left, storeError(errors[0], 'telling how attempts ended'))
     else {
       this.#retryIn = FIRST_RETRY
       this.flush()
@@ -159,7 +119,7 @@ export class EndingBatches {
     }
   }
 
-  #failed(untold: Ending[], error: MillpondError): void {
+  #failed(untold: Untold[], error: MillpondError): void {
     this.#trouble(error)
     if (error.code === 'Closed') {
       this.abandon()

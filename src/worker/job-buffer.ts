@@ -1,4 +1,4 @@
-/** The jobs of a worker that are claimed and not started, the most urgent first. Those that do not start within the window are taken out. */
+/** The claimed jobs of a worker that have not started, the most urgent first. Jobs that do not start within the window are taken out. */
 
 import { LinkedList } from '../values/linked-list.ts'
 import type { Attempt } from './attempt.ts'

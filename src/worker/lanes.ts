@@ -10,7 +10,7 @@
 
 import { MillpondError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
-import type { Wanted } from './claim-loop.ts'
+import type { Wanted } from './starter.ts'
 
 export interface Lane {
   /** The lowest priority that may hold the reserved slots; 1 to 9. Two lanes do not have the same. */

@@ -4,11 +4,12 @@
  */
 
 import type { Store } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
 
 /** How soon a report goes out, so that a handler that reports in a loop costs few calls. */
-const REPORT_AFTER = 250
+const REPORT_AFTER = DEFAULTS.worker.reportAfter
 
 /** What lease renewal needs of its worker. */
 interface LeaseHolder {
@@ -39,7 +40,10 @@ export class Leases {
     const held = this.#holder.held()
     this.#lease = lease
     clearInterval(this.#timer)
-    this.#timer = setInterval(() => void this.extend(this.#holder.held()), Math.max(5, Math.floor(lease / 3)))
+    this.#timer = setInterval(
+      () => void this.extend(this.#holder.held()),
+      Math.max(5, Math.floor(lease / DEFAULTS.worker.extensionsPerLease)),
+    )
     this.#timer.unref()
     void this.extend(held)
   }

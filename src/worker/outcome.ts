@@ -17,7 +17,7 @@ export class Outcome extends Error {
     this.delay = delay
   }
 
-  /** Another attempt after the delay, whatever the queue's backoff says. It counts as one, so `attempts` still bounds it. @throws InvalidOption */
+  /** Another attempt after the delay, whatever the backoff says. It counts as one, so `attempts` still bounds it. @throws InvalidOption */
   static retry(delay: Duration, reason?: unknown): Outcome {
     const message = text(reason, 'the handler asked for another attempt')
     return new Outcome('retry', message, milliseconds(delay, 'retry delay'), reason)
@@ -29,8 +29,8 @@ export class Outcome extends Error {
   }
 
   /**
-   * The other side asked for a pause: the job waits again, and its group starts no job for so long, or the queue if the job has no group or groups
-   * do not take turns there. All workers obey, and it counts as no attempt. @throws InvalidOption
+   * The other side asked for a pause. The job waits again, without an attempt being counted, and its group starts no job for so long. The
+   * queue pauses instead if the job has no group or groups do not take turns there. All workers obey. @throws InvalidOption
    */
   static rateLimited(pause: Duration): Outcome {
     const ms = milliseconds(pause, 'pause', 1, LONGEST_TIMER)

@@ -7,11 +7,12 @@
  * what is buffered behind it would wait. Long jobs thus give 0, which is pure pull; millisecond jobs give hundreds.
  */
 
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import type { LinkedList } from '../values/linked-list.ts'
 import type { Attempt } from './attempt.ts'
 
 /** Past this, a larger buffer saves no more round trips, and a crash would put more jobs back by a lost lease. */
-const MAX_BUFFERED = 1000
+const { maxBuffered: MAX_BUFFERED, riseWeight: RISE, fallWeight: FALL } = DEFAULTS.worker
 
 export class Prefetch {
   readonly window: number
@@ -24,11 +25,11 @@ export class Prefetch {
     this.window = window
   }
 
-  /** Learns from a finished attempt that ran this long. A rise weighs 0.25, a fall 0.05. */
+  /** Learns from a finished attempt that ran this long. A rise weighs more than a fall. */
   ran(ms: number): void {
     const mean = this.#mean
     if (mean === undefined) this.#mean = ms
-    else this.#mean = mean + (ms - mean) * (ms > mean ? 0.25 : 0.05)
+    else this.#mean = mean + (ms - mean) * (ms > mean ? RISE : FALL)
   }
 
   /** @param productive slots that are free, or whose job has run for less than the window */

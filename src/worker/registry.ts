@@ -1,16 +1,17 @@
 /**
- * Tells the store which workers this process has, so that people see who works, and `explain` whether anybody does: all in one call, when one
- * starts or closes and once in a while. Nothing but what people see depends on it, so an error is no trouble of its own.
+ * Tells the store which workers this process has, so that people see who works, and `explain` whether anybody does. All go in one call:
+ * when one starts or closes, and once in a while. Nothing but what people see depends on it, so an error is no trouble of its own.
  */
 import { hostname } from 'node:os'
 import type { Store, WorkerBeat } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 
 /** Milliseconds. A worker that was not heard of for 60 s is forgotten: contract/operations.md, "heartbeat". */
-const EVERY = 15_000
+const EVERY = DEFAULTS.heartbeat.every
 /** As long as the store does not know a queue: its first push may come at any time. */
-const EVERY_UNKNOWN = 1000
+const EVERY_UNKNOWN = DEFAULTS.heartbeat.unknownQueue
 /** A caller over HTTP is known by its claims alone; without one for so long, it has left. */
-const SILENCE = 60_000
+const SILENCE = DEFAULTS.store.workerSilence
 /** Callers over HTTP that are told of; they choose their names. */
 const MAX_CALLERS = 1000
 

@@ -10,8 +10,9 @@
  */
 
 import { Batcher } from '../batch/batcher.ts'
-import { within } from '../pond/close-options.ts'
 import type { ClaimedJob, ReplicaQuery, StoreReplica } from '../store.ts'
+import { within } from '../values/close-options.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError, storeError } from '../values/errors.ts'
 import type { Attempt } from './attempt.ts'
 
@@ -20,7 +21,7 @@ const AGAIN = 20
 const APART = 5
 const MAX_ATTEMPTS_PER_QUESTION = 500
 /** Milliseconds until a question counts as unanswered, and for which the replica rests after that or an error. */
-const PATIENCE = 2000
+const PATIENCE = DEFAULTS.worker.replicaRest
 
 export class Replica {
   readonly #store: StoreReplica
@@ -40,11 +41,11 @@ export class Replica {
     this.#questions = new Batcher((claims) => this.#ask(claims), limits)
   }
 
-  /** Resolves to what its handler shall read. Never rejects. An attempt that is over meanwhile may be answered anyhow. */
+  /** Resolves to what its handler shall read. Never rejects. An attempt that is stopped meanwhile may be answered anyhow. */
   async wait(attempt: Attempt): Promise<ReplicaQuery> {
     const { claimed } = attempt
     const until = performance.now() + this.#limit
-    while (attempt.over === undefined && !this.#rests) {
+    while (attempt.stopped === undefined && !this.#rests) {
       const left = Math.ceil(until - performance.now())
       const query = await within(Math.max(1, left), this.#questions.add(claimed, 0))
       if (query !== undefined) return query

@@ -1,113 +1,89 @@
-/** Runs one attempt through the handler and says how it ended. Touches neither slots nor the store's queue. */
+/** What a runner of jobs, single or in batches, works with. Runners touch neither slots nor the store's queue. */
 
-import type { Encoded, HoldOutcome, StoreTransaction } from '../store.ts'
-import { inThisContext } from '../values/async-context.ts'
+import type { Store, StoreTransaction } from '../store.ts'
 import { decode } from '../values/encoding.ts'
+import { MillpondError } from '../values/errors.ts'
+import type { PondEmitter } from '../values/events.ts'
 import { Job } from '../values/job.ts'
+import { type StandardSchema, validate } from '../values/schema.ts'
 import type { Attempt } from './attempt.ts'
-import type { Context } from './context.ts'
-import { type Committed, completed, type Ending } from './ending-batches.ts'
-import { isOutcome } from './outcome.ts'
+import type { ContextTerms, Stoppable } from './attempt-context.ts'
+import type { Committed, Completed, Ending } from './ending.ts'
+import { type EndingSettings, endingRules } from './ending-rules.ts'
 import type { Replica } from './replica.ts'
-import { RunnerBase } from './runner-base.ts'
 
-/** Runs one job. What it returns is the job's result. */
-export type Handler<Data = unknown, Result = unknown> = (job: Job<Data>, ctx: Context) => Result | Promise<Result>
+export interface RunnerSettings extends EndingSettings {
+  /** Complete in the handler's own transaction. */
+  transaction: boolean
+  /** Handlers wait until it shows what their jobs' pushers committed. */
+  replica?: Replica | undefined
+  schema: StandardSchema<unknown, unknown> | undefined
+}
 
-export class Runner extends RunnerBase<Handler> {
-  /** Calls `ended` exactly once, some time later. */
-  readonly run = inThisContext((attempt: Attempt): void => {
-    const { replica } = this.settings
-    if (replica === undefined) this.#start(attempt)
-    else void this.#startWhenShown(attempt, replica)
-  })
+type Told = Pick<PondEmitter, 'trouble' | 'failure'>
 
-  async #startWhenShown(attempt: Attempt, replica: Replica): Promise<void> {
-    attempt.heldBack = true
-    attempt.reads = await replica.wait(attempt)
-    attempt.heldBack = false
-    if (attempt.over === undefined) this.#start(attempt)
-    else this.ended([])
-  }
+export type RunnerTools = ReturnType<typeof runnerTools>
 
-  /** The job's timeout begins here. */
-  #start(attempt: Attempt): void {
-    this.watchTimeout(attempt)
-    const { schema, transaction } = this.settings
-    const called = schema === undefined && !transaction ? this.#call(attempt) : this.#prepare(attempt)
-    // An async function around this would cost as much as all else that is done here for a handler that does little.
-    called.then(
-      (value) => this.#returned(attempt, value),
-      (error: unknown) => this.#threw(attempt, error),
-    )
-  }
+/** @param end told how attempts end; not of those that were stopped before */
+export function runnerTools(
+  store: Store,
+  settings: RunnerSettings,
+  terms: ContextTerms,
+  told: Told,
+  end: (endings: readonly Ending[]) => void,
+) {
+  const { queue, schema } = settings
+  const rules = endingRules(settings, told)
+  return {
+    settings,
+    terms,
+    rules,
+    end,
 
-  /** The handler has ended. @param ending undefined: the attempt was over before it was */
-  #end(attempt: Attempt, ending: Ending | Committed | undefined): void {
-    if (attempt.timeout !== undefined) clearTimeout(attempt.timeout)
-    if (ending !== undefined) this.ended([ending])
-    else if (attempt.over?.code !== 'TimedOut') this.ended([])
-  }
+    /** @throws PayloadNotDecodable, SchemaMismatch */
+    async job({ claimed }: Attempt): Promise<Job> {
+      const data = decode(claimed.data, 'data')
+      return new Job(queue, claimed, schema === undefined ? data : await validate(schema, data, queue))
+    },
 
-  /** Never throws: whatever the handler throws is in the promise. */
-  #call(attempt: Attempt): Promise<unknown> {
-    try {
-      const data = decode(attempt.claimed.data, 'data')
-      return Promise.resolve(this.handler(new Job(this.settings.queue, attempt.claimed, data), attempt))
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
+    /** The job's timeout begins. At its end the attempt has failed, if it is open by then: a commit under way decides by itself. */
+    watchTimeout(attempt: Attempt): void {
+      const { id, timeout } = attempt.claimed
+      if (timeout === null) return
+      // An open worker keeps the process alive; a closed one must not, whatever its handler still does.
+      attempt.timeout = setTimeout(() => {
+        if (!attempt.isOpen) return
+        const error = new MillpondError('TimedOut', `job ${id} ran longer than its timeout of ${timeout} ms`, { id })
+        const ending = rules.ofError(attempt, error)
+        attempt.stop(error)
+        end([ending])
+      }, timeout).unref()
+    },
 
-  async #prepare(attempt: Attempt): Promise<unknown> {
-    const job = await this.jobOf(attempt)
-    if (this.settings.transaction) attempt.transaction = this.store.transactions?.begin()
-    return this.handler(job, attempt)
-  }
+    /** @returns undefined: handlers have none. @param run it is rolled back when this is stopped */
+    begin(run: Stoppable): StoreTransaction | undefined {
+      if (!settings.transaction) return undefined
+      const transaction = store.transactions?.begin()
+      // If even the rollback fails, the store has let go of the transaction by itself.
+      run.whenStopped(() => void transaction?.rollback().catch(() => {}))
+      return transaction
+    },
 
-  #returned(attempt: Attempt, value: unknown): void {
-    if (attempt.over !== undefined || isOutcome(value)) {
-      this.#threw(attempt, value)
-      return
-    }
-    let result: Encoded | null
-    try {
-      result = this.result(value)
-    } catch (error) {
-      this.#threw(attempt, error)
-      return
-    }
-    if (attempt.transaction === undefined) this.#end(attempt, completed(attempt, result, value))
-    else void this.#commit(attempt, attempt.transaction, result, value)
-  }
+    /** Commits what the handler wrote together with the completions, unless one of them is stale. */
+    async commit(transaction: StoreTransaction, endings: readonly Completed[]): Promise<Committed[]> {
+      const items = endings.map(({ id, fence, result }) => ({ id, fence, result }))
+      const outcomes = await transaction.complete({ queue, items })
+      return endings.map(({ attempt, value }, index) => {
+        return { kind: 'committed', attempt, value, outcome: outcomes[index] ?? 'stale' }
+      })
+    },
 
-  async #commit(
-    attempt: Attempt,
-    transaction: StoreTransaction,
-    result: Encoded | null,
-    value: unknown,
-  ): Promise<void> {
-    const { id, fence } = attempt.claimed
-    attempt.ending = true
-    let outcome: HoldOutcome | undefined
-    try {
-      ;[outcome] = await transaction.complete({ queue: this.settings.queue, items: [{ id, fence, result }] })
-    } catch (error) {
-      this.#threw(attempt, error)
-      return
-    }
-    this.#end(attempt, { kind: 'committed', attempt, value, outcome: outcome ?? 'stale' })
-  }
-
-  #threw(attempt: Attempt, error: unknown): void {
-    if (attempt.over !== undefined) this.#end(attempt, undefined)
-    else if (attempt.transaction === undefined) this.#end(attempt, this.failed(attempt, error))
-    else void this.#failAfterRollback(attempt, attempt.transaction, error)
-  }
-
-  async #failAfterRollback(attempt: Attempt, transaction: StoreTransaction, error: unknown): Promise<void> {
-    attempt.ending = true
-    await this.rollBack(transaction)
-    this.#end(attempt, this.failed(attempt, error))
+    async rollBack(transaction: StoreTransaction | undefined): Promise<void> {
+      try {
+        await transaction?.rollback()
+      } catch (failure) {
+        if (failure instanceof MillpondError) told.trouble(failure)
+      }
+    },
   }
 }

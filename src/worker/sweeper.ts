@@ -1,15 +1,16 @@
 /**
- * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, finished jobs that
- * were kept long enough go. Every process does so; nothing is elected, and nothing hangs on one of them.
+ * Sweeps the store while this process has workers or serves them: due jobs become waiting on time, lost claims come back, and finished jobs
+ * past their `keep` time go. Every process does so; nothing is elected, and nothing hangs on one of them.
  */
 
 import type { Store, Swept } from '../store.ts'
+import { DEFAULTS } from '../values/contract-defaults.ts'
 import { MillpondError } from '../values/errors.ts'
 
 /** A lost lease is noticed this late at the most, in milliseconds. */
-const INTERVAL = 1000
+const INTERVAL = DEFAULTS.sweep.every
 /** Jobs of a sweep. */
-const MAX_JOBS_PER_SWEEP = 1000
+const MAX_JOBS_PER_SWEEP = DEFAULTS.sweep.limit
 
 export class Sweeper {
   readonly #store: Pick<Store, 'operations'>

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import type { Millpond } from '../../src/index.ts'
-import { gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { gate, inState, numbers, onEachStore, refused } from './suite.ts'
 
 const UNKNOWN = '01932c0e-5b00-7abc-8def-0123456789ab'
 

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { test } from 'node:test'
+import { errorReporter } from '../../src/cache/error-reporter.ts'
 import { Cache } from '../../src/cache/index.ts'
-import { batch, coalesce } from '../../src/index.ts'
-import { onEachStore, until } from './suite.ts'
+import { batch, coalesce, MillpondError } from '../../src/index.ts'
+import { until } from '../support/until.ts'
+import { onEachStore } from './suite.ts'
 
 const user = new AsyncLocalStorage<string>()
 const PUSHERS = ['Bob', 'Carol', 'Dave', 'Erin']
@@ -51,6 +53,30 @@ onEachStore('the context of', {
     )
     await until(() => seen.has('listener'))
     for (const [what, users] of seen) assert.deepEqual([...users], ['worker'], what)
+  },
+
+  'backoffs and listeners, where a handler enters another one': async ({ open }) => {
+    const pond = await open()
+    const seen: [what: string, user: string | undefined][] = []
+    const see = (what: string) => seen.push([what, user.getStore()])
+    const backoff = () => {
+      see('backoff')
+      return 0
+    }
+    const queue = pond.queue<string>('q', { retry: { attempts: 2, backoff } })
+    user.run('listener', () => pond.on('failed', () => see('failed')))
+    user.run('worker', () =>
+      queue.work(({ attempt }) => {
+        see('handler')
+        user.enterWith('handler')
+        if (attempt === 1) throw new Error('once more')
+      }),
+    )
+    const { id } = await queue.push('one')
+    await pond.result(id)
+    await until(() => seen.length >= 4)
+    const expected = ['backoff worker', 'failed listener', 'handler worker', 'handler worker']
+    assert.deepEqual(seen.map((each) => each.join(' ')).sort(), expected)
   },
 
   'handlers of batches, and of listeners of their signals': async ({ open }) => {
@@ -108,6 +134,13 @@ onEachStore('the context of', {
     const all = await Promise.all(PUSHERS.map((name) => user.run(name, () => call(name))))
     assert.deepEqual(all, ['app', 'app', 'app', 'app'])
   },
+})
+
+test('the context of onError of a cache is that of its registration', () => {
+  const seen: (string | undefined)[] = []
+  const report = user.run('app', () => errorReporter(() => seen.push(user.getStore())))
+  user.run('Bob', () => report(new MillpondError('StoreUnavailable', 'gone'), 'key'))
+  assert.deepEqual(seen, ['app'])
 })
 
 test('the context of loaders is that of their registration', async () => {

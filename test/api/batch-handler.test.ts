@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { type BatchContext, type BatchWorkOptions, type Job, Outcome, type Queue } from '../../src/index.ts'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
-import { aborted, atWork, diary, gate, inState, numbers, onEachStore, outlast, refused, until } from './suite.ts'
+import { newJob } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
+import { aborted, atWork, diary, gate, inState, numbers, onEachStore, outlast, refused } from './suite.ts'
 
 const ONCE = { retry: { attempts: 1 } }
 const idsOf = (pushed: readonly { id: string }[]) => pushed.map(({ id }) => id)
@@ -181,11 +182,7 @@ onEachStore('batch handlers', {
     const store = await openStore(url, {})
     const pond = new Millpond(store, 1_000_000)
     try {
-      const rest = { key: null, group: null, attempts: 1, timeout: null, trace: null, runAt: null }
-      const jobs = ['"good"', '"bad'].map((body) => {
-        const data = { encoding: 'json' as const, body }
-        return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data }
-      })
+      const jobs = ['"good"', '"bad'].map((body) => newJob({ attempts: 1, data: { encoding: 'json', body } }))
       await store.operations.push({ jobs })
       const seen: unknown[] = []
       pond.queue<string>('q').work((all) => void seen.push(...all.map(({ data }) => data)), batch(10))

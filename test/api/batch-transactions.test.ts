@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import type { BatchContext, BatchWorkOptions, Job } from '../../src/index.ts'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { openStore } from '../../src/stores/open.ts'
+import { until } from '../support/until.ts'
 import { type Effects, effectsOf } from './effects.ts'
-import { aborted, atWork, diary, gate, inState, onEachStore, outlast, type Place, refused, until } from './suite.ts'
+import { aborted, atWork, diary, gate, inState, onEachStore, outlast, type Place, refused } from './suite.ts'
 
 const OPTIONS: BatchWorkOptions = { batch: { max: 10 }, transaction: true }
 

@@ -1,6 +1,7 @@
 /** Full queues: refusing, and waiting for room. */
 import assert from 'node:assert/strict'
-import { gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { gate, inState, numbers, onEachStore, refused } from './suite.ts'
 
 onEachStore('capacity', {
   'a full queue refuses, stores nothing, and takes jobs again once there is room': async ({ open }) => {

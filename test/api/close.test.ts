@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { Millpond } from '../../src/index.ts'
-import { aborted, atWork, diary, gate, numbers, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { aborted, atWork, diary, gate, numbers, onEachStore, refused } from './suite.ts'
 
 onEachStore('close', {
   'lets what runs finish': async ({ open }) => {

@@ -1,7 +1,8 @@
 /** `coalesce` with `shared`: ponds on one store stand for processes. Death of a process is in `test/faults/flights.test.ts`. */
 import assert from 'node:assert/strict'
 import { type CoalesceOptions, coalesce, type Millpond } from '../../src/index.ts'
-import { aborted, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { aborted, onEachStore, refused } from './suite.ts'
 
 interface Asked {
   url: string

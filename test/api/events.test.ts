@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import type { Millpond } from '../../src/index.ts'
-import { aborted, atWork, diary, gate, inState, numbers, onEachStore, outlast, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { aborted, atWork, diary, gate, inState, numbers, onEachStore, outlast, refused } from './suite.ts'
 
 type Entries = ReturnType<typeof diary>
 

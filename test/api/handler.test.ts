@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import { type Context, type Job, type Millpond, MillpondError, Outcome, type QueueOptions } from '../../src/index.ts'
-import { aborted, atWork, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { aborted, atWork, gate, inState, numbers, onEachStore, refused } from './suite.ts'
 
 /** Another attempt at once, so that no test waits for one. */
 const AT_ONCE: QueueOptions = { retry: { attempts: 3, backoff: { type: 'fixed', base: 0 } } }

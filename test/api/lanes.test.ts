@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WorkOptions } from '../../src/index.ts'
-import { atWork, gate, onEachStore, refused, until, withoutLimits } from './suite.ts'
+import { until } from '../support/until.ts'
+import { atWork, gate, onEachStore, refused, withoutLimits } from './suite.ts'
 
 onEachStore('lanes', {
   'an urgent job starts while long jobs hold every other slot, and they never hold the reserved ones': async ({
@@ -98,5 +99,5 @@ onEachStore('lanes', {
 test('lanes on a store without limits are refused', () =>
   withoutLimits(async (pond) => {
     const work = () => pond.queue('q').work(() => {}, { lanes: [{ minPriority: 7, reserve: 1 }] })
-    await refused(work, 'NotSupported', /lanes needs a store with limits; memory has none/)
+    await refused(work, 'NotSupported', /lanes needs a store with the capability priorities, which memory lacks/)
   }))

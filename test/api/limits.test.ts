@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Context, Millpond, QueueLimitOptions, RateOption } from '../../src/index.ts'
-import { diary, first, gate, inState, numbers, onEachStore, refused, until, withoutLimits } from './suite.ts'
+import { until } from '../support/until.ts'
+import { diary, first, gate, inState, numbers, onEachStore, refused, withoutLimits } from './suite.ts'
 
 /** Runs all waiting jobs, one at a time, and gives their data in the order of their starts. */
 async function order(pond: Millpond, name: string, count: number): Promise<unknown[]> {
@@ -281,7 +282,6 @@ test('a store without limits refuses them', () =>
     await refused(queue.push('a', { cost: 2 }), 'NotSupported', /cost/)
     await refused(queue.limitGroup('a', { weight: 2 }), 'NotSupported', /limitGroup/)
     await refused(queue.groups(), 'NotSupported', /groups/)
-    await refused(pond.explain(id), 'NotSupported', /explain/)
     queue.work((_, ctx) => ctx.rateLimited('1s'), { concurrency: 1 })
     await until(async () => (await pond.job(id))?.error?.code === 'NotSupported', 'the job to fail')
   }))

@@ -1,6 +1,7 @@
 /** What goes in comes out: as data, as result, in `pond.job`. */
 import assert from 'node:assert/strict'
-import { first, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { first, inState, numbers, onEachStore, refused } from './suite.ts'
 
 const ALL_BYTES = Uint8Array.from(numbers(256))
 

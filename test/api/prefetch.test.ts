@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Millpond } from '../../src/index.ts'
-import { gate, inState, numbers, onEachStore, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { gate, inState, numbers, onEachStore } from './suite.ts'
 
 const SHORT = 5
 

@@ -1,15 +1,14 @@
 /** New SQLite files are for their owner alone; the rights of one that is there are left as they are. */
 import assert from 'node:assert/strict'
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { sharedFolder } from '../support/cleaning.ts'
 import { numbers } from './suite.ts'
 
 const skip = process.platform === 'win32' ? 'Windows has no such rights' : false
-const folder = mkdtempSync(join(tmpdir(), 'millpond-private-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = sharedFolder()
 
 const rightsOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 

@@ -1,33 +1,18 @@
 /** An open pond or cache holds no process, on any store; what waits for an answer does. Each case is a process of its own that closes nothing. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
+import { until } from '../support/until.ts'
 import { run } from './child.ts'
-import { STORES, until } from './suite.ts'
+import { emptyPlaces, STORES } from './suite.ts'
 
 for (const { name, shared, skip, place } of STORES) {
   describe(`process ends: ${name}`, { skip: skip ?? false }, () => {
-    const removals: (() => Promise<void>)[] = []
-    after(async () => {
-      for (const remove of removals) await remove()
-    })
-    /** That of an empty place. */
-    function newUrl(): string {
-      const folder = mkdtempSync(join(tmpdir(), 'millpond-api-'))
-      const { url, remove } = place(folder)
-      removals.push(async () => {
-        await remove?.()
-        rmSync(folder, { recursive: true, force: true })
-      })
-      return url
-    }
+    const newUrl = emptyPlaces(place)
 
     test('once its pushes are settled', async () => {
       const child = run(

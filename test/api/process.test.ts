@@ -1,12 +1,10 @@
 /** How a pond lives and dies with its process; each case is a process of its own. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { until } from '../support/until.ts'
 import { run } from './child.ts'
-import { inState, STORES, until } from './suite.ts'
+import { emptyPlaces, inState, STORES } from './suite.ts'
 
 /** Each test starts processes, which takes time. */
 const COVERED: Readonly<Record<string, string>> = {
@@ -16,20 +14,7 @@ const COVERED: Readonly<Record<string, string>> = {
 
 for (const { name, shared, skip, place } of STORES) {
   describe(`process: ${name}`, { skip: skip || (COVERED[name] ?? false) }, () => {
-    const removals: (() => Promise<void>)[] = []
-    after(async () => {
-      for (const remove of removals) await remove()
-    })
-    /** That of an empty place. */
-    function url(): string {
-      const folder = mkdtempSync(join(tmpdir(), 'millpond-api-'))
-      const { url, remove } = place(folder)
-      removals.push(async () => {
-        await remove?.()
-        rmSync(folder, { recursive: true, force: true })
-      })
-      return url
-    }
+    const url = emptyPlaces(place)
 
     test('ends by itself once the pond is closed', async () => {
       const child = run(

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
 import type { Millpond } from '../../src/index.ts'
-import { first, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { first, inState, numbers, onEachStore, refused } from './suite.ts'
 
 /** Works the queue off, one job at a time, and gives the data in the order of starting. */
 async function order(pond: Millpond, name: string, count: number): Promise<unknown[]> {

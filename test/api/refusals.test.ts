@@ -1,11 +1,11 @@
 /** Bad input of every kind: an error with a code, a message that names what to do, nothing stored, nothing hanging. */
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { type ErrorCode, Millpond, type QueueOptions } from '../../src/index.ts'
+import { sharedFolder } from '../support/cleaning.ts'
 import { onEachStore, refused } from './suite.ts'
 
 /** What a caller without types may pass. */
@@ -227,8 +227,7 @@ onEachStore('refusals', {
 })
 
 describe('refusals: the URL', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'millpond-api-'))
-  test.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = sharedFolder()
 
   test('no URL, or one of a scheme that nobody knows', async () => {
     await refused(

@@ -1,6 +1,7 @@
 /** Waiting for what a job comes to, from wherever. */
 import assert from 'node:assert/strict'
-import { aborted, atWork, gate, inState, numbers, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { aborted, atWork, gate, inState, numbers, onEachStore, refused } from './suite.ts'
 
 const UNKNOWN = '01932c0e-5b00-7abc-8def-0123456789ab'
 

@@ -4,13 +4,11 @@ import { isMillpondError, Millpond } from '../../src/index.ts'
 import type { Encoded, NewJob } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { MAX_PAYLOAD } from '../../src/values/encoding.ts'
-import { newId } from '../../src/values/ids.ts'
-import { onEachStore, refused, until } from './suite.ts'
+import { newJob } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
+import { onEachStore, refused } from './suite.ts'
 
-const stored = (data: Encoded): NewJob => {
-  const rest = { key: null, group: null, attempts: 1, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data }
-}
+const stored = (data: Encoded) => newJob({ attempts: 1, data })
 const json = (body: string): NewJob => stored({ encoding: 'json', body })
 const half = 'caf\ud83d'
 

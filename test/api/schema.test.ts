@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
 import type { Job, StandardSchema } from '../../src/index.ts'
-import { inState, onEachStore, refused, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { inState, onEachStore, refused } from './suite.ts'
 
 const email = z.object({
   to: z.email(),

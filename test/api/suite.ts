@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { after, describe, test } from 'node:test'
 import {
   type ErrorCode,
   isMillpondError,
@@ -19,6 +18,9 @@ import { openStore } from '../../src/stores/open.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { giveBackSchema, takeSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
+import { sharedFolder } from '../support/cleaning.ts'
+import { meddled } from '../support/meddled.ts'
+import { until } from '../support/until.ts'
 
 /** A store's place, empty at first. Everything opened in it is closed, and the place removed, when the test ends. */
 export interface Place {
@@ -140,23 +142,28 @@ async function atPlace(store: StoreUnderTest, check: Check): Promise<void> {
   }
 }
 
+/** Gives URLs of empty places, which are removed after the suite that asks for this. */
+export function emptyPlaces(place: StoreUnderTest['place']): () => string {
+  const removals: (() => Promise<void>)[] = []
+  after(async () => {
+    for (const remove of removals) await remove()
+  })
+  return () => {
+    const folder = sharedFolder()
+    const { url, remove } = place(folder)
+    if (remove !== undefined) removals.push(remove)
+    return url
+  }
+}
+
 /** A pond on a store that says it has no limits, as a store of another kind may. */
 export async function withoutLimits(check: (pond: Millpond) => Promise<void>): Promise<void> {
-  const { limitGroup: _, ...memory } = await openStore('memory:', {})
-  const pond = new Millpond({ ...memory, capabilities: { ...memory.capabilities, limits: false } }, 1_000)
+  const lacks = { priorities: false, limits: false, rates: false, groups: false }
+  const pond = new Millpond(meddled(await openStore('memory:', {}), {}, lacks), 1_000)
   try {
     await check(pond)
   } finally {
     await pond.close({ timeout: 100 })
-  }
-}
-
-/** Waits until the condition holds; fails after ten seconds. */
-export async function until(condition: () => boolean | Promise<boolean>, what = String(condition)): Promise<void> {
-  const deadline = performance.now() + 10_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain for: ${what}`)
-    await sleep(2)
   }
 }
 

@@ -1,8 +1,9 @@
 /** Effects and completions that commit together, and pushes inside transactions; refused where the store has none. */
 import assert from 'node:assert/strict'
 import type { TransactionQuery } from '../../src/index.ts'
+import { until } from '../support/until.ts'
 import { effectsOf } from './effects.ts'
-import { aborted, atWork, diary, gate, inState, onEachStore, outlast, refused, until } from './suite.ts'
+import { aborted, atWork, diary, gate, inState, onEachStore, outlast, refused } from './suite.ts'
 
 onEachStore(
   'transactions where there are none',
@@ -58,6 +59,8 @@ onEachStore(
       const pond = await place.open()
       await using db = await effectsOf(place)
       await db.run('begin')
+      // On SQLite it holds the file's lock from here on, which the settings must not wait for.
+      await db.run(db.insert, ['mine'])
       const queue = pond.queue<string>('q', { retry: { attempts: 3 }, capacity: 1 })
       const { id } = await queue.push('one', { tx: db.tx })
       await refused(queue.push('two', { tx: db.tx }), 'QueueFull')

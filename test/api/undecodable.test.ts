@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
-import type { Encoded, NewJob, Store } from '../../src/store.ts'
+import type { Encoded, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
 import { answered } from '../serve/client.ts'
+import { newJob } from '../support/jobs.ts'
 import { onEachStore, type Place, refused } from './suite.ts'
 
 const json = (body: string): Encoded => ({ encoding: 'json', body })
@@ -19,10 +19,7 @@ const BAD: readonly Encoded[] = [
   json(`${'['.repeat(5000)}${']'.repeat(5000)}`),
 ]
 
-function job(data: Encoded): NewJob {
-  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data }
-}
+const job = (data: Encoded) => newJob({ attempts: 10, data })
 
 async function withPond(place: Place, check: (pond: Millpond, store: Store) => Promise<void>): Promise<void> {
   const store = await openStore(place.url, {})

@@ -6,11 +6,10 @@ import { runInNewContext } from 'node:vm'
 import { Cache, type CacheOptions } from '../../src/cache/index.ts'
 import { Tags } from '../../src/cache/memory/tags.ts'
 import { sizeOfValue } from '../../src/cache/memory/value-size.ts'
-import { flattened, unflattened } from '../../src/cache/plain-values.ts'
 import { CacheKeys } from '../../src/cache/redis/keys.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { coded } from '../unit/suite.ts'
-import { clientOf, freshPrefix, onServers, openCache, PLACES } from './fixture.ts'
+import { freshPrefix, onServers, openCache, PLACES } from './fixture.ts'
 
 for (const place of PLACES) {
   describe(`bounds, ${place.name}`, { skip: place.skip }, () => {
@@ -141,7 +140,6 @@ test('options are checked, unknown ones refused', async () => {
     await assert.rejects(cache.wrap(() => 1, { ...good, key: () => given })(), coded('InvalidName'))
     await assert.rejects(cache.invalidateTag(given), coded('InvalidName'))
   }
-  assert.throws(() => cache.plain('json'), coded('NotSupported'))
 })
 
 test('names in Redis lead back to their keys', () => {
@@ -156,20 +154,6 @@ test('names in Redis lead back to their keys', () => {
   assert.equal(names.parse('q:v:{a}'), undefined)
 })
 
-test('objects are flattened and nested again', () => {
-  const nested = { a: { b: { c: '1' }, d: '2' }, e: '3' }
-  assert.deepEqual(flattened(nested, true), ['a.b.c', '1', 'a.d', '2', 'e', '3'])
-  assert.deepEqual(JSON.parse(JSON.stringify(unflattened({ 'a.b.c': '1', 'a.d': '2', e: '3' }))), nested)
-  assert.equal(Object.hasOwn(Object.prototype, 'polluted'), false)
-  unflattened({ '__proto__.polluted': 'x' })
-  assert.equal('polluted' in {}, false)
-  assert.throws(() => flattened(nested, false), coded('PayloadNotEncodable'))
-  assert.throws(() => flattened({ 'a.b': 1 }, true), coded('PayloadNotEncodable'))
-  assert.throws(() => flattened({}, true), coded('PayloadNotEncodable'))
-  assert.throws(() => flattened('text', false), coded('PayloadNotEncodable'))
-  assert.throws(() => unflattened({ a: 'x', 'a.b': 'y' }), coded('PayloadNotDecodable'))
-})
-
 for (const place of onServers) {
   test(`a prefix in the URL, ${place.name}`, { skip: place.skip }, async (t) => {
     const prefix = freshPrefix()
@@ -180,40 +164,5 @@ for (const place of onServers) {
     assert.equal(await other.get('k'), 'shared')
     await using elsewhere = await Cache.open(place.url)
     assert.equal(await elsewhere.get('k'), undefined)
-  })
-
-  test(`plain encodings, ${place.name}`, { skip: place.skip }, async (t) => {
-    const prefix = freshPrefix()
-    const cache = await openCache(t, place, { prefix })
-    const key = `${prefix}:plain`
-    const client = clientOf(place.url)
-    const [text, json, hash, flat] = [
-      cache.plain('string'),
-      cache.plain('json'),
-      cache.plain('hash'),
-      cache.plain('flat'),
-    ]
-    assert.equal(await text.get(key), undefined)
-    await text.set(key, 'ä', { ttl: '1m' })
-    assert.equal(await client.get(key), 'ä')
-    assert.ok((await client.pttl(key)) > 0)
-    assert.equal(await text.get(key), 'ä')
-    await assert.rejects(hash.get(key), coded('StoreFailed'))
-    await assert.rejects(json.get(key), coded('PayloadNotDecodable'))
-    await json.set(key, { a: [1] })
-    assert.deepEqual(await json.get(key), { a: [1] })
-    await hash.set(key, { a: 1, b: true, c: null, d: 'x' })
-    assert.deepEqual(await hash.get(key), { a: '1', b: 'true', c: 'null', d: 'x' })
-    await flat.set(key, { a: { b: 1 }, list: ['x'] } as never, { ttl: '1m' })
-    assert.deepEqual(await client.hgetall(key), { 'a.b': '1', 'list.0': 'x' })
-    assert.deepEqual(JSON.parse(JSON.stringify(await flat.get(key))), { a: { b: '1' }, list: { 0: 'x' } })
-    const half = 'caf\ud83d'
-    await assert.rejects(text.set(key, half), coded('PayloadNotEncodable'))
-    await assert.rejects(json.set(key, [half]), coded('PayloadNotEncodable'))
-    await assert.rejects(hash.set(key, { a: half }), coded('PayloadNotEncodable'))
-    await assert.rejects(flat.set(key, { a: { [half]: 1 } }), coded('PayloadNotEncodable'))
-    assert.equal(await flat.delete(key), true)
-    assert.equal(await flat.delete(key), false)
-    assert.throws(() => cache.plain('xml' as never), coded('InvalidOption'))
   })
 }

@@ -6,8 +6,8 @@ import { Redis } from 'ioredis'
 import { Cache } from '../../src/cache/index.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
-import { until } from '../servers/run.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { untilCalm } from '../support/until.ts'
 import { freshPrefix, openCache } from './fixture.ts'
 
 test('a master dies: every call is answered in time, and invalidations are heard again once there is another', {
@@ -35,16 +35,16 @@ test('a master dies: every call is answered in time, and invalidations are heard
     await sleep(20)
   }
   await cluster.ok()
-  await until('both hear again', async () => one.stats().tracking && two.stats().tracking)
+  await untilCalm(async () => one.stats().tracking && two.stats().tracking, 'both hear again')
   version = 2
-  await until('all are invalidated', async () => {
+  await untilCalm(async () => {
     for (const id of ids) await one.invalidate(`k${id}`)
     return true
-  })
-  await until('everyone knows', async () => {
+  }, 'all are invalidated')
+  await untilCalm(async () => {
     const answers = [...(await all(first)), ...(await all(second))]
     return answers.every((answer) => answer === 2)
-  })
+  }, 'everyone knows')
 })
 
 test("a client of the caller's stays open", { skip: missingReason('redis') }, async (t) => {

@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { Cache, type WrapOptions } from '../../src/cache/index.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
-import { coded, until } from '../unit/suite.ts'
+import { until } from '../support/until.ts'
+import { coded } from '../unit/suite.ts'
 import { gated, quiet } from './fixture.ts'
 
 const DRIFT = 400

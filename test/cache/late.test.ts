@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { scriptOf } from '../../src/cache/redis/redis-layer.ts'
 import type { Script } from '../../src/stores/redis-client/scripts.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
-import { until } from '../unit/suite.ts'
+import { until } from '../support/until.ts'
 import { freshPrefix, openCache } from './fixture.ts'
 
 const url = serverUrl('redis') ?? 'redis://127.0.0.1:1'

@@ -6,7 +6,8 @@ import { type Changes, NO_OTHERS } from '../../src/cache/redis/change-tracker.ts
 import { Codec } from '../../src/cache/redis/codec.ts'
 import { RedisLayer } from '../../src/cache/redis/redis-layer.ts'
 import { MillpondError } from '../../src/values/errors.ts'
-import { coded, until } from '../unit/suite.ts'
+import { until } from '../support/until.ts'
+import { coded } from '../unit/suite.ts'
 import { freshPrefix, gated, onServers, openCache, quiet } from './fixture.ts'
 
 const HOUR = 3_600_000

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Cache, type CacheOptions } from '../../src/cache/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { startProxy } from '../servers/proxy.ts'
-import { until } from '../servers/run.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { untilCalm } from '../support/until.ts'
 import { coded } from '../unit/suite.ts'
 import { freshPrefix, openCache } from './fixture.ts'
 
@@ -41,8 +41,8 @@ describe('a bad network', { skip: missingReason('redis') }, () => {
       proxy.cut()
       state.value = round
       await near.invalidate('k')
-      await until('the new value', async () => (await get()) === round, 5000)
-      await until('it hears again', async () => far.stats().tracking, 5000)
+      await untilCalm(async () => (await get()) === round, 'the new value', 5000)
+      await untilCalm(async () => far.stats().tracking, 'it hears again', 5000)
     }
   })
 
@@ -55,10 +55,10 @@ describe('a bad network', { skip: missingReason('redis') }, () => {
     await proxy.blackhole()
     state.value = 'new'
     await near.invalidate('k')
-    await until('it is loaded without Redis', async () => (await get()) === 'new', 5000)
+    await untilCalm(async () => (await get()) === 'new', 'it is loaded without Redis', 5000)
     await proxy.allow()
     proxy.cut()
-    await until('Redis is back', async () => far.stats().redis && far.stats().tracking, 10_000)
+    await untilCalm(async () => far.stats().redis && far.stats().tracking, 'Redis is back', 10_000)
     assert.equal(await get(), 'new')
   })
 
@@ -109,7 +109,7 @@ describe('a bad network', { skip: missingReason('redis') }, () => {
       await assert.rejects(far.get('nothing'), isStoreError)
       await proxy.allow()
       proxy.cut()
-      await until('Redis is back', async () => far.stats().redis && far.stats().tracking, 10_000)
+      await untilCalm(async () => far.stats().redis && far.stats().tracking, 'Redis is back', 10_000)
     }
     assert.ok((await kept(1)) >= first)
     await far.set('k', 1, { ttl: '1m' })

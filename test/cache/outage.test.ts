@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Cache } from '../../src/cache/index.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
-import { until } from '../servers/run.ts'
+import { untilCalm } from '../support/until.ts'
 import type { Tallies } from './roles/caller.ts'
 
 const OUTAGE = 10_000
@@ -29,14 +29,14 @@ test('Redis is gone for 10 s: what is stale is answered, the rest loaded, errors
     return next()
   }
   await next()
-  await until('it writes to Redis', async () => (await told()).set.values > 0)
+  await untilCalm(async () => (await told()).set.values > 0, 'it writes to Redis')
 
   await redis.kill('SIGKILL')
   // The first calls are those that find out, and `get` may answer from memory for as long as the drift.
-  await until('it knows', async () => {
+  await untilCalm(async () => {
     const known = await told()
     return DIRECT.every((name) => known[name].values === 0 && known[name].errors.StoreUnavailable !== undefined)
-  })
+  }, 'it knows')
   await sleep(OUTAGE)
   const gone = await told()
   assert.equal(child.exitCode, null)
@@ -51,7 +51,7 @@ test('Redis is gone for 10 s: what is stale is answered, the rest loaded, errors
   }
 
   await redis.restart()
-  await until('it writes to Redis again', async () => (await told()).set.values > 0)
+  await untilCalm(async () => (await told()).set.values > 0, 'it writes to Redis again')
   const cache = await Cache.open(redis.url, { prefix: 'cache' })
   t.after(() => cache.close())
   assert.equal(typeof (await cache.get('set')), 'number')

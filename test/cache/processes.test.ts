@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { CacheKeys } from '../../src/cache/redis/keys.ts'
-import { until } from '../servers/run.ts'
+import { untilCalm } from '../support/until.ts'
 import { clientOf, freshPrefix, gated, onServers, openCache } from './fixture.ts'
 
 const role = fileURLToPath(new URL('roles/loader.ts', import.meta.url))
@@ -20,7 +20,7 @@ async function process(t: TestContext, url: string, prefix: string) {
   const heard: string[] = []
   child.on('message', (message) => heard.push(String(message)))
   const hears = (text: string, count = 1) =>
-    until(`the process says ${text}`, async () => heard.filter((each) => each === text).length >= count, 15_000)
+    untilCalm(async () => heard.filter((each) => each === text).length >= count, `the process says ${text}`, 15_000)
   await hears('ready')
   return { child, heard, hears, say: (text: string) => child.send(text) }
 }
@@ -33,7 +33,7 @@ for (const place of onServers) {
       const { load, calls, call } = gated<number, { id: number }>()
       const caches = await Promise.all([1, 2, 3, 4].map(() => openCache(t, place, { prefix })))
       const answers = Promise.all(caches.map((cache) => cache.wrap(load, base)(1)))
-      await until('the others wait', async () => caches.filter((cache) => cache.stats().waited > 0).length === 3)
+      await untilCalm(async () => caches.filter((cache) => cache.stats().waited > 0).length === 3, 'the others wait')
       assert.equal(calls.length, 1)
       call(0).resolve({ id: 1 })
       assert.deepEqual(await answers, Array(4).fill({ id: 1 }))
@@ -46,7 +46,7 @@ for (const place of onServers) {
       const [one, two] = [await openCache(t, place, { prefix }), await openCache(t, place, { prefix })]
       const short = { ...base, timeout: 4000 } // so the lock lives for 2 s
       const first = one.wrap(load, short)(1)
-      await until('it loads', async () => calls.length === 1)
+      await untilCalm(async () => calls.length === 1, 'it loads')
       const second = two.wrap(load, short)(1)
       await sleep(2800)
       assert.equal(calls.length, 1)
@@ -60,9 +60,9 @@ for (const place of onServers) {
       const { load, calls, call } = gated<number, { id: number }>()
       const [one, two] = [await openCache(t, place, { prefix }), await openCache(t, place, { prefix })]
       const both = Promise.allSettled([one.wrap(load, base)(1), two.wrap(load, base)(1)])
-      await until('the other waits', async () => one.stats().waited + two.stats().waited > 0)
+      await untilCalm(async () => one.stats().waited + two.stats().waited > 0, 'the other waits')
       call(0).reject(new Error('no'))
-      await until('the other loads', async () => calls.length === 2)
+      await untilCalm(async () => calls.length === 2, 'the other loads')
       call(1).resolve({ id: 1 })
       assert.deepEqual((await both).map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
     })
@@ -83,7 +83,7 @@ for (const place of onServers) {
       const cache = await openCache(t, place, { prefix })
       const get = cache.wrap(() => 'mine', { key: () => 'k', ttl: '1m', timeout: '10s' })
       const waiting = Promise.all(Array.from({ length: 20 }, () => get()))
-      await until('they wait', async () => cache.stats().waited > 0)
+      await untilCalm(async () => cache.stats().waited > 0, 'they wait')
       holder.child.kill('SIGKILL')
       await once(holder.child, 'exit')
       assert.deepEqual(await waiting, Array(20).fill('mine'))
@@ -130,11 +130,11 @@ for (const place of onServers) {
       const cache = await openCache(t, place, { prefix })
       const get = cache.wrap(load, base)
       const first = get(1)
-      await until('it loads', async () => calls.length === 1)
+      await untilCalm(async () => calls.length === 1, 'it loads')
       // As an invalidation would do it whose message was lost: what is published is only a hint.
       await clientOf(url).unlink(`${prefix}:l:{thing:1}`)
       call(0).resolve('of before')
-      await until('it loads anew', async () => calls.length === 2)
+      await untilCalm(async () => calls.length === 2, 'it loads anew')
       assert.equal(await clientOf(url).exists(`${prefix}:v:{thing:1}`), 0)
       call(1).resolve('of after')
       assert.equal(await first, 'of after')
@@ -152,25 +152,25 @@ for (const place of onServers) {
       // The first access after our own write finds out that it is our own.
       assert.equal(await get(), 1)
       await two.invalidate('k')
-      await until('it is made anew', async () => (await get()) === 2)
+      await untilCalm(async () => (await get()) === 2, 'it is made anew')
       await two.invalidateTag('t')
-      await until('it is made anew', async () => (await get()) === 3)
+      await untilCalm(async () => (await get()) === 3, 'it is made anew')
       await two.set('k', 100, { ttl: '1h' })
-      await until('it is the one that was set', async () => (await get()) === 100)
+      await untilCalm(async () => (await get()) === 100, 'it is the one that was set')
       // As any other program would do it.
       await clientOf(url).unlink(`${prefix}:v:{k}`)
-      await until('it is made anew', async () => (await get()) === 4)
+      await untilCalm(async () => (await get()) === 4, 'it is made anew')
     })
 
     test('hits of an unchanged value ask Redis for nothing', async (t) => {
       const cache = await openCache(t, place, { drift: '1h' })
       const get = cache.wrap(() => 'v', { key: () => 'k', ttl: '1h', tags: ['t'] })
       await get()
-      await until('it is settled', async () => {
+      await untilCalm(async () => {
         const { hits } = cache.stats()
         await get()
         return cache.stats().hits > hits
-      })
+      }, 'it is settled')
       const { found } = cache.stats()
       for (let i = 0; i < 1000; i++) await get()
       assert.equal(cache.stats().found, found)

@@ -8,7 +8,8 @@ import { Codec } from '../../src/cache/redis/codec.ts'
 import { RecordStructures, type StructureList } from '../../src/cache/redis/record-structures.ts'
 import { headOf, parseStored, type StoredValue } from '../../src/cache/redis/stored-value.ts'
 import type { MillpondError } from '../../src/values/errors.ts'
-import { coded, until } from '../unit/suite.ts'
+import { until } from '../support/until.ts'
+import { coded } from '../unit/suite.ts'
 import { clientOf, freshPrefix, gated, keysOf, onServers, openCache } from './fixture.ts'
 
 /** A list as Redis keeps it, each answer a turn later. */

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Cache, WrapOptions } from '../../src/cache/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
-import { coded, until } from '../unit/suite.ts'
+import { until } from '../support/until.ts'
+import { coded } from '../unit/suite.ts'
 import { gated, openCache, PLACES } from './fixture.ts'
 
 interface Thing {

@@ -1,27 +1,17 @@
 /** `millpond serve` as a process: it serves, stops when told, loses nothing, and delivers. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { until } from '../api/suite.ts'
+import { inFolder } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 import { listening } from '../web/serving.ts'
 import { startMillpond } from './fixture.ts'
 
 const TOKEN = 'a-token-of-sixteen'
 const JSON_TYPE = { 'content-type': 'application/json' }
-
-async function inFolder(check: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'millpond-cli-'))
-  try {
-    await check(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal}: what waits is answered, the store is let go of, the exit code is 0`, {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { listening } from '../web/serving.ts'
 import { environment, MAIN, startMillpond } from './fixture.ts'
 

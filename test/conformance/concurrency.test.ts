@@ -1,7 +1,8 @@
 /** Calls that are under way at the same time. */
 
 import assert from 'node:assert/strict'
-import { claim, conformance, ERROR, newJob, newJobs, running } from './suite.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { claim, conformance, running } from './suite.ts'
 
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 

@@ -8,6 +8,8 @@ export function countingFences(store: Store): Store {
   const { operations } = store
   /** By queue and id: the number before the first fence. */
   const before = new Map<string, number>()
+  /** By queue and id: the fence that a job came back with. */
+  const restored = new Map<string, number>()
   /** Jobs that are pushed then begin above the fences of those that were removed. */
   let isRemoving = false
   const beforeOf = (queue: string, id: string): number => before.get(`${queue} ${id}`) ?? 0
@@ -24,15 +26,16 @@ export function countingFences(store: Store): Store {
   }
 
   function counted<Told extends JobRecord>(record: Told): Told {
-    const first = before.get(`${record.queue} ${record.id}`)
-    return { ...record, fence: first === undefined ? 0 : record.fence - first }
+    const name = `${record.queue} ${record.id}`
+    const first = before.get(name)
+    return { ...record, fence: first === undefined ? (restored.get(name) ?? 0) : record.fence - first }
   }
 
   async function claim(input: Input<'claim'>) {
     const claimed = await operations.claim(input)
     const jobs = claimed.jobs.map((job) => {
       const name = `${input.queue} ${job.id}`
-      const first = before.get(name) ?? job.fence - 1
+      const first = before.get(name) ?? job.fence - 1 - (restored.get(name) ?? 0)
       assert.ok(first === 0 || store.name === 'redis' || isRemoving, `the first fence is ${job.fence}`)
       before.set(name, first)
       return { ...job, fence: job.fence - first }
@@ -49,10 +52,14 @@ export function countingFences(store: Store): Store {
         isRemoving = true
         return operations.remove(input)
       },
-      restore: ({ records }) =>
-        operations.restore({
-          records: records.map((record) => ({ ...record, fence: record.fence + beforeOf(record.queue, record.id) })),
-        }),
+      async restore({ records }) {
+        const told = records.map((record) => ({ ...record, fence: record.fence + beforeOf(record.queue, record.id) }))
+        const outcomes = await operations.restore({ records: told })
+        for (const [at, { queue, id, fence }] of records.entries()) {
+          if (outcomes[at] === 'restored') restored.set(`${queue} ${id}`, fence)
+        }
+        return outcomes
+      },
       complete: (input) => operations.complete(held(input)),
       fail: (input) => operations.fail(held(input)),
       release: (input) => operations.release(held(input)),

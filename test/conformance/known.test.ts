@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/store.ts'
-import { claim, conformance, ERROR, newJob } from './suite.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
+import { claim, conformance } from './suite.ts'
 
 /** UUIDv7s so many milliseconds apart. */
 const idsApart = (ms: number): string[] =>

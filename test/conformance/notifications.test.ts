@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import type { Bell, Store } from '../../src/store.ts'
-import { claim, conformance, ERROR, newJob, newJobs, running, until } from './suite.ts'
+import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
+import { claim, conformance, running } from './suite.ts'
 
 /** Does something and waits for a bell of that kind for the queue `q`. */
 async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unknown>, id?: string): Promise<void> {
@@ -10,11 +12,13 @@ async function hear(store: Store, kind: Bell['kind'], doing: () => Promise<unkno
   const stop = store.listen((bell) => heard.push(bell))
   try {
     await doing()
-    await until(`a bell for ${kind}`, () =>
-      heard.some((bell) => {
-        if (bell.kind !== kind || bell.queue !== 'q') return false
-        return id === undefined || !('ids' in bell) || bell.ids === undefined || bell.ids.includes(id)
-      }),
+    await until(
+      () =>
+        heard.some((bell) => {
+          if (bell.kind !== kind || bell.queue !== 'q') return false
+          return id === undefined || !('ids' in bell) || bell.ids === undefined || bell.ids.includes(id)
+        }),
+      `a bell for ${kind}`,
     )
   } finally {
     stop()
@@ -109,6 +113,37 @@ conformance('notifications', {
     await hear(store, 'cancelled', () => store.operations.cancel({ ids: [id] }), id)
   },
 
+  'removed: whoever waits for the job, its slot or its room looks': async (store) => {
+    await store.operations.configure({ queue: 'q', running: 1, capacity: 2 })
+    for (const kind of ['finished', 'cancelled'] as const) {
+      const { id } = await running(store)
+      await hear(store, kind, () => store.operations.remove({ ids: [id] }), id)
+    }
+    const { id: held } = await running(store)
+    const next = newJob()
+    await store.operations.push({ jobs: [next] })
+    assert.deepEqual((await claim(store)).jobs, [], 'no slot is free')
+    await hear(store, 'work', () => store.operations.remove({ ids: [held] }))
+    await store.operations.remove({ ids: [next.id] })
+    const jobs = newJobs(2)
+    await store.operations.push({ jobs })
+    await hear(store, 'room', () => store.operations.remove({ ids: jobs.map(({ id }) => id) }))
+    await store.operations.push({ jobs: newJobs(2) })
+    await hear(store, 'room', () => store.operations.remove({ queue: 'q', state: 'waiting', limit: 10 }))
+  },
+
+  'work: updated so that it is due, or due soon, and restored': async (store) => {
+    const job = newJob({ delay: 60_000 })
+    await store.operations.push({ jobs: [job] })
+    assert.deepEqual((await claim(store)).jobs, [])
+    await hear(store, 'work', () => store.operations.update({ items: [{ id: job.id, delay: 500 }] }))
+    assert.equal((await claim(store)).retryAfter, 500)
+    await hear(store, 'work', () => store.operations.update({ items: [{ id: job.id, delay: 0 }] }))
+    assert.equal((await claim(store)).jobs.length, 1)
+    await hear(store, 'work', () => store.operations.restore({ records: [recordOf()] }))
+    assert.equal((await claim(store)).jobs.length, 1)
+  },
+
   'nothing more after the end of listening, everything to the others': async (store) => {
     let stopped = 0
     let heard = 0
@@ -117,7 +152,7 @@ conformance('notifications', {
     stop()
     stop()
     await store.operations.push({ jobs: [newJob()] })
-    await until('a bell', () => heard > 0)
+    await until(() => heard > 0, 'a bell')
     stopOther()
     assert.equal(stopped, 0)
   },

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import type { Encoded } from '../../src/store.ts'
-import { claim, conformance, first, newJob, newJobs, running } from './suite.ts'
+import { newJob, newJobs, recordOf } from '../support/jobs.ts'
+import { claim, conformance, first, running } from './suite.ts'
 
 const MIB = 1024 * 1024
 const WEIRD = `'"\`; drop table jobs; --\\ \n\r\t \u2028\u2029 \u{1F600}\u{1F469}\u200D\u{1F467} \uFEFF\u0301 \uD83D\uDE00 %s \${x} {}[]:`
@@ -42,7 +43,12 @@ conformance('payloads', {
     assert.deepEqual(await store.operations.cancel({ ids: [] }), [])
     assert.deepEqual(await store.operations.find({ ids: [] }), [])
     assert.equal((await store.operations.requeue({ ids: [] })).requeued, 0)
+    assert.deepEqual(await store.operations.update({ items: [] }), [])
+    assert.deepEqual(await store.operations.remove({ ids: [] }), { removed: 0, more: false })
+    assert.deepEqual(await store.operations.restore({ records: [] }), [])
+    assert.deepEqual(await store.operations.heartbeat({ workers: [], gone: [] }), [])
     await store.operations.record({ slices: [] })
+    assert.deepEqual(await store.operations.stats({}), [])
   },
 
   'a mebibyte of text and of bytes': async (store) => {
@@ -63,6 +69,20 @@ conformance('payloads', {
     const [first, second] = await store.operations.find({ ids: [a.id, b.id] })
     assert.equal(Buffer.compare(bytesOf(first?.result), bytesOf(bytes)), 0)
     assert.ok(second?.result?.body === text.body, 'the result is the same')
+  },
+
+  'a mebibyte in an update and in a restored job': async (store) => {
+    const text: Encoded = { encoding: 'json', body: `"${'é'.repeat(MIB / 2)}"` }
+    const bytes: Encoded = { encoding: 'bytes', body: Uint8Array.from({ length: MIB }, (_, i) => (i * 31) % 256) }
+    const ended = { state: 'done', finishedAt: Date.now() } as const
+    const [job, back] = [newJob(), recordOf({ ...ended, data: text, progress: bytes, result: text })]
+    await store.operations.push({ jobs: [job] })
+    assert.deepEqual(await store.operations.update({ items: [{ id: job.id, data: bytes }] }), ['updated'])
+    assert.deepEqual(await store.operations.restore({ records: [back] }), ['restored'])
+    const [changed, restored] = await store.operations.find({ ids: [job.id, back.id] })
+    assert.equal(Buffer.compare(bytesOf(changed?.data), bytesOf(bytes)), 0)
+    assert.ok(restored?.data.body === text.body && restored.result?.body === text.body, 'the text is the same')
+    assert.equal(Buffer.compare(bytesOf(restored.progress), bytesOf(bytes)), 0)
   },
 
   'every byte there is, also out of a shared buffer': async (store) => {

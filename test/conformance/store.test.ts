@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isMillpondError } from '../../src/values/errors.ts'
+import { ERROR, newJob, newJobs, recordOf } from '../support/jobs.ts'
 import { stores } from './stores.ts'
-import { claim, conformance, ERROR, newJob, newJobs, running } from './suite.ts'
+import { claim, conformance, running } from './suite.ts'
 
 const closed = (error: unknown) => isMillpondError(error, 'Closed')
 
@@ -32,7 +33,17 @@ conformance('a store and its end', {
         store.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'run', buckets: { 1: 1 } }] }),
       list: () => store.operations.list({ queue: 'q', state: 'waiting', limit: 1 }),
       requeue: () => store.operations.requeue({ ids: [hold.id] }),
+      settings: () => store.operations.settings({ queue: 'q' }),
+      limitGroup: () => store.operations.limitGroup({ queue: 'q', group: 'g', limits: null }),
+      update: () => store.operations.update({ items: [{ id: hold.id, priority: 1 }] }),
+      remove: () => store.operations.remove({ ids: [hold.id] }),
+      restore: () => store.operations.restore({ records: [recordOf()] }),
+      groups: () => store.operations.groups({ queue: 'q', limit: 1 }),
+      ahead: () => store.operations.ahead({ id: hold.id }),
+      heartbeat: () => store.operations.heartbeat({ workers: [], gone: ['w'] }),
+      workers: () => store.operations.workers({}),
     }
+    assert.deepEqual(Object.keys(calls).sort(), Object.keys(store.operations).sort())
     for (const [name, call] of Object.entries(calls)) await assert.rejects(call, closed, name)
   },
 

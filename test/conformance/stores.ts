@@ -12,6 +12,7 @@ import type { OpenStore, Store, StoreOptions } from '../../src/store.ts'
 import { missingReason, type SharedServer, serverUrl } from '../servers/shared.ts'
 import { openEmptied } from '../stores/postgres-fixture.ts'
 import { openRedis } from '../stores/redis-fixture.ts'
+import { openPlainStore } from '../support/plain-store.ts'
 
 export interface Opened {
   store: Store
@@ -25,7 +26,7 @@ export interface StoreUnderTest {
   open(options?: StoreOptions): Promise<Opened>
   /** Why it cannot be tested here; false: it can. */
   skip: string | false
-  /** How often the model-based test runs on it: what its speed allows. */
+  /** How many random sequences the model-based test runs on it: what its speed allows. */
   modelRuns: number
   /** Why an id is known within its queue only: the test that asks for more is skipped with this reason. Else it is known in the whole store. */
   idsPerQueue?: string
@@ -53,21 +54,21 @@ function redis(name: 'redis' | 'redis-cluster', modelRuns: number): StoreUnderTe
   }
 }
 
-function postgres(name: 'postgres' | 'pgbouncer'): StoreUnderTest {
+function postgres(name: 'postgres' | 'pgbouncer', modelRuns: number): StoreUnderTest {
   return {
     name,
     skip: missingReason(name),
-    modelRuns: 60,
+    modelRuns,
     open: (options = {}) => openEmptied(urlOf(name), options),
   }
 }
 
 /** @param driver its options that choose the library */
-function sqlite(name: string, driver: StoreOptions): StoreUnderTest {
+function sqlite(name: string, driver: StoreOptions, modelRuns: number): StoreUnderTest {
   return {
     name,
     skip: missing(SQLITE),
-    modelRuns: 100,
+    modelRuns,
     async open(options = {}) {
       const folder = await mkdtemp(join(tmpdir(), 'millpond-'))
       const store = await (await load(SQLITE))(`sqlite:${join(folder, 'test.db')}`, { ...options, ...driver })
@@ -88,20 +89,32 @@ function urlOf(server: SharedServer): string {
   return url
 }
 
+/** For what a store may lack: one that lacks all of it. */
+export const plain: StoreUnderTest = {
+  name: 'plain',
+  skip: false,
+  modelRuns: 0,
+  async open(options = {}) {
+    const store = openPlainStore(options)
+    return { store, dispose: () => store.close() }
+  },
+}
+
 export const stores: readonly StoreUnderTest[] = [
   {
     name: 'memory',
     skip: missing(MEMORY),
-    modelRuns: 8_000,
+    modelRuns: 3_000,
     async open(options = {}) {
       const store = await (await load(MEMORY))('memory:', options)
       return { store, dispose: () => store.close() }
     },
   },
-  sqlite('sqlite', {}),
-  sqlite('better-sqlite3', { driver: Database }),
-  redis('redis', 100),
-  redis('redis-cluster', 60),
-  postgres('postgres'),
-  postgres('pgbouncer'),
+  // Another way to the same statements and scripts is run by a sample.
+  sqlite('sqlite', {}, 60),
+  sqlite('better-sqlite3', { driver: Database }, 15),
+  redis('redis', 60),
+  redis('redis-cluster', 15),
+  postgres('postgres', 40),
+  postgres('pgbouncer', 10),
 ]

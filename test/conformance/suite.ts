@@ -1,16 +1,9 @@
 /** What the conformance tests share: a test on every store, and short ways to make jobs. */
 
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Claimed, ClaimRequest, Encoded, Hold, JobError, NewJob, Store } from '../../src/store.ts'
+import type { Claimed, ClaimRequest, Hold, NewJob, Store } from '../../src/store.ts'
+import { newJob } from '../support/jobs.ts'
 import { stores } from './stores.ts'
-
-export const NULL: Encoded = { encoding: 'json', body: 'null' }
-export const ERROR: JobError = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
-
-let ids = 0
-/** A UUIDv7 in form, never the same twice. */
-export const newId = (): string => `019b76da-a800-7000-8000-${(++ids).toString(16).padStart(12, '0')}`
 
 type Check = (store: Store, clock: { now: number }) => Promise<void>
 
@@ -33,26 +26,6 @@ export function conformance(topic: string, checks: Record<string, Check>): void 
   }
 }
 
-export function newJob(given: Partial<NewJob> = {}): NewJob {
-  return {
-    id: newId(),
-    queue: 'q',
-    priority: 4,
-    delay: 0,
-    runAt: null,
-    key: null,
-    group: null,
-    attempts: 3,
-    timeout: null,
-    trace: null,
-    data: NULL,
-    ...given,
-  }
-}
-
-export const newJobs = (count: number, given: Partial<NewJob> = {}): NewJob[] =>
-  Array.from({ length: count }, () => newJob(given))
-
 export const claim = (store: Store, given: Partial<ClaimRequest> = {}): Promise<Claimed> =>
   store.operations.claim({ queue: 'q', worker: 'w', limit: 1_000, lease: 60_000, ...given })
 
@@ -66,14 +39,4 @@ export function first<T>(list: readonly T[]): T {
   const [item] = list
   if (item === undefined) throw new Error('an empty list where one item at least was due')
   return item
-}
-
-/** Waits until the condition holds; fails after half a minute. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  // Longer than any lease of these tests: a job whose claim was answered into a broken connection comes back only then.
-  const deadline = Date.now() + 30_000
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited in vain: ${what}`)
-    await sleep(2)
-  }
 }

@@ -1,7 +1,7 @@
 /** The lifecycle vectors as data: their types, and the translation of their shorthand (see the README next to them). */
 
 import { readdirSync, readFileSync } from 'node:fs'
-import type { OperationName } from '../../src/store.ts'
+import type { Capabilities, OperationName } from '../../src/store.ts'
 
 const folder = new URL('../../contract/vectors/lifecycle/', import.meta.url)
 
@@ -21,7 +21,7 @@ export interface Vector {
   name: string
   about: string
   /** What a store may lack: then the vector is not for it. */
-  needs?: 'ids of all queues' | 'limits'
+  needs?: readonly (keyof Capabilities | 'ids of all queues')[]
   steps: Step[]
 }
 

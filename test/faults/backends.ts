@@ -3,10 +3,10 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { started } from '../servers/fixtures.ts'
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
-import { ServerMissing } from '../servers/server.ts'
-import { after, scratch } from './harness.ts'
+import { scratch } from '../support/cleaning.ts'
 
 /** One run of an effect. */
 export interface Effect {
@@ -37,22 +37,7 @@ export interface Mode {
 
 /** undefined: its programs are not on this machine, and the test is skipped. */
 export async function backend(t: TestContext, mode: Pick<Mode, 'start'>): Promise<Backend | undefined> {
-  return (await orSkip(t, mode.start))?.backend
-}
-
-export async function orSkip<T extends { stop(): Promise<void> }>(
-  t: TestContext,
-  start: () => Promise<T>,
-): Promise<T | undefined> {
-  try {
-    const started = await start()
-    after(t, () => started.stop())
-    return started
-  } catch (error) {
-    if (!(error instanceof ServerMissing)) throw error
-    t.skip(error.message)
-    return undefined
-  }
+  return (await started(t, mode.start))?.backend
 }
 
 /** With every acknowledged write on its disk. */
@@ -149,10 +134,10 @@ export const MODES: readonly Mode[] = [
 /** The URL of a new one of each durable store, for as long as the test; undefined: the test is skipped. */
 export const DURABLE_STORES: Record<string, (t: TestContext) => Promise<string | undefined>> = {
   sqlite: async (t) => `sqlite:${join(scratch(t), 'app.db')}`,
-  postgres: async (t) => (await orSkip(t, startPostgres))?.url,
-  redis: async (t) => (await orSkip(t, () => startRedis()))?.url,
+  postgres: async (t) => (await started(t, startPostgres))?.url,
+  redis: async (t) => (await started(t, () => startRedis()))?.url,
   'redis in 3 partitions': async (t) => {
-    const server = await orSkip(t, () => startRedis())
+    const server = await started(t, () => startRedis())
     return server && `${server.url}?partitions=3`
   },
 }

@@ -18,9 +18,12 @@ import {
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isMillpondError, Millpond } from '../../src/index.ts'
-import { after, faultsOf, look, scratch, seeded, settles, start } from './harness.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { faultsOf, look, seeded, settles, start } from './harness.ts'
 import type { SurvivorConfig } from './roles/survivor.ts'
 
+/** Pages beside the roots of the tables. */
+const PAGES = Number(process.env.MILLPOND_FAULT_PAGES ?? 4)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
 const QUEUE = 'jobs'
 const PAGE = 4096
@@ -122,7 +125,7 @@ test('whatever page is damaged, a service neither crashes nor hangs, and says St
   const sound = await filled(t)
   const pages = statSync(sound).size / PAGE
   const tables = ['millpond_jobs', 'millpond_queues', 'millpond_meta', 'millpond_running', 'millpond_finished']
-  const anywhere = Array.from({ length: 9 }, () => 2 + Math.floor(random() * (pages - 1)))
+  const anywhere = Array.from({ length: PAGES }, () => 2 + Math.floor(random() * (pages - 1)))
   const damages = [...tables.map((name) => rootOf(sound, name)), ...anywhere].map((page) => ({
     page,
     content: random() < 0.5 ? bytesOf(random, PAGE) : new Uint8Array(PAGE),

@@ -4,7 +4,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { isMillpondError, Millpond } from '../../src/index.ts'
-import { after, type Child, countsOf, scratch, start, until } from './harness.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
+import { type Child, countsOf, start } from './harness.ts'
 import type { Poison, PoisonConfig } from './roles/poison.ts'
 
 const QUEUE = 'jobs'
@@ -24,14 +26,14 @@ async function run(t: TestContext, poison: Poison): Promise<void> {
   const config: PoisonConfig = { url, queue: QUEUE }
   let worker: Child = start(t, 'poison', config, { cwd: folder })
   let deaths = 0
-  await until('the poisonous job is dead, the others are done', async () => {
+  await until(async () => {
     if (!worker.alive) {
       deaths++
       worker = start(t, 'poison', config, { cwd: folder })
     }
     const [{ counts } = { counts: undefined }] = await pond.stats()
     return counts?.dead === 1 && counts.done === others.length
-  })
+  }, 'the poisonous job is dead, the others are done')
 
   const job = await pond.job(id)
   assert.equal(job?.state, 'dead')

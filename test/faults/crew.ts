@@ -3,7 +3,9 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Millpond, type QueueOptions, type QueueReport } from '../../src/index.ts'
-import { type Child, scratch, start, until } from './harness.ts'
+import { scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
+import { type Child, start } from './harness.ts'
 import { Journal } from './journal.ts'
 import type { ProducerConfig } from './roles/producer.ts'
 import type { WorkerConfig } from './roles/worker.ts'
@@ -99,19 +101,19 @@ export class Crew {
 
   /** Waits until all of them, or those named, have had their first success. */
   async atWork(members: readonly Member[] = this.members): Promise<void> {
-    await until('all are at work', () => {
+    await until(() => {
       this.assertAlive()
       return members.every(({ child }) => child.said('busy').length > 0)
-    })
+    }, 'all are at work')
   }
 
   /** Waits until every one of them has got something done from now on. */
   async goOn(members: readonly Member[] = this.members): Promise<void> {
     const goals = members.map((member) => ({ member, goal: successes(member) + SOME }))
-    await until('all go on by themselves', () => {
+    await until(() => {
       this.assertAlive()
       return goals.every(({ member, goal }) => successes(member) >= goal)
-    }).catch((error: unknown) => {
+    }, 'all go on by themselves').catch((error: unknown) => {
       const stuck = goals.filter(({ member, goal }) => successes(member) < goal)
       const words = stuck.map(({ member: { child } }) => `${child.role} ${child.pid}: ${lastTroubles(child)}`)
       throw new Error(`${error}\n${words.join('\n')}`, { cause: error })
@@ -132,11 +134,11 @@ export class Crew {
     const pond = await Millpond.open(this.#url)
     try {
       const queue = pond.queue(QUEUE)
-      await until('everything is done', async () => {
+      await until(async () => {
         this.assertAlive()
         const { counts } = await queue.stats()
         return counts.scheduled + counts.waiting + counts.running === 0
-      })
+      }, 'everything is done')
       await tell(this.workers, 'close', 'closed')
       await Promise.all(this.workers.map(({ child }) => child.exited))
       this.counts = (await queue.stats()).counts

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { isMillpondError, type Millpond } from '../../src/index.ts'
-import { after, scratch, settles } from './harness.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { settles } from './harness.ts'
 
 /** Why there is no small disk here; false: there is. */
 export const noDisk: string | false = whyNoDisk()

@@ -5,7 +5,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { after, countsOf, faultsOf, liveIn, look, scratch, start, until } from './harness.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
+import { countsOf, faultsOf, liveIn, look, start } from './harness.ts'
 import type { ProducerConfig } from './roles/producer.ts'
 import type { WorkerConfig } from './roles/worker.ts'
 
@@ -35,11 +37,11 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const worker = start(t, 'worker', config)
     await worker.hear('busy')
     let buffered = 0
-    await until('slots and buffer are full', async () => {
+    await until(async () => {
       const load = await worker.ask('load')
       buffered = Number(load.buffered)
       return load.running === 8 && buffered > 50
-    })
+    }, 'slots and buffer are full')
     worker.kill(signal)
     assert.deepEqual(await worker.exited, { code: 0, signal: null })
 
@@ -61,7 +63,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     assert.equal(real.done + real.waiting, pushed.length)
 
     const next = start(t, 'worker', { ...config, pause: 0 })
-    await until('the next worker has done the rest', () => liveIn(path, QUEUE) === 0)
+    await until(() => liveIn(path, QUEUE) === 0, 'the next worker has done the rest')
     next.kill('SIGTERM')
     await next.exited
     const [finished] = look(path, `select count(*) as n from millpond_jobs where state = 'done' and attempt = 1`)
@@ -77,7 +79,7 @@ test('a producer under SIGTERM has stored all that it was told is stored', async
   const producer = start(t, 'producer', config)
   const acknowledged = () => readFileSync(log, 'utf8').split('\n').filter(Boolean)
   await producer.hear('busy')
-  await until('some hundreds are pushed', () => acknowledged().length > 500)
+  await until(() => acknowledged().length > 500, 'some hundreds are pushed')
   producer.kill('SIGTERM')
   assert.deepEqual(await producer.exited, { code: 0, signal: null })
   const stored = new Set(look(path, 'select id from millpond_jobs').map(({ id }) => id))

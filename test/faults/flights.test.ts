@@ -5,11 +5,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 import { backend, MODES } from './backends.ts'
 import { rounds } from './crew.ts'
-import { type Child, scratch, start, until } from './harness.ts'
+import { type Child, start } from './harness.ts'
 
-const ROUNDS = rounds(2)
+const ROUNDS = rounds(1)
 /** Of the flights, in ms: a dead holder is noticed within a third of it. */
 const TIMEOUT = 6000
 const CREW = 3
@@ -53,12 +55,12 @@ for (const { name, place } of places) {
 
 async function whoCalls(crew: readonly Child[]): Promise<Child> {
   let found: Child | undefined
-  await until('one of them makes the call', () => {
+  await until(() => {
     found = crew.find((flyer) => flyer.said('called').length > 0)
     const failed = crew.flatMap((flyer) => flyer.said('failed'))
     assert.deepEqual(failed, [])
     return found !== undefined
-  })
+  }, 'one of them makes the call')
   assert.ok(found)
   return found
 }

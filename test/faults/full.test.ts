@@ -9,8 +9,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { type Duration, isMillpondError, Millpond } from '../../src/index.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 import { fill, noDisk, pushUntilFull, smallDisk, withEffects } from './disk.ts'
-import { after, countsOf, faultsOf, liveIn, look, scratch, settles, start, until } from './harness.ts'
+import { countsOf, faultsOf, liveIn, look, settles, start } from './harness.ts'
 import type { FillerConfig } from './roles/filler.ts'
 
 const QUEUE = 'jobs'
@@ -48,7 +50,7 @@ test('pushes fill the disk: StoreFull, nothing lost, and on they go once there i
   after(t, () => again.close())
   assert.deepEqual(idsIn(path), [...ids, ...more.map(({ id }) => id)].sort())
   again.queue<string>(QUEUE).work(() => {})
-  await until('all is done', () => liveIn(path, QUEUE) === 0)
+  await until(() => liveIn(path, QUEUE) === 0, 'all is done')
   assert.deepEqual(faultsOf(path), [])
   const { kept, real } = countsOf(path, QUEUE)
   assert.deepEqual(kept, real)
@@ -83,7 +85,7 @@ test('jobs that come and go find room on a small disk, however many they are, al
   // Five times what the disk holds.
   for (let round = 0; round < 60; round++) {
     const pushed = await jobs.pushMany(Array.from({ length: 100 }, () => 'x'.repeat(10_000)))
-    await until('they are done', () => liveIn(path, QUEUE) === 0)
+    await until(() => liveIn(path, QUEUE) === 0, 'they are done')
     assert.equal(pushed.length, 100)
   }
 
@@ -94,7 +96,7 @@ test('jobs that come and go find room on a small disk, however many they are, al
     for (let n = 0; ; n++) fills.run(`${n}${'x'.repeat(100_000)}`)
   }, /full/)
   await jobs.push('y')
-  await until('it is done', () => liveIn(path, QUEUE) === 0)
+  await until(() => liveIn(path, QUEUE) === 0, 'it is done')
   other.close()
 })
 
@@ -144,21 +146,21 @@ async function completes(t: TestContext, transaction: boolean, lease: Duration):
     },
     { concurrency: 4, transaction },
   )
-  await until('the first ones run', () => began === 4)
+  await until(() => began === 4, 'the first ones run')
   const filling = await pushUntilFull(pond, 'filling')
   assert.deepEqual(filling.codes, new Set(['StoreFull']))
   fill(disk)
   gate.resolve()
-  await until('the worker met the full disk several times', () => troubles.length >= 3)
+  await until(() => troubles.length >= 3, 'the worker met the full disk several times')
   if (lease !== LONG) {
     const held = `select 1 from millpond_jobs where state = 'running' and lease_until > ?`
-    await until('all leases ran out', () => look(path, held, Date.now()).length === 0)
+    await until(() => look(path, held, Date.now()).length === 0, 'all leases ran out')
   }
   assert.deepEqual(new Set(troubles), new Set(['StoreFull']))
   assert.deepEqual(faultsOf(path), [])
 
   disk.free()
-  await until('all is done', () => liveIn(path, QUEUE) === 0)
+  await until(() => liveIn(path, QUEUE) === 0, 'all is done')
   await worker.close()
   const applied = transaction ? look(path, 'select id from effects').map(({ id }) => String(id)) : effects
   const once = transaction || lease === LONG ? applied : [...new Set(applied)]

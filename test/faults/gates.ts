@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { type Duration, Millpond } from '../../src/index.ts'
-import { after, type Child, scratch, start, until } from './harness.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
+import { type Child, start } from './harness.ts'
 import type { GatedConfig } from './roles/gated.ts'
 
 export const QUEUE = 'jobs'
@@ -47,6 +49,6 @@ export async function occupy({ pond }: Scene, worker: Child, buffered = 20): Pro
   await worker.hear('completed')
   const pushed = await jobs.pushMany([{ gate: true }, ...Array.from({ length: buffered }, () => ({}))])
   const { id } = await worker.hear('held')
-  await until('the others are buffered', async () => (await worker.ask('load')).buffered === buffered)
+  await until(async () => (await worker.ask('load')).buffered === buffered, 'the others are buffered')
   return { held: String(id), ids: pushed.map((each) => each.id) }
 }

@@ -1,16 +1,11 @@
-/** What the fault tests share: child processes, a scratch folder, waiting with a bound, and looking into the file past Millpond. */
+/** What the fault tests share: child processes, waiting with a bound, and looking into the file past Millpond. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-
-/** How long anything may take before it counts as hanging, in milliseconds. Generous: it only costs time when a test fails. */
-export const BOUND = Number(process.env.MILLPOND_FAULT_BOUND ?? 60_000)
+import { after } from '../support/cleaning.ts'
+import { BOUND, until } from '../support/until.ts'
 
 /** What children and tests say to each other. */
 export interface Message {
@@ -21,19 +16,6 @@ export interface Message {
 const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'kind' in value && typeof value.kind === 'string'
 
-/** Waits until the condition holds. */
-export async function until(
-  what: string,
-  condition: () => boolean | Promise<boolean>,
-  bound: number = BOUND,
-): Promise<void> {
-  const end = performance.now() + bound
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`still not so after ${bound} ms: ${what}`)
-    await sleep(10)
-  }
-}
-
 /** The promise's outcome, or an error if there is none within the bound: a call that hangs must say so itself. */
 export async function settles<T>(what: string, promise: Promise<T>, bound: number = BOUND): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
@@ -43,37 +25,6 @@ export async function settles<T>(what: string, promise: Promise<T>, bound: numbe
   } finally {
     clearTimeout(timer)
   }
-}
-
-const undoings = new WeakMap<TestContext, (() => unknown)[]>()
-
-/** After the test, last come first served: `t.after` begins with the first, and stops at the first that fails. */
-export function after(t: TestContext, undo: () => unknown): void {
-  const known = undoings.get(t)
-  if (known !== undefined) {
-    known.push(undo)
-    return
-  }
-  const all = [undo]
-  undoings.set(t, all)
-  t.after(async () => {
-    const errors: unknown[] = []
-    for (const each of all.reverse()) {
-      try {
-        await each()
-      } catch (error) {
-        errors.push(error)
-      }
-    }
-    if (errors.length > 0) throw new AggregateError(errors, 'cleaning up failed')
-  })
-}
-
-/** A fresh folder, removed after the test and after all that was started in it. */
-export function scratch(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'millpond-faults-'))
-  after(t, () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-  return folder
 }
 
 export interface StartOptions {
@@ -148,11 +99,11 @@ export class Child {
 
   /** Waits until it has said so that many times; returns the last of them. */
   async hear(kind: string, count = 1): Promise<Message> {
-    await until(`the ${this.role} process says "${kind}" ${count} times`, () => {
+    await until(() => {
       if (this.said(kind).length >= count) return true
       if (!this.alive) throw new Error(`the ${this.role} process ended before it said "${kind}"\n${this.#words}`)
       return false
-    })
+    }, `the ${this.role} process says "${kind}" ${count} times`)
     const message = this.said(kind)[count - 1]
     if (message === undefined) throw new Error('unreachable')
     return message

@@ -1,5 +1,5 @@
 /**
- * Producers and workers on one file are killed (SIGKILL) at random moments under load, now and then all of them at once.
+ * Producers and workers on one file are killed (SIGKILL) at random moments under load, every sixth time all of them at once.
  * MILLPOND_FAULT_KILLS sets the kills per mode, MILLPOND_FAULT_SEED the moments and the victims.
  */
 
@@ -10,11 +10,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Child, countsOf, faultsOf, liveIn, look, scratch, seeded, start, until } from './harness.ts'
+import { scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
+import { type Child, countsOf, faultsOf, liveIn, look, seeded, start } from './harness.ts'
 import type { ProducerConfig } from './roles/producer.ts'
 import type { WorkerConfig } from './roles/worker.ts'
 
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 32)
+const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 12)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
 const PRODUCERS = 2
 const WORKERS = 3
@@ -76,15 +78,15 @@ class Scene {
   /** Kills, at random moments under load, until there were that many kills. */
   async rage(kills: number): Promise<void> {
     this.#fill()
-    while (this.kills < kills) {
+    for (let time = 1; this.kills < kills; time++) {
       const crew = [...this.#producers, ...this.#workers]
-      await until('most are at work', () => {
+      await until(() => {
         for (const child of crew) if (!child.alive) throw new Error(`${child.role} ended by itself\n${child.words}`)
         return crew.filter((child) => child.said('busy').length > 0).length >= crew.length - 1
-      })
+      }, 'most are at work')
       await sleep(this.#random() * 250)
       // With nobody left, whoever comes next finds the write-ahead log as the dead left it.
-      if (this.#random() < 0.08) await this.#kill(crew)
+      if (time % 6 === 0) await this.#kill(crew)
       else await this.#kill([this.#victim()])
       this.#fill()
     }
@@ -109,7 +111,7 @@ class Scene {
   async settle(): Promise<void> {
     await this.#kill([...this.#producers, ...this.#workers])
     this.startWorker()
-    await until('everything is done', () => liveIn(this.path, QUEUE) === 0)
+    await until(() => liveIn(this.path, QUEUE) === 0, 'everything is done')
     await this.#kill(this.#workers)
   }
 

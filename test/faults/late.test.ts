@@ -5,8 +5,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../support/until.ts'
 import { occupy, QUEUE, scene } from './gates.ts'
-import { countsOf, liveIn, look, until } from './harness.ts'
+import { countsOf, liveIn, look } from './harness.ts'
 
 for (const transaction of [false, true]) {
   for (const then of ['runs', 'is done'] as const) {
@@ -27,7 +28,7 @@ for (const transaction of [false, true]) {
         return { ...row }
       }
       if (then === 'runs') await second.hear('held')
-      else await until('the second worker has done all', () => liveIn(path, QUEUE) === 0)
+      else await until(() => liveIn(path, QUEUE) === 0, 'the second worker has done all')
       assert.deepEqual(job(), { state: then === 'runs' ? 'running' : 'done', worker, fence: 2, attempt: 2 })
 
       late.send({ kind: 'open' })
@@ -35,7 +36,7 @@ for (const transaction of [false, true]) {
       assert.deepEqual(late.said('aborted'), [], 'it was not told before it had finished')
       assert.deepEqual(job(), { state: then === 'runs' ? 'running' : 'done', worker, fence: 2, attempt: 2 })
       second.send({ kind: 'open' })
-      await until('all is done', () => liveIn(path, QUEUE) === 0)
+      await until(() => liveIn(path, QUEUE) === 0, 'all is done')
       assert.deepEqual(job(), { state: 'done', worker, fence: 2, attempt: 2 })
       if (transaction) {
         const effects = look(path, 'select fence from effects where id = ?', held).map(({ fence }) => fence)

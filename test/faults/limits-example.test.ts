@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { after, scratch, until } from './harness.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/reports.ts', import.meta.url))
 const SOURCES = new URL('../web/adapters-source.ts', import.meta.url).href
@@ -36,7 +37,7 @@ test('examples/reports.ts sends each report once, one that was answered 429 agai
     return child
   })
   const sent = () => answers.filter(({ status }) => status === 200).map(({ customer }) => customer)
-  await until('all reports are sent', () => sent().length >= REPORTS)
+  await until(() => sent().length >= REPORTS, 'all reports are sent')
   const ends = children.map((child) => once(child, 'exit'))
   for (const child of children) child.kill('SIGTERM')
   assert.deepEqual(

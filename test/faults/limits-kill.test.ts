@@ -11,12 +11,14 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond, type Queue } from '../../src/index.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 import { DURABLE_STORES } from './backends.ts'
-import { after, type Child, scratch, seeded, start, until } from './harness.ts'
+import { type Child, seeded, start } from './harness.ts'
 import { Ledger, line } from './ledger.ts'
 import type { LimitedConfig } from './roles/limited.ts'
 
-const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 6)
+const KILLS = Number(process.env.MILLPOND_FAULT_KILLS ?? 3)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
 const WORKERS = 8
 const GROUPS = Array.from({ length: 50 }, (_, n) => `g${n}`)
@@ -81,11 +83,11 @@ class Scene {
   }
 
   async #full(): Promise<number> {
-    await until('all groups run two jobs', async () => {
+    await until(async () => {
       await this.#fill()
       for (const child of this.#workers) if (!child.alive) throw new Error(`a worker ended by itself\n${child.words}`)
       return Number.isFinite(this.ledger.fullAfter)
-    })
+    }, 'all groups run two jobs')
     return this.ledger.fullAfter
   }
 
@@ -105,10 +107,10 @@ class Scene {
 
   async #kill(): Promise<void> {
     let busy: Child[] = []
-    await until('a worker is at work', () => {
+    await until(() => {
       busy = this.#workers.filter((child) => child.said('busy').length > 0)
       return busy.length > 0
-    })
+    }, 'a worker is at work')
     const victim = busy[Math.floor(this.#random() * busy.length)]
     assert.ok(victim)
     victim.kill('SIGKILL')
@@ -121,10 +123,10 @@ class Scene {
 
   /** What is left is done, with nobody killed any more. */
   async settle(): Promise<void> {
-    await until('everything is done', async () => {
+    await until(async () => {
       const { counts } = await this.#queue.stats()
       return counts.scheduled + counts.waiting + counts.running === 0
-    })
+    }, 'everything is done')
     for (const child of this.#workers) child.send({ kind: 'close' })
     await Promise.all(this.#workers.map((child) => child.exited))
     this.ledger.read()

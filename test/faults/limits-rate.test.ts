@@ -7,8 +7,10 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 import { DURABLE_STORES } from './backends.ts'
-import { after, scratch, start, until } from './harness.ts'
+import { start } from './harness.ts'
 import type { LimitedConfig } from './roles/limited.ts'
 
 const PROCESSES = 4
@@ -35,7 +37,7 @@ for (const [store, urlOf] of Object.entries(DURABLE_STORES)) {
       ...{ ledger: join(scratch(t), 'ledger'), takes: [0, 5] },
     }
     const workers = Array.from({ length: PROCESSES }, () => start(t, 'limited', config))
-    await until('all jobs are done', async () => (await queue.stats()).counts.done === JOBS)
+    await until(async () => (await queue.stats()).counts.done === JOBS, 'all jobs are done')
     const jobs = await Promise.all(pushed.map(({ id }) => pond.job(id)))
     const times = jobs.map((job) => job?.startedAt?.getTime() ?? Number.NaN).sort((a, b) => a - b)
     assert.ok(times.every(Number.isFinite))

@@ -11,8 +11,10 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Millpond, type QueueOptions } from '../../src/index.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { BOUND, until } from '../support/until.ts'
 import { DURABLE_STORES } from './backends.ts'
-import { after, BOUND, type Child, scratch, seeded, start, until } from './harness.ts'
+import { type Child, seeded, start } from './harness.ts'
 import { Ledger, line } from './ledger.ts'
 import type { LimitedConfig } from './roles/limited.ts'
 
@@ -60,10 +62,10 @@ class Crew {
   /** @returns the process that was killed, while it had jobs */
   async kill(random: () => number): Promise<number> {
     let busy: Child[] = []
-    await until('a process is at work', () => {
+    await until(() => {
       busy = this.#living.filter((child) => child.said('busy').length > 0)
       return busy.length > 0
-    })
+    }, 'a process is at work')
     const victim = busy[Math.floor(random() * busy.length)]
     assert.ok(victim)
     victim.kill('SIGKILL')
@@ -104,19 +106,19 @@ async function storm(t: TestContext, url: string, { running, group, limits, paus
   for (let kills = 0; kills < KILLS; kills++) {
     const part = names.splice(0, JOBS / KILLS)
     ids.push(...(await queue.pushMany(part, { each })).map(({ id }) => id))
-    await until('jobs run', () => ledger.read().running > 0)
+    await until(() => ledger.read().running > 0, 'jobs run')
     appendFileSync(path, line('killed', await crew.kill(random)))
   }
   let last = -1
   for (let starts = 0; starts !== last; ) {
     last = starts
     // As long as jobs start, none is stuck.
-    await until('everything is done, or goes on', async () => {
+    await until(async () => {
       crew.assertAlive()
       starts = ledger.read().starts
       const { counts } = await queue.stats()
       return counts.scheduled + counts.waiting + counts.running === 0 || starts > last + JOBS
-    })
+    }, 'everything is done, or goes on')
   }
   await crew.close()
   ledger.read()

@@ -9,9 +9,11 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClaimedJob, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { ERROR, newJob } from '../conformance/suite.ts'
+import { after } from '../support/cleaning.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
+import { BOUND } from '../support/until.ts'
 import { DURABLE_STORES } from './backends.ts'
-import { after, BOUND, seeded } from './harness.ts'
+import { seeded } from './harness.ts'
 
 const JOBS = Number(process.env.MILLPOND_FAULT_TURNS ?? 1500)
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
@@ -69,7 +71,7 @@ class Scene {
       )
       this.#pushed += jobs.length
       for (const { id } of jobs) this.#open.add(id)
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       const [first] = jobs
       if (first !== undefined && this.#below(10) === 0) await this.#cancel(store, first)
     }
@@ -78,7 +80,7 @@ class Scene {
   async #cancel(store: Store, job: { id: string; group: string | null }): Promise<void> {
     this.#cancelled.add(job.id)
     this.#ends(job)
-    const [outcome] = await store.cancel([job.id])
+    const [outcome] = await store.operations.cancel({ ids: [job.id] })
     if (outcome === 'cancelled') this.#open.delete(job.id)
   }
 
@@ -86,7 +88,7 @@ class Scene {
     while (this.#pushed < JOBS || this.#open.size > 0) {
       const limit = 1 + this.#below(60)
       const minPriority = this.#below(3) === 0 ? this.#below(10) : 0
-      const { jobs } = await store.claim({ queue: QUEUE, worker: 'w', limit, minPriority, lease: 600_000 })
+      const { jobs } = await store.operations.claim({ queue: QUEUE, worker: 'w', limit, minPriority, lease: 600_000 })
       for (const job of jobs) this.#runs(job)
       if (jobs.length === 0) {
         const silent = performance.now() - this.#changed
@@ -120,16 +122,16 @@ class Scene {
         this.#ends(claim)
         return { id: claim.id, fence: claim.fence, claim }
       })
-    const outcomes = await store.complete(
-      QUEUE,
-      holds(done).map((hold) => ({ ...hold, result: null })),
-    )
+    const outcomes = await store.operations.complete({
+      queue: QUEUE,
+      items: holds(done).map((hold) => ({ ...hold, result: null })),
+    })
     for (const [n, { id }] of done.entries()) if (outcomes[n] === 'ok') this.#open.delete(id)
-    await store.fail(
-      QUEUE,
-      holds(failed).map((hold) => ({ ...hold, error: ERROR, delay: 0 })),
-    )
-    await store.release(QUEUE, holds(released))
+    await store.operations.fail({
+      queue: QUEUE,
+      items: holds(failed).map((hold) => ({ ...hold, error: ERROR, delay: 0 })),
+    })
+    await store.operations.release({ queue: QUEUE, items: holds(released) })
     for (const job of cancelled) await this.#cancel(store, job)
   }
 }
@@ -140,12 +142,12 @@ for (const [name, urlOf] of Object.entries(DURABLE_STORES)) {
     if (url === undefined) return
     const stores = await Promise.all(Array.from({ length: 3 }, () => openStore(url, {})))
     after(t, () => Promise.all(stores.map((store) => store.close())))
-    await stores[0]?.configure({ queue: QUEUE, capacity: null, groupRunning: LIMIT })
+    await stores[0]?.operations.configure({ queue: QUEUE, capacity: null, groupRunning: LIMIT })
     const scene = new Scene(stores, seeded(SEED))
     await scene.run()
     t.diagnostic(`${name}: seed ${SEED}, most of a group at once ${scene.most}`)
     assert.ok(scene.most <= LIMIT, `${scene.most} of a group at once`)
-    const [stats] = (await stores[0]?.stats({ queue: QUEUE })) ?? []
+    const [stats] = (await stores[0]?.operations.stats({ queue: QUEUE })) ?? []
     assert.deepEqual([stats?.counts.waiting, stats?.counts.running, stats?.groupsAtLimit], [0, 0, 0])
   })
 }

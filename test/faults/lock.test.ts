@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
 import { isMillpondError, Millpond } from '../../src/index.ts'
-import { after, type Child, countsOf, liveIn, look, scratch, settles, start, until } from './harness.ts'
+import { after, scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
+import { type Child, countsOf, liveIn, look, settles, start } from './harness.ts'
 import type { LockerConfig } from './roles/locker.ts'
 
 const QUEUE = 'jobs'
@@ -75,7 +77,7 @@ test('a lock held by another process does not hold up the event loop', async (t)
   let turns = 0
   const ticking = setInterval(() => turns++, 5)
   // Only what lies between two turns is measured.
-  await until('the loop turns', () => turns > 3)
+  await until(() => turns > 3, 'the loop turns')
   turns = 0
   await assert.rejects(jobs.push(1), isBusy)
   clearInterval(ticking)
@@ -110,15 +112,15 @@ for (const transaction of [false, true]) {
       },
       { concurrency: 4, transaction },
     )
-    await until('the first ones run', () => began === 4)
+    await until(() => began === 4, 'the first ones run')
     await locker.ask('lock')
     gate.resolve()
-    await until('the store was busy several times', () => troubles.length >= 3)
+    await until(() => troubles.length >= 3, 'the store was busy several times')
     assert.deepEqual(new Set(troubles), new Set(['StoreBusy']))
     assert.equal(liveIn(path, QUEUE), pushed.length)
 
     await locker.ask('unlock')
-    await until('all is done', () => liveIn(path, QUEUE) === 0)
+    await until(() => liveIn(path, QUEUE) === 0, 'all is done')
     await worker.close()
     const applied = transaction ? look(path, 'select id from effects').map(({ id }) => String(id)) : effects
     assert.deepEqual(applied.toSorted(), pushed.map(({ id }) => id).toSorted())

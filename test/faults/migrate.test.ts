@@ -7,7 +7,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isMillpondError, Millpond } from '../../src/index.ts'
-import { type Child, faultsOf, look, type Message, scratch, start } from './harness.ts'
+import { scratch } from '../support/cleaning.ts'
+import { type Child, faultsOf, look, type Message, start } from './harness.ts'
 import type { OpenerConfig } from './roles/opener.ts'
 
 const FILES = 3

@@ -5,7 +5,8 @@ import pg from 'pg'
 import { open } from '../../src/stores/postgres/index.ts'
 import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from '../stores/postgres-fixture.ts'
+import { claimAll, dropSchema, job, newSchema, server, urlOf, withStore } from '../stores/postgres-fixture.ts'
+import { until } from '../support/until.ts'
 
 const skip = missingReason('postgres')
 const is = (code: ErrorCode) => (error: unknown) => isMillpondError(error, code)
@@ -41,16 +42,19 @@ describe('behind a lock', { skip }, () => {
       await (await open(urlOf('postgres'), { schema })).close()
       const store = await open(urlOf(name), { schema, timeout: 2000 })
       try {
-        await store.push([job({ attempts: 1 }), job({ attempts: 1 })])
+        await store.operations.push({ jobs: [job({ attempts: 1 }), job({ attempts: 1 })] })
         const [held] = await claimAll(store, 1)
         assert.ok(held)
         await whileLocked(`${schema}.running`, async (unlock) => {
           await Promise.all([
             assert.rejects(claimAll(store), is('StoreBusy')),
-            assert.rejects(store.sweep(10), is('StoreBusy')),
-            assert.rejects(store.complete('emails', [{ ...held, result: null }]), is('StoreBusy')),
+            assert.rejects(store.operations.sweep({ limit: 10 }), is('StoreBusy')),
+            assert.rejects(
+              store.operations.complete({ queue: 'emails', items: [{ ...held, result: null }] }),
+              is('StoreBusy'),
+            ),
           ])
-          await until('the server to be done with them', async () => (await atWork(schema)) === 0)
+          await until(async () => (await atWork(schema)) === 0, 'the server to be done with them')
           await unlock()
         })
         // Its only attempt is still there.
@@ -59,7 +63,9 @@ describe('behind a lock', { skip }, () => {
           jobs.map(({ attempt }) => attempt),
           [1],
         )
-        assert.deepEqual(await store.complete('emails', [{ ...held, result: null }]), ['ok'])
+        assert.deepEqual(await store.operations.complete({ queue: 'emails', items: [{ ...held, result: null }] }), [
+          'ok',
+        ])
       } finally {
         await store.close()
         await dropSchema(schema)
@@ -69,20 +75,20 @@ describe('behind a lock', { skip }, () => {
 
   test('a claim that comes too late for its lease is undone', async () => {
     await withStore(async (store, schema) => {
-      await store.push([job({ attempts: 1 })])
+      await store.operations.push({ jobs: [job({ attempts: 1 })] })
       const LEASE = 3000
       await whileLocked(`${schema}.running`, async (unlock) => {
         const claim = assert.rejects(
-          store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: LEASE }),
+          store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: LEASE }),
           is('StoreBusy'),
         )
-        await until('half the lease', async () => {
+        await until(async () => {
           const [row] = await server(
             `select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock' and now() - query_start > interval '1600 ms'`,
             [`%${schema}.claim%`],
           )
           return row !== undefined
-        })
+        }, 'half the lease')
         await unlock()
         await claim
       })
@@ -92,15 +98,15 @@ describe('behind a lock', { skip }, () => {
 
   test('a lease begins when the lock was got', async () => {
     await withStore(async (store, schema) => {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       await whileLocked(`${schema}.running`, async (unlock) => {
-        const claim = store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
-        await until('the claim to wait', async () => {
+        const claim = store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
+        await until(async () => {
           const rows = await server(`select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock'`, [
             `%${schema}.claim%`,
           ])
           return rows.length > 0
-        })
+        }, 'the claim to wait')
         const [before] = await server('select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now')
         await unlock()
         assert.ok((await claim).now >= Number(before?.now))
@@ -116,16 +122,16 @@ describe('a role with a statement_timeout of its own', { skip }, () => {
       url.searchParams.set('statement_timeout', '50')
       const store = await open(url, { schema })
       try {
-        await owner.push([job()])
+        await owner.operations.push({ jobs: [job()] })
         await whileLocked(`${schema}.running`, async (unlock) => {
           const claim = claimAll(store)
-          await until('the claim to wait for longer', async () => {
+          await until(async () => {
             const [row] = await server(
               `select 1 from pg_stat_activity where query like $1 and wait_event_type = 'Lock' and now() - query_start > interval '200 ms'`,
               [`%${schema}.claim%`],
             )
             return row !== undefined
-          })
+          }, 'the claim to wait for longer')
           await unlock()
           assert.equal((await claim).length, 1)
         })

@@ -8,7 +8,8 @@ import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, server, until, urlOf, withStore } from '../stores/postgres-fixture.ts'
+import { claimAll, job, server, urlOf, withStore } from '../stores/postgres-fixture.ts'
+import { until } from '../support/until.ts'
 
 const skip = missingReason('postgres')
 const LEVELS = ['repeatable read', 'serializable'] as const
@@ -25,7 +26,7 @@ async function withDatabase(level: string, body: (url: URL) => Promise<void>): P
   } finally {
     // `end` of a pool may resolve before the server has seen it, and a client that is forced out emits an error.
     const left = `select from pg_stat_activity where datname = '${name}' and backend_type = 'client backend'`
-    await until('all clients to be gone', async () => (await server(left)).length === 0)
+    await until(async () => (await server(left)).length === 0, 'all clients to be gone')
     await server(`drop database ${name} with (force)`)
   }
 }
@@ -36,17 +37,17 @@ async function flow(stores: readonly Store[], count: number): Promise<string[]> 
   let pushing = true
   const pushes = stores.map(async (store) => {
     for (let sent = 0; sent < count; sent += 100)
-      await store.push(Array.from({ length: 100 }, () => job({ fresh: true })))
+      await store.operations.push({ jobs: Array.from({ length: 100 }, () => job({ fresh: true })) })
   })
   const claims = [...stores, ...stores].map(async (store) => {
     for (;;) {
       const last = !pushing
       const claimed = await claimAll(store, 200)
       seen.push(...claimed.map(({ id }) => id))
-      await store.complete(
-        'emails',
-        claimed.map(({ id, fence }) => ({ id, fence, result: null })),
-      )
+      await store.operations.complete({
+        queue: 'emails',
+        items: claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+      })
       if (last && claimed.length === 0) return
     }
   })
@@ -66,9 +67,13 @@ describe('a database whose transactions are by default', { skip }, () => {
           assert.equal(seen.length, 15_000)
           assert.equal(new Set(seen).size, 15_000)
           const [known = ''] = seen
-          assert.deepEqual(await stores[0]?.push([job({ id: known })]), [{ status: 'existing', id: known }])
-          await stores[0]?.configure({ queue: 'small', capacity: 5 })
-          const pushes = Array.from({ length: 30 }, (_, at) => stores[at % 3]?.push([job({ queue: 'small' })]))
+          assert.deepEqual(await stores[0]?.operations.push({ jobs: [job({ id: known })] }), [
+            { status: 'existing', id: known },
+          ])
+          await stores[0]?.operations.configure({ queue: 'small', capacity: 5 })
+          const pushes = Array.from({ length: 30 }, (_, at) =>
+            stores[at % 3]?.operations.push({ jobs: [job({ queue: 'small' })] }),
+          )
           const outcomes = (await Promise.all(pushes)).flatMap((each) => each ?? [])
           assert.equal(outcomes.filter(({ status }) => status === 'pushed').length, 5)
         } finally {
@@ -113,7 +118,7 @@ describe('a push in a caller’s transaction', { skip }, () => {
   for (const level of LEVELS) {
     test(`at ${level} is found however late it commits`, async () => {
       await withStore(async (store, schema) => {
-        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+        await store.operations.configure({ queue: 'emails', keepDone: 3_600_000 })
         const client = new pg.Client(urlOf('postgres'))
         await client.connect()
         try {
@@ -122,7 +127,7 @@ describe('a push in a caller’s transaction', { skip }, () => {
           // Its view is old by now.
           assert.equal((await flow([store], 5000)).length, 5000)
           const late = job({ fresh: true })
-          await store.transactions?.push(client, [late])
+          await store.transactions?.push({ tx: client, jobs: [late] })
           assert.equal((await flow([store], 9000)).length, 9000)
           await client.query('commit')
           assert.deepEqual(
@@ -130,11 +135,11 @@ describe('a push in a caller’s transaction', { skip }, () => {
             [late.id],
           )
           // How soon a claim moves the marks depends on what it meets.
-          await until('the marks to go on', async () => {
+          await until(async () => {
             await flow([store], 1000)
             const [row] = await server(`select places[6]::int as mark from ${schema}.lines where line = 0`)
             return Number(row?.mark) > 14_000
-          })
+          }, 'the marks to go on')
         } finally {
           await client.end()
         }
@@ -143,8 +148,8 @@ describe('a push in a caller’s transaction', { skip }, () => {
 
     test(`at ${level} is refused where it would have to see what others do`, async () => {
       await withStore(async (store) => {
-        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
-        await store.configure({ queue: 'small', capacity: 1 })
+        await store.operations.configure({ queue: 'emails', keepDone: 3_600_000 })
+        await store.operations.configure({ queue: 'small', capacity: 1 })
         const client = new pg.Client(urlOf('postgres'))
         await client.connect()
         const refused = (error: unknown) =>
@@ -153,20 +158,20 @@ describe('a push in a caller’s transaction', { skip }, () => {
           await client.query(`begin isolation level ${level}`)
           await client.query('select 1')
           const known = job()
-          await store.push([known])
+          await store.operations.push({ jobs: [known] })
           const [claim] = await claimAll(store)
           assert.ok(claim)
-          await store.complete('emails', [{ ...claim, result: null }])
-          await assert.rejects(async () => store.transactions?.push(client, [known]), refused)
+          await store.operations.complete({ queue: 'emails', items: [{ ...claim, result: null }] })
+          await assert.rejects(async () => store.transactions?.push({ tx: client, jobs: [known] }), refused)
           await assert.rejects(
-            async () => store.transactions?.push(client, [job({ queue: 'small', fresh: true })]),
+            async () => store.transactions?.push({ tx: client, jobs: [job({ queue: 'small', fresh: true })] }),
             refused,
           )
           // The transaction goes on. A key that somebody took meanwhile is a serialization failure, not a second job.
           const keyed = job({ key: 'k' })
-          await store.push([keyed])
+          await store.operations.push({ jobs: [keyed] })
           await assert.rejects(
-            async () => store.transactions?.push(client, [job({ key: 'k', fresh: true })]),
+            async () => store.transactions?.push({ tx: client, jobs: [job({ key: 'k', fresh: true })] }),
             (error) => isMillpondError(error, 'StoreBusy'),
           )
           await client.query('rollback')
@@ -178,7 +183,7 @@ describe('a push in a caller’s transaction', { skip }, () => {
 
     test(`at ${level} rings for a worker that fell asleep since it began`, async () => {
       await withStore(async (store, schema) => {
-        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+        await store.operations.configure({ queue: 'emails', keepDone: 3_600_000 })
         const client = new pg.Client(urlOf('postgres'))
         await client.connect()
         try {
@@ -188,14 +193,14 @@ describe('a push in a caller’s transaction', { skip }, () => {
           store.listen(({ kind }) => {
             if (kind === 'work') rung = true
           })
-          await until('the sleeper', async () => {
+          await until(async () => {
             await claimAll(store)
             return (await server(`select 1 from ${schema}.sleepers`)).length === 1
-          })
+          }, 'the sleeper')
           rung = false
-          await store.transactions?.push(client, [job({ fresh: true })])
+          await store.transactions?.push({ tx: client, jobs: [job({ fresh: true })] })
           await client.query('commit')
-          await until('the bell', () => rung)
+          await until(() => rung, 'the bell')
         } finally {
           await client.end()
         }
@@ -205,21 +210,21 @@ describe('a push in a caller’s transaction', { skip }, () => {
 
   test('at serializable on one queue does not fail others', async () => {
     await withStore(async (store) => {
-      await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+      await store.operations.configure({ queue: 'emails', keepDone: 3_600_000 })
       const pool = new pg.Pool({ connectionString: urlOf('postgres'), max: 8 })
       try {
         const pushes = Array.from({ length: 200 }, async () => {
           const client = await pool.connect()
           try {
             await client.query('begin isolation level serializable')
-            await store.transactions?.push(client, [job({ fresh: true })])
+            await store.transactions?.push({ tx: client, jobs: [job({ fresh: true })] })
             await client.query('commit')
           } finally {
             client.release()
           }
         })
         await Promise.all(pushes)
-        assert.equal((await store.stats({ queue: 'emails' }))[0]?.counts.waiting, 200)
+        assert.equal((await store.operations.stats({ queue: 'emails' }))[0]?.counts.waiting, 200)
       } finally {
         await pool.end()
       }

@@ -4,7 +4,8 @@ import { after, describe, test } from 'node:test'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { dropSchema, job, newSchema, server, until, urlOf } from '../stores/postgres-fixture.ts'
+import { dropSchema, job, newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
+import { until } from '../support/until.ts'
 
 const QUEUES = 1000
 const CALLS = 20
@@ -20,8 +21,8 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
     const store = await open(url, { schema })
     await body(store).finally(() => store.close())
     await until(
-      'the last process to go',
       async () => (await server('select 1 from pg_stat_activity where application_name = $1', [schema])).length === 0,
+      'the last process to go',
     )
   }
 
@@ -45,18 +46,18 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
   test('with something kept and nothing due: a sweep and stats', async () => {
     await withOpen(async (store) => {
       const jobs = Array.from({ length: QUEUES }, (_, at) => job({ queue: `q${at}` }))
-      await store.push(jobs)
-      await store.cancel(jobs.map(({ id }) => id))
-      for (let n = 0; n < 3; n++) await store.sweep(1000)
+      await store.operations.push({ jobs })
+      await store.operations.cancel({ ids: jobs.map(({ id }) => id) })
+      for (let n = 0; n < 3; n++) await store.operations.sweep({ limit: 1000 })
       const slices = jobs.map(({ queue }) => ({ queue, priority: 4, metric: 'run' as const, buckets: { 3: 1 } }))
-      await store.record(slices)
-      const stats = await store.stats({ minutes: 5 })
+      await store.operations.record({ slices })
+      const stats = await store.operations.stats({ minutes: 5 })
       assert.equal(stats.length, QUEUES)
       assert.ok(stats.every(({ counts, histograms }) => counts.cancelled === 1 && histograms.length === 1))
     })
     for (const [name, call] of [
-      ['sweep', (store: Store) => store.sweep(1000)],
-      ['stats', (store: Store) => store.stats({ minutes: 5 })],
+      ['sweep', (store: Store) => store.operations.sweep({ limit: 1000 })],
+      ['stats', (store: Store) => store.operations.stats({ minutes: 5 })],
     ] as const) {
       const each = await scansOf(call)
       assert.ok(each < 100, `${each} scans for ${name}`)
@@ -73,21 +74,22 @@ describe('a thousand queues', { skip: missingReason('postgres') }, () => {
       return Number(row?.entries)
     }
     await withOpen(async (store) => {
-      for (let n = 0; n < JOBS; n += 5000) await store.push(Array.from({ length: 5000 }, () => job({ queue: 'long' })))
+      for (let n = 0; n < JOBS; n += 5000)
+        await store.operations.push({ jobs: Array.from({ length: 5000 }, () => job({ queue: 'long' })) })
     })
     const before = await entriesRead()
     await withOpen(async (store) => {
       // The marks move at every 4,096th job.
       for (let n = 0; n < 10_000; n += 500) {
-        await store.claim({ queue: 'long', worker: 'w', limit: 500, lease: null, minPriority: 0 })
+        await store.operations.claim({ queue: 'long', worker: 'w', limit: 500, lease: null, minPriority: 0 })
       }
     })
     let read = 0
     // Before version 15, counts arrive a moment after their connection has ended.
-    await until('the claims are counted', async () => {
+    await until(async () => {
       read = (await entriesRead()) - before
       return read >= 10_000
-    })
+    }, 'the claims are counted')
     assert.ok(read < JOBS, `${read} entries`)
   })
 

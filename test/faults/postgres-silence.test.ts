@@ -6,7 +6,8 @@ import { open } from '../../src/stores/postgres/index.ts'
 import { MillpondError } from '../../src/values/errors.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf } from '../stores/postgres-fixture.ts'
+import { claimAll, dropSchema, job, newSchema, server, urlOf } from '../stores/postgres-fixture.ts'
+import { until } from '../support/until.ts'
 
 const unavailable = (error: unknown): boolean => {
   assert.ok(error instanceof MillpondError)
@@ -28,7 +29,7 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
       try {
         const heard: Bell[] = []
         store.listen((bell) => heard.push(bell))
-        await store.push([job(), job()])
+        await store.operations.push({ jobs: [job(), job()] })
         const [held] = await claimAll(store, 1)
         assert.ok(held)
         const transaction = store.transactions?.begin()
@@ -37,31 +38,33 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
         const completion = { id: held.id, fence: held.fence, result: null }
         await Promise.all([
           assert.rejects(async () => claimAll(store), unavailable),
-          assert.rejects(async () => store.push([job()]), unavailable),
-          assert.rejects(async () => store.complete('emails', [completion]), unavailable),
-          assert.rejects(async () => store.sweep(10), unavailable),
+          assert.rejects(async () => store.operations.push({ jobs: [job()] }), unavailable),
+          assert.rejects(async () => store.operations.complete({ queue: 'emails', items: [completion] }), unavailable),
+          assert.rejects(async () => store.operations.sweep({ limit: 10 }), unavailable),
           assert.rejects(async () => transaction?.query('select 2'), /Connection terminated/),
         ])
-        await assert.rejects(async () => transaction?.complete('emails', [completion]), unavailable)
+        await assert.rejects(async () => transaction?.complete({ queue: 'emails', items: [completion] }), unavailable)
         proxy.cut()
         await proxy.allow()
-        await until('calls to be answered', () =>
-          claimAll(store).then(
-            () => true,
-            () => false,
-          ),
+        await until(
+          () =>
+            claimAll(store).then(
+              () => true,
+              () => false,
+            ),
+          'calls to be answered',
         )
-        await store.complete('emails', [completion])
-        assert.equal((await store.find([held.id]))[0]?.state, 'done')
+        await store.operations.complete({ queue: 'emails', items: [completion] })
+        assert.equal((await store.operations.find({ ids: [held.id] }))[0]?.state, 'done')
         if (name === 'postgres') {
-          await until('the sleeper', async () => {
+          await until(async () => {
             await claimAll(store)
             return (await server(`select 1 from ${schema}.sleepers`)).length === 1
-          })
+          }, 'the sleeper')
         }
         heard.length = 0
-        await other.push([job()])
-        await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
+        await other.operations.push({ jobs: [job()] })
+        await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell')
       } finally {
         await Promise.all([store.close(), other.close()])
         await proxy.stop()
@@ -80,13 +83,13 @@ describe('a network that swallows everything', { skip: missingReason('postgres')
     try {
       store.listen(() => {})
       const listening = () => server(`select pid from pg_stat_activity where query ilike $1`, [`listen%${schema}%`])
-      await until('LISTEN', async () => (await listening()).length === 1)
+      await until(async () => (await listening()).length === 1, 'LISTEN')
       const [before] = await listening()
       await proxy.blackhole()
       // Each takes as long as a look at the listening connection does, which comes at half that rate.
       for (let n = 0; n < 4; n++) await assert.rejects(claimAll(store), unavailable)
       await proxy.allow()
-      await until('LISTEN anew', async () => (await listening()).some(({ pid }) => pid !== before?.pid))
+      await until(async () => (await listening()).some(({ pid }) => pid !== before?.pid), 'LISTEN anew')
     } finally {
       await store.close()
       await proxy.stop()

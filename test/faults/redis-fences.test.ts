@@ -4,10 +4,11 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, first, NULL, newJob, newJobs } from '../conformance/suite.ts'
+import { claim, first } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { NULL, newJob, newJobs } from '../support/jobs.ts'
 
 /** The server as it was when it was last saved. */
 async function rolledBack(redis: RedisServer): Promise<void> {
@@ -40,9 +41,10 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
       })
       options.client?.on('error', () => undefined)
       assert.deepEqual((await claim(store)).jobs, [])
-      for (const queue of ['q', 'q2']) await store.push([newJob({ queue }), newJob({ queue, key: 'k' })])
+      for (const queue of ['q', 'q2'])
+        await store.operations.push({ jobs: [newJob({ queue }), newJob({ queue, key: 'k' })] })
       const released = await claim(store, { limit: 1 })
-      assert.deepEqual(await store.release('q', released.jobs), ['ok'])
+      assert.deepEqual(await store.operations.release({ queue: 'q', items: released.jobs }), ['ok'])
       await redis.command('save')
       const lost = [...(await claim(store)).jobs, ...(await claim(store, { queue: 'q2' })).jobs]
       assert.deepEqual(
@@ -60,15 +62,18 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
         for (const { id, fence } of given) {
           const before = lost.find((claim) => claim.id === id)
           assert.ok(before !== undefined && fence > before.fence, `${fence} after ${before?.fence}`)
-          assert.deepEqual(await store.complete(queue, [{ ...before, result: NULL }]), ['stale'])
-          assert.deepEqual(await store.extend(queue, 1000, [{ ...before, progress: null }]), ['stale'])
+          assert.deepEqual(await store.operations.complete({ queue, items: [{ ...before, result: NULL }] }), ['stale'])
+          assert.deepEqual(
+            await store.operations.extend({ queue, lease: 1000, items: [{ ...before, progress: null }] }),
+            ['stale'],
+          )
         }
         const [kept, again] = given
         assert.ok(kept && again)
-        assert.deepEqual(await by.release(queue, [again]), ['ok'])
+        assert.deepEqual(await by.operations.release({ queue, items: [again] }), ['ok'])
         const next = await claimed(by, queue)
         assert.deepEqual([next.id, next.fence], [again.id, again.fence + 1], 'then by one again')
-        assert.deepEqual(await store.complete(queue, [{ ...kept, result: NULL }]), ['ok'])
+        assert.deepEqual(await store.operations.complete({ queue, items: [{ ...kept, result: NULL }] }), ['ok'])
       }
     })
   }
@@ -78,11 +83,11 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
     if (redis === undefined) return
     const store = await open(redis.url, {})
     t.after(() => store.close())
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     await redis.command('save')
     await rolledBack(redis)
     const second = await claimed(store)
-    await store.release('q', [second])
+    await store.operations.release({ queue: 'q', items: [second] })
     await redis.command('save')
     const fences = [second.fence]
     let late = second
@@ -90,7 +95,7 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
       await rolledBack(redis)
       const next = await claimed(store)
       assert.ok(next.fence > Math.max(...fences), `${next.fence} after ${fences}`)
-      assert.deepEqual(await store.complete('q', [{ ...late, result: NULL }]), ['stale'])
+      assert.deepEqual(await store.operations.complete({ queue: 'q', items: [{ ...late, result: NULL }] }), ['stale'])
       fences.push(next.fence)
       late = next
     }
@@ -102,7 +107,7 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
     const store = await open(redis.url, {})
     const other = await open(redis.url, {})
     t.after(() => Promise.all([store.close(), other.close()]))
-    await store.push(newJobs(2))
+    await store.operations.push({ jobs: newJobs(2) })
     await redis.command('save')
     const lost = await claimed(other)
     // What it knows of the server stands in the call already, and is not so any more when that arrives.
@@ -121,7 +126,7 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
     const replica = await started(t, () => startRedis({ replicaOf: redis }))
     if (replica === undefined) return
     const store = await open(redis.url, { wait: 1 })
-    await store.push(newJobs(2))
+    await store.operations.push({ jobs: newJobs(2) })
     await replica.command('replicaof', 'no', 'one')
     const { jobs } = await claim(store)
     const successor = await open(replica.url, {})
@@ -142,7 +147,7 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
     const store = await open(redis.url, {})
     const other = await open(redis.url, {})
     t.after(() => Promise.all([store.close(), other.close()]))
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     await redis.command('save')
     const lost = await claimed(store)
     await rolledBack(redis)
@@ -156,7 +161,7 @@ describe('redis store: fences', { skip: missingReason('redis') }, () => {
     // Others who learn of it later do not raise it once more.
     for (const by of [store, other, store, other]) {
       for (let tries = 0; tries < 2; tries++) {
-        assert.deepEqual(await other.release('q', [{ id, fence }]), ['ok'])
+        assert.deepEqual(await other.operations.release({ queue: 'q', items: [{ id, fence }] }), ['ok'])
         const next = await claimed(by)
         assert.equal(next.fence, fence + 1)
         fence = next.fence

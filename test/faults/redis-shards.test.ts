@@ -4,10 +4,12 @@ import { describe, type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { indexOf } from '../../src/stores/redis/partition.ts'
-import { claim, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { type FaultyClient, faultyClient } from '../stores/redis-faults.ts'
 import { freshPrefix, removePrefix } from '../stores/redis-fixture.ts'
+import { newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const url = serverUrl('redis') ?? ''
 const PARTITIONS = 6
@@ -37,7 +39,7 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     const store = await open(url, { ...options, prefix, client: faulty.client })
     t.after(() => store.close())
     const jobs = newJobs(120)
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const { promise, resolve } = Promise.withResolvers<void>()
     faulty.silence = promise
     silence(faulty)
@@ -51,14 +53,14 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     assert.deepEqual([...got].toSorted(), others.map(({ id }) => id).toSorted())
     faulty.fault = () => undefined
     resolve()
-    await until('it is asked again', async () => {
+    await until(async () => {
       const { jobs: some } = await claim(store).catch(() => ({ jobs: [] }))
       for (const { id, attempt } of some) {
         assert.equal(attempt, 1, 'what a claim got that nobody waited for was given back')
         got.add(id)
       }
       return got.size === jobs.length
-    })
+    }, 'it is asked again')
   })
 
   test('a worker does all jobs of the others, and the store knows', { timeout: 20_000 }, async (t) => {
@@ -72,14 +74,14 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     pond.on('error', () => undefined)
     const jobs = newJobs(3000)
     await pond.queue('q').push(0)
-    await observer.push(jobs)
+    await observer.operations.push({ jobs })
     // Endings alone: what was claimed there stays with the worker.
     silence(faulty, ['complete', 'extend'])
     pond.queue('q').work(() => undefined, { concurrency: 10 })
-    await until('all others are done', async () => {
-      const found = await observer.find(jobs.filter(isElsewhere).map(({ id }) => id))
+    await until(async () => {
+      const found = await observer.operations.find({ ids: jobs.filter(isElsewhere).map(({ id }) => id) })
       return found.every((job) => job?.state === 'done')
-    })
+    }, 'all others are done')
   })
 
   test('sweeps bring what is due in the others', { timeout: 20_000 }, async (t) => {
@@ -91,22 +93,22 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
       await store.close()
     })
     const jobs = newJobs(120, { delay: 10 })
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     let bucket = ''
     faulty.fault = (_, partition, key) => {
       if (partition === SILENT) bucket = key.slice(0, key.indexOf('}'))
       return undefined
     }
-    await store.find(jobs.map(({ id }) => id))
+    await store.operations.find({ ids: jobs.map(({ id }) => id) })
     for (const script of ['due', 'sweep']) {
       faulty.fault = (name, partition, key) =>
         name === script && (partition === SILENT || key.startsWith(bucket)) ? 'silent' : undefined
       clock.now += 1000
       const fresh = newJobs(60, { delay: 10 })
-      await store.push(fresh)
+      await store.operations.push({ jobs: fresh })
       clock.now += 10
-      await store.sweep(1000)
-      const found = await store.find([...jobs, ...fresh].filter(isElsewhere).map(({ id }) => id))
+      await store.operations.sweep({ limit: 1000 })
+      const found = await store.operations.find({ ids: [...jobs, ...fresh].filter(isElsewhere).map(({ id }) => id) })
       assert.deepEqual(new Set(found.map((job) => job?.state)), new Set(['waiting']))
     }
   })
@@ -116,19 +118,19 @@ describe('one silent partition of several', { skip: missingReason('redis') }, ()
     const clock = { now: Date.now() }
     const store = await open(url, { ...options, prefix, client: faulty.client, clock: () => clock.now })
     t.after(() => store.close())
-    await store.push(newJobs(60))
+    await store.operations.push({ jobs: newJobs(60) })
     assert.equal((await claim(store, { lease: 10 })).jobs.length, 60)
     clock.now += 10
     const { promise: late, resolve } = Promise.withResolvers<void>()
     let held = 0
     faulty.before = (script) => (script === 'sweep' && held++ === 0 ? late : undefined)
-    let lost = (await store.sweep(1000)).lost.length
+    let lost = (await store.operations.sweep({ limit: 1000 })).lost.length
     assert.ok(lost > 0 && lost < 60, `${lost}`)
     resolve()
-    await until('all are told', async () => {
-      lost += (await store.sweep(1000)).lost.length
+    await until(async () => {
+      lost += (await store.operations.sweep({ limit: 1000 })).lost.length
       return lost === 60
-    })
+    }, 'all are told')
     assert.equal((await claim(store)).jobs.length, 60)
   })
 })

@@ -3,13 +3,15 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, first, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim, first } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { missingReason } from '../servers/shared.ts'
 import { faultyClient } from '../stores/redis-faults.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const unavailable = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
 /** What it resolves to; undefined: the store could not be reached. */
@@ -39,17 +41,20 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     store.listen(({ kind }) => {
       if (kind === 'work') bells++
     })
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     proxy.abandon()
-    await assert.rejects(store.push([newJob()]), unavailable)
-    await until('pushes work again', async () => (await tried(store.push([newJob()]))) !== undefined)
+    await assert.rejects(store.operations.push({ jobs: [newJob()] }), unavailable)
+    await until(
+      async () => (await tried(store.operations.push({ jobs: [newJob()] }))) !== undefined,
+      'pushes work again',
+    )
     await claim(store)
     const before = bells
-    await until('bells come again', async () => {
+    await until(async () => {
       await tried(claim(store))
-      await other.push([newJob()])
+      await other.operations.push({ jobs: [newJob()] })
       return bells > before
-    })
+    }, 'bells come again')
   })
 
   test('a cluster’s master stopped and its replica promoted: an open store goes on', async (t) => {
@@ -57,7 +62,7 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     if (cluster === undefined) return
     const store = await open(cluster.url, { partitions: 6, timeout: 1000 })
     t.after(() => store.close())
-    await store.push(newJobs(60))
+    await store.operations.push({ jobs: newJobs(60) })
     const [victim] = await cluster.masters()
     assert.ok(victim)
     await victim.kill('SIGSTOP')
@@ -65,10 +70,10 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
       const others = cluster.nodes.filter((node) => node !== victim)
       const promoted = async () =>
         (await Promise.all(others.map((node) => node.command('role')))).filter((role) => role.startsWith('master'))
-      await until('a replica has taken its place', async () => (await promoted()).length === 3)
+      await until(async () => (await promoted()).length === 3, 'a replica has taken its place')
       // Each push goes to all partitions, and so to all masters.
-      await until('pushes work', async () => (await tried(store.push(newJobs(60)))) !== undefined)
-      await until('claims work', async () => ((await tried(claim(store)))?.jobs.length ?? 0) > 0)
+      await until(async () => (await tried(store.operations.push({ jobs: newJobs(60) }))) !== undefined, 'pushes work')
+      await until(async () => ((await tried(claim(store)))?.jobs.length ?? 0) > 0, 'claims work')
     } finally {
       await victim.kill('SIGCONT')
     }
@@ -82,14 +87,17 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     const other = await open(redis.url, {})
     t.after(() => Promise.all([store.close(), other.close()]))
     const jobs = newJobs(35, { attempts: 1 })
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     await claim(store, { queue: 'none' })
     proxy.mute()
     await assert.rejects(claim(store, { lease: 600_000 }), unavailable)
-    assert.equal((await other.stats({ queue: 'q' }))[0]?.counts.running, 35, 'the server has given them out')
+    assert.equal((await other.operations.stats({ queue: 'q' }))[0]?.counts.running, 35, 'the server has given them out')
     proxy.cut()
     await proxy.allow()
-    await until('they are given back', async () => (await other.stats({ queue: 'q' }))[0]?.counts.running === 0)
+    await until(
+      async () => (await other.operations.stats({ queue: 'q' }))[0]?.counts.running === 0,
+      'they are given back',
+    )
     const { jobs: again } = await claim(other)
     assert.deepEqual(
       again.map(({ id, attempt }) => [id, attempt]),
@@ -103,14 +111,17 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     const store = await open(redis.url, { timeout: 300 })
     const other = await open(redis.url, {})
     t.after(() => Promise.all([store.close(), other.close()]))
-    await store.push(newJobs(5, { attempts: 1 }))
+    await store.operations.push({ jobs: newJobs(5, { attempts: 1 }) })
     // So that it knows the server's time.
     await claim(store, { queue: 'none' })
     process.kill(redis.pid, 'SIGSTOP')
     await assert.rejects(claim(store, { lease: 600_000 }), unavailable)
     process.kill(redis.pid, 'SIGCONT')
-    await until('the store is back', async () => (await tried(store.find([newJob().id]))) !== undefined)
-    await until('nothing is held', async () => (await other.stats({ queue: 'q' }))[0]?.counts.running === 0)
+    await until(
+      async () => (await tried(store.operations.find({ ids: [newJob().id] }))) !== undefined,
+      'the store is back',
+    )
+    await until(async () => (await other.operations.stats({ queue: 'q' }))[0]?.counts.running === 0, 'nothing is held')
     const { jobs } = await claim(other)
     assert.deepEqual(
       jobs.map(({ attempt }) => attempt),
@@ -151,16 +162,22 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     if (redis === undefined) return
     const store = await open(redis.url, { wait: 1, timeout: 2000 })
     t.after(() => store.close())
-    await assert.rejects(store.push([newJob(), newJob()]), /0 of 1 replicas/)
+    await assert.rejects(store.operations.push({ jobs: [newJob(), newJob()] }), /0 of 1 replicas/)
     const order: string[] = []
     const pushes = [1, 2, 3].map(() =>
-      store.push([newJob()]).catch((error: unknown) => order.push(unavailable(error) ? 'push' : String(error))),
+      store.operations
+        .push({ jobs: [newJob()] })
+        .catch((error: unknown) => order.push(unavailable(error) ? 'push' : String(error))),
     )
     const job = first((await claim(store, { limit: 1 })).jobs)
-    const completing = store
-      .complete('q', [{ ...first((await claim(store, { limit: 1 })).jobs), result: null }])
+    const completing = store.operations
+      .complete({ queue: 'q', items: [{ ...first((await claim(store, { limit: 1 })).jobs), result: null }] })
       .catch(() => order.push('complete'))
-    for (let i = 0; i < 5; i++) assert.deepEqual(await store.extend('q', 5000, [{ ...job, progress: null }]), ['ok'])
+    for (let i = 0; i < 5; i++)
+      assert.deepEqual(
+        await store.operations.extend({ queue: 'q', lease: 5000, items: [{ ...job, progress: null }] }),
+        ['ok'],
+      )
     order.push('extended')
     await Promise.all([...pushes, completing])
     assert.deepEqual(order, ['extended', 'push', 'push', 'push', 'complete'])
@@ -179,26 +196,26 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
       await Promise.all([store.close(), other.close()])
       client.disconnect()
     })
-    const counts = async () => (await other.stats({ queue: 'q' }))[0]?.counts
+    const counts = async () => (await other.operations.stats({ queue: 'q' }))[0]?.counts
     /** The server acts, and its answer is lost. */
     const unanswered = async <T>(call: () => Promise<T>, acted: () => Promise<boolean>): Promise<T> => {
       proxy.mute()
       const calling = call()
-      await until('the server has acted', acted)
+      await until(acted, 'the server has acted')
       proxy.cut()
       await proxy.allow()
       return calling
     }
-    await store.configure({ queue: 'q', keepDead: 1000 })
+    await store.operations.configure({ queue: 'q', keepDead: 1000 })
     // So that the server knows the scripts: that it does not would be an answer, too.
-    await other.push([newJob({ queue: 'first' })])
+    await other.operations.push({ jobs: [newJob({ queue: 'first' })] })
     const [known] = (await claim(other, { queue: 'first' })).jobs
     assert.ok(known)
-    await other.complete('first', [{ ...known, result: null }])
+    await other.operations.complete({ queue: 'first', items: [{ ...known, result: null }] })
     for (let round = 1; round <= 3; round++) {
       const jobs = newJobs(20, { attempts: 1 })
       const pushed = await unanswered(
-        () => store.push(jobs),
+        () => store.operations.push({ jobs }),
         async () => (await counts())?.waiting === 20,
       )
       assert.deepEqual(new Set(pushed.map(({ status }) => status)), new Set(['pushed']))
@@ -209,7 +226,7 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
       assert.equal(held.jobs.length, 20)
       const completions = held.jobs.map((job) => ({ ...job, claim: job, result: null }))
       const outcomes = await unanswered(
-        () => store.complete('q', completions),
+        () => store.operations.complete({ queue: 'q', items: completions }),
         async () => (await counts())?.done === 20 * round,
       )
       assert.deepEqual(new Set(outcomes), new Set(['ok']))
@@ -225,10 +242,10 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
     await queue.push(1)
     await redis.command('flushall')
     await queue.push(1)
-    await until('the capacity holds again', async () => {
+    await until(async () => {
       const [stats] = await pond.stats()
       return stats?.capacity === 2
-    })
+    }, 'the capacity holds again')
     await queue.push(2)
     await assert.rejects(queue.push(3), (error) => isMillpondError(error, 'QueueFull'))
   })
@@ -248,7 +265,7 @@ describe('redis store: silence', { skip: missingReason('redis') }, () => {
       await released
     })
     await queue.pushMany([1, 2, 3, 4, 5])
-    await until('they run', () => begun === 5)
+    await until(() => begun === 5, 'they run')
     await proxy.blackhole()
     const lost = queue.push(6).catch(() => 'rejected')
     const closing = pond.close({ timeout: '1s' })

@@ -5,11 +5,13 @@ import { Redis } from 'ioredis'
 import { Cache } from '../../src/cache/index.ts'
 import { Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy, type TcpProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 async function proxied(t: TestContext) {
   const redis = await started(t, () => startRedis())
@@ -23,7 +25,7 @@ async function proxied(t: TestContext) {
 async function swallowNext(proxy: TcpProxy, connections: number): Promise<void> {
   await proxy.blackhole()
   proxy.cut()
-  await until('it has connected again', () => proxy.connections >= connections)
+  await until(() => proxy.connections >= connections, 'it has connected again')
   proxy.abandon()
   await proxy.allow()
 }
@@ -41,12 +43,12 @@ describe('connections that never answer', { skip: missingReason('redis') }, () =
     pond.on('error', () => undefined)
     let done = 0
     pond.queue('q').work(() => void done++)
-    await other.push([newJob()])
-    await until('it works', () => done === 1)
+    await other.operations.push({ jobs: [newJob()] })
+    await until(() => done === 1, 'it works')
     for (let round = 2; round <= 5; round++) {
       await swallowNext(proxy, 2)
-      await other.push([newJob()])
-      await until('it works again', () => done === round)
+      await other.operations.push({ jobs: [newJob()] })
+      await until(() => done === round, 'it works again')
     }
   })
 
@@ -71,11 +73,13 @@ describe('connections that never answer', { skip: missingReason('redis') }, () =
         })
         await cache.set('a', 1, { ttl: '1h' })
         await silence(proxy)
-        await until('it reaches Redis again', () =>
-          cache.set('b', 2, { ttl: '1h' }).then(
-            () => true,
-            () => false,
-          ),
+        await until(
+          () =>
+            cache.set('b', 2, { ttl: '1h' }).then(
+              () => true,
+              () => false,
+            ),
+          'it reaches Redis again',
         )
       })
     }
@@ -89,10 +93,10 @@ describe('connections that never answer', { skip: missingReason('redis') }, () =
     const { proxy, url } = server
     const store = await open(url, { timeout: 300 })
     t.after(() => store.close())
-    await store.push([newJob({ queue: 'small' })])
+    await store.operations.push({ jobs: [newJob({ queue: 'small' })] })
     proxy.slow(4_000_000)
     const large = newJobs(1, { data: { encoding: 'bytes', body: new Uint8Array(8_000_000) } })
-    const pushed = store.push(large)
+    const pushed = store.operations.push({ jobs: large })
     const { jobs } = await claim(store, { queue: 'small' })
     assert.equal(jobs.length, 1)
     assert.equal((await pushed)[0]?.status, 'pushed')

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../support/until.ts'
 import { backend, MODES } from './backends.ts'
 import { Crew } from './crew.ts'
-import { until } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const EACH = 8
@@ -39,7 +39,7 @@ for (const mode of MODES) {
     const watched = watch()
     const seen = (times: number) => {
       const goal = looks + times
-      return until('the server was looked at', () => looks >= goal)
+      return until(() => looks >= goal, 'the server was looked at')
     }
     try {
       const crew = new Crew(t, { url: server.url, transaction, producers: 0, workers: 0 })

@@ -8,9 +8,10 @@ import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy, type TcpProxy } from '../servers/proxy.ts'
+import { after } from '../support/cleaning.ts'
 import { backend, MODES, through } from './backends.ts'
 import { Crew, rounds } from './crew.ts'
-import { after, seeded } from './harness.ts'
+import { seeded } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))

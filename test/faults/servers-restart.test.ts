@@ -13,7 +13,7 @@ import { seeded } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(3)
+const ROUNDS = rounds(2)
 
 for (const mode of MODES) {
   const { name, transaction } = mode

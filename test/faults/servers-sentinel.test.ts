@@ -7,8 +7,8 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { started } from '../servers/fixtures.ts'
 import { startRedisSentinel } from '../servers/redis-sentinel.ts'
-import { orSkip } from './backends.ts'
 import { Crew, rounds } from './crew.ts'
 import { seeded } from './harness.ts'
 import { judge, notesOf } from './verdict.ts'
@@ -18,7 +18,7 @@ const ROUNDS = rounds(2)
 
 for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
   test(`redis sentinel: nothing acknowledged is lost when a master gets ${signal} and its replica takes over`, async (t) => {
-    const redis = await orSkip(t, () => startRedisSentinel())
+    const redis = await started(t, () => startRedisSentinel())
     if (redis === undefined) return
     const random = seeded(SEED)
     const url = `${redis.url}?wait=1&timeout=2000`

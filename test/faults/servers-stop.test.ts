@@ -8,13 +8,15 @@ import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond } from '../../src/index.ts'
+import { after } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 import { backend, MODES } from './backends.ts'
 import { Crew, type Member, rounds, successes } from './crew.ts'
-import { after, seeded, until } from './harness.ts'
+import { seeded } from './harness.ts'
 import { judge, lastRuns, notesOf } from './verdict.ts'
 
 const SEED = Number(process.env.MILLPOND_FAULT_SEED ?? randomInt(2 ** 31))
-const ROUNDS = rounds(4)
+const ROUNDS = rounds(2)
 
 interface Held {
   id: string
@@ -66,7 +68,7 @@ for (const mode of MODES) {
       await sleep(random() * 100)
       const stopped = crew.workers[Math.floor(random() * crew.workers.length)]
       assert.ok(stopped)
-      await until('it holds some', () => heldBy(stopped).length >= 6)
+      await until(() => heldBy(stopped).length >= 6, 'it holds some')
       stopped.child.kill('SIGSTOP')
       const held = heldBy(stopped)
       const begun = watchStarts(
@@ -75,16 +77,16 @@ for (const mode of MODES) {
       )
       if (round % 2 === 0) {
         const all = async () => (await done(held)) === held.length
-        await until('others have begun what it held', async () => begun() > 0 || (await all()))
+        await until(async () => begun() > 0 || (await all()), 'others have begun what it held')
         if (begun() === 0) told++
       } else {
         // One whose commit was just being made stays with its transaction; it is the others' as soon as that ends.
         const committing = transaction ? 3 : 0
-        await until('others have done what it held', async () => (await done(held)) >= held.length - committing)
+        await until(async () => (await done(held)) >= held.length - committing, 'others have done what it held')
       }
       const before = successes(stopped)
       stopped.child.kill('SIGCONT')
-      await until('it goes on', () => successes(stopped) >= before + 5)
+      await until(() => successes(stopped) >= before + 5, 'it goes on')
     }
     await crew.settle()
 

@@ -5,8 +5,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../support/until.ts'
 import { occupy, QUEUE, scene } from './gates.ts'
-import { countsOf, liveIn, look, until } from './harness.ts'
+import { countsOf, liveIn, look } from './harness.ts'
 
 const idsOf = (messages: { [field: string]: unknown }[]): string[] => messages.map(({ id }) => String(id)).sort()
 
@@ -23,8 +24,8 @@ for (const transaction of [false, true]) {
 
       const second = place.worker(transaction, 'never')
       const { worker } = await second.hear('ready')
-      await until('the second worker has done all', () => liveIn(path, QUEUE) === 0)
-      await until('it says so', () => second.said('completed').length === ids.length)
+      await until(() => liveIn(path, QUEUE) === 0, 'the second worker has done all')
+      await until(() => second.said('completed').length === ids.length, 'it says so')
       assert.deepEqual(idsOf(second.said('lost')), ids.toSorted())
       assert.deepEqual(idsOf(second.said('completed')), ids.toSorted())
       const records = () => look(path, 'select * from millpond_jobs where worker = ? order by seq', String(worker))
@@ -93,7 +94,7 @@ for (const transaction of [false, true]) {
     if (transaction) assert.deepEqual(look(path, 'select 1 from effects where id = ?', held), [])
 
     second.send({ kind: 'open' })
-    await until('all is done', () => liveIn(path, QUEUE) === 0)
+    await until(() => liveIn(path, QUEUE) === 0, 'all is done')
     assert.deepEqual(job(), { state: 'done', worker, fence: 2, attempt: 2 })
     if (transaction) {
       const [all] = look(path, 'select count(*) as n, count(distinct id) as ids from effects')
@@ -121,8 +122,8 @@ test('a worker stopped with its transaction open holds the others up, but nothin
 
   stopped.send({ kind: 'open' })
   stopped.kill('SIGCONT')
-  await until('all is done', () => liveIn(path, QUEUE) === 0)
-  await until('no transaction is open', async () => (await stopped.ask('load')).running === 0)
+  await until(() => liveIn(path, QUEUE) === 0, 'all is done')
+  await until(async () => (await stopped.ask('load')).running === 0, 'no transaction is open')
   const effects = look(path, 'select id, count(*) as n from effects group by id')
   assert.deepEqual(
     effects.filter(({ n }) => n !== 1),

@@ -1,28 +1,27 @@
 /** The published package in one file of esbuild's: it runs on every store, beside nothing but the stores' clients. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type BuildOptions, build } from 'esbuild'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { dropSchema, newSchema } from '../stores/postgres-fixture.ts'
 import { removePrefix } from '../stores/redis-fixture.ts'
+import { sharedFolder } from '../support/cleaning.ts'
 import { layInstalled, layPackage } from './published.ts'
 
 const execute = promisify(execFile)
 const CLIENTS = ['ioredis', 'pg']
-const folder = mkdtempSync(join(tmpdir(), 'millpond-bundle-'))
+const folder = sharedFolder()
 const project = join(folder, 'project')
 
 before(async () => {
   await layPackage(project, CLIENTS)
   copyFileSync(fileURLToPath(new URL('bundle/app.js', import.meta.url)), join(project, 'app.js'))
 })
-after(() => rmSync(folder, { recursive: true, force: true }))
 
 /** One file in a folder of its own. @returns its path */
 async function bundled(name: string, entry: string, options: BuildOptions): Promise<string> {

@@ -1,16 +1,15 @@
 /** What `npm pack` yields is installed in an empty project and used there, as a user would: compiled, in plain JavaScript. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join, posix } from 'node:path'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startMillpond } from '../cli/fixture.ts'
+import { sharedFolder } from '../support/cleaning.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const project = mkdtempSync(join(tmpdir(), 'millpond-package-'))
-process.on('exit', () => rmSync(project, { recursive: true, force: true }))
+const project = sharedFolder()
 let files: string[] = []
 
 before(() => {

@@ -1,15 +1,14 @@
 /** On a Node that is too old, the library and the program say which one they need. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
+import { sharedFolder } from '../support/cleaning.ts'
 import { layPackage } from './published.ts'
 
-const project = mkdtempSync(join(tmpdir(), 'millpond-runtime-'))
+const project = sharedFolder()
 before(() => layPackage(project, []))
-after(() => rmSync(project, { recursive: true, force: true }))
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const NEEDS = /this is Node (\d+)\.\d+\.\d+; Millpond needs Node 22\.18 or later/

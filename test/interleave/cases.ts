@@ -40,11 +40,16 @@ export function casesOf(sets: readonly (readonly Kind[])[], random: () => number
 const pick = <T>(list: readonly [T, ...T[]], random: () => number): T =>
   list[Math.floor(random() * list.length)] ?? list[0]
 
+/** Of kinds that do little where no time has passed. */
+const WAITS: Partial<Record<Kind, readonly [number, ...number[]]>> = {
+  sweep: [1100, 600, 31_000],
+  requeueUntil: [100, 600, 1100],
+}
+
 /** An operation of that kind, with what it is about by chance. */
 export function some(kind: Kind, random: () => number): Operation {
   return operation(kind, {
-    // In the end it is time that makes sweeps worth while.
-    wait: pick(kind === 'sweep' ? [1100, 600, 31_000] : [0, 0, 0, 100, 600, 1100], random),
+    wait: pick(WAITS[kind] ?? [0, 0, 0, 100, 600, 1100], random),
     group: pick(['a', 'b', 'c'], random),
     priority: pick([2, 4, 8], random),
     limit: pick([1, 2, 40], random),

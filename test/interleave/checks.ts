@@ -38,7 +38,7 @@ export async function check(arena: Arena, world: World): Promise<string[]> {
 }
 
 async function countsAreRows(arena: Arena, { queue }: World): Promise<string[]> {
-  const [stats] = await arena.store.stats({ queue })
+  const [stats] = await arena.store.operations.stats({ queue })
   const rows = await arena.rows(queue)
   return JOB_STATES.flatMap((state) =>
     (stats?.counts[state] ?? 0) === (rows.get(state) ?? 0)
@@ -59,7 +59,7 @@ async function nobodySleepsBesideWork(arena: Arena, world: World): Promise<strin
     if (sleeper === undefined) return []
     if (when === 'later') {
       world.pass(LATER)
-      await arena.store.sweep(ALL)
+      await arena.store.operations.sweep({ limit: ALL })
     }
     const { at, retryAfter, told } = sleeper
     // It looks by itself once a second.
@@ -78,11 +78,11 @@ async function everyGroupGetsItsTurn(arena: Arena, world: World): Promise<string
   const { store } = arena
   const { queue } = world
   world.pass(LATER)
-  await store.sweep(ALL)
-  const [stats] = await store.stats({ queue })
+  await store.operations.sweep({ limit: ALL })
+  const [stats] = await store.operations.stats({ queue })
   if (stats === undefined) return []
   const { limits, counts } = stats
-  const groups = limits?.grouped ? ((await store.admin.groups?.({ queue, limit: ALL })) ?? []) : []
+  const groups = limits?.grouped ? ((await store.operations.groups?.({ queue, limit: ALL })) ?? []) : []
   const started = await arena.probe(world)
   if (limits?.running && counts.running + started.length >= limits.running) return []
   if (limits?.rate && started.length > 0) return []
@@ -99,20 +99,17 @@ async function everythingIsWorkedOff(arena: Arena, world: World): Promise<string
   const { store } = arena
   const { queue } = world
   for (let left = MOST_ROUNDS; ; left--) {
-    await store.complete(
-      queue,
-      world.take(ALL).map((hold) => ({ ...hold, result: null })),
-    )
+    await store.operations.complete({ queue, items: world.take(ALL).map((hold) => ({ ...hold, result: null })) })
     world.pass(LONG)
-    await store.sweep(ALL)
-    const [stats] = await store.stats({ queue })
+    await store.operations.sweep({ limit: ALL })
+    const [stats] = await store.operations.stats({ queue })
     const { scheduled = 0, waiting = 0, running = 0 } = stats?.counts ?? {}
     if (scheduled + waiting + running === 0) break
     if (left === 0) return [`jobs are stuck: ${scheduled} scheduled, ${waiting} waiting, ${running} running`]
-    const { jobs } = await store.claim({ queue, worker: 'w', limit: 40, lease: LONG })
+    const { jobs } = await store.operations.claim({ queue, worker: 'w', limit: 40, lease: LONG })
     world.hold(jobs)
   }
-  const { jobs, retryAfter } = await store.claim({ queue, worker: 'w', limit: 40, lease: LONG })
+  const { jobs, retryAfter } = await store.operations.claim({ queue, worker: 'w', limit: 40, lease: LONG })
   const faults = await arena.inside(world, true)
   faults.push(...(await countsAreRows(arena, world)))
   if (jobs.length > 0) faults.push('a job of an empty queue')

@@ -91,7 +91,7 @@ export class Explorer {
     const arena = await this.#arena()
     const queue = `q${process.pid}.${++this.#queues}`
     const world = new World(queue, config, () => arena.told(queue))
-    await arena.store.configure({
+    await arena.store.operations.configure({
       queue,
       keepDone: 0,
       backoff: { base: 0, factor: 1, max: 0, jitter: 0 },

@@ -28,6 +28,10 @@ export const HISTORIES: readonly History[] = [
     operations: [...WAITING, claim(3), operation('pause'), claim(2), operation('failLater'), claim(1)],
   },
   { name: 'some were cancelled', operations: [...WAITING, claim(2), operation('cancel'), claim(1)] },
+  { name: 'some are dead', operations: [...WAITING, claim(3), operation('kill'), claim(1)] },
+  { name: 'overridden', operations: [...WAITING, operation('override', { running: 2 }), claim(2)] },
+  // With a ticket, once it is folded: one runs, two wait.
+  { name: 'one group', operations: [push('a', 4), push('a', 4), push('a', 4), claim(1)] },
   {
     name: 'alone',
     operations: [push('a', 4), push('a', 4), claim(1)],

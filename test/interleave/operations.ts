@@ -3,8 +3,17 @@
  * repeated. What it works on (which claims, which ids) is chosen when it is made: the first of what the world holds then.
  */
 
-import type { Claimed, ClaimRequest, Hold, NewJob, Store } from '../../src/store.ts'
-import type { GroupLimits } from '../../src/values/limits.ts'
+import type {
+  Claimed,
+  ClaimRequest,
+  Hold,
+  Input,
+  JobRecord,
+  NewJob,
+  Operations,
+  RequeueRequest,
+  Store,
+} from '../../src/store.ts'
 import type { Config } from './configs.ts'
 import type { World } from './world.ts'
 
@@ -22,7 +31,19 @@ export const KINDS = [
     'pause',
     'extend',
   ] as const),
-  ...(['sweep', 'limitGroup', 'configure', 'cancel', 'requeue'] as const),
+  ...([
+    'sweep',
+    'limitGroup',
+    'configure',
+    'override',
+    'clear',
+    'settings',
+    'cancel',
+    'kill',
+    'requeue',
+    'requeueUntil',
+  ] as const),
+  ...(['heartbeat', 'update', 'updateLater', 'remove', 'restore'] as const),
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -35,7 +56,7 @@ export interface Operation {
   priority: number
   /** Of a claim. */
   limit: number
-  /** Of `limitGroup`: at most so many of the group at once; null: its own limits end. Of `configure`: a change of limits. */
+  /** Of `limitGroup`: at most so many of the group at once; null: its own limits end. Of `configure` and `override`: a change of limits. */
   running: number | null
 }
 
@@ -50,18 +71,34 @@ export function describe({ kind, wait, group, priority, limit, running }: Operat
   if (kind.startsWith('push')) words.push(group, `${priority}`)
   if (kind === 'claim') words.push(`${limit}`)
   if (kind === 'limitGroup') words.push(group, `${running}`)
+  if (kind === 'configure' || kind === 'override') words.push(`${running}`)
   if (wait > 0) words.push(`+${wait}ms`)
   return words.join(' ')
 }
 
 /** What a session calls. */
 export interface Calls
-  extends Pick<Store, 'configure' | 'push' | 'claim' | 'complete' | 'fail' | 'release' | 'extend' | 'cancel'> {
-  limitGroup(queue: string, group: string, limits: GroupLimits | null): Promise<void>
+  extends Pick<
+    Operations,
+    | 'configure'
+    | 'limitGroup'
+    | 'push'
+    | 'claim'
+    | 'complete'
+    | 'fail'
+    | 'release'
+    | 'extend'
+    | 'cancel'
+    | 'heartbeat'
+    | 'update'
+    | 'remove'
+    | 'restore'
+  > {
   /** As an application does it in its own transaction, where the store has them. */
-  pushInTransaction(jobs: readonly NewJob[]): Promise<unknown>
-  requeue(ids: readonly string[]): Promise<unknown>
-  sweep(limit: number): Promise<unknown>
+  pushInTransaction(input: Input<'push'>): Promise<unknown>
+  settings(input: Input<'settings'>): Promise<unknown>
+  requeue(input: RequeueRequest): Promise<unknown>
+  sweep(input: Input<'sweep'>): Promise<unknown>
   /** A claim of the process that sleeps after a short answer. `again`: it asks once more at once. */
   sleep(request: ClaimRequest): Promise<Claimed & { again: boolean }>
 }
@@ -70,6 +107,8 @@ export interface Calls
 export type Effect = () => void
 
 const MOST_HOLDS = 3
+/** After one of these, more may run than the present limits allow. */
+const CHANGES: ReadonlySet<Kind> = new Set(['limitGroup', 'configure', 'override', 'clear'])
 const RETRY_LATER = 1000
 const PAUSE = 500
 const LEASE = 30_000
@@ -78,7 +117,7 @@ const LEASE = 30_000
 export function perform(calls: Calls, { kind, ...op }: Operation, world: World): Promise<Effect> {
   world.pass(op.wait)
   const { queue } = world
-  if (kind === 'limitGroup' || kind === 'configure') world.changed = true
+  if (CHANGES.has(kind)) world.changed = true
   const request = { queue, worker: 'w', limit: op.limit, lease: LEASE }
   const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
   const nothing = () => {}
@@ -87,7 +126,7 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
     return call(holds).then(() => () => world.ended(holds))
   }
   const pushed = (jobs: NewJob[], push: Calls['pushInTransaction'] = calls.push) =>
-    push(jobs).then(() => () => void world.pushed.push(...jobs.map(({ id }) => id)))
+    push({ jobs }).then(() => () => void world.pushed.push(...jobs.map(({ id }) => id)))
   switch (kind) {
     case 'push':
       return pushed([world.job(op)])
@@ -112,61 +151,87 @@ export function perform(calls: Calls, { kind, ...op }: Operation, world: World):
       })
     }
     case 'complete':
-      return end((holds) =>
-        calls.complete(
-          queue,
-          holds.map((hold) => ({ ...hold, result: null })),
-        ),
-      )
+      return end((holds) => calls.complete({ queue, items: holds.map((hold) => ({ ...hold, result: null })) }))
     case 'fail':
-      return end((holds) =>
-        calls.fail(
-          queue,
-          holds.map((hold) => ({ ...hold, error, delay: 0 })),
-        ),
-      )
+      return end((holds) => calls.fail({ queue, items: holds.map((hold) => ({ ...hold, error, delay: 0 })) }))
     case 'failLater':
-      return end((holds) =>
-        calls.fail(
-          queue,
-          holds.map((hold) => ({ ...hold, error, delay: RETRY_LATER })),
-        ),
-      )
+      return end((holds) => calls.fail({ queue, items: holds.map((hold) => ({ ...hold, error, delay: RETRY_LATER })) }))
     case 'release':
-      return end((holds) => calls.release(queue, holds))
+      return end((holds) => calls.release({ queue, items: holds }))
     case 'pause':
-      return end((holds) =>
-        calls.release(
-          queue,
-          holds.map((hold) => ({ ...hold, pause: PAUSE })),
-        ),
-      )
+      return end((holds) => calls.release({ queue, items: holds.map((hold) => ({ ...hold, pause: PAUSE })) }))
     case 'extend':
       // The other way round than whoever ends them.
       return calls
-        .extend(
+        .extend({
           queue,
-          LEASE,
-          world.newestFirst(MOST_HOLDS).map((hold) => ({ ...hold, progress: null })),
-        )
+          lease: LEASE,
+          items: world.newestFirst(MOST_HOLDS).map((hold) => ({ ...hold, progress: null })),
+        })
         .then(() => nothing)
     case 'sweep':
-      return calls.sweep(100).then(() => nothing)
+      return calls.sweep({ limit: 100 }).then(() => nothing)
     case 'limitGroup': {
       const limits = op.running === null ? null : { running: op.running, rate: null, weight: 1 }
-      return calls.limitGroup(queue, op.group, limits).then(() => nothing)
+      return calls.limitGroup({ queue, group: op.group, limits }).then(() => nothing)
     }
     case 'configure':
       return calls.configure({ queue, ...changed(world.config, op.running) }).then(() => nothing)
+    case 'override':
+      return calls.configure({ queue, by: 'operator', ...changed(world.config, op.running) }).then(() => nothing)
+    case 'clear':
+      return calls
+        .configure({ queue, by: 'operator', clear: ['running', 'rate', 'groupRunning', 'groupRate'] })
+        .then(() => nothing)
+    case 'settings':
+      return calls.settings({ queue }).then(() => nothing)
+    case 'heartbeat': {
+      const worker = { id: 'w', queue, host: 'h', pid: 1, slots: 10, busy: 0 }
+      return calls.heartbeat({ workers: [worker], gone: ['v'] }).then(() => nothing)
+    }
+    case 'kill':
+      return end((holds) => calls.fail({ queue, items: holds.map((hold) => ({ ...hold, error, delay: null })) }))
     case 'cancel': {
-      // Those that run, the other way round than whoever ends them, and one that may wait.
-      const ids = [...world.newestFirst(MOST_HOLDS).map(({ id }) => id), ...world.pushed.slice(-1)]
-      return calls.cancel(ids).then(() => () => void world.cancelled.push(...ids))
+      const ids = idsMet(world)
+      return calls.cancel({ ids }).then(() => () => void world.cancelled.push(...ids))
+    }
+    case 'update':
+      return calls.update({ items: idsMet(world).map((id) => ({ id, priority: 9 })) }).then(() => nothing)
+    case 'updateLater':
+      return calls.update({ items: idsMet(world).map((id) => ({ id, delay: RETRY_LATER })) }).then(() => nothing)
+    case 'remove':
+      return calls.remove({ ids: idsMet(world) }).then(() => nothing)
+    case 'restore': {
+      const record = recordOf(world.job(op), world.now)
+      return calls.restore({ records: [record] }).then(() => () => void world.pushed.push(record.id))
     }
     case 'requeue':
-      return calls.requeue(world.cancelled.slice(0, 3)).then(() => nothing)
+      return calls.requeue({ ids: world.cancelled.slice(0, 3) }).then(() => nothing)
+    case 'requeueUntil':
+      return calls.requeue({ queue, limit: 2, until: world.now }).then(() => nothing)
   }
 }
+
+/** Of those that run, the other way round than whoever ends them, and of one that may wait. */
+const idsMet = (world: World): string[] => [
+  ...world.newestFirst(MOST_HOLDS).map(({ id }) => id),
+  ...world.pushed.slice(-1),
+]
+
+const recordOf = ({ id, queue, priority, group, key, timeout, trace, data }: NewJob, now: number): JobRecord => ({
+  ...{ id, queue, priority, group, key, timeout, trace, data, state: 'waiting', attempt: 1, attempts: 1000, fence: 1 },
+  ...{
+    cost: 1,
+    pushedAt: now,
+    dueAt: now,
+    startedAt: now,
+    finishedAt: null,
+    worker: 'w',
+    progress: null,
+    result: null,
+  },
+  error: null,
+})
 
 /** Other limits than the queue began with. A queue without limits gets some. */
 function changed({ limits }: Config, running: number | null): Config['limits'] {
@@ -177,22 +242,10 @@ function changed({ limits }: Config, running: number | null): Config['limits'] {
 }
 
 /** The calls of a store as they are: each is its own commit. */
-export function storeCalls(store: Store): Calls {
-  const { limitGroup } = store
-  if (limitGroup === undefined) throw new Error(`the ${store.name} store has no limits`)
+export function storeCalls({ operations }: Store): Calls {
   return {
-    configure: (settings) => store.configure(settings),
-    limitGroup: (queue, group, limits) => limitGroup.call(store, queue, group, limits),
-    push: (jobs) => store.push(jobs),
-    pushInTransaction: (jobs) => store.push(jobs),
-    claim: (request) => store.claim(request),
-    sleep: async (request) => ({ ...(await store.claim(request)), again: false }),
-    complete: (queue, completions) => store.complete(queue, completions),
-    fail: (queue, failures) => store.fail(queue, failures),
-    release: (queue, releases) => store.release(queue, releases),
-    extend: (queue, lease, extensions) => store.extend(queue, lease, extensions),
-    cancel: (ids) => store.cancel(ids),
-    requeue: (ids) => store.admin.requeue({ ids }),
-    sweep: (limit) => store.sweep(limit),
+    ...operations,
+    pushInTransaction: (input) => operations.push(input),
+    sleep: async (request) => ({ ...(await operations.claim(request)), again: false }),
   }
 }

@@ -46,6 +46,8 @@ interleavings('postgres', [
     script('claim'),
   ),
   known('running 2, group running 1', 'waiting', script('claim', { limit: 1 }), script('claim', { limit: 2 })),
+  // The last claim must not fold the ending before it sees that the first one took the group's ticket.
+  known('group running 2', 'one group', script('claim', { limit: 1 }), script('complete'), script('claim')),
   // Several rows, in one order for all.
   known('group running 2', 'at the limit', script('complete'), script('cancel'), ROW),
   known('group running 2', 'at the limit', script('extend'), script('complete'), ROW),

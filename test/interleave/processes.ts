@@ -60,7 +60,7 @@ async function sqlite(count: number): Promise<Processes> {
       const caller = new DatabaseSync(path, { timeout: 10_000 })
       caller.exec('begin immediate')
       return {
-        push: async (jobs) => store.transactions?.push(caller, jobs),
+        push: async (jobs) => store.transactions?.push({ tx: caller, jobs }),
         commit: async () => caller.exec('commit'),
         close: async () => caller.close(),
       }
@@ -83,7 +83,7 @@ async function postgres(count: number): Promise<Processes> {
       await client.connect()
       await client.query('begin')
       return {
-        push: async (jobs) => store.transactions?.push(client, jobs),
+        push: async (jobs) => store.transactions?.push({ tx: client, jobs }),
         commit: () => client.query('commit'),
         close: () => client.end(),
       }

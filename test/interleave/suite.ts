@@ -12,7 +12,8 @@ import { HISTORIES } from './histories.ts'
 import { ARENAS } from './stores.ts'
 
 const SEED = Number(process.env.MILLPOND_INTERLEAVE_SEED ?? randomInt(2 ** 31))
-const SECONDS = Number(process.env.MILLPOND_INTERLEAVE_SECONDS ?? 5)
+/** Of the sample, for each store. The known cases and the wake contract take longer than all samples together. */
+const SECONDS = Number(process.env.MILLPOND_INTERLEAVE_SECONDS ?? 3)
 /** Of each case of the sample: more cases tell more than more orders. */
 const ORDERS = 4
 

@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Hold, NewJob, QueueSettings, Store } from '../../src/store.ts'
-import { ERROR, newJob, until } from '../conformance/suite.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { PLACES, type Processes } from './processes.ts'
 import { clock } from './world.ts'
 
@@ -44,7 +45,7 @@ class Sleeper {
     this.#claiming = true
     while (this.#rung) {
       this.#rung = false
-      const { jobs, retryAfter } = await this.#store.claim({
+      const { jobs, retryAfter } = await this.#store.operations.claim({
         queue: this.#queue,
         worker: 'sleeper',
         limit: 10,
@@ -59,7 +60,8 @@ class Sleeper {
   /** It has claimed in vain, and nothing is on its way to it. */
   async sleeps(): Promise<void> {
     this.looks()
-    for (let calm = 0; calm < 5; calm = this.#claiming ? 0 : calm + 1) await this.#store.stats({ queue: this.#queue })
+    for (let calm = 0; calm < 5; calm = this.#claiming ? 0 : calm + 1)
+      await this.#store.operations.stats({ queue: this.#queue })
     assert.equal(this.got, 0, 'it was to get nothing')
   }
 
@@ -70,11 +72,11 @@ class Sleeper {
   }
 
   async getsAJob(): Promise<void> {
-    await until('the process is told of the job', () => {
+    await until(() => {
       if (this.#error !== undefined) throw this.#error
       if (this.retryAt !== undefined && this.retryAt <= clock.now && !this.#claiming) this.claim()
       return this.got > 0
-    })
+    }, 'the process is told of the job')
   }
 
   close(): void {
@@ -109,114 +111,145 @@ const failures = (held: readonly Hold[], delay: number | null) => held.map((hold
 async function passes(ms: number, { other }: Scene): Promise<void> {
   clock.now += ms
   // As every process with workers does once a second, or sooner where the sweep before has told so.
-  await other.sweep(100)
+  await other.operations.sweep({ limit: 100 })
 }
 
 const EVENTS: Record<string, Event> = {
-  'a push': { happens: ({ other, queue }) => other.push([newJob({ queue })]) },
+  'a push': { happens: ({ other, queue }) => other.operations.push({ jobs: [newJob({ queue })] }) },
   'a push to a queue with groups': {
     settings: GROUP,
-    happens: ({ other, queue }) => other.push([newJob({ queue, group: 'b' })]),
+    happens: ({ other, queue }) => other.operations.push({ jobs: [newJob({ queue, group: 'b' })] }),
   },
   'a completion': {
     settings: RUNNING,
     jobs: TWO,
     claims: 1,
-    happens: ({ other, queue, held }) => other.complete(queue, results(held)),
+    happens: ({ other, queue, held }) => other.operations.complete({ queue, items: results(held) }),
   },
   'a completion in a group': {
     settings: GROUP,
     jobs: TWO,
     claims: 1,
-    happens: ({ other, queue, held }) => other.complete(queue, results(held)),
+    happens: ({ other, queue, held }) => other.operations.complete({ queue, items: results(held) }),
   },
   'a failure': {
     settings: GROUP,
     jobs: TWO,
     claims: 1,
-    happens: ({ other, queue, held }) => other.fail(queue, failures(held, 0)),
+    happens: ({ other, queue, held }) => other.operations.fail({ queue, items: failures(held, 0) }),
   },
   'a failure without limits': {
     jobs: TWO.slice(1),
     claims: 1,
-    happens: ({ other, queue, held }) => other.fail(queue, failures(held, 0)),
+    happens: ({ other, queue, held }) => other.operations.fail({ queue, items: failures(held, 0) }),
   },
   'a failure for later frees its slot': {
     ...{ settings: RUNNING, jobs: TWO, claims: 1 },
-    happens: ({ other, queue, held }) => other.fail(queue, failures(held, 60_000)),
+    happens: ({ other, queue, held }) => other.operations.fail({ queue, items: failures(held, 60_000) }),
   },
   'a failure for later frees its slot in a group': {
     ...{ settings: GROUP, jobs: TWO, claims: 1 },
-    happens: ({ other, queue, held }) => other.fail(queue, failures(held, 60_000)),
+    happens: ({ other, queue, held }) => other.operations.fail({ queue, items: failures(held, 60_000) }),
   },
   'a failure for good': {
     settings: GROUP,
     jobs: TWO,
     claims: 1,
-    happens: ({ other, queue, held }) => other.fail(queue, failures(held, null)),
+    happens: ({ other, queue, held }) => other.operations.fail({ queue, items: failures(held, null) }),
   },
   'a failed job is due': {
     ...{ jobs: TWO.slice(1), claims: 1 },
     async happens(scene) {
-      await scene.other.fail(scene.queue, failures(scene.held, 100))
+      await scene.other.operations.fail({ queue: scene.queue, items: failures(scene.held, 100) })
       await passes(100, scene)
     },
   },
-  'a release': { jobs: TWO.slice(1), claims: 1, happens: ({ other, queue, held }) => other.release(queue, held) },
+  'a release': {
+    jobs: TWO.slice(1),
+    claims: 1,
+    happens: ({ other, queue, held }) => other.operations.release({ queue, items: held }),
+  },
   'a release in a group': {
     settings: GROUP,
     jobs: TWO,
     claims: 1,
-    happens: ({ other, queue, held }) => other.release(queue, held),
+    happens: ({ other, queue, held }) => other.operations.release({ queue, items: held }),
   },
   'a cancelled job': {
     settings: RUNNING,
     jobs: TWO,
     claims: 1,
-    happens: ({ other, held }) => other.cancel(held.map(({ id }) => id)),
+    happens: ({ other, held }) => other.operations.cancel({ ids: held.map(({ id }) => id) }),
   },
   'a cancelled job of a group': {
     ...{ settings: GROUP, jobs: TWO, claims: 1 },
-    happens: ({ other, held }) => other.cancel(held.map(({ id }) => id)),
+    happens: ({ other, held }) => other.operations.cancel({ ids: held.map(({ id }) => id) }),
+  },
+  'a removed job': {
+    ...{ settings: RUNNING, jobs: TWO, claims: 1 },
+    happens: ({ other, held }) => other.operations.remove({ ids: held.map(({ id }) => id) }),
+  },
+  'a removed job of a group': {
+    ...{ settings: GROUP, jobs: TWO, claims: 1 },
+    happens: ({ other, held }) => other.operations.remove({ ids: held.map(({ id }) => id) }),
+  },
+  'an update': {
+    jobs: [{ delay: 60_000 }],
+    happens: (scene) => updateScheduled(scene),
+  },
+  'an update in a group': {
+    ...{ settings: GROUP, jobs: [{ delay: 60_000, group: 'a' }] },
+    happens: (scene) => updateScheduled(scene),
+  },
+  'a restored job': {
+    ...{ jobs: TWO.slice(1), claims: 1 },
+    async happens({ other, held }) {
+      const ids = held.map(({ id }) => id)
+      const found = await other.operations.find({ ids })
+      await other.operations.remove({ ids })
+      const records = found.flatMap((record) => (record === null ? [] : [{ ...record, state: 'waiting' as const }]))
+      await other.operations.restore({ records })
+    },
   },
   'a lost lease': { settings: GROUP, jobs: TWO, claims: 1, happens: (scene) => passes(LEASE, scene) },
   'a requeued job': {
     ...{ jobs: TWO.slice(1), claims: 1 },
-    before: ({ other, queue, held }) => other.fail(queue, failures(held, null)),
-    happens: ({ other, held }) => other.admin.requeue({ ids: held.map(({ id }) => id) }),
+    before: ({ other, queue, held }) => other.operations.fail({ queue, items: failures(held, null) }),
+    happens: ({ other, held }) => other.operations.requeue({ ids: held.map(({ id }) => id) }),
   },
   'a resumed queue': {
     ...{ settings: { paused: true }, jobs: TWO },
-    happens: ({ other, queue }) => other.configure({ queue, paused: false }),
+    happens: ({ other, queue }) => other.operations.configure({ queue, paused: false }),
   },
   'a raised limit': {
     settings: RUNNING,
     jobs: TWO,
     claims: 1,
-    happens: ({ other, queue }) => other.configure({ queue, running: 2 }),
+    happens: ({ other, queue }) => other.operations.configure({ queue, running: 2 }),
   },
   'a limit without end': {
     settings: RUNNING,
     jobs: TWO,
     claims: 1,
-    happens: ({ other, queue }) => other.configure({ queue, running: null }),
+    happens: ({ other, queue }) => other.operations.configure({ queue, running: null }),
   },
   'a raised limit of groups': {
     ...{ settings: GROUP, jobs: TWO, claims: 1 },
-    happens: ({ other, queue }) => other.configure({ queue, groupRunning: 2 }),
+    happens: ({ other, queue }) => other.operations.configure({ queue, groupRunning: 2 }),
   },
   'a raised limit of one group': {
     ...{ settings: GROUP, jobs: TWO, claims: 1 },
     happens: ({ other, queue }) =>
-      other.limitGroup?.(queue, 'a', { running: 2, rate: null, weight: 1 }) ?? Promise.reject(),
+      other.operations.limitGroup?.({ queue, group: 'a', limits: { running: 2, rate: null, weight: 1 } }) ??
+      Promise.reject(),
   },
   'a rate without end': {
     ...{ settings: { rate: RATE }, jobs: TWO, claims: 1 },
-    happens: ({ other, queue }) => other.configure({ queue, rate: null }),
+    happens: ({ other, queue }) => other.operations.configure({ queue, rate: null }),
   },
   'a rate of groups without end': {
     ...{ settings: { groupRate: RATE }, jobs: TWO, claims: 1 },
-    happens: ({ other, queue }) => other.configure({ queue, groupRate: null }),
+    happens: ({ other, queue }) => other.operations.configure({ queue, groupRate: null }),
   },
   'a job is due': { jobs: [{ delay: 100 }], happens: (scene) => passes(100, scene) },
   'a rate allows a start': {
@@ -232,12 +265,15 @@ const EVENTS: Record<string, Event> = {
   'a pause is over': {
     ...{ settings: { grouped: true }, jobs: TWO.slice(1), claims: 1 },
     before: ({ other, queue, held }) =>
-      other.release(
-        queue,
-        held.map((hold) => ({ ...hold, pause: 500 })),
-      ),
+      other.operations.release({ queue, items: held.map((hold) => ({ ...hold, pause: 500 })) }),
     happens: (scene) => passes(500, scene),
   },
+}
+
+/** Makes all that is scheduled due. */
+async function updateScheduled({ other, queue }: Scene): Promise<unknown> {
+  const { jobs } = await other.operations.list({ queue, state: 'scheduled', limit: 10 })
+  return other.operations.update({ items: jobs.map(({ id }) => ({ id, delay: 0 })) })
 }
 
 for (const { name, skip, open, partitions = 1 } of PLACES) {
@@ -261,9 +297,14 @@ for (const { name, skip, open, partitions = 1 } of PLACES) {
       const sleeper = new Sleeper(asleep, queue)
       try {
         // A name alone makes no queue.
-        await other.configure({ queue, attempts: 3, ...settings })
-        if (jobs.length > 0) await other.push(jobs.map((job) => newJob({ queue, ...job })))
-        const { jobs: held } = await other.claim({ queue, worker: 'other', limit: Math.max(claims, 1), lease: LEASE })
+        await other.operations.configure({ queue, attempts: 3, ...settings })
+        if (jobs.length > 0) await other.operations.push({ jobs: jobs.map((job) => newJob({ queue, ...job })) })
+        const { jobs: held } = await other.operations.claim({
+          queue,
+          worker: 'other',
+          limit: Math.max(claims, 1),
+          lease: LEASE,
+        })
         assert.equal(held.length, claims)
         await given.before?.({ queue, other, held })
         await body({ queue, other, held }, sleeper)

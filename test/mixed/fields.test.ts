@@ -6,7 +6,7 @@ import { before, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { type JobInfo, Millpond } from '../../src/index.ts'
 import { PYTHON_FOLDER, type Python, pythonEnvironment } from '../python/environment.ts'
-import { until } from '../servers/run.ts'
+import { untilCalm } from '../support/until.ts'
 import { mixedStores, type Place } from './places.ts'
 
 const execute = promisify(execFile)
@@ -87,10 +87,10 @@ for (const { name, skip, place } of mixedStores) {
       if (each.attempt === 1) throw new RangeError('first 🌊')
       await ctx.progress({ half: bytes })
       // It goes to the store with the next extension.
-      await until('the progress is stored', async () => (await pond.job(id))?.progress !== undefined)
+      await untilCalm(async () => (await pond.job(id))?.progress !== undefined, 'the progress is stored')
       return written
     })
-    await until('it is done', async () => (await pond.job(id))?.state === 'done')
+    await untilCalm(async () => (await pond.job(id))?.state === 'done', 'it is done')
     const found = fromPython((await inPython(at, 'find', id))[0])
     assert.deepEqual([found.result, found.progress, found.attempt], [readInPython, { half: '01ff' }, 2])
     const { code, message, name } = found.error as Record<string, string>

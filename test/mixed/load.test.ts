@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { until } from '../servers/run.ts'
+import { untilCalm } from '../support/until.ts'
 import { mixedStores, type Place } from './places.ts'
 import { exitCode, kill, type Language, lines, start } from './processes.ts'
 
@@ -42,15 +42,15 @@ async function limited(t: TestContext, { url, options, folder }: Place) {
   const runs = () => (existsSync(log) ? lines(readFileSync(log, 'utf8')) : [])
   const workers = [start(t, 'TypeScript', 'limited', args), start(t, 'Python', 'limited', args)]
   const ids = new Set<string>()
-  await until('both languages have run jobs', async () => {
+  await untilCalm(async () => {
     const ends = runs().filter((line) => line.startsWith('end'))
     if (ids.size - ends.length < BATCH) {
       const batch = Array.from({ length: BATCH }, (_, n) => queue.push(n, { group: `g${n % GROUPS}` }))
       for (const { id } of await Promise.all(batch)) ids.add(id)
     }
     return workers.length === new Set(ends.map((line) => line.split(' ')[3])).size && ends.length >= 2 * BATCH
-  })
-  await until('all are done', async () => (await queue.stats()).counts.done === ids.size)
+  }, 'both languages have run jobs')
+  await untilCalm(async () => (await queue.stats()).counts.done === ids.size, 'all are done')
 
   const running = new Map<string, number>()
   const ran = new Set<string>()
@@ -87,11 +87,11 @@ async function load(t: TestContext, place: Place, producer: Language, worker: La
   const work = () => start(t, worker, 'work', [...shared, log])
 
   const first = produce()
-  await until('the first jobs are acknowledged', async () => acknowledged.length >= KILL_PRODUCER_AT)
+  await untilCalm(async () => acknowledged.length >= KILL_PRODUCER_AT, 'the first jobs are acknowledged')
   await kill(first)
   const early = work()
   const second = produce()
-  await until('half of the jobs ran', async () => runs().length >= KILL_WORKER_AT)
+  await untilCalm(async () => runs().length >= KILL_WORKER_AT, 'half of the jobs ran')
   await kill(early)
   work()
   assert.equal(await exitCode(second), 0)
@@ -100,11 +100,11 @@ async function load(t: TestContext, place: Place, producer: Language, worker: La
   const pond = await Millpond.open(url, options)
   t.after(() => pond.close())
   const open = new Set(acknowledged)
-  await until('all that was acknowledged is done', async () => {
+  await untilCalm(async () => {
     const states = await Promise.all([...open].map(async (id) => [id, (await pond.job(id))?.state] as const))
     for (const [id, state] of states) if (state === 'done') open.delete(id)
     return open.size === 0
-  })
+  }, 'all that was acknowledged is done')
   const ran = new Set(runs())
   assert.deepEqual(
     acknowledged.filter((id) => !ran.has(id)),

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Millpond } from '../../src/index.ts'
-import { until } from '../servers/run.ts'
+import { untilCalm } from '../support/until.ts'
 import { mixedStores } from './places.ts'
 import { exitCode, kill, type Language, lines, start } from './processes.ts'
 
@@ -46,10 +46,10 @@ for (const isAlone of [true, false]) {
     const { counts } = await pond.queue('visited').stats()
     assert.ok(counts.waiting + counts.running + counts.done >= acknowledged)
     if (worker !== null) {
-      await until('the worker that stays has run all', async () => {
+      await untilCalm(async () => {
         const { waiting, running } = (await pond.queue('visited').stats()).counts
         return waiting + running === 0
-      })
+      }, 'the worker that stays has run all')
     }
   })
 }

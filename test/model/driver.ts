@@ -1,6 +1,7 @@
 /** Does each operation on a store and on the model, and compares the answers. */
 
 import assert from 'node:assert/strict'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import type {
   ExtendOutcome,
   Hold,
@@ -99,10 +100,8 @@ export class Driver {
         const { queue, holds } = this.#holds(operation)
         const extensions = holds.map((hold) => ({ ...hold, progress: operation.progress }))
         const { lease } = operation
-        return same(
-          await store.operations.extend({ queue, lease, items: extensions }),
-          model.extend(queue, lease, extensions),
-        )
+        const outcomes = await store.operations.extend({ queue, lease, items: extensions })
+        return same(this.#certain(outcomes), this.#certain(model.extend(queue, lease, extensions)))
       }
       case 'cancel':
         return same(await store.operations.cancel({ ids: operation.ids }), model.cancel(operation.ids))
@@ -311,9 +310,14 @@ function timeOf(state: JobState, { id, dueAt, leaseUntil, finishedAt }: ModelJob
   return state === 'scheduled' ? dueAt : state === 'running' ? leaseUntil : finishedAt
 }
 
+/** The assertion's own message stops at [Object]. */
 function same(actual: unknown, expected: unknown): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  assert.equal(inspect(actual, WHOLE), inspect(expected, WHOLE))
   assert.deepEqual(actual, expected)
 }
+
+const WHOLE = { depth: Infinity, maxArrayLength: null, maxStringLength: 1000, sorted: true }
 
 /** The words of LeaseLost are each store's own, and so are fences once jobs were removed: claims show them. */
 function withoutWords(record: JobRecord | null): JobRecord | null {

@@ -1,6 +1,7 @@
 /**
  * Random sequences of operations on every store, each answer compared with the model's.
- * A failure prints its seed and the shortest sequence found; `MILLPOND_SEED=…` runs that seed again.
+ * A failure prints its seed and the shortest sequence found; `MILLPOND_SEED=…` runs that seed again,
+ * `MILLPOND_MODEL_TIMES=10` ten times as many sequences.
  */
 
 import { describe, test } from 'node:test'
@@ -11,10 +12,14 @@ import { Driver } from './driver.ts'
 import { operation } from './operations.ts'
 
 const seed = process.env.MILLPOND_SEED
+// Shrinking stops here, so that a run with a time limit of its own still prints the seed.
+const LONGEST_RUN = 200_000
+const times = Number(process.env.MILLPOND_MODEL_TIMES ?? 1)
 
 for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
   describe(`model: ${name}`, { skip }, () => {
-    test(`answers as the model does in ${modelRuns} random sequences`, async () => {
+    const numRuns = modelRuns * times
+    test(`answers as the model does in ${numRuns} random sequences`, async () => {
       const sequence = fc.array(operation, { maxLength: 80, size: 'max' })
       const property = fc.asyncProperty(sequence, async (operations) => {
         const clock = { now: EPOCH }
@@ -25,7 +30,13 @@ for (const { name, skip, open, modelRuns, idsPerQueue } of stores) {
           await dispose()
         }
       })
-      await fc.assert(property, { numRuns: modelRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) })
+      await fc.assert(property, {
+        numRuns,
+        verbose: fc.VerbosityLevel.Verbose,
+        interruptAfterTimeLimit: LONGEST_RUN,
+        markInterruptAsFailure: true,
+        ...(seed === undefined ? {} : { seed: Number(seed) }),
+      })
     })
   })
 }

@@ -45,7 +45,6 @@ for (const place of PLACES) {
       ['set with a value as key', () => cache.set(anything(VALUE), 1, HOUR)],
       ['get', () => cache.get(anything([CANARY]))],
       ['wrap', () => cache.wrap(anything<() => 1>(CANARY), { ...HOUR, key: () => 'k' })],
-      ['plain', () => cache.plain(anything({ CANARY }))],
       [
         'a key that is a value',
         () => cache.wrap((_: unknown) => 1, { ...HOUR, key: (value) => anything(value) })(VALUE),
@@ -56,12 +55,6 @@ for (const place of PLACES) {
         ['set of too much', () => cache.set('k', CANARY.repeat(1000), HOUR)],
         ['set of too many bytes', () => cache.set('k', Buffer.from(CANARY.repeat(1000)), HOUR)],
         ['set of what throws', () => cache.set('k', throwing, HOUR)],
-        ['plain text', () => cache.plain('string').set('k', anything(VALUE))],
-        ['plain JSON', () => cache.plain('json').set('k', throwing)],
-        ['a plain hash of a text', () => cache.plain('hash').set('k', anything(CANARY))],
-        ['a plain hash of a list', () => cache.plain('hash').set('k', anything({ [CANARY]: [CANARY] }))],
-        ['a flat hash', () => cache.plain('flat').set('k', { [`${CANARY}.${CANARY}`]: 1 })],
-        ['a flat hash of bytes', () => cache.plain('flat').set('k', anything({ a: new Map([[CANARY, CANARY]]) }))],
       )
     }
     for (const [title, call] of wrong) await fails(title, call)
@@ -74,24 +67,6 @@ test('what is in Redis and cannot be read', skip, async (t) => {
   const redis = await started(t, () => startRedis())
   if (redis === undefined) return
   const cache = await open(t, redis.url)
-  for (const [key, text] of [
-    ['a', `{"to": ${CANARY}}`],
-    ['b', `["${CANARY}"`],
-    ['c', CANARY],
-  ] as const) {
-    await redis.command('set', key, text)
-    await fails(`JSON of ${text}`, () => cache.plain('json').get(key))
-    await fails(`a hash of ${text}`, () => cache.plain('hash').get(key))
-  }
-  for (const fields of [
-    ['a', CANARY, 'a.b', CANARY],
-    [CANARY, '1', `${CANARY}.${CANARY}`, '2'],
-    [`${CANARY}.${CANARY}`, '2', CANARY, '1'],
-  ]) {
-    await redis.command('del', 'h')
-    await redis.command('hset', 'h', ...fields)
-    await fails(`a flat hash of ${fields.join(' ')}`, () => cache.plain('flat').get('h'))
-  }
   // Spoilt values of the cache's own are loaded anew, and told of as a warning.
   const { lines } = await written(async () => {
     const get = cache.wrap(() => VALUE, { ...HOUR, key: (key: string) => key })
@@ -116,9 +91,6 @@ async function onRedis(t: TestContext, args: readonly string[], trouble: (redis:
   await fails('set of a text', () => cache.set('k', CANARY, HOUR))
   await fails('set with tags', () => cache.set('k', VALUE, { ...HOUR, tags: ['t'] }))
   await fails('invalidate a tag', () => cache.invalidateTag('t'))
-  await fails('plain text', () => cache.plain('string').set('p', CANARY))
-  await fails('plain JSON', () => cache.plain('json').set('p', { CANARY }))
-  await fails('plain hash', () => cache.plain('hash').set('p', { CANARY }))
   const { lines } = await written(async () => {
     const get = cache.wrap(() => VALUE, { ...HOUR, tags: ['t'], key: (key: string) => key })
     // Bytes come back as plain ones.

@@ -4,8 +4,9 @@ import { inspect } from 'node:util'
 import { batch, coalesce, type Job, Millpond, type StandardSchema } from '../../src/index.ts'
 import type { NewJob } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { gate, inState, onEachStore, until } from '../api/suite.ts'
+import { gate, inState, onEachStore } from '../api/suite.ts'
 import { job } from '../stores/job.ts'
+import { until } from '../support/until.ts'
 import { assertClean, CANARY, fails, written } from './canary.ts'
 
 /** What a caller without types may pass. */
@@ -153,7 +154,7 @@ onEachStore('secrets: jobs', {
       { encoding: 'msgpack', body: Buffer.from(`\xc1${CANARY}`, 'latin1') },
     ]
     const ids = broken.map(() => crypto.randomUUID())
-    await store.push(broken.map((data, index) => job({ id: ids[index] ?? '', data })))
+    await store.operations.push({ jobs: broken.map((data, index) => job({ id: ids[index] ?? '', data })) })
     // Told without what cannot be read; `fails` would look at what is thrown.
     for (const id of ids) assert.deepEqual((await pond.job(id))?.undecodable, ['data'])
     assert.equal((await queue.jobs('waiting')).length, ids.length)
@@ -162,7 +163,7 @@ onEachStore('secrets: jobs', {
       for (const id of ids) await fails('result', () => pond.result(id))
     })
     for (const line of lines) assertClean(line, 'stderr')
-    const records = await store.find(ids)
+    const records = await store.operations.find({ ids })
     for (const record of records) assertClean(record?.error, 'the stored error')
     await store.close()
   },

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { run } from '../../src/cli/run.ts'
 import { millpond, startMillpond } from '../cli/fixture.ts'
-import { scratch } from '../servers/fixtures.ts'
-import { until } from '../unit/suite.ts'
+import { scratch } from '../support/cleaning.ts'
+import { until } from '../support/until.ts'
 import { assertClean, CANARY, written } from './canary.ts'
 
 const SECRET = `whsec_${Buffer.from(`${CANARY} and twenty-four bytes`).toString('base64')}`

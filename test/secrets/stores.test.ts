@@ -7,11 +7,12 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import { inState } from '../api/suite.ts'
-import { scratch, started } from '../servers/fixtures.ts'
+import { started } from '../servers/fixtures.ts'
 import { startPostgres } from '../servers/postgres.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
 import { dropSchema, newSchema, server } from '../stores/postgres-fixture.ts'
+import { scratch } from '../support/cleaning.ts'
 import { assertClean, CANARY, fails, written } from './canary.ts'
 
 const DATA = { to: CANARY, bytes: Buffer.from(CANARY) }

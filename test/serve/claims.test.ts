@@ -2,37 +2,39 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Claims } from '../../src/serve/claims.ts'
-import type { ClaimRequest, NewJob, Store } from '../../src/store.ts'
+import type { ClaimRequest, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
-import { until } from '../api/suite.ts'
+import { WorkerRegistry } from '../../src/worker/registry.ts'
+import { newJob } from '../support/jobs.ts'
+import { type Meddling, meddled } from '../support/meddled.ts'
+import { until } from '../support/until.ts'
 
-function job(data: unknown): NewJob {
-  const body = JSON.stringify(data)
-  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
-}
+const job = (data: unknown) => newJob({ attempts: 10, data: { encoding: 'json', body: JSON.stringify(data) } })
 
 const request = (limit = 1): ClaimRequest => ({ queue: 'q', worker: 'w', limit, lease: 60_000 })
 const never = () => new AbortController().signal
 
-/** A memory store that counts its claims. */
+/** A memory store that counts its claims, and that a check may meddle with. */
 async function atStore(
-  check: (claims: Claims, store: Store, counts: { claims: number }) => Promise<void>,
+  check: (claims: Claims, store: Store, counts: { claims: number }, meddling: Meddling) => Promise<void>,
 ): Promise<void> {
-  const store = await openStore('memory:', {})
   const counts = { claims: 0 }
-  const { claim } = store
-  store.operations.claim = (asked) => {
-    counts.claims++
-    return claim.call(store, asked)
-  }
-  const claims = new Claims(store, () => {})
+  const counted = meddled(await openStore('memory:', {}), {
+    claim(asked, next) {
+      counts.claims++
+      return next(asked)
+    },
+  })
+  const meddling: Meddling = {}
+  const store = meddled(counted, meddling)
+  const registry = new WorkerRegistry(store)
+  const claims = new Claims(store, registry, () => {})
   try {
-    await check(claims, store, counts)
+    await check(claims, store, counts, meddling)
     assert.equal(claims.waiting, 0)
   } finally {
     claims.stop()
+    await registry.close()
     await store.close()
   }
 }
@@ -112,9 +114,8 @@ test('those who wait for urgent jobs hold up nobody who takes any, and are woken
 
 test('a worker that waits is served when a rate allows the next start, not at the next poll', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
-  await atStore(async (claims, store, counts) => {
-    const { claim } = store
-    store.operations.claim = async (asked) => ({ ...(await claim.call(store, asked)), retryAfter: 300 })
+  await atStore(async (claims, store, counts, meddling) => {
+    meddling.claim = async (asked, next) => ({ ...(await next(asked)), retryAfter: 300 })
     await store.operations.configure({ queue: 'q', paused: true })
     const waiting = claims.claim(request(), 20_000, never())
     while (counts.claims < 1) await new Promise(setImmediate)
@@ -139,12 +140,11 @@ claimsTest('a wait that is over, and one that is stopped, end empty', async (cla
 
 claimsTest(
   'what is claimed for a worker that has gone meanwhile is given back, and counts as no attempt',
-  async (claims, store) => {
-    const { claim } = store
+  async (claims, store, _, meddling) => {
     const hangUp = new AbortController()
     const { promise, resolve } = Promise.withResolvers<void>()
-    store.operations.claim = async (asked) => {
-      const claimed = await claim.call(store, asked)
+    meddling.claim = async (asked, next) => {
+      const claimed = await next(asked)
       await promise
       return claimed
     }
@@ -154,7 +154,7 @@ claimsTest(
     hangUp.abort()
     resolve()
     assert.deepEqual((await lost).jobs, [])
-    store.operations.claim = claim
+    delete meddling.claim
     const [again] = (await claims.claim(request(), 0, never())).jobs
     assert.deepEqual([again?.attempt, again?.fence], [1, 2])
   },
@@ -162,13 +162,12 @@ claimsTest(
 
 claimsTest(
   'it is settled when what is under way has its answer, and what was given back is back',
-  async (claims, store) => {
-    const { release } = store
+  async (claims, store, _, meddling) => {
     const { promise, resolve } = Promise.withResolvers<void>()
     let told = 0
-    store.operations.release = async (queue, holds) => {
+    meddling.release = async (input, next) => {
       await promise
-      const outcomes = await release.call(store, queue, holds)
+      const outcomes = await next(input)
       told++
       return outcomes
     }
@@ -190,11 +189,10 @@ claimsTest(
   },
 )
 
-claimsTest('an error of the store is told, and the next one is served', async (claims, store) => {
-  const { claim } = store
-  store.operations.claim = () => Promise.reject(new Error('away'))
+claimsTest('an error of the store is told, and the next one is served', async (claims, store, _, meddling) => {
+  meddling.claim = () => Promise.reject(new Error('away'))
   await assert.rejects(claims.claim(request(), 20_000, never()), /away/)
-  store.operations.claim = claim
+  delete meddling.claim
   await store.operations.push({ jobs: [job(1)] })
   assert.equal((await claims.claim(request(), 0, never())).jobs.length, 1)
 })
@@ -223,13 +221,12 @@ claimsTest('jobs that are too much for one answer are given back, and cost them 
   )
 })
 
-claimsTest('after a claim that failed, one job is asked for, then more', async (claims, store) => {
+claimsTest('after a claim that failed, one job is asked for, then more', async (claims, store, _, meddling) => {
   await store.operations.push({ jobs: Array.from({ length: 8 }, (_, at) => job(at)) })
-  const { claim } = store
   const asked: number[] = []
-  store.operations.claim = (wanted) => {
+  meddling.claim = (wanted, next) => {
     asked.push(wanted.limit)
-    return asked.length === 1 ? Promise.reject(new Error('undone')) : claim.call(store, wanted)
+    return asked.length === 1 ? Promise.reject(new Error('undone')) : next(wanted)
   }
   await assert.rejects(claims.claim(request(7), 0, never()))
   assert.equal((await claims.claim(request(7), 0, never())).jobs.length, 7)

@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { MAX_OUTSTANDING } from '../../src/web/pipelining.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { exchange } from '../web/serving.ts'
 import { type Bench, type Client, serveTest } from './client.ts'
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import type { Delivery } from '../../src/serve/delivery.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { type Client, serveTest } from './client.ts'
 import { rawReceiver } from './raw-receiver.ts'
 

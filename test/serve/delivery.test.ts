@@ -8,7 +8,8 @@ import { type Delivery, deliver } from '../../src/serve/delivery.ts'
 import { retryAfter } from '../../src/serve/retry-after.ts'
 import { signatureHeaders, signingKey } from '../../src/serve/signature.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { until } from '../api/suite.ts'
+import { meddled } from '../support/meddled.ts'
+import { until } from '../support/until.ts'
 import { listening } from '../web/serving.ts'
 import { type Client, serveTest } from './client.ts'
 
@@ -141,8 +142,8 @@ for (const limits of [true, false]) {
     const { received, origin, close } = await receiver((_, count) =>
       count === 1 ? { status: 429, headers: { 'retry-after': '1' } } : { status: 204 },
     )
-    const store = await openStore('memory:', {})
-    const pond = new Millpond({ ...store, capabilities: { ...store.capabilities, limits } }, 1000)
+    const store = meddled(await openStore('memory:', {}), {}, { rates: limits })
+    const pond = new Millpond(store, 1000)
     const messages: string[] = []
     const onFailure: Delivery['onFailure'] = (_, message) => messages.push(message)
     const stop = deliver(pond, delivery(origin, { concurrency: 1, onFailure }), 1000)

@@ -9,8 +9,8 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startServing } from '../../src/cli/serve.ts'
 import { serveSettings } from '../../src/cli/settings.ts'
-import { until } from '../api/suite.ts'
 import { install, mayInstall } from '../servers/install.ts'
+import { until } from '../support/until.ts'
 
 interface Language {
   extension: string

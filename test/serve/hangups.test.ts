@@ -6,8 +6,8 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { until } from '../api/suite.ts'
 import { startMillpond } from '../cli/fixture.ts'
+import { until } from '../support/until.ts'
 
 const EACH = 80
 const ROUNDS = 25

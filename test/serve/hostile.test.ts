@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { listedJob } from '../../src/serve/api-schemas.ts'
 import { check } from '../../src/serve/json-schema.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { exchange } from '../web/serving.ts'
 import { type Client, onStores, serveTest } from './client.ts'
 import { ATTACKS, type Attack, attack, SECRET } from './hostile-connections.ts'

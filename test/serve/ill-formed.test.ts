@@ -5,10 +5,10 @@ import { Packr } from 'msgpackr'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
-import type { NewJob, Store } from '../../src/store.ts'
+import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
 import { checkMessagePack } from '../../src/values/plain-msgpack.ts'
+import { newJob } from '../support/jobs.ts'
 import { answered } from './client.ts'
 
 type Ask = (path: string, json: string, accept?: string) => Promise<Response>
@@ -33,10 +33,7 @@ async function withService(check: (ask: Ask, store: Store) => Promise<void>): Pr
 }
 
 /** As an older version or plain SQL may have stored it. */
-function stored(body: string): NewJob {
-  const rest = { key: null, group: null, attempts: 1, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
-}
+const stored = (body: string) => newJob({ attempts: 1, data: { encoding: 'json', body } })
 
 const HALF = '"caf\\ud83d"'
 const BIG = '9007199254740993'

@@ -1,7 +1,7 @@
 /** Whole lives of jobs over HTTP. */
 import assert from 'node:assert/strict'
 import { Packr } from 'msgpackr'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { type Answered, isProblem, onStores } from './client.ts'
 
 const packr = new Packr({ useRecords: false })

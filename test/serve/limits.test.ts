@@ -8,6 +8,7 @@ import { Service } from '../../src/serve/service.ts'
 import type { NewJob, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { newId } from '../../src/values/ids.ts'
+import { meddled } from '../support/meddled.ts'
 import { answered, type Client, isProblem, serveTest } from './client.ts'
 
 const NONE = { running: null, rate: null }
@@ -240,13 +241,14 @@ serveTest('explain tells why a job does not run', async ({ open }) => {
   for (const id of [newId(), 'x']) isProblem(await client.get(`/v1/jobs/${id}/explain`), 404, 'JobUnknown')
 })
 
+const LACKS = { priorities: false, limits: false, rates: false, groups: false }
+
 /** A service on a memory store. */
 async function onMemory(
   check: (ask: Client['ask'], store: Store, pond: Millpond) => Promise<void>,
   limits: boolean,
 ): Promise<void> {
-  const memory = await openStore('memory:', {})
-  const store = { ...memory, capabilities: { ...memory.capabilities, limits } }
+  const store = meddled(await openStore('memory:', {}), {}, limits ? {} : LACKS)
   const pond = new Millpond(store, LIMITS.maxPayload)
   const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError: assert.ifError })
   const headers = { 'content-type': 'application/json' }
@@ -287,11 +289,11 @@ test('on a store without limits whatever needs them is refused with NotSupported
     const requests: [string, string, unknown?][] = [
       ['POST', '/v1/queues/q/jobs', { data: 1, cost: 2 }],
       ['POST', '/v1/queues/q/batches', { jobs: [{ data: 1 }, { data: 1, cost: 2 }] }],
-      ['PATCH', '/v1/queues/q', { paused: true, limits: {} }],
-      ['PATCH', '/v1/queues/q', { paused: true, limits: null }],
+      ['PATCH', '/v1/queues/q', { paused: true, limits: { running: 1 } }],
+      ['PATCH', '/v1/queues/q', { paused: true, limits: { rate: '1/s' } }],
+      ['PATCH', '/v1/queues/q', { paused: true, limits: { group: { running: 1 } } }],
       ['PATCH', '/v1/queues/q/groups', { group: 'a', running: 1 }],
       ['GET', '/v1/queues/q/groups'],
-      ['GET', `/v1/jobs/${id}/explain`],
       ['POST', '/v1/queues/q/claims', { minPriority: 1 }],
       ['POST', `/v1/queues/q/jobs/${id}/release`, held],
       ['POST', '/v1/queues/q/settle', { complete: [{ id, fence }], release: [{ id: newId(), ...held }] }],

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serve } from '../../src/serve/index.ts'
 import { QueueLimit } from '../../src/serve/queue-limit.ts'
-import type { QueueStats } from '../../src/store.ts'
-import { coded, until } from '../unit/suite.ts'
+import { openStore } from '../../src/stores/open.ts'
+import { newJob } from '../support/jobs.ts'
+import { meddled } from '../support/meddled.ts'
+import { until } from '../support/until.ts'
+import { coded } from '../unit/suite.ts'
 import { Client, isProblem } from './client.ts'
 
 async function served(maxQueues: number, check: (client: Client) => Promise<void>): Promise<void> {
@@ -63,42 +66,26 @@ test('what came to nothing takes no place for long', () =>
   }))
 
 test('a name is asked for once, until queues have gone', async () => {
-  const there = new Set(['old'])
   const asked: unknown[] = []
-  const stats = async ({ queue = '' }): Promise<QueueStats[]> => {
-    asked.push(queue)
-    const held = { nextStart: 0, groupsAtLimit: 0, groupsHeld: 0 }
-    const counts = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
-    return there.has(queue)
-      ? [
-          {
-            ...{
-              queue,
-              paused: false,
-              capacity: null,
-              overrides: {},
-              lastClaim: null,
-              counts,
-              oldestWaiting: null,
-              limits: null,
-            },
-            ...held,
-            histograms: [],
-          },
-        ]
-      : []
-  }
-  const limit = new QueueLimit({ stats }, 2)
+  const store = meddled(await openStore('memory:', {}), {
+    stats(input, next) {
+      asked.push(input.queue)
+      return next(input)
+    },
+  })
+  const make = (queue: string) => store.operations.push({ jobs: [newJob({ queue })] })
+  await make('old')
+  const limit = new QueueLimit(store, 2)
   limit.swept(1)
   for (const queue of ['old', 'new', 'old', 'new']) await limit.admit(queue)
   assert.deepEqual(asked, ['old', 'new'])
   await assert.rejects(limit.admit('third'), coded('TooManyQueues'))
-  there.add('new')
+  await make('new')
   limit.swept(2)
   await assert.rejects(limit.admit('third'), coded('TooManyQueues'))
   await limit.admit('new')
   assert.deepEqual(asked, ['old', 'new', 'third', 'third'])
-  there.delete('old')
+  await store.operations.remove({ queue: 'old', limit: 10 })
   limit.swept(1)
   await limit.admit('third')
   await assert.rejects(limit.admit('old'), coded('TooManyQueues'))

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { toFastify } from '../../src/web/fastify.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { exchange } from '../web/serving.ts'
 import { answered, type Client, isProblem, onStores, serveTest } from './client.ts'
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { serve } from '../../src/serve/index.ts'
 import { delayAfter, type UnauthorizedClient, UnauthorizedClients } from '../../src/serve/unauthorized.ts'
 import { setClient } from '../../src/web/slots.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { serveTest } from './client.ts'
 
 const TOKEN = 'correct-horse-battery'

@@ -4,23 +4,19 @@ import { test } from 'node:test'
 import { Millpond } from '../../src/pond/millpond.ts'
 import { LIMITS } from '../../src/serve/bounds.ts'
 import { Service } from '../../src/serve/service.ts'
-import type { NewJob, Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newId } from '../../src/values/ids.ts'
+import { newJob } from '../support/jobs.ts'
+import { type Meddling, meddled } from '../support/meddled.ts'
 import { answered } from './client.ts'
 
-function job(body: string): NewJob {
-  const rest = { key: null, group: null, attempts: 10, timeout: null, trace: null, runAt: null }
-  return { ...rest, id: newId(), queue: 'q', priority: 4, delay: 0, data: { encoding: 'json', body } }
-}
+const job = (body: string) => newJob({ attempts: 10, data: { encoding: 'json', body } })
 
 /** The data of the jobs in a claim of three of which the second is unreadable. @returns it, and the state of the second */
-async function claimed(change: (store: Store) => void): Promise<[unknown[], string | undefined]> {
+async function claimed(meddling: Meddling): Promise<[unknown[], string | undefined]> {
   const errors: unknown[] = []
   const onError = (error: unknown) => errors.push(error)
-  const store = await openStore('memory:', {})
+  const store = meddled(await openStore('memory:', {}), meddling)
   const pond = new Millpond(store, LIMITS.maxPayload)
-  change(store)
   const service = new Service({ store, pond, limits: LIMITS, tokens: [], hosts: [], onError })
   try {
     const jobs = [job('1'), job('{'), job('3')]
@@ -41,12 +37,10 @@ async function claimed(change: (store: Store) => void): Promise<[unknown[], stri
 }
 
 test('it fails as in a worker, and the others are handed out', async () => {
-  assert.deepEqual(await claimed(() => {}), [[1, 3], 'scheduled'])
+  assert.deepEqual(await claimed({}), [[1, 3], 'scheduled'])
 })
 
 test('where the store does not hear of it, the others are handed out all the same, and its lease runs', async () => {
-  const change = (store: Store) => {
-    store.operations.fail = () => Promise.reject(new Error('away'))
-  }
-  assert.deepEqual(await claimed(change), [[1, 3], 'running'])
+  const fail = () => Promise.reject(new Error('away'))
+  assert.deepEqual(await claimed({ fail }), [[1, 3], 'running'])
 })

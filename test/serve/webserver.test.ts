@@ -1,6 +1,6 @@
 /** Claims behind the runtime's own server of web standards and behind node:http, on whatever runtime this is: they hold when they are answered. */
 import assert from 'node:assert/strict'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { type Client, serveTest } from './client.ts'
 
 type Handle = (request: Request) => Promise<Response>

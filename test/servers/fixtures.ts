@@ -1,10 +1,8 @@
 /** What the tests of the servers share. */
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { after } from '../support/cleaning.ts'
 import { ServerMissing } from './server.ts'
 
 /** The server, stopped after the test; undefined: its programs are not on this machine, and the test is skipped. */
@@ -14,20 +12,13 @@ export async function started<T extends { stop(): Promise<void> }>(
 ): Promise<T | undefined> {
   try {
     const server = await start()
-    t.after(() => server.stop())
+    after(t, () => server.stop())
     return server
   } catch (error) {
     if (!(error instanceof ServerMissing)) throw error
     t.skip(error.message)
     return undefined
   }
-}
-
-/** A fresh folder, removed after the test. */
-export function scratch(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'millpond-servers-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-  return folder
 }
 
 /** Whether it runs; one that ended and that nobody has buried yet (a zombie) does not. */

@@ -7,9 +7,10 @@ import { chmodSync, existsSync, readdirSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { isAlive, scratch } from './fixtures.ts'
+import { scratch } from '../support/cleaning.ts'
+import { untilCalm } from '../support/until.ts'
+import { isAlive } from './fixtures.ts'
 import { pgbouncerProgram, postgresFolder, redisPrograms } from './programs.ts'
-import { until } from './run.ts'
 import { ServerMissing } from './server.ts'
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url))
@@ -50,7 +51,7 @@ const mentioning = (folder: string) =>
     .filter((line) => line.includes(folder))
 
 async function gone(folder: string): Promise<void> {
-  await until('all of it is gone', async () => readdirSync(folder).length === 0 && mentioning(folder).length === 0)
+  await untilCalm(async () => readdirSync(folder).length === 0 && mentioning(folder).length === 0, 'all of it is gone')
 }
 
 interface Held {
@@ -69,7 +70,7 @@ for (const stopped of [false, true]) {
     if (stopped) for (const pid of held.pids) process.kill(pid, 'SIGSTOP')
     child.kill('SIGKILL')
     await gone(folder)
-    await until('so are the processes', async () => ![...held.pids, held.guard].some(isAlive))
+    await untilCalm(async () => ![...held.pids, held.guard].some(isAlive), 'so are the processes')
   })
 }
 

@@ -2,11 +2,11 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { untilCalm } from '../support/until.ts'
 import { ordinaryAccount } from './account.ts'
 import { guard } from './guard.ts'
 import { dataIn, type PostgresOptions, type PostgresServer, startOver } from './postgres.ts'
 import { runTool } from './process.ts'
-import { until } from './run.ts'
 
 export interface ReplicaOptions extends PostgresOptions {
   /** `recovery_min_apply_delay` in milliseconds: commits show that much later here. Default 0. `setApplyDelay` changes it. */
@@ -51,7 +51,7 @@ export const setApplyDelay = (replica: PostgresServer, delay: number): Promise<v
 /** Waits until the replica shows everything that is committed on the primary now. */
 export async function caughtUp(primary: PostgresServer, replica: PostgresServer): Promise<void> {
   const there = await primary.query('select pg_current_wal_lsn()')
-  await until(`the replica has replayed ${there}`, async () => {
+  await untilCalm(async () => {
     return (await replica.query(`select pg_last_wal_replay_lsn() >= '${there}'`)) === 't'
-  })
+  }, `the replica has replayed ${there}`)
 }

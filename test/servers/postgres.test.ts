@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { Client } from 'pg'
+import { untilCalm } from '../support/until.ts'
 import { isAlive, started } from './fixtures.ts'
 import { startPgBouncer } from './pgbouncer.ts'
 import { startPostgres } from './postgres.ts'
 import { caughtUp, setApplyDelay, startReplica } from './postgres-replica.ts'
-import { until } from './run.ts'
 
 test('PostgreSQL answers, keeps its data and its port through SIGKILL and restarts, and leaves nothing behind', async (t) => {
   const postgres = await started(t, () => startPostgres({ settings: { work_mem: '5MB', application_name: "it's" } }))
@@ -26,9 +26,9 @@ test('PostgreSQL answers, keeps its data and its port through SIGKILL and restar
   const busy = Promise.allSettled(
     Array.from({ length: 3 }, () => postgres.query('select count(*) from generate_series(1, 3000000)')),
   )
-  await until(
-    'they are at work',
+  await untilCalm(
     async () => Number(await postgres.query("select count(*) from pg_stat_activity where query like '%series%'")) >= 3,
+    'they are at work',
   )
   await postgres.kill('SIGKILL')
   assert.ok(!postgres.alive && !isAlive(pid))
@@ -69,9 +69,9 @@ test('a replica shows commits when its delay is over, and sooner when that is lo
   await setApplyDelay(replica, 600_000)
   await primary.query('insert into a values (2)')
   const there = await primary.query('select pg_current_wal_lsn()')
-  await until(
-    'the replica has received it',
+  await untilCalm(
     async () => (await replica.query(`select pg_last_wal_receive_lsn() >= '${there}'`)) === 't',
+    'the replica has received it',
   )
   assert.equal(await count(), '1')
   assert.equal(await replica.query(`select pg_last_wal_replay_lsn() < '${there}'`), 't')
@@ -123,7 +123,7 @@ test('PgBouncer pools transactions, for any role and database, and outlives its 
 
   await postgres.kill('SIGKILL')
   await postgres.restart()
-  await until('it reaches the server again', async () => (await through('joe', 'other', 'select 1')) === '1')
+  await untilCalm(async () => (await through('joe', 'other', 'select 1')) === '1', 'it reaches the server again')
   const { pid: before, port } = pgbouncer
   await pgbouncer.kill('SIGKILL')
   await assert.rejects(through('joe', 'other', 'select 1'), /refused/)

@@ -1,11 +1,12 @@
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { untilCalm } from '../support/until.ts'
 import { type Account, ordinaryAccount } from './account.ts'
 import { guard, type Running } from './guard.ts'
 import { freePort } from './ports.ts'
 import { launch, type Recipe, runTool, ServerProcess } from './process.ts'
 import { postgresFolder } from './programs.ts'
-import { run, until } from './run.ts'
+import { run } from './run.ts'
 
 /** Server parameters, such as `{ shared_buffers: '256MB' }`. */
 export type Settings = Readonly<Record<string, string | number>>
@@ -45,7 +46,10 @@ export class PostgresServer extends ServerProcess {
   async set(parameter: string, value: string | number): Promise<void> {
     const before = await this.query('select pg_conf_load_time()')
     await this.query(`alter system set ${parameter} = '${value}'`, 'select pg_reload_conf()')
-    await until('the configuration is loaded', async () => before !== (await this.query('select pg_conf_load_time()')))
+    await untilCalm(
+      async () => before !== (await this.query('select pg_conf_load_time()')),
+      'the configuration is loaded',
+    )
   }
 }
 

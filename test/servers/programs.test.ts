@@ -6,7 +6,7 @@ import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { scratch } from './fixtures.ts'
+import { scratch } from '../support/cleaning.ts'
 import { extraPlaces } from './programs.ts'
 
 const execute = promisify(execFile)

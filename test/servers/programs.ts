@@ -69,6 +69,7 @@ export const postgresFolder = (): Promise<string> => need(postgres)
 export const pgbouncerProgram = (): Promise<string> => need(pgbouncer)
 
 async function need<T>({ what, debian, brew, find }: Kit<T>): Promise<T> {
+  if (process.env.MILLPOND_TEST_SERVERS === 'no') throw new ServerMissing('MILLPOND_TEST_SERVERS=no forbids servers')
   const found = find()
   if (found !== undefined) return found
   const trouble = mayInstall() ? await install(debian) : ''

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { untilCalm } from '../support/until.ts'
 import { startProxy } from './proxy.ts'
-import { until } from './run.ts'
 
 /** A server that answers every byte with itself, and the proxy in front of it. */
 async function echo(t: TestContext) {
@@ -48,7 +48,7 @@ class Client {
 
   async says(words: string): Promise<void> {
     this.socket.write(words)
-    await until(`it hears ${words}`, async () => this.heard.endsWith(words))
+    await untilCalm(async () => this.heard.endsWith(words), `it hears ${words}`)
   }
 }
 
@@ -61,7 +61,7 @@ test('allow forwards, much and in order, and passes on that one side ends', asyn
   client.socket.end(much)
   await client.closed
   assert.equal(client.heard.length, 5 + much.length)
-  await until('it is forgotten', async () => proxy.connections === 0)
+  await untilCalm(async () => proxy.connections === 0, 'it is forgotten')
 })
 
 test('cut breaks all connections on both sides; new ones work', async (t) => {
@@ -70,7 +70,7 @@ test('cut breaks all connections on both sides; new ones work', async (t) => {
   for (const client of clients) await client.says('hello')
   proxy.cut()
   assert.deepEqual(await Promise.all(clients.map(({ closed }) => closed)), ['ECONNRESET', 'ECONNRESET'])
-  await until('the server sees it', async () => taken.every((socket) => socket.destroyed))
+  await untilCalm(async () => taken.every((socket) => socket.destroyed), 'the server sees it')
   assert.equal(proxy.connections, 0)
   await new Client(proxy.port).says('again')
 })
@@ -97,7 +97,7 @@ test('blackhole keeps connections and forwards nothing, not even an end; allow f
   const young = new Client(proxy.port)
   young.socket.write('early')
   await once(young.socket, 'connect')
-  await until('the proxy has it', async () => proxy.connections === 3)
+  await untilCalm(async () => proxy.connections === 3, 'the proxy has it')
   assert.equal(taken.length, 2, 'the server does not see it')
   taken[1]?.resetAndDestroy()
   // Past the proxy much comes and goes meanwhile: what would pass has had the time.
@@ -108,7 +108,7 @@ test('blackhole keeps connections and forwards nothing, not even an end; allow f
   assert.ok(!dead.socket.closed)
 
   await proxy.allow()
-  await until('what was held arrives', async () => old.heard === 'hello later' && young.heard === 'early')
+  await untilCalm(async () => old.heard === 'hello later' && young.heard === 'early', 'what was held arrives')
   await dead.closed
 })
 
@@ -121,5 +121,5 @@ test('a server that is not there breaks the connection', async (t) => {
   const proxy = await startProxy(address.port)
   t.after(() => proxy.stop())
   await new Client(proxy.port).closed
-  await until('it is forgotten', async () => proxy.connections === 0)
+  await untilCalm(async () => proxy.connections === 0, 'it is forgotten')
 })

@@ -1,9 +1,10 @@
 /** Redis Cluster: three masters with a replica each. */
 
+import { untilCalm } from '../support/until.ts'
 import { BUS, freePort } from './ports.ts'
 import { redisPrograms } from './programs.ts'
 import { type RedisOptions, type RedisServer, startNode } from './redis.ts'
-import { run, until } from './run.ts'
+import { run } from './run.ts'
 
 const MASTERS = 3
 
@@ -32,23 +33,23 @@ export class RedisCluster {
 
   /** Waits until all slots have a master again and all nodes that run know it: after one was killed, a replica takes its place. */
   async ok(): Promise<void> {
-    await until('the cluster is ok', async () => {
+    await untilCalm(async () => {
       const running = this.nodes.filter(({ alive }) => alive)
       const infos = await Promise.all(running.map((node) => node.command('cluster', 'info')))
       const ok = infos.every((info) => info.includes('cluster_state:ok') && info.includes('cluster_slots_ok:16384'))
       return ok && (await this.masters()).length === MASTERS
-    })
+    }, 'the cluster is ok')
   }
 
   /** Waits until each master has a replica with its data, too: all nodes have to run. */
   async whole(): Promise<void> {
     await this.ok()
-    await until('every master has its replica', async () => {
+    await untilCalm(async () => {
       const masters = await this.masters()
       await Promise.all(this.nodes.filter((node) => !masters.includes(node)).map((node) => node.linked()))
       const infos = await Promise.all(masters.map((node) => node.command('info', 'replication')))
       return infos.length === MASTERS && infos.every((info) => /connected_slaves:[1-9]/.test(info))
-    })
+    }, 'every master has its replica')
   }
 
   async stop(): Promise<void> {

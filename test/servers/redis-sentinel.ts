@@ -2,12 +2,12 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { untilCalm } from '../support/until.ts'
 import { guard } from './guard.ts'
 import { freePort } from './ports.ts'
 import { launch, type Recipe } from './process.ts'
 import { redisPrograms } from './programs.ts'
 import { RedisServer, startNode } from './redis.ts'
-import { until } from './run.ts'
 
 const SENTINELS = 3
 export const MASTER_NAME = 'mymaster'
@@ -61,16 +61,16 @@ export class RedisSentinel {
   /** Waits until another server is the master, and all sentinels know it. */
   async promoted(before: RedisServer): Promise<RedisServer> {
     let now: RedisServer | undefined
-    await until('a replica is promoted', async () => {
+    await untilCalm(async () => {
       now = await this.master()
       return now !== undefined && now !== before && (await this.command(now, 'role')).startsWith('master')
-    })
+    }, 'a replica is promoted')
     return now ?? before
   }
 
   /** Waits until the sentinels know of each other, and of all replicas that have their master's data. */
   async whole(): Promise<void> {
-    await until('the sentinels see all', async () => {
+    await untilCalm(async () => {
       const infos = await Promise.all(
         this.sentinels.map((sentinel) => sentinel.command(...this.#sentinelCredentials, 'info', 'sentinel')),
       )
@@ -79,7 +79,7 @@ export class RedisSentinel {
       if (master === undefined || !infos.every((info) => new RegExp(wanted).test(info))) return false
       const online = (await this.command(master, 'info', 'replication')).match(/state=online/g) ?? []
       return online.length === this.nodes.length - 1
-    })
+    }, 'the sentinels see all')
   }
 
   async stop(): Promise<void> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
+import { untilCalm } from '../support/until.ts'
 import { isAlive, started } from './fixtures.ts'
 import { startRedis } from './redis.ts'
-import { until } from './run.ts'
 
 test('Redis answers, keeps its data and its port through SIGKILL and restarts, and leaves nothing behind', async (t) => {
   const redis = await started(t, () => startRedis({ appendfsync: 'always', maxmemoryPolicy: 'allkeys-lru' }))
@@ -51,5 +51,5 @@ test('a Redis replica has its master’s data from the start', async (t) => {
   t.after(() => replica.stop())
   assert.equal(await replica.command('get', 'a'), '1')
   await master.command('set', 'a', '2')
-  await until('the write arrives', async () => (await replica.command('get', 'a')) === '2')
+  await untilCalm(async () => (await replica.command('get', 'a')) === '2', 'the write arrives')
 })

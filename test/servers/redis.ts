@@ -1,8 +1,9 @@
+import { untilCalm } from '../support/until.ts'
 import { guard, type Running } from './guard.ts'
 import { freePort } from './ports.ts'
 import { launch, type Recipe, ServerProcess } from './process.ts'
 import { type RedisPrograms, redisPrograms } from './programs.ts'
-import { run, until } from './run.ts'
+import { run } from './run.ts'
 
 export interface RedisOptions {
   /** Whether what was written survives the process. Default true. */
@@ -32,8 +33,9 @@ export class RedisServer extends ServerProcess {
 
   /** Waits until this replica has its master's data. */
   linked(): Promise<void> {
-    return until(`${this.name} has its master's data`, async () =>
-      (await this.command('info', 'replication')).includes('master_link_status:up'),
+    return untilCalm(
+      async () => (await this.command('info', 'replication')).includes('master_link_status:up'),
+      `${this.name} has its master's data`,
     )
   }
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { scratch } from './fixtures.ts'
+import { scratch } from '../support/cleaning.ts'
 import { extraPlaces, redisPrograms } from './programs.ts'
 import { ServerMissing } from './server.ts'
 

@@ -8,14 +8,14 @@ const store = await open(url, {})
 
 async function work(claimer: Store, worker: string): Promise<void> {
   for (;;) {
-    const { jobs } = await claimer.claim({ queue: 'q', worker, limit: 5, lease: 1_000 })
+    const { jobs } = await claimer.operations.claim({ queue: 'q', worker, limit: 5, lease: 1_000 })
     if (jobs.length === 0) await pause(2)
     await Promise.all(
       jobs.map(async ({ id, fence, group }) => {
         tell('start', id, fence, group ?? '')
         await pause(1 + (fence % 3))
         tell('end', id, fence, group ?? '')
-        await claimer.complete('q', [{ id, fence, result: null }])
+        await claimer.operations.complete({ queue: 'q', items: [{ id, fence, result: null }] })
       }),
     )
   }

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { Heap } from '../../src/stores/memory/heap.ts'
 import { Job } from '../../src/stores/memory/job.ts'
 import { byDue } from '../../src/stores/memory/queue.ts'
-import { newJob } from '../conformance/suite.ts'
+import { newJob } from '../support/jobs.ts'
 
 test('gives the first at any time, and lets go of any', () => {
   // Without bias: values near the ends would leave all heaps alike.

@@ -7,7 +7,8 @@ import { Calls } from '../../src/stores/postgres/connection/calls.ts'
 import type { Database } from '../../src/stores/postgres/connection/database.ts'
 import { Notifier } from '../../src/stores/postgres/notifier.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, openPostgres, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job, openPostgres, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 
@@ -17,7 +18,7 @@ describe('a push that is under way', { skip }, () => {
       const pusher = new pg.Client({ connectionString: urlOf('postgres') })
       await pusher.connect()
       try {
-        await store.push([job()])
+        await store.operations.push({ jobs: [job()] })
         await claimAll(store)
         let up = false
         let claims = 0
@@ -31,7 +32,7 @@ describe('a push that is under way', { skip }, () => {
             claims++
           })
         })
-        await until('LISTEN', () => up)
+        await until(() => up, 'LISTEN')
         await claiming
         await server(`delete from ${schema}.sleepers`)
         await pusher.query('begin')
@@ -39,9 +40,9 @@ describe('a push that is under way', { skip }, () => {
         // It saw nobody asleep, so it will ring for nobody.
         claims = 0
         await claimAll(store)
-        await until('a third look', () => claims >= 3)
+        await until(() => claims >= 3, 'a third look')
         await pusher.query('commit')
-        await until('the job', () => found === 1)
+        await until(() => found === 1, 'the job')
       } finally {
         await pusher.end()
       }
@@ -70,7 +71,7 @@ describe('a push that is under way', { skip }, () => {
         const second = claim().finally(() => {
           answered = true
         })
-        await until('the second claim', async () => answered || (await waits()))
+        await until(async () => answered || (await waits()), 'the second claim')
         await pusher.query('commit')
         await keeper.query('rollback')
         assert.deepEqual(await second, { jobs: null, asleep: true })
@@ -89,27 +90,27 @@ describe('what happens in psql', { skip }, () => {
     doing: (schema: string) => string,
   ) =>
     withStore(async (store, schema) => {
-      await store.configure({ queue: 'emails', capacity: 2 })
+      await store.operations.configure({ queue: 'emails', capacity: 2 })
       let rung = 0
       store.listen((bell) => {
         if (bell.kind === kind && bell.queue === 'emails') rung++
       })
-      await until('somebody to be noted', async () => {
+      await until(async () => {
         await wait(store)
         return (await server(`select 1 from ${schema}.sleepers where kind = $1`, [kind])).length > 0
-      })
+      }, 'somebody to be noted')
       // The look that follows being noted.
-      await until('the first bell', () => rung > 0)
+      await until(() => rung > 0, 'the first bell')
       rung = 0
       await server(doing(schema))
-      await until('the bell', () => rung > 0)
+      await until(() => rung > 0, 'the bell')
     })
   const live = job()
 
   test('finished: a job that somebody looked at is completed', async () => {
     const look = async (store: Store) => {
-      await store.push([live])
-      await store.find([live.id])
+      await store.operations.push({ jobs: [live] })
+      await store.operations.find({ ids: [live.id] })
     }
     await heard(
       'finished',
@@ -122,7 +123,7 @@ describe('what happens in psql', { skip }, () => {
   })
 
   test('room: a job leaves a queue that somebody found full', async () => {
-    const fill = (store: Store) => store.push([job(), job(), job()])
+    const fill = (store: Store) => store.operations.push({ jobs: [job(), job(), job()] })
     await heard('room', fill, (schema) => `select ${schema}.claim('emails', 'psql', 1)`)
     await heard('room', fill, (schema) => `select ${schema}.cancel(array(select id from ${schema}.jobs))`)
     await heard('room', fill, (schema) => `select ${schema}.configure('emails', '{"capacity": null}')`)
@@ -136,15 +137,15 @@ describe('what happens in psql', { skip }, () => {
         up = true
         if (kind === 'cancelled') cancelled.push(queue)
       })
-      await until('LISTEN', async () => {
+      await until(async () => {
         await claimAll(store)
         return up
-      })
-      await store.push([job()])
+      }, 'LISTEN')
+      await store.operations.push({ jobs: [job()] })
       await claimAll(store)
       cancelled.length = 0
       await server(`select ${schema}.cancel(array(select id from ${schema}.jobs))`)
-      await until('the bell', () => cancelled.includes('emails'))
+      await until(() => cancelled.includes('emails'), 'the bell')
     })
   })
 })
@@ -153,7 +154,7 @@ test('a text that ends as our quotes begin is kept', { skip: missingReason('pgbo
   const { store, dispose } = await openPostgres(urlOf('pgbouncer'))
   try {
     const odd = job({ group: 'x$mp', trace: '$mp$mp' })
-    assert.deepEqual(await store.push([odd]), [{ status: 'pushed', id: odd.id }])
+    assert.deepEqual(await store.operations.push({ jobs: [odd] }), [{ status: 'pushed', id: odd.id }])
     const [claimed] = await claimAll(store)
     assert.deepEqual([claimed?.group, claimed?.trace], ['x$mp', '$mp$mp'])
   } finally {
@@ -165,26 +166,26 @@ describe('a list of jobs', { skip }, () => {
   test('is stored in one call, whatever of it is known already', async () => {
     await withStore(async (store, schema) => {
       const known = job()
-      await store.push([known])
+      await store.operations.push({ jobs: [known] })
       // What would have to be asked a second time could fail after a part was stored.
       await server(`drop function ${schema}.push_jobs`)
       const fresh = job()
       const twice = job()
-      assert.deepEqual(await store.push([fresh, known, twice, twice]), [
+      assert.deepEqual(await store.operations.push({ jobs: [fresh, known, twice, twice] }), [
         { status: 'pushed', id: fresh.id },
         { status: 'existing', id: known.id },
         { status: 'pushed', id: twice.id },
         { status: 'existing', id: twice.id },
       ])
-      assert.equal((await store.stats({}))[0]?.counts.waiting, 3)
+      assert.equal((await store.operations.stats({}))[0]?.counts.waiting, 3)
     })
   })
 
   test('that all are alike meets a full queue job by job', async () => {
     await withStore(async (store) => {
-      await store.configure({ queue: 'emails', capacity: 2 })
+      await store.operations.configure({ queue: 'emails', capacity: 2 })
       const jobs = [job(), job(), job()]
-      const outcomes = await store.push(jobs)
+      const outcomes = await store.operations.push({ jobs })
       assert.deepEqual(
         outcomes,
         jobs.map(({ id }, at) => ({ status: at < 2 ? 'pushed' : 'full', id })),
@@ -216,12 +217,12 @@ test('looks become rarer when nothing happens, and frequent again when something
   const frequent = () => gap() > 0 && gap() < POLL * 2
   const alive = setInterval(() => {}, 1000)
   try {
-    await until('rare looks', rare)
+    await until(rare, 'rare looks')
     notifier.stir()
-    await until('frequent looks, since something is done here', frequent)
-    await until('rare looks again', rare)
+    await until(frequent, 'frequent looks, since something is done here')
+    await until(rare, 'rare looks again')
     ready++
-    await until('frequent looks, since something was done elsewhere', frequent)
+    await until(frequent, 'frequent looks, since something was done elsewhere')
   } finally {
     notifier.close()
     clearInterval(alive)

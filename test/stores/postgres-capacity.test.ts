@@ -11,10 +11,11 @@ test(
   { skip: missingReason('postgres') },
   () =>
     withStore(async (store, schema) => {
-      await store.configure({ queue: 'q', capacity: 250 })
+      await store.operations.configure({ queue: 'q', capacity: 250 })
       const statuses = async (count: number) => {
         const tally: Record<string, number> = {}
-        for (const { status } of await store.push(batch(count))) tally[status] = (tally[status] ?? 0) + 1
+        for (const { status } of await store.operations.push({ jobs: batch(count) }))
+          tally[status] = (tally[status] ?? 0) + 1
         return tally
       }
       assert.deepEqual(await statuses(200), { pushed: 200 })
@@ -23,7 +24,7 @@ test(
       assert.equal(counted?.rows, 1)
       assert.deepEqual(await statuses(100), { pushed: 50, full: 50 })
       assert.deepEqual(await statuses(5), { full: 5 })
-      const [{ counts } = { counts: undefined }] = await store.stats({ queue: 'q' })
+      const [{ counts } = { counts: undefined }] = await store.operations.stats({ queue: 'q' })
       assert.equal(counts?.waiting, 250)
     }),
 )

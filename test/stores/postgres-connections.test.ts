@@ -8,17 +8,8 @@ import { Millpond } from '../../src/index.ts'
 import type { Bell, NewJob } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import {
-  claimAll,
-  dropSchema,
-  job,
-  newSchema,
-  openPostgres,
-  server,
-  until,
-  urlOf,
-  withStore,
-} from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, dropSchema, job, newSchema, openPostgres, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 
@@ -40,7 +31,7 @@ describe('connections', { skip }, () => {
         { transaction: true, concurrency: 40 },
       )
       const pushes = Promise.all(Array.from({ length: 300 }, (_, n) => queue.push(n)))
-      await until('all to be done', async () => {
+      await until(async () => {
         const [row] = await server(
           `select count(*)::int as count from pg_stat_activity where application_name in ($1, 'millpond')
           and query like $2`,
@@ -48,7 +39,7 @@ describe('connections', { skip }, () => {
         )
         most = Math.max(most, Number(row?.count))
         return (await queue.stats()).counts.done === 300
-      })
+      }, 'all to be done')
       await pushes
       assert.ok(most <= 10, String(most))
     } finally {
@@ -67,22 +58,22 @@ describe('connections', { skip }, () => {
         (await server(`select pid from pg_stat_activity where query ilike $1`, [`listen%${schema}%`])).map(
           ({ pid }) => pid,
         )
-      await until('LISTEN', async () => (await listening()).length === 1)
+      await until(async () => (await listening()).length === 1, 'LISTEN')
       const asleep = async () => {
         await claimAll(store)
         return (await server(`select 1 from ${schema}.sleepers`)).length === 1
       }
-      await until('the sleeper', asleep)
+      await until(asleep, 'the sleeper')
       heard.length = 0
       const [pid] = await listening()
       await server(`select pg_terminate_backend($1)`, [pid])
-      await other.push([job()])
-      await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
-      await until('LISTEN again', async () => (await listening()).some((one) => one !== pid))
-      await until('the sleeper again', asleep)
+      await other.operations.push({ jobs: [job()] })
+      await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell')
+      await until(async () => (await listening()).some((one) => one !== pid), 'LISTEN again')
+      await until(asleep, 'the sleeper again')
       heard.length = 0
-      await other.push([job()])
-      await until('a bell by the new connection', () => heard.some(({ kind }) => kind === 'work'))
+      await other.operations.push({ jobs: [job()] })
+      await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell by the new connection')
     } finally {
       await other.close()
       await dispose()
@@ -107,12 +98,12 @@ describe('connections', { skip }, () => {
       const notes = async () => (await server(`select 1 from ${schema}.repeats`)).length
       try {
         // Only one that was on its way when its connection was cut is made again.
-        await until('a push that was noted down before it was made again', async () => {
+        await until(async () => {
           const some = Array.from({ length: 100 }, () => job({ fresh: true }))
           jobs.push(...some)
-          for (const one of some) outcomes.push((await store.push([one]))[0])
+          for (const one of some) outcomes.push((await store.operations.push({ jobs: [one] }))[0])
           return (await notes()) > 0
-        })
+        }, 'a push that was noted down before it was made again')
       } finally {
         going = false
         await cutting
@@ -121,7 +112,7 @@ describe('connections', { skip }, () => {
         outcomes,
         jobs.map(({ id }) => ({ status: 'pushed', id })),
       )
-      assert.equal((await store.stats({}))[0]?.counts.waiting, jobs.length)
+      assert.equal((await store.operations.stats({}))[0]?.counts.waiting, jobs.length)
     })
   })
 })
@@ -153,21 +144,24 @@ describe('clients of the caller’s', { skip }, () => {
           timeout: 5,
           data: { encoding: 'bytes', body: Uint8Array.of(0, 255) },
         })
-        await store.push([job(), rare])
+        await store.operations.push({ jobs: [job(), rare] })
         const jobs = await claimAll(store)
         assert.deepEqual(jobs[1]?.data, rare.data)
-        await store.complete(
-          'emails',
-          jobs.map(({ id, fence }) => ({ id, fence, result: { encoding: 'json', body: '"r"' } })),
-        )
-        assert.deepEqual((await store.find([rare.id]))[0]?.result, { encoding: 'json', body: '"r"' })
-        await until('the sleeper', async () => {
+        await store.operations.complete({
+          queue: 'emails',
+          items: jobs.map(({ id, fence }) => ({ id, fence, result: { encoding: 'json', body: '"r"' } })),
+        })
+        assert.deepEqual((await store.operations.find({ ids: [rare.id] }))[0]?.result, {
+          encoding: 'json',
+          body: '"r"',
+        })
+        await until(async () => {
           await claimAll(store)
           return (await server(`select 1 from ${schema}.sleepers`)).length === 1
-        })
+        }, 'the sleeper')
         heard.length = 0
-        await other.push([job()])
-        await until('a bell', () => heard.some(({ kind }) => kind === 'work'))
+        await other.operations.push({ jobs: [job()] })
+        await until(() => heard.some(({ kind }) => kind === 'work'), 'a bell')
         const transaction = store.transactions?.begin()
         assert.deepEqual(await transaction?.query('select 1 as one'), [{ one: 1 }])
         await transaction?.rollback()
@@ -187,14 +181,14 @@ describe('behind PgBouncer', { skip: missingReason('pgbouncer') }, () => {
     try {
       const heard: Bell[] = []
       store.listen((bell) => heard.push(bell))
-      await other.push([job()])
-      await until('a bell', () => heard.some(({ kind, queue }) => kind === 'work' && queue === 'emails'))
+      await other.operations.push({ jobs: [job()] })
+      await until(() => heard.some(({ kind, queue }) => kind === 'work' && queue === 'emails'), 'a bell')
       const [one] = await claimAll(store)
       assert.ok(one)
       assert.equal((await server(`select 1 from ${schema}.sleepers`)).length, 0)
       heard.length = 0
-      await other.complete('emails', [{ ...one, result: null }])
-      await until('a bell', () => heard.some(({ kind }) => kind === 'finished'))
+      await other.operations.complete({ queue: 'emails', items: [{ ...one, result: null }] })
+      await until(() => heard.some(({ kind }) => kind === 'finished'), 'a bell')
     } finally {
       await other.close()
       await dispose()

@@ -4,7 +4,8 @@ import { describe, test } from 'node:test'
 import { open } from '../../src/stores/postgres/index.ts'
 import { startPostgres } from '../servers/postgres.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, until, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job, withStore } from './postgres-fixture.ts'
 
 describe('a crash of the server', { skip: missingReason('postgres') }, () => {
   test('a fence is not given out twice', async () => {
@@ -13,7 +14,7 @@ describe('a crash of the server', { skip: missingReason('postgres') }, () => {
     const store = await open(server.url, {})
     try {
       const jobs = [job(), job()]
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       // One call, on the only connection: nothing that is on the disk comes after it.
       const before = await claimAll(store)
       assert.deepEqual(
@@ -23,18 +24,18 @@ describe('a crash of the server', { skip: missingReason('postgres') }, () => {
       await server.kill('SIGKILL')
       await server.restart()
       const after: typeof before = []
-      await until('the jobs to be claimed again', async () => {
+      await until(async () => {
         after.push(...(await claimAll(store).catch(() => [])))
         return after.length === 2
-      })
+      }, 'the jobs to be claimed again')
       for (const claim of before) {
         const again = after.find(({ id }) => id === claim.id)
         assert.ok(again && again.fence > claim.fence, `${again?.fence} after ${claim.fence}`)
       }
       // The old holders are too late; the new ones are not disturbed.
       const holds = (claims: typeof before) => claims.map(({ id, fence }) => ({ id, fence, result: null }))
-      assert.deepEqual(await store.complete('emails', holds(before)), ['stale', 'stale'])
-      assert.deepEqual(await store.complete('emails', holds(after)), ['ok', 'ok'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holds(before) }), ['stale', 'stale'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holds(after) }), ['ok', 'ok'])
     } finally {
       await store.close()
       await server.stop()
@@ -43,14 +44,14 @@ describe('a crash of the server', { skip: missingReason('postgres') }, () => {
 
   test('without one they rise by one', async () => {
     await withStore(async (store) => {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       for (const fence of [1, 2, 3]) {
         const claims = await claimAll(store)
         assert.deepEqual(
           claims.map((claim) => claim.fence),
           [fence],
         )
-        await store.release('emails', claims)
+        await store.operations.release({ queue: 'emails', items: claims })
       }
     })
   })

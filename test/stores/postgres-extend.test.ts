@@ -8,7 +8,7 @@ import { claimAll, job, server, urlOf, withStore } from './postgres-fixture.ts'
 describe('an extension', { skip: missingReason('postgres') }, () => {
   test('waits for no completion that is about to be committed, and holds up nobody else’s row', async () => {
     await withStore(async (store, schema) => {
-      await store.push([job(), job(), job()])
+      await store.operations.push({ jobs: [job(), job(), job()] })
       const jobs = await claimAll(store)
       const [, ending] = jobs
       assert.ok(ending)
@@ -20,16 +20,24 @@ describe('an extension', { skip: missingReason('postgres') }, () => {
         const progress = { encoding: 'json' as const, body: '"half"' }
         const extensions = jobs.map(({ id, fence }) => ({ id, fence, progress }))
         // With a lease that is over at once, so that the sweep takes what it can reach.
-        assert.deepEqual(await store.extend('emails', 0, extensions), ['ok', 'ok', 'ok'])
+        assert.deepEqual(await store.operations.extend({ queue: 'emails', lease: 0, items: extensions }), [
+          'ok',
+          'ok',
+          'ok',
+        ])
         await server(`update ${schema}.running set lease_until = 0 where id <> $1`, [ending.id])
-        const { lost } = await store.sweep(100)
+        const { lost } = await store.operations.sweep({ limit: 100 })
         assert.deepEqual(
           lost.map(({ id }) => id),
           jobs.filter(({ id }) => id !== ending.id).map(({ id }) => id),
         )
         await silent.query('commit')
-        assert.deepEqual(await store.extend('emails', 1000, extensions), ['stale', 'stale', 'stale'])
-        assert.equal((await store.find([ending.id]))[0]?.state, 'done')
+        assert.deepEqual(await store.operations.extend({ queue: 'emails', lease: 1000, items: extensions }), [
+          'stale',
+          'stale',
+          'stale',
+        ])
+        assert.equal((await store.operations.find({ ids: [ending.id] }))[0]?.state, 'done')
       } finally {
         await silent.end()
       }

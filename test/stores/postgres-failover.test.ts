@@ -13,7 +13,8 @@ import { startPostgres } from '../servers/postgres.ts'
 import { caughtUp, startReplica } from '../servers/postgres-replica.ts'
 import { run } from '../servers/run.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, until } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const unavailable = (error: unknown) => isMillpondError(error, 'StoreUnavailable')
@@ -30,10 +31,10 @@ describe('a standby', { skip }, () => {
     const store = await open(`${both}?target_session_attrs=read-write`, {})
     const link = openLink(standby.url, () => {})
     try {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       await caughtUp(primary, standby)
       await assert.rejects(
-        open(standby.url, {}).then((opened) => opened.push([job()]).finally(() => opened.close())),
+        open(standby.url, {}).then((opened) => opened.operations.push({ jobs: [job()] }).finally(() => opened.close())),
         unavailable,
       )
       // Its functions, one by one, as a store would meet them whose server was demoted.
@@ -57,12 +58,14 @@ describe('a standby', { skip }, () => {
       await link.read('select 1', [])
       await primary.kill('SIGKILL')
       await standby.query('select pg_promote()')
-      await until('the end of recovery', async () => (await standby.query('select pg_is_in_recovery()')) === 'f')
-      await until('a push on the new primary', () =>
-        store.push([job({ queue: 'later' })]).then(
-          () => true,
-          () => false,
-        ),
+      await until(async () => (await standby.query('select pg_is_in_recovery()')) === 'f', 'the end of recovery')
+      await until(
+        () =>
+          store.operations.push({ jobs: [job({ queue: 'later' })] }).then(
+            () => true,
+            () => false,
+          ),
+        'a push on the new primary',
       )
       assert.deepEqual((await claimAll(store)).length, 1)
       await assert.rejects(link.read('create table written ()', []), { code: '25006' })
@@ -91,10 +94,10 @@ describe('a restored copy', { skip }, () => {
     const copyUrl = new URL(server.url)
     copyUrl.pathname = '/copy'
     try {
-      await store.push([job(), job(), job()])
+      await store.operations.push({ jobs: [job(), job(), job()] })
       const [held] = await claimAll(store, 1)
       assert.ok(held)
-      await store.release('emails', [held])
+      await store.operations.release({ queue: 'emails', items: [held] })
       await server.query('create database copy')
       const dump = join(server.folder, 'copy.sql')
       await run(join(server.programs, 'pg_dump'), '--schema=millpond', '--file', dump, server.url)
@@ -103,7 +106,7 @@ describe('a restored copy', { skip }, () => {
       await client.connect()
       await client.query('begin')
       await assert.rejects(
-        async () => store.transactions?.push(client, [job()]),
+        async () => store.transactions?.push({ tx: client, jobs: [job()] }),
         (error) => isMillpondError(error, 'TransactionMismatch'),
       )
       await client.end()
@@ -117,7 +120,7 @@ describe('a restored copy', { skip }, () => {
       )
       // It is one store from now on, and the original stays what it was.
       const other = await open(copyUrl, {})
-      assert.deepEqual(await other.find([held.id]).then(([found]) => found?.state), 'running')
+      assert.deepEqual(await other.operations.find({ ids: [held.id] }).then(([found]) => found?.state), 'running')
       await Promise.all([copy.close(), other.close()])
     } finally {
       await store.close()

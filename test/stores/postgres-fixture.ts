@@ -1,7 +1,6 @@
 /** What the tests of the PostgreSQL store share: a schema of its own for each store, and ways to look at the server. */
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
@@ -85,6 +84,7 @@ export async function giveBackSchema(schema: string): Promise<void> {
     await server(`do $$ begin
       perform set_config('synchronous_commit', 'off', true);
       ${empty.join('\n')}
+      update ${schema}.meta set removed = 0;
       update ${schema}.slots set current = slot = 0, used = slot = 0, opened_at = null, closed_at = null, greatest = null, look_at = null;
       perform setval('${schema}.place', 1, false);
       ${SWEPT.map((name) => `perform setval('${schema}.swept_${name}', 0);`).join('\n')}
@@ -105,6 +105,7 @@ const TABLES = [
     'moves',
     'totals',
     'sleepers',
+    'workers',
     'repeats',
     'limits',
     'groups',
@@ -133,13 +134,5 @@ export async function withStore(
   }
 }
 
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`)
-    await sleep(5)
-  }
-}
-
 export const claimAll = async (store: Store, limit = 100) =>
-  (await store.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs
+  (await store.operations.claim({ queue: 'emails', worker: 'w', limit, lease: 60_000 })).jobs

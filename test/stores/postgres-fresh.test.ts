@@ -9,7 +9,7 @@ const skip = missingReason('postgres')
 const HOUR = 3_600_000
 
 const counts = async (store: Store) => {
-  const [stats] = await store.stats({})
+  const [stats] = await store.operations.stats({})
   const { scheduled = 0, waiting = 0, running = 0 } = stats?.counts ?? {}
   return { scheduled, waiting, running }
 }
@@ -33,7 +33,7 @@ describe('fresh ids', { skip }, () => {
       const later = Array.from({ length: 3 }, () => job({ fresh: true, delay: 60_000 }))
       for (const jobs of [now, later]) {
         assert.deepEqual(
-          await store.push(jobs),
+          await store.operations.push({ jobs }),
           jobs.map(({ id }) => ({ status: 'pushed', id })),
         )
       }
@@ -48,10 +48,10 @@ describe('fresh ids', { skip }, () => {
   test('beside an id of the caller’s, that one is looked for', async () => {
     await withStore(async (store) => {
       const known = job()
-      await store.push([known])
+      await store.operations.push({ jobs: [known] })
       await claimAll(store)
       const fresh = job({ fresh: true })
-      assert.deepEqual(await store.push([fresh, known]), [
+      assert.deepEqual(await store.operations.push({ jobs: [fresh, known] }), [
         { status: 'pushed', id: fresh.id },
         { status: 'existing', id: known.id },
       ])
@@ -60,8 +60,10 @@ describe('fresh ids', { skip }, () => {
 
   test('keep to the capacity', async () => {
     await withStore(async (store) => {
-      await store.configure({ queue: 'emails', capacity: 2 })
-      const outcomes = await store.push([job({ fresh: true }), job({ fresh: true }), job({ fresh: true })])
+      await store.operations.configure({ queue: 'emails', capacity: 2 })
+      const outcomes = await store.operations.push({
+        jobs: [job({ fresh: true }), job({ fresh: true }), job({ fresh: true })],
+      })
       assert.deepEqual(
         outcomes.map(({ status }) => status),
         ['pushed', 'pushed', 'full'],
@@ -73,10 +75,10 @@ describe('fresh ids', { skip }, () => {
     await withStore(async (store, schema) => {
       const ids = Array.from({ length: 3 }, () => job().id)
       assert.equal(await pushList(schema, ids, { fresh: false, again: true }), null)
-      const [first] = (await store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })).jobs
-      const [second] = (await store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })).jobs
+      const [first] = (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })).jobs
+      const [second] = (await store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })).jobs
       assert.ok(first && second)
-      await store.complete('emails', [{ id: first.id, fence: first.fence, result: null }])
+      await store.operations.complete({ queue: 'emails', items: [{ id: first.id, fence: first.fence, result: null }] })
       // One is done and one is running; the one that waits would be in its way by itself.
       const gone = [first.id, second.id]
       const before = await counts(store)
@@ -97,10 +99,10 @@ describe('fresh ids', { skip }, () => {
         await server(`insert into ${schema}.repeats values ($1)`, [clock.now])
         const notes = async () => (await server(`select at from ${schema}.repeats`)).length
         clock.now += HOUR - 1
-        await store.sweep(100)
+        await store.operations.sweep({ limit: 100 })
         assert.equal(await notes(), 1)
         clock.now += 1
-        await store.sweep(100)
+        await store.operations.sweep({ limit: 100 })
         assert.equal(await notes(), 0)
       },
       { clock: () => clock.now },

@@ -5,7 +5,8 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { Millpond } from '../../src/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, dropSchema, job, newSchema, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 
@@ -41,8 +42,8 @@ describe('a producer', { skip }, () => {
           call,
         )
       }
-      await store.push([job()])
-      await store.sweep(10)
+      await store.operations.push({ jobs: [job()] })
+      await store.operations.sweep({ limit: 10 })
       assert.equal((await claimAll(store)).length, 1)
     })
   })
@@ -50,7 +51,7 @@ describe('a producer', { skip }, () => {
   test('cannot break the answers that others get', async () => {
     await withStore(async (store, schema) => {
       const healthy = job()
-      await store.push([healthy])
+      await store.operations.push({ jobs: [healthy] })
       const raw = JSON.stringify([
         { id: '00000000-0000-7000-8000-00000000eeee', queue: 'emails', priority: 4, data: 'j"\u001e\u001f' },
         { id: '00000000-0000-7000-8000-00000000eeef', queue: 'emails', priority: 4, data: 'j{"a', trace: '\u001e"\\' },
@@ -66,8 +67,8 @@ describe('a producer', { skip }, () => {
         fence,
         result: { encoding: 'json' as const, body: '"\u001e\u001f"' },
       }))
-      assert.deepEqual(await store.complete('emails', holds), ['ok', 'ok', 'ok'])
-      assert.deepEqual((await store.find([healthy.id]))[0]?.result?.body, '"\u001e\u001f"')
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holds }), ['ok', 'ok', 'ok'])
+      assert.deepEqual((await store.operations.find({ ids: [healthy.id] }))[0]?.result?.body, '"\u001e\u001f"')
     })
   })
 
@@ -110,18 +111,18 @@ describe('a handler’s transaction whose connection the server ends', { skip },
               sleeping?.catch(() => {})
               if (!idle)
                 await until(
-                  'the statement to run',
                   async () =>
                     (
                       await server(`select 1 from pg_stat_activity where pid = $1 and query like '%pg_sleep%'`, [
                         row?.pid,
                       ])
                     ).length === 1,
+                  'the statement to run',
                 )
               await server('select pg_terminate_backend($1)', [row?.pid])
               await until(
-                'its end',
                 async () => (await server('select 1 from pg_stat_activity where pid = $1', [row?.pid])).length === 0,
+                'its end',
               )
               await sleeping?.catch((error) => failures.push(String(error)))
               await ctx.tx('select 1').catch((error) => {
@@ -152,8 +153,8 @@ describe('a handler’s transaction whose connection the server ends', { skip },
 test('plain SQL shows what it can, beside bytes and \\u0000', { skip: missingReason('postgres') }, async () => {
   await withStore(async (store, schema) => {
     const bodies = ['{"to":"Ada"}', '{"to":"\\u0000"}', '{"to":{"name":"Bob"}}', '[1]', '"text"']
-    await store.push(bodies.map((body) => job({ data: { encoding: 'json', body } })))
-    await store.push([job({ data: { encoding: 'bytes', body: new Uint8Array([1, 2]) } })])
+    await store.operations.push({ jobs: bodies.map((body) => job({ data: { encoding: 'json', body } })) })
+    await store.operations.push({ jobs: [job({ data: { encoding: 'bytes', body: new Uint8Array([1, 2]) } })] })
     const rows = await server(
       `select ${schema}.field(data, 'to') as value, ${schema}.field(data, 'to', 'name') as name from ${schema}.jobs order by seq`,
     )

@@ -20,20 +20,17 @@ test('an answer ends with the job that makes it 16 MiB; the rest can be had at o
       return Number(row?.count)
     }
     const first = Array.from({ length: 5 }, large)
-    await store.push(first)
+    await store.operations.push({ jobs: first })
     assert.equal(await count(), 4)
     assert.equal(await count(), 1)
-    await store.release(
-      'emails',
-      first.map(({ id }) => ({ id, fence: 1 })),
-    )
+    await store.operations.release({ queue: 'emails', items: first.map(({ id }) => ({ id, fence: 1 })) })
     assert.equal(await count(), 4)
     const more = Array.from({ length: 5 }, large)
-    await store.push(more)
+    await store.operations.push({ jobs: more })
     const request = { queue: 'emails', worker: 'w', limit: 6, lease: 60_000 }
-    const cut = await store.claim(request)
+    const cut = await store.operations.claim(request)
     assert.equal(cut.retryAfter, 0)
-    const rest = await store.claim(request)
+    const rest = await store.operations.claim(request)
     assert.deepEqual(ids([...cut.jobs, ...rest.jobs]), [...ids(first).slice(4), ...ids(more)])
   } finally {
     await dispose()

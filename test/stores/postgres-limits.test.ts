@@ -7,7 +7,8 @@ import { open } from '../../src/stores/postgres/index.ts'
 import { start } from '../faults/harness.ts'
 import type { Span } from '../faults/roles/claimer.ts'
 import { missingReason } from '../servers/shared.ts'
-import { job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { job, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const EPOCH = Date.UTC(2026, 0, 1)
@@ -15,11 +16,12 @@ const EPOCH = Date.UTC(2026, 0, 1)
 async function pushAll(store: Store, count: number, groupOf: (n: number) => string | null): Promise<void> {
   for (let from = 0; from < count; from += 500) {
     const numbers = Array.from({ length: Math.min(500, count - from) }, (_, n) => from + n)
-    await store.push(numbers.map((n) => job({ queue: 'q', group: groupOf(n), fresh: true })))
+    await store.operations.push({ jobs: numbers.map((n) => job({ queue: 'q', group: groupOf(n), fresh: true })) })
   }
 }
 
-const claimOf = (store: Store, limit: number) => store.claim({ queue: 'q', worker: 'w', limit, lease: 60_000 })
+const claimOf = (store: Store, limit: number) =>
+  store.operations.claim({ queue: 'q', worker: 'w', limit, lease: 60_000 })
 
 /** Opens further stores on the schema, and closes them at the end. */
 async function withMore(schema: string, count: number, body: (stores: Store[]) => Promise<void>): Promise<void> {
@@ -34,7 +36,7 @@ async function withMore(schema: string, count: number, body: (stores: Store[]) =
 describe('limits', { skip }, () => {
   test('hold while several clients claim, and every job is done once', { timeout: 120_000 }, async () => {
     await withStore(async (store, schema) => {
-      await store.configure({ queue: 'q', running: 150, groupRunning: 2 })
+      await store.operations.configure({ queue: 'q', running: 150, groupRunning: 2 })
       const total = 4000
       await pushAll(store, total, (n) => `g${n % 100}`)
       await withMore(schema, 3, async (stores) => {
@@ -59,19 +61,19 @@ describe('limits', { skip }, () => {
             await new Promise(setImmediate)
             for (const { group } of jobs) change(group, -1)
             const completions = jobs.map(({ id, fence }) => ({ id, fence, result: null }))
-            if (jobs.length > 0) await client.complete('q', completions)
+            if (jobs.length > 0) await client.operations.complete({ queue: 'q', items: completions })
           }
         }
         await Promise.all(stores.flatMap((client) => [work(client), work(client)]))
       })
-      const [stats] = await store.stats({ queue: 'q' })
+      const [stats] = await store.operations.stats({ queue: 'q' })
       assert.deepEqual([stats?.counts.done, stats?.counts.running, stats?.counts.waiting], [total, 0, 0])
     })
   })
 
   test('hold when a process is killed, and its slots are free again', { timeout: 120_000 }, async (t) => {
     await withStore(async (store, schema) => {
-      await store.configure({ queue: 'q', groupRunning: 2, lease: 1500 })
+      await store.operations.configure({ queue: 'q', groupRunning: 2, lease: 1500 })
       const total = 3000
       await pushAll(store, total, (n) => `g${n % 50}`)
       const given = { url: urlOf('postgres'), schema, queue: 'q' }
@@ -80,10 +82,10 @@ describe('limits', { skip }, () => {
       await victim.hear('did', 5)
       victim.kill('SIGKILL')
       await victim.exited
-      await until('all jobs to be done', async () => {
-        await store.sweep(1000)
-        return (await store.stats({ queue: 'q' }))[0]?.counts.done === total
-      })
+      await until(async () => {
+        await store.operations.sweep({ limit: 1000 })
+        return (await store.operations.stats({ queue: 'q' }))[0]?.counts.done === total
+      }, 'all jobs to be done')
       const spans = workers.flatMap((worker) => worker.said('did').flatMap(({ spans }) => spans as Span[]))
       const ends = spans.flatMap(({ group, from, to }) => [
         { group, at: from, by: 1 },
@@ -104,23 +106,46 @@ describe('limits', { skip }, () => {
     const clock = { now: EPOCH }
     await withStore(
       async (store) => {
-        await store.configure({ queue: 'q', groupRunning: 2 })
+        await store.operations.configure({ queue: 'q', groupRunning: 2 })
         await pushAll(store, 8, (n) => `g${n % 2}`)
         assert.equal((await claimOf(store, 10)).jobs.length, 4)
         assert.equal((await claimOf(store, 10)).jobs.length, 0)
         clock.now += 60_000
-        assert.equal((await store.sweep(100)).lost.length, 4)
+        assert.equal((await store.operations.sweep({ limit: 100 })).lost.length, 4)
         assert.equal((await claimOf(store, 10)).jobs.length, 4)
       },
       { clock: () => clock.now },
     )
   })
 
+  for (const rate of ['rate', 'groupRate'] as const) {
+    test(`a ${rate} that was raised: stats tell when the next claim starts what was given back`, async () => {
+      await withStore(
+        async (store) => {
+          await store.operations.configure({ queue: 'q', [rate]: { count: 1, per: 40_000, burst: null } })
+          await pushAll(store, 1, () => 'g')
+          const [held] = (await claimOf(store, 1)).jobs
+          assert.ok(held)
+          await store.operations.configure({ queue: 'q', [rate]: { count: 1, per: 10_000, burst: 2 } })
+          await store.operations.release({ queue: 'q', items: [held] })
+          assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.nextStart, 0)
+          const groups = await store.operations.groups?.({ queue: 'q', limit: 1 })
+          assert.deepEqual(
+            groups?.map(({ nextStart }) => nextStart),
+            rate === 'rate' ? [] : [0],
+          )
+          assert.equal((await claimOf(store, 1)).jobs.length, 1)
+        },
+        { clock: () => EPOCH },
+      )
+    })
+  }
+
   test('a rate is exact over two clients', async () => {
     const clock = { now: EPOCH }
     await withStore(
       async (store, schema) => {
-        await store.configure({ queue: 'q', rate: { count: 100, per: 1000, burst: 5 } })
+        await store.operations.configure({ queue: 'q', rate: { count: 100, per: 1000, burst: 5 } })
         await pushAll(store, 300, () => null)
         const other = await open(urlOf('postgres'), { schema, clock: () => clock.now })
         let started = 0
@@ -138,8 +163,12 @@ describe('limits', { skip }, () => {
 
   test('blocked groups cost a claim nothing', { timeout: 120_000 }, async () => {
     await withStore(async (store, schema) => {
-      await store.configure({ queue: 'q', groupRunning: 1 })
-      await store.limitGroup?.('q', 'free', { running: 100, rate: null, weight: 1 })
+      await store.operations.configure({ queue: 'q', groupRunning: 1 })
+      await store.operations.limitGroup?.({
+        queue: 'q',
+        group: 'free',
+        limits: { running: 100, rate: null, weight: 1 },
+      })
       /** Rows that a claim reads, undone again. Each on a connection of its own, whose figures begin at 0. */
       const cost = async () => {
         const client = new pg.Client({ connectionString: urlOf('postgres') })
@@ -167,7 +196,7 @@ describe('limits', { skip }, () => {
 
   test('claims of a grouped queue follow each other, and the next one sees what came during the first', async () => {
     await withStore(async (store, schema) => {
-      await store.configure({ queue: 'q', groupRunning: 1 })
+      await store.operations.configure({ queue: 'q', groupRunning: 1 })
       await pushAll(store, 8, (n) => `g${n % 4}`)
       const client = new pg.Client({ connectionString: urlOf('postgres') })
       await client.connect()
@@ -177,9 +206,9 @@ describe('limits', { skip }, () => {
         assert.match(rows[0].jobs, /"g0"/)
         const next = claimOf(store, 10)
         const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%${schema}.claim%'`
-        await until('the second claim waits', async () => (await server(waiting)).length > 0)
+        await until(async () => (await server(waiting)).length > 0, 'the second claim waits')
         // Neither waits for the claim.
-        await store.limitGroup?.('q', 'g1', { running: 2, rate: null, weight: 1 })
+        await store.operations.limitGroup?.({ queue: 'q', group: 'g1', limits: { running: 2, rate: null, weight: 1 } })
         await pushAll(store, 1, () => 'new')
         await client.query('commit')
         const groups = (await next).jobs.map(({ group }) => group)
@@ -193,7 +222,7 @@ describe('limits', { skip }, () => {
   test('a backlog from before is moved into lines by claims', async () => {
     await withStore(async (store) => {
       await pushAll(store, 3500, (n) => `g${n % 7}`)
-      await store.configure({ queue: 'q', groupRunning: 3 })
+      await store.operations.configure({ queue: 'q', groupRunning: 3 })
       const first = await claimOf(store, 100)
       assert.equal(first.retryAfter, 0)
       const most = new Map<string | null, number>()
@@ -205,7 +234,7 @@ describe('limits', { skip }, () => {
         [...most.values()],
         Array.from({ length: 7 }, () => 3),
       )
-      const groups = (await store.admin.groups?.({ queue: 'q', limit: 10 })) ?? []
+      const groups = (await store.operations.groups?.({ queue: 'q', limit: 10 })) ?? []
       assert.deepEqual(
         groups.map(({ waiting, running }) => [waiting, running]),
         Array.from({ length: 7 }, () => [497, 3]),
@@ -215,7 +244,7 @@ describe('limits', { skip }, () => {
 
   test('to place arrivals reads no other group’s ticket', { timeout: 120_000 }, async () => {
     await withStore(async (owner, schema) => {
-      await owner.configure({ queue: 'q', groupRunning: 1 })
+      await owner.operations.configure({ queue: 'q', groupRunning: 1 })
       const [few, most, calls] = [10, 10_000, 3]
       // One connection for all, whose plans are made while there are few groups.
       const store = await open(urlOf('postgres'), { schema })
@@ -229,10 +258,10 @@ describe('limits', { skip }, () => {
         const [row] = await server(`select ${columns} as sum from ${view} where schemaname = $1`, [schema])
         return Number(row?.sum)
       }
-      await until('the groups are reported', async () => {
+      await until(async () => {
         const groups = `sum(n_tup_ins) filter (where relname = 'groups')`
         return (await stats(groups, 'pg_stat_user_tables')) === few + calls * most
-      })
+      }, 'the groups are reported')
       const read = await stats(
         `sum(idx_tup_read) filter (where indexrelname = 'groups_tickets')`,
         'pg_stat_user_indexes',
@@ -248,25 +277,25 @@ describe('limits', { skip }, () => {
     await withStore(
       async (store, schema) => {
         const [blocked, once] = [3000, 2500]
-        await store.configure({ queue: 'q', groupRunning: 1, keepDone: 0 })
+        await store.operations.configure({ queue: 'q', groupRunning: 1, keepDone: 0 })
         const idle = await open(urlOf('postgres'), { schema, clock: () => clock.now })
         await pushAll(store, 2 * blocked, (n) => `blocked${n % blocked}`)
         for (let taken = 0; taken < blocked; ) taken += (await claimOf(store, 1000)).jobs.length
         await pushAll(store, once, (n) => `once${n}`)
         for (let done = 0; done < once; ) {
           const { jobs } = await claimOf(store, 1000)
-          await store.complete(
-            'q',
-            jobs.map(({ id, fence }) => ({ id, fence, result: null })),
-          )
+          await store.operations.complete({
+            queue: 'q',
+            items: jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+          })
           done += jobs.length
         }
         assert.equal((await claimOf(store, 1)).jobs.length, 0, 'a claim after the last ending has looked at its group')
         clock.now += 9999
-        assert.equal((await idle.sweep(1000)).more, false)
+        assert.equal((await idle.operations.sweep({ limit: 1000 })).more, false)
         clock.now += 1
         let sweeps = 1
-        while ((await idle.sweep(1000)).more) sweeps++
+        while ((await idle.operations.sweep({ limit: 1000 })).more) sweeps++
         assert.equal(sweeps, 3)
         // Closing it makes the server's processes report what they have counted.
         await idle.close()
@@ -277,9 +306,9 @@ describe('limits', { skip }, () => {
           )
           return row ?? {}
         }
-        await until('the deletions are reported', async () => {
+        await until(async () => {
           return Number((await stats('n_tup_del as gone', 'pg_stat_user_tables')).gone) === once
-        })
+        }, 'the deletions are reported')
         assert.equal(Number((await stats('seq_tup_read as read', 'pg_stat_user_tables')).read), 0)
         const { read } = await stats('idx_tup_read as read', 'pg_stat_user_indexes', `and indexrelname = 'groups_idle'`)
         assert.ok(Number(read) <= 4 * once, `${read} entries were read to forget ${once} groups`)
@@ -294,12 +323,12 @@ describe('limits', { skip }, () => {
       await withMore(schema, 3, async (others) => {
         for (let round = 0; round < 300; round++) {
           const queue = `q${round}`
-          await store.push([job({ queue, fresh: true })])
-          const { jobs } = await store.claim({ queue, worker: 'w', limit: 1, lease: 60_000 })
+          await store.operations.push({ jobs: [job({ queue, fresh: true })] })
+          const { jobs } = await store.operations.claim({ queue, worker: 'w', limit: 1, lease: 60_000 })
           const holds = jobs.map(({ id, fence }) => ({ id, fence, pause: 3_600_000 }))
-          const released = store.release(queue, holds)
+          const released = store.operations.release({ queue, items: holds })
           const claims = others.flatMap((other) =>
-            Array.from({ length: 3 }, () => other.claim({ queue, worker: 'v', limit: 1, lease: 60_000 })),
+            Array.from({ length: 3 }, () => other.operations.claim({ queue, worker: 'v', limit: 1, lease: 60_000 })),
           )
           assert.deepEqual(await released, ['ok'])
           const early = (await Promise.all(claims)).flatMap((claimed) => claimed.jobs)

@@ -5,18 +5,19 @@ import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { dropSchema, job, newSchema, server, until, urlOf } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { dropSchema, job, newSchema, server, urlOf } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const DEAD = 6000
 const BATCH = 100
 
 async function push(store: Store): Promise<void> {
-  await store.push(Array.from({ length: BATCH }, () => job()))
+  await store.operations.push({ jobs: Array.from({ length: BATCH }, () => job()) })
 }
 
 async function claim(store: Store) {
-  const { jobs } = await store.claim({ queue: 'emails', worker: 'w', limit: BATCH, lease: 60_000 })
+  const { jobs } = await store.operations.claim({ queue: 'emails', worker: 'w', limit: BATCH, lease: 60_000 })
   assert.equal(jobs.length, BATCH)
   return jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim, result: null }))
 }
@@ -37,7 +38,7 @@ test('what ends claims looks each of them up, however the planner takes the tabl
     return Number(row?.sum)
   }
   const gone = (count: number) =>
-    until(`${count} deletions are reported`, async () => (await counted('n_tup_del', 'pg_stat_user_tables')) === count)
+    until(async () => (await counted('n_tup_del', 'pg_stat_user_tables')) === count, `${count} deletions are reported`)
   const read = () => counted('idx_tup_read', 'pg_stat_user_indexes')
   const old = new pg.Client(url)
   await old.connect()
@@ -47,7 +48,7 @@ test('what ends claims looks each of them up, however the planner takes the tabl
     await withSchema(async (store) => {
       for (let died = 0; died < DEAD; died += BATCH) {
         await push(store)
-        await store.complete('emails', await claim(store))
+        await store.operations.complete({ queue: 'emails', items: await claim(store) })
       }
     })
     await gone(DEAD)
@@ -57,8 +58,8 @@ test('what ends claims looks each of them up, however the planner takes the tabl
     await withSchema(async (store) => {
       await push(store)
       await push(store)
-      await store.complete('emails', await claim(store))
-      await store.release('emails', await claim(store))
+      await store.operations.complete({ queue: 'emails', items: await claim(store) })
+      await store.operations.release({ queue: 'emails', items: await claim(store) })
     })
     await gone(DEAD + 2 * BATCH)
     const entries = (await read()) - before
@@ -80,13 +81,15 @@ test('sweeps step over what was due, and over leases that ended, once', { skip }
     await old.query('select 1')
     const store = await open(url, { schema, clock: () => clock.now })
     for (let pushed = 0; pushed < DEAD; pushed += BATCH)
-      await store.push(Array.from({ length: BATCH }, () => job({ delay: 10 })))
+      await store.operations.push({ jobs: Array.from({ length: BATCH }, () => job({ delay: 10 })) })
     clock.now += 10
-    for (let promoted = 0; promoted < DEAD; promoted += BATCH) assert.equal((await store.sweep(BATCH)).promoted, BATCH)
-    for (let done = 0; done < DEAD; done += BATCH) await store.complete('emails', await claim(store))
+    for (let promoted = 0; promoted < DEAD; promoted += BATCH)
+      assert.equal((await store.operations.sweep({ limit: BATCH })).promoted, BATCH)
+    for (let done = 0; done < DEAD; done += BATCH)
+      await store.operations.complete({ queue: 'emails', items: await claim(store) })
     // The leases would end now. The first of these sweeps begins at the beginning.
     clock.now += 60_001
-    for (let n = 0; n < DEAD / BATCH; n++) await store.sweep(BATCH)
+    for (let n = 0; n < DEAD / BATCH; n++) await store.operations.sweep({ limit: BATCH })
     // Closing it makes the server's processes report what they have counted.
     await store.close()
     const figures = async () => {
@@ -98,7 +101,7 @@ test('sweeps step over what was due, and over leases that ended, once', { skip }
       )
       return { entries: Number(row?.entries), gone: Number(row?.gone) }
     }
-    await until(`${DEAD} deletions are reported`, async () => (await figures()).gone === DEAD)
+    await until(async () => (await figures()).gone === DEAD, `${DEAD} deletions are reported`)
     const { entries } = await figures()
     assert.ok(entries < 10 * DEAD, `${entries} entries of indexes were read for ${DEAD} jobs`)
   } finally {

@@ -4,53 +4,35 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job, server, urlOf, withStore } from './postgres-fixture.ts'
 
-const HOUR = 3_600_000
-
-/** A store with a queue `emails` that the next sweep removes, and a connection of the test's own. */
-async function idle(
-  check: (store: Store, schema: string, client: pg.Client, sweep: () => Promise<string[]>) => Promise<void>,
-): Promise<void> {
-  const clock = { now: Date.now() }
-  await withStore(
-    async (store, schema) => {
-      const client = new pg.Client(urlOf('postgres'))
-      await client.connect()
-      try {
-        await store.push([job()])
-        const held = await claimAll(store)
-        await store.complete(
-          'emails',
-          held.map((one) => ({ ...one, result: null })),
-        )
-        const sweep = async () => {
-          clock.now += 70_000
-          await store.sweep(1000)
-          return (await store.stats({ minutes: 0 })).map(({ queue }) => queue)
-        }
-        clock.now += HOUR
-        await sweep()
-        clock.now += HOUR
-        await check(store, schema, client, sweep)
-      } finally {
-        await client.end()
-      }
-    },
-    { clock: () => clock.now },
-  )
+/** A store with a queue `emails` that has a done job, and a connection of the test's own. */
+async function withQueue(check: (store: Store, schema: string, client: pg.Client) => Promise<void>): Promise<void> {
+  await withStore(async (store, schema) => {
+    const client = new pg.Client(urlOf('postgres'))
+    await client.connect()
+    try {
+      await store.operations.push({ jobs: [job()] })
+      const held = await claimAll(store)
+      await store.operations.complete({ queue: 'emails', items: held.map((one) => ({ ...one, result: null })) })
+      await check(store, schema, client)
+    } finally {
+      await client.end()
+    }
+  })
 }
 
 const push = (schema: string) => `select ${schema}.push('emails', '1') as id`
+const remove = (store: Store) => store.operations.remove({ queue: 'emails', limit: 1000 })
 
 describe('queues that are removed', { skip: missingReason('postgres') }, () => {
   test('not while a push is under way in a transaction, and its job is there once that commits', async () => {
-    await idle(async (store, schema, client, sweep) => {
+    await withQueue(async (store, schema, client) => {
       await client.query('begin')
       const pushed = await client.query(push(schema))
-      assert.deepEqual(await sweep(), ['emails'])
+      assert.deepEqual(await remove(store), { removed: 1, more: true })
       await client.query('commit')
-      assert.deepEqual(await sweep(), ['emails'])
       assert.deepEqual(
         (await claimAll(store)).map(({ id }) => id),
         [pushed.rows[0]?.id],
@@ -59,25 +41,39 @@ describe('queues that are removed', { skip: missingReason('postgres') }, () => {
   })
 
   test('a push that comes during the removal waits for it, and makes the queue anew', async () => {
-    await idle(async (store, schema, client) => {
+    await withQueue(async (store, schema, client) => {
       await client.query('begin')
-      const removed = await client.query(`select * from ${schema}.remove_queues('{emails}')`)
-      assert.equal(removed.rowCount, 1)
-      const pushing = store.push([job()])
+      const removed = await client.query(`select removed, more from ${schema}.remove(queue => 'emails')`)
+      assert.deepEqual(removed.rows, [{ removed: 1, more: false }])
+      const pushing = store.operations.push({ jobs: [job()] })
       const waits = `select from pg_locks where locktype = 'advisory' and not granted and classid = hashtext('${schema}')::oid`
-      await until('the push to wait', async () => (await server(waits)).length > 0)
+      await until(async () => (await server(waits)).length > 0, 'the push to wait')
       await client.query('commit')
       assert.equal((await pushing)[0]?.status, 'pushed')
       assert.equal((await claimAll(store)).length, 1)
     })
   })
 
+  test('while others push to another queue without a pause', async () => {
+    await withQueue(async (store) => {
+      let isOver = false
+      const pushers = Array.from({ length: 3 }, async () => {
+        while (!isOver) await store.operations.push({ jobs: [job({ queue: 'others' })] })
+      })
+      await until(async () => !(await remove(store)).more, 'the queue to be removed').finally(() => {
+        isOver = true
+      })
+      await Promise.all(pushers)
+      assert.equal(await store.operations.settings({ queue: 'emails' }), null)
+    })
+  })
+
   test('a transaction that still sees the queue fails, and can be made again', async () => {
     for (const level of ['repeatable read', 'serializable']) {
-      await idle(async (store, schema, client, sweep) => {
+      await withQueue(async (store, schema, client) => {
         await client.query(`begin isolation level ${level}`)
         await client.query(`select count(*) from ${schema}.queues`)
-        assert.deepEqual(await sweep(), [])
+        assert.deepEqual(await remove(store), { removed: 1, more: false })
         await assert.rejects(client.query(push(schema)), { code: '40001' })
         await client.query('rollback')
         await client.query(`begin isolation level ${level}`)
@@ -88,16 +84,50 @@ describe('queues that are removed', { skip: missingReason('postgres') }, () => {
     }
   })
 
-  test('nothing of it stays behind, nor of workers that waited for queues that never came', async () => {
-    await idle(async (_, schema, __, sweep) => {
-      await server(`insert into ${schema}.sleepers values ('emails', 'gone'), ('never', 'gone')`)
-      await sweep()
-      const tables = ['queues', 'lines', 'moves', 'totals', 'histograms', 'sleepers', 'keys']
-      const left = await Promise.all(tables.map((table) => server(`select from ${schema}.${table}`)))
-      assert.deepEqual(
-        left.map(({ length }) => length),
-        tables.map(() => 0),
+  test('nothing of it stays behind', async () => {
+    await withQueue(async (store, schema) => {
+      await store.operations.limitGroup({ queue: 'emails', group: 'g', limits: { running: 1, rate: null, weight: 1 } })
+      await store.operations.push({
+        jobs: [job({ group: 'g', key: 'k' }), job({ group: 'g' }), job({ delay: 60_000 })],
+      })
+      await claimAll(store)
+      await store.operations.record({ slices: [{ queue: 'emails', priority: 4, metric: 'run', buckets: { 3: 1 } }] })
+      assert.deepEqual(await remove(store), { removed: 4, more: false })
+      const tables = await server(
+        `select relname from pg_class where relnamespace = $1::regnamespace and relkind = 'r'
+          and relname not in ('meta', 'fence_floor', 'slots', 'sleepers')`,
+        [schema],
       )
+      const left = await Promise.all(
+        tables.map(async ({ relname }) => [relname, (await server(`select from ${schema}.${relname}`)).length]),
+      )
+      assert.deepEqual(
+        left.filter(([, rows]) => rows !== 0),
+        [],
+      )
+    })
+  })
+
+  test('a sweep forgets workers that wait at queues that are not there', async () => {
+    await withStore(async (store, schema) => {
+      await server(`insert into ${schema}.sleepers values ('never', 'gone')`)
+      await store.operations.sweep({ limit: 1000 })
+      assert.equal((await server(`select from ${schema}.sleepers`)).length, 0)
+    })
+  })
+
+  test('a job that comes back with its id begins above its old fence', async () => {
+    await withStore(async (store) => {
+      const first = job()
+      await store.operations.push({ jobs: [first] })
+      const [old] = await claimAll(store)
+      assert.ok(old)
+      assert.deepEqual(await store.operations.remove({ ids: [first.id] }), { removed: 1, more: false })
+      await store.operations.push({ jobs: [first] })
+      const [again] = await claimAll(store)
+      assert.ok(again && again.fence > old.fence)
+      const stale = await store.operations.complete({ queue: 'emails', items: [{ ...old, result: null }] })
+      assert.deepEqual(stale, ['stale'])
     })
   })
 })

@@ -8,7 +8,8 @@ import { started } from '../servers/fixtures.ts'
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { caughtUp, setApplyDelay, startReplica } from '../servers/postgres-replica.ts'
 import { startProxy } from '../servers/proxy.ts'
-import { newSchema, until } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { newSchema } from './postgres-fixture.ts'
 
 const DELAY = 2000
 /** Longer than any test takes. */
@@ -75,13 +76,16 @@ async function untilRead(place: Place, options: WorkOptions, primary: boolean): 
   const seen: Seen[] = []
   const queue = place.pond.queue<number>(`until-${++items}`)
   const worker = queue.work(look(seen), options)
-  await until(`reads go to the ${primary ? 'primary' : 'replica'}`, async () => {
-    await queue.push(await insert(place))
-    await until('it was looked up', () => seen.length > 0)
-    const [{ found, primary: there }] = seen.splice(0) as [Seen]
-    assert.ok(found)
-    return there === primary
-  })
+  await until(
+    async () => {
+      await queue.push(await insert(place))
+      await until(() => seen.length > 0, 'it was looked up')
+      const [{ found, primary: there }] = seen.splice(0) as [Seen]
+      assert.ok(found)
+      return there === primary
+    },
+    `reads go to the ${primary ? 'primary' : 'replica'}`,
+  )
   await worker.close()
 }
 
@@ -113,7 +117,7 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
       await push(n % 2 === 0)
       if (n % 2 === 0) await naive.push(await insert(place))
     }
-    await until('all ran', () => seen.length === 24 && found.length === 12)
+    await until(() => seen.length === 24 && found.length === 12, 'all ran')
     assert.ok(found.includes(false), 'a plain read would have missed some')
     assert.deepEqual(
       seen.filter(({ found, primary, attempt }) => !found || primary || attempt > 1),
@@ -121,7 +125,7 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
     )
     // Later ones, behind the first, too.
     for (let n = 0; n < 12; n++) await push(n % 2 === 0)
-    await until('all ran', () => seen.length === 36)
+    await until(() => seen.length === 36, 'all ran')
     assert.deepEqual(
       seen.filter(({ found, primary, attempt }) => !found || primary || attempt > 1),
       [],
@@ -142,7 +146,7 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
     const seen: Seen[] = []
     queue.work(look(seen), { replica: replica.url, replicaTimeout: '60s' })
     await queue.resume()
-    await until('it ran', () => seen.length === 1)
+    await until(() => seen.length === 1, 'it ran')
     assert.deepEqual(seen, [{ id, found: true, primary: false, attempt: 1 }])
   },
 
@@ -153,7 +157,7 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
     const queue = pond.queue<number>('q')
     const worker = queue.work(look(seen), { replica: replica.url, replicaTimeout: '1s', concurrency: 1 })
     for (let n = 0; n < 5; n++) await queue.push(await insert(place))
-    await until('all ran', () => seen.length === 5)
+    await until(() => seen.length === 5, 'all ran')
     assert.ok(seen.every(({ found, primary }) => found && primary))
     assert.ok(errors.length > 0 && errors.length < 5, `${errors.length}`)
     assert.ok(isMillpondError(errors[0], 'StoreUnavailable'))
@@ -186,10 +190,10 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
       assert.equal(await before.promise, false)
       await replica.kill('SIGKILL')
       killed.resolve()
-      await until('the slow read is on the primary', async () => {
+      await until(async () => {
         const text = `select pg_cancel_backend(pid) from pg_stat_activity where query like 'select pg_sleep%' and state = 'active'`
         return (await primary.query(text)) === 't'
-      })
+      }, 'the slow read is on the primary')
       assert.deepEqual(await pond.result(id, { timeout: '10s' }), [true, false])
       await untilRead(place, { replica: replica.url }, true)
       assert.ok(errors.some(({ code, message }) => code === 'StoreUnavailable' && /cannot be asked/.test(message)))
@@ -215,7 +219,7 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
       const ctx = await started.promise
       assert.equal(ctx.replica.primary, false)
       proxy.cut()
-      await until('it is heard of', () => ctx.replica.primary)
+      await until(() => ctx.replica.primary, 'it is heard of')
       ended.resolve()
     } finally {
       await proxy.stop()
@@ -237,10 +241,10 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
       const queue = place.pond.queue<number>('q')
       queue.work(look(seen), options)
       await queue.push(await insert(place))
-      await until('it ran', () => seen.length === 1)
+      await until(() => seen.length === 1, 'it ran')
       await proxy.blackhole()
       await queue.push(await insert(place))
-      await until('it ran', () => seen.length === 2)
+      await until(() => seen.length === 2, 'it ran')
       assert.deepEqual(
         seen.map(({ found, primary }) => [found, primary]),
         [
@@ -265,10 +269,10 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
     queue.work(look(seen), { replica: replica.url, replicaTimeout: '1h' })
     const { id } = await queue.push(await insert(place))
     const second = await queue.push(await insert(place))
-    await until('they are claimed', async () => (await queue.stats()).counts.running === 2)
+    await until(async () => (await queue.stats()).counts.running === 2, 'they are claimed')
     assert.equal(await pond.cancel(second.id), 'cancelled')
     await queue.push(await insert(place))
-    await until('another is claimed', async () => (await queue.stats()).counts.running === 2)
+    await until(async () => (await queue.stats()).counts.running === 2, 'another is claimed')
     assert.deepEqual(await pond.close({ timeout: '1h' }), { finished: 0, givenBack: 2, dropped: 0 })
     assert.deepEqual(seen, [])
     const job = await place.pond.job(id)
@@ -285,7 +289,7 @@ const CHECKS: Record<string, (place: Place) => Promise<void>> = {
         const queue = pond.queue<number>('q')
         const worker = queue.work(look(seen), { replica: client })
         await queue.push(await insert(place))
-        await until('it ran', () => seen.length === 1)
+        await until(() => seen.length === 1, 'it ran')
         assert.deepEqual(
           seen.map(({ found, primary }) => [found, primary]),
           [[true, false]],

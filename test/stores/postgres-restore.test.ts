@@ -16,7 +16,8 @@ import { type PostgresServer, startPostgres } from '../servers/postgres.ts'
 import { TcpProxy } from '../servers/proxy.ts'
 import { run } from '../servers/run.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, job, until } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, job } from './postgres-fixture.ts'
 
 let server: PostgresServer
 let folder: string
@@ -45,10 +46,10 @@ const holdsOf = (claims: readonly ClaimedJob[]) => claims.map(({ id, fence }) =>
 /** Connections that are cut fail one call each. */
 async function claimSome(store: Store): Promise<ClaimedJob[]> {
   let claims: ClaimedJob[] = []
-  await until('a claim', async () => {
+  await until(async () => {
     claims = await claimAll(store).catch(() => [])
     return claims.length > 0
-  })
+  }, 'a claim')
   return claims
 }
 
@@ -83,33 +84,33 @@ describe('a restored dump', { skip }, () => {
   test('in the same database, with a store open: a claim of the time between is stale', async () => {
     const url = await fresh()
     await withStore(url, async (store) => {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       const file = await dump(url)
       const between = await claimAll(store)
       await server.queryAt(url, 'drop schema millpond cascade')
       await restore(url, file)
       const again = await claimSome(store)
       assert.equal(again[0]?.id, between[0]?.id)
-      assert.deepEqual(await store.complete('emails', holdsOf(between)), ['stale'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holdsOf(between) }), ['stale'])
       // Restored once more, over what the first restore has raised.
       await server.queryAt(url, 'drop schema millpond cascade')
       await restore(url, file)
       const third = await claimSome(store)
-      assert.deepEqual(await store.complete('emails', holdsOf(again)), ['stale'])
-      assert.deepEqual(await store.complete('emails', holdsOf(third)), ['ok'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holdsOf(again) }), ['stale'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holdsOf(third) }), ['ok'])
     })
   })
 
   test('of rows alone, into emptied tables', async () => {
     const url = await fresh()
     await withStore(url, async (store) => {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       const file = await dump(url, '--data-only', '--schema', 'millpond')
       const between = await claimAll(store)
       await server.queryAt(url, TRUNCATE)
       await restore(url, file)
       await claimSome(store)
-      assert.deepEqual(await store.complete('emails', holdsOf(between)), ['stale'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holdsOf(between) }), ['stale'])
     })
   })
 
@@ -144,7 +145,7 @@ describe('a restored dump', { skip }, () => {
     await first.allow()
     try {
       await withStore(`postgres://postgres@127.0.0.1:${port}/${name}`, async (store) => {
-        await store.push([job()])
+        await store.operations.push({ jobs: [job()] })
         const file = await dump(url)
         const between = await claimAll(store)
         await other.query(`create database ${name}`)
@@ -153,7 +154,7 @@ describe('a restored dump', { skip }, () => {
         await first.cut()
         await second.allow()
         await claimSome(store)
-        assert.deepEqual(await store.complete('emails', holdsOf(between)), ['stale'])
+        assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holdsOf(between) }), ['stale'])
       })
     } finally {
       await first.block()
@@ -166,7 +167,7 @@ describe('a restored dump', { skip }, () => {
   test('of the schema alone is a store without jobs', async () => {
     const url = await fresh()
     await withStore(url, async (store) => {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
     })
     const copy = await fresh()
     await restore(copy, await dump(url, '--schema-only'))
@@ -178,15 +179,15 @@ describe('a restored dump', { skip }, () => {
 async function useAll(store: Store): Promise<void> {
   const jobs = [job(), job({ key: 'k' })]
   assert.deepEqual(
-    (await store.push(jobs)).map(({ status }) => status),
+    (await store.operations.push({ jobs })).map(({ status }) => status),
     ['pushed', 'pushed'],
   )
   const claims = await claimSome(store)
   assert.equal(claims.length, 2)
-  assert.deepEqual(await store.complete('emails', holdsOf(claims)), ['ok', 'ok'])
-  await store.sweep(100)
+  assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holdsOf(claims) }), ['ok', 'ok'])
+  await store.operations.sweep({ limit: 100 })
   assert.deepEqual(
-    (await store.find(jobs.map(({ id }) => id))).map((record) => record?.state),
+    (await store.operations.find({ ids: jobs.map(({ id }) => id) })).map((record) => record?.state),
     ['done', 'done'],
   )
 }
@@ -208,10 +209,10 @@ describe('tables that are emptied while a store is open', { skip }, () => {
   test('`slots` alone', async () => {
     const url = await fresh()
     await withStore(url, async (store) => {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       const claims = await claimAll(store)
       await server.queryAt(url, 'delete from millpond.slots')
-      assert.deepEqual(await store.complete('emails', holdsOf(claims)), ['ok'])
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: holdsOf(claims) }), ['ok'])
     })
   })
 
@@ -220,7 +221,10 @@ describe('tables that are emptied while a store is open', { skip }, () => {
     await withStore(url, async (store) => {
       await useAll(store)
       await server.queryAt(url, 'drop schema millpond cascade')
-      await assert.rejects(store.push([job()]), { code: 'StoreUnavailable', message: /open the pond anew/ })
+      await assert.rejects(store.operations.push({ jobs: [job()] }), {
+        code: 'StoreUnavailable',
+        message: /open the pond anew/,
+      })
       await withStore(url, useAll)
       await useAll(store)
     })
@@ -233,20 +237,20 @@ describe('logical replication', { skip }, () => {
     await withStore(url, async (store) => {
       await server.queryAt(url, 'create publication everything for all tables')
       await useAll(store)
-      await store.configure({ queue: 'emails', capacity: 10, keepDone: 1 })
-      await store.push([job({ delay: 1 }), job()])
+      await store.operations.configure({ queue: 'emails', capacity: 10, keepDone: 1 })
+      await store.operations.push({ jobs: [job({ delay: 1 }), job()] })
       const claims = await claimSome(store)
-      await store.fail(
-        'emails',
-        claims.map(({ id, fence }) => {
+      await store.operations.fail({
+        queue: 'emails',
+        items: claims.map(({ id, fence }) => {
           const error = { code: 'Error', name: 'Error', message: 'm' }
           return { id, fence, error, delay: null }
         }),
-      )
-      await store.cancel([job().id])
+      })
+      await store.operations.cancel({ ids: [job().id] })
       const slices = [{ queue: 'emails', priority: 4, metric: 'run' as const, buckets: { 1: 1 } }]
-      await store.record(slices)
-      for (let times = 0; times < 3; times++) await store.sweep(100)
+      await store.operations.record({ slices })
+      for (let times = 0; times < 3; times++) await store.operations.sweep({ limit: 100 })
       const without = await server.queryAt(
         url,
         `select string_agg(relname, ' ') from pg_class where relnamespace = 'millpond'::regnamespace and relkind in ('r', 'p')
@@ -264,7 +268,7 @@ describe('logical replication', { skip }, () => {
         'create publication everything for all tables',
         'alter table millpond.waiting replica identity nothing',
       )
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       await assert.rejects(claimAll(store), { code: 'StoreUnavailable', message: /publication.*replica identity/ })
     })
   })
@@ -274,7 +278,7 @@ describe('logical replication', { skip }, () => {
     const subscriber = await fresh()
     await withStore(url, async (store) => {
       for (let n = 0; n < 5; n++) await useAll(store)
-      await store.push([job(), job()])
+      await store.operations.push({ jobs: [job(), job()] })
       await restore(subscriber, await dump(url, '--schema-only'))
       const name = new URL(url).pathname.slice(1)
       await server.queryAt(
@@ -288,9 +292,9 @@ describe('logical replication', { skip }, () => {
            publication everything with (create_slot = false, slot_name = taken_over)`,
       )
       const count = () => server.queryAt(subscriber, 'select count(*) from millpond.waiting')
-      await until('the copy', async () => (await count()) === '2')
-      await store.push([job()])
-      await until('the change', async () => (await count()) === '3')
+      await until(async () => (await count()) === '2', 'the copy')
+      await store.operations.push({ jobs: [job()] })
+      await until(async () => (await count()) === '3', 'the change')
       await server.queryAt(
         subscriber,
         'alter subscription taking_over disable',
@@ -300,9 +304,12 @@ describe('logical replication', { skip }, () => {
       await server.query("select pg_drop_replication_slot('taken_over')").catch(() => {})
     })
     await withStore(subscriber, async (store) => {
-      await store.push([job(), job({ queue: 'another' })])
+      await store.operations.push({ jobs: [job(), job({ queue: 'another' })] })
       assert.equal((await claimSome(store)).length, 4)
-      assert.equal((await store.claim({ queue: 'another', worker: 'w', limit: 9, lease: 1000 })).jobs.length, 1)
+      assert.equal(
+        (await store.operations.claim({ queue: 'another', worker: 'w', limit: 9, lease: 1000 })).jobs.length,
+        1,
+      )
     })
   })
 })
@@ -315,7 +322,7 @@ describe('what a database may be like', { skip }, () => {
         await useAll(store)
         if (encoding === 'SQL_ASCII') return
         const emoji = job({ data: { encoding: 'json', body: '"\u{1F986}"' } })
-        await assert.rejects(store.push([emoji]), { code: 'PayloadNotEncodable' })
+        await assert.rejects(store.operations.push({ jobs: [emoji] }), { code: 'PayloadNotEncodable' })
       })
     })
   }
@@ -422,15 +429,24 @@ describe('what grows for ever', { skip }, () => {
     const url = await fresh()
     await withStore(url, async (store) => {
       await server.queryAt(url, 'update millpond.meta set fences = 4000000000000', 'delete from millpond.fence_floor')
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       const [claim] = await claimAll(store)
       assert.ok(claim && claim.fence > 4_000_000_000_000)
-      assert.deepEqual(await store.extend('emails', 1000, [{ ...claim, progress: null }]), ['ok'])
-      assert.deepEqual(await store.release('emails', [claim]), ['ok'])
+      assert.deepEqual(
+        await store.operations.extend({ queue: 'emails', lease: 1000, items: [{ ...claim, progress: null }] }),
+        ['ok'],
+      )
+      assert.deepEqual(await store.operations.release({ queue: 'emails', items: [claim] }), ['ok'])
       const [again] = await claimAll(store)
       assert.equal(again?.fence, claim.fence + 1)
       const error = { code: 'Error', name: 'Error', message: 'm' }
-      assert.deepEqual(await store.fail('emails', [{ ...claim, fence: claim.fence + 1, error, delay: 0 }]), ['retry'])
+      assert.deepEqual(
+        await store.operations.fail({
+          queue: 'emails',
+          items: [{ ...claim, fence: claim.fence + 1, error, delay: 0 }],
+        }),
+        ['retry'],
+      )
     })
   })
 })
@@ -439,9 +455,10 @@ test('a push in a prepared transaction keeps its queue', { skip }, async () => {
   const url = await fresh()
   await withStore(url, async (store) => {
     await useAll(store)
-    await server.queryAt(url, 'delete from millpond.done', 'delete from millpond.moves', 'delete from millpond.totals')
+    while ((await store.operations.remove({ queue: 'emails', limit: 1000 })).more);
+    await store.operations.configure({ queue: 'emails', lease: 60_000 })
     await server.queryAt(url, "begin; select millpond.push('emails', '1'); prepare transaction 'pushed'")
-    assert.equal(await server.queryAt(url, "select millpond.remove_queues('{emails}')"), '')
+    assert.deepEqual(await store.operations.remove({ queue: 'emails', limit: 1000 }), { removed: 0, more: true })
     await server.queryAt(url, "commit prepared 'pushed'")
     assert.equal((await claimAll(store)).length, 1)
     await store.close()

@@ -5,7 +5,8 @@ import { Millpond } from '../../src/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { newId } from '../../src/values/ids.ts'
 import { missingReason } from '../servers/shared.ts'
-import { dropSchema, job, newSchema, openPostgres, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { dropSchema, job, newSchema, openPostgres, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const LARGEST = 16_777_216
@@ -42,7 +43,7 @@ describe('a push by plain SQL', { skip }, () => {
         server(`select ${schema}.push('emails', '1', trace => repeat('x', 600))`),
         refused('22023', 'InvalidOption'),
       )
-      assert.deepEqual((await store.claim(request)).jobs, [])
+      assert.deepEqual((await store.operations.claim(request)).jobs, [])
     }))
 
   test('is refused with a code if it holds half of a surrogate pair', () =>
@@ -66,7 +67,7 @@ describe('a push by plain SQL', { skip }, () => {
       }
       const good = [String.raw`"\ud83d\ude00"`, String.raw`"\\ud83d"`, String.raw`"\\\ud83d\ude00\uD83D\uDE00"`, '"😀"']
       for (const data of good) await server(`select ${schema}.push('emails', $1::json)`, [data])
-      const { jobs } = await store.claim(request)
+      const { jobs } = await store.operations.claim(request)
       assert.deepEqual(
         jobs.map(({ data }) => data.body),
         good,
@@ -81,17 +82,17 @@ test('the largest job of quotes is delivered, and found with progress as large',
     const worst = `repeat('"', ${LARGEST})`
     await server(`select ${schema}.push_list('emails', array[$1::uuid], array[${worst}])`, [id])
     const innocent = job()
-    await store.push([innocent])
-    const [first] = (await store.claim(request)).jobs
+    await store.operations.push({ jobs: [innocent] })
+    const [first] = (await store.operations.claim(request)).jobs
     assert.equal(first?.id, id)
     assert.equal(first.data.body.length, LARGEST)
-    const [next] = (await store.claim(request)).jobs
+    const [next] = (await store.operations.claim(request)).jobs
     assert.equal(next?.id, innocent.id)
     await server(
       `select ${schema}.extend('emails', 60000, array[$1::uuid], array[$2::integer], array['j' || ${worst}])`,
       [id, first.fence],
     )
-    const [found, other] = await store.find([id, innocent.id])
+    const [found, other] = await store.operations.find({ ids: [id, innocent.id] })
     assert.equal(found?.data.body.length, LARGEST)
     assert.equal(found.progress?.body.length, LARGEST)
     assert.equal(other?.data.body, innocent.data.body)
@@ -107,16 +108,19 @@ test('the largest job of quotes is delivered, and found with progress as large',
 
 test('an error that is too large is told as such, and its neighbours fail as they should', { skip }, () =>
   withStore(async (store) => {
-    await store.push([job(), job()])
-    const [one, two] = (await store.claim(request)).jobs
+    await store.operations.push({ jobs: [job(), job()] })
+    const [one, two] = (await store.operations.claim(request)).jobs
     assert.ok(one !== undefined && two !== undefined)
     const error = { code: 'HandlerFailed', name: 'Error', message: 'short' }
-    const outcomes = await store.fail('emails', [
-      { ...one, delay: null, error: { ...error, message: 'x'.repeat(2_000_000) } },
-      { ...two, delay: null, error },
-    ])
+    const outcomes = await store.operations.fail({
+      queue: 'emails',
+      items: [
+        { ...one, delay: null, error: { ...error, message: 'x'.repeat(2_000_000) } },
+        { ...two, delay: null, error },
+      ],
+    })
     assert.deepEqual(outcomes, ['dead', 'dead'])
-    const records = await store.find([one.id, two.id])
+    const records = await store.operations.find({ ids: [one.id, two.id] })
     assert.deepEqual(
       records.map((record) => record?.error?.code),
       ['PayloadTooLarge', 'HandlerFailed'],
@@ -148,15 +152,15 @@ for (const limits of [{}, { grouped: true, groupRunning: 5 } as const]) {
 async function undone(limits: { grouped?: true; groupRunning?: number }): Promise<void> {
   const { store, schema, dispose } = await openPostgres(urlOf('postgres'))
   try {
-    await store.configure({ queue: 'emails', ...limits })
+    await store.operations.configure({ queue: 'emails', ...limits })
     await slow(schema, 1100)
-    await store.push([job(), job()])
+    await store.operations.push({ jobs: [job(), job()] })
     const brief = { ...request, lease: 2000 }
     await assert.rejects(
-      store.claim({ ...brief, limit: 2 }),
+      store.operations.claim({ ...brief, limit: 2 }),
       (error: unknown) => isMillpondError(error, 'StoreBusy') && /half its lease/.test(error.message),
     )
-    const { jobs } = await store.claim({ ...brief, limit: 1 })
+    const { jobs } = await store.operations.claim({ ...brief, limit: 1 })
     assert.deepEqual(
       jobs.map(({ attempt }) => attempt),
       [1],
@@ -179,7 +183,7 @@ test('a worker whose claims are undone asks for fewer, so that the queue goes on
     await slow(schema, 600)
     const done: unknown[] = []
     queue.work(({ data }) => void done.push(data), { concurrency: 10 })
-    await until('all are done', async () => done.length === 4)
+    await until(async () => done.length === 4, 'all are done')
   } finally {
     await pond.close()
     await dropSchema(schema)

@@ -6,7 +6,8 @@ import pg from 'pg'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { missingReason } from '../servers/shared.ts'
-import { claimAll, dropSchema, job, newSchema, server, until, urlOf, withStore } from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, dropSchema, job, newSchema, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 
@@ -15,7 +16,9 @@ const mark = async (schema: string, of: 'due' | 'leases') =>
 
 const pushAll = async (store: Store, count: number, over: Parameters<typeof job>[0]) => {
   for (let sent = 0; sent < count; sent += 500)
-    await store.push(Array.from({ length: Math.min(500, count - sent) }, () => job({ fresh: true, ...over })))
+    await store.operations.push({
+      jobs: Array.from({ length: Math.min(500, count - sent) }, () => job({ fresh: true, ...over })),
+    })
 }
 
 describe('what is due', { skip }, () => {
@@ -25,13 +28,13 @@ describe('what is due', { skip }, () => {
       async (store) => {
         await pushAll(store, 3000, { queue: 'many', delay: 10 })
         const [one] = [job({ queue: 'few', delay: 20 })]
-        await store.push([one])
+        await store.operations.push({ jobs: [one] })
         clock.now += 1000
-        assert.equal((await store.sweep(100)).promoted, 100)
-        assert.equal((await store.find([one.id]))[0]?.state, 'waiting')
+        assert.equal((await store.operations.sweep({ limit: 100 })).promoted, 100)
+        assert.equal((await store.operations.find({ ids: [one.id] }))[0]?.state, 'waiting')
         // The others are as quick as if they were alone.
         let rounds = 1
-        while ((await store.sweep(100)).more) rounds++
+        while ((await store.operations.sweep({ limit: 100 })).more) rounds++
         assert.ok(rounds <= 31, `${rounds} sweeps for 3001 jobs`)
       },
       { clock: () => clock.now },
@@ -42,22 +45,22 @@ describe('what is due', { skip }, () => {
     const clock = { now: 1_700_000_000_000 }
     await withStore(
       async (store, schema) => {
-        await store.push([job(), job({ delay: 1000 })])
-        await store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 1000 })
+        await store.operations.push({ jobs: [job(), job({ delay: 1000 })] })
+        await store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 1000 })
         clock.now += 60_000
         await server(
           `select setval('${schema}.swept_leases', $1), setval('${schema}.swept_due', $1), setval('${schema}.swept_whole', $1 + 10000)`,
           [clock.now],
         )
-        const hinted = await store.sweep(10)
+        const hinted = await store.operations.sweep({ limit: 10 })
         assert.deepEqual([hinted.lost.length, hinted.promoted], [0, 0])
         clock.now += 10_000
-        const whole = await store.sweep(10)
+        const whole = await store.operations.sweep({ limit: 10 })
         assert.deepEqual([whole.lost.length, whole.promoted], [1, 1])
         clock.now -= 5000
-        await store.push([job({ delay: 1000 })])
+        await store.operations.push({ jobs: [job({ delay: 1000 })] })
         clock.now += 2000
-        assert.equal((await store.sweep(10)).promoted, 1)
+        assert.equal((await store.operations.sweep({ limit: 10 })).promoted, 1)
       },
       { clock: () => clock.now },
     )
@@ -69,14 +72,14 @@ describe('the marks from which sweeps look', { skip }, () => {
     const clock = { now: 1_700_000_000_000 }
     await withStore(
       async (store, schema) => {
-        for (let n = 1; n <= 30; n++) await store.push([job({ delay: n })])
+        for (let n = 1; n <= 30; n++) await store.operations.push({ jobs: [job({ delay: n })] })
         const first = clock.now
         clock.now += 10_000
-        assert.equal((await store.sweep(10)).promoted, 10)
+        assert.equal((await store.operations.sweep({ limit: 10 })).promoted, 10)
         assert.equal(await mark(schema, 'due'), first + 1)
-        assert.equal((await store.sweep(100)).promoted, 20)
+        assert.equal((await store.operations.sweep({ limit: 100 })).promoted, 20)
         assert.equal(await mark(schema, 'due'), first + 11)
-        assert.equal((await store.sweep(100)).promoted, 0)
+        assert.equal((await store.operations.sweep({ limit: 100 })).promoted, 0)
         assert.equal(await mark(schema, 'due'), clock.now)
         assert.equal(await mark(schema, 'leases'), clock.now)
         const [held] = await server(
@@ -94,10 +97,12 @@ describe('the marks from which sweeps look', { skip }, () => {
     const clock = { now: 1_700_000_000_000 }
     await withStore(
       async (store, schema) => {
-        await store.push([job({ queue: 'failing' }), job({ queue: 'claimed' }), job({ queue: 'extended' })])
+        await store.operations.push({
+          jobs: [job({ queue: 'failing' }), job({ queue: 'claimed' }), job({ queue: 'extended' })],
+        })
         const one = { worker: 'w', limit: 1 }
-        const [failing] = (await store.claim({ ...one, queue: 'failing', lease: 3_600_000 })).jobs
-        const [extended] = (await store.claim({ ...one, queue: 'extended', lease: 62_000 })).jobs
+        const [failing] = (await store.operations.claim({ ...one, queue: 'failing', lease: 3_600_000 })).jobs
+        const [extended] = (await store.operations.claim({ ...one, queue: 'extended', lease: 62_000 })).jobs
         assert.ok(failing && extended)
         const late = [
           // The lease that it had ends meanwhile, and is not lost, since the row is locked.
@@ -113,14 +118,14 @@ describe('the marks from which sweeps look', { skip }, () => {
         try {
           for (const call of late) {
             clock.now += 60_000
-            await store.sweep(10)
+            await store.operations.sweep({ limit: 10 })
             await client.query('begin')
             await client.query(`select ${schema}.${call}`, [clock.now])
             clock.now += 5000
-            const before = await store.sweep(10)
+            const before = await store.operations.sweep({ limit: 10 })
             assert.deepEqual([before.promoted, before.lost.length], [0, 0], call)
             await client.query('commit')
-            const after = await store.sweep(10)
+            const after = await store.operations.sweep({ limit: 10 })
             assert.equal(after.promoted + after.lost.length, 1, call)
           }
         } finally {
@@ -137,11 +142,11 @@ describe('a sweep', { skip }, () => {
     const clock = { now: Date.UTC(2026, 0, 1) }
     await withStore(
       async (store, schema) => {
-        await store.push([job()])
+        await store.operations.push({ jobs: [job()] })
         const [one] = await claimAll(store)
         assert.ok(one)
-        await store.sweep(1)
-        await store.complete('emails', [{ ...one, result: null }])
+        await store.operations.sweep({ limit: 1 })
+        await store.operations.complete({ queue: 'emails', items: [{ ...one, result: null }] })
         // A slot that is due: closed long ago.
         await server(`update ${schema}.slots set current = slot = 1, used = slot in (0, 1), closed_at = 0, greatest = gen_random_uuid()
           where slot in (0, 1)`)
@@ -158,17 +163,17 @@ describe('a sweep', { skip }, () => {
                 await server(`select 1 from pg_locks where not granted and relation = '${schema}.done_0'::regclass`)
               ).length
           })()
-          for (let n = 0; n < 30; n++) await store.sweep(10)
+          for (let n = 0; n < 30; n++) await store.operations.sweep({ limit: 10 })
           sweeping = false
           await watch
           assert.equal(waited, 0)
-          assert.equal((await store.find([one.id]))[0]?.state, 'done')
+          assert.equal((await store.operations.find({ ids: [one.id] }))[0]?.state, 'done')
           await reader.query('commit')
           clock.now += 2 * 3_600_000
-          await until('the slot to be emptied', async () => {
-            await store.sweep(10)
-            return (await store.find([one.id]))[0] === null
-          })
+          await until(async () => {
+            await store.operations.sweep({ limit: 10 })
+            return (await store.operations.find({ ids: [one.id] }))[0] === null
+          }, 'the slot to be emptied')
         } finally {
           await reader.end()
         }
@@ -192,14 +197,14 @@ describe('lists', { skip }, () => {
     }
     const settled = async () => {
       let last = -1
-      await until('the figures to stand still', async () => {
+      await until(async () => {
         const [now, before] = [await read(), last]
         last = now
         return (
           now === before &&
           (await server(`select 1 from pg_stat_activity where application_name = $1`, [schema])).length === 0
         )
-      })
+      }, 'the figures to stand still')
       return last
     }
     const named = new URL(url)
@@ -208,12 +213,12 @@ describe('lists', { skip }, () => {
     try {
       await pushAll(first, 10_000, {})
       await pushAll(first, 20, { queue: 'few' })
-      const few = await first.claim({ queue: 'few', worker: 'w', limit: 20, lease: 60_000 })
+      const few = await first.operations.claim({ queue: 'few', worker: 'w', limit: 20, lease: 60_000 })
       const error = { code: 'JobFailed', name: 'Error', message: '' }
-      await first.fail(
-        'few',
-        few.jobs.map(({ id, fence }) => ({ id, fence, error, delay: null })),
-      )
+      await first.operations.fail({
+        queue: 'few',
+        items: few.jobs.map(({ id, fence }) => ({ id, fence, error, delay: null })),
+      })
       await first.close()
       await server(`analyze ${schema}.waiting`)
       const before = await settled()
@@ -224,9 +229,9 @@ describe('lists', { skip }, () => {
         ['emails', 'dead', 0],
         ['few', 'done', 0],
       ] as const) {
-        const jobs = await second.admin.list({ queue, state, limit: 50 })
+        const { jobs } = await second.operations.list({ queue, state, limit: 50 })
         assert.equal(jobs.length, count)
-        if (jobs.length > 1) await second.admin.list({ queue, state, limit: 50, after: jobs[0]?.cursor ?? '' })
+        if (jobs.length > 1) await second.operations.list({ queue, state, limit: 50, after: jobs[0]?.cursor ?? '' })
       }
       await second.close()
       const rows = (await settled()) - before
@@ -259,7 +264,8 @@ describe('jobs that came back', { skip }, () => {
       await pushAll(store, COUNT, {})
       const all: { id: string; fence: number }[] = []
       while (all.length < COUNT) all.push(...(await claim(1)))
-      for (let at = 0; at < COUNT; at += 500) await store.release('emails', all.slice(at, at + 500))
+      for (let at = 0; at < COUNT; at += 500)
+        await store.operations.release({ queue: 'emails', items: all.slice(at, at + 500) })
       const again: { id: string; fence: number }[] = []
       while (again.length < COUNT) again.push(...(await claim(2)))
       assert.deepEqual(
@@ -276,7 +282,7 @@ describe('jobs that came back', { skip }, () => {
       // The oldest of all, behind every mark.
       const [first] = again
       assert.ok(first)
-      await store.release('emails', [first])
+      await store.operations.release({ queue: 'emails', items: [first] })
       assert.deepEqual(
         (await claimAll(store)).map(({ id }) => id),
         [first.id],
@@ -297,7 +303,7 @@ describe('jobs that came back', { skip }, () => {
       const odd = first.filter((_, index) => index % 2 === 0)
       for (let at = 0; at < odd.length; at += 500) {
         const some = odd.slice(at, at + 500)
-        await store.release('emails', some)
+        await store.operations.release({ queue: 'emails', items: some })
         assert.deepEqual(
           (await claimAll(store, 500)).map(({ id }) => id),
           some.map(({ id }) => id),
@@ -319,12 +325,12 @@ describe('jobs that came back', { skip }, () => {
         for (let round = nth; done.size < COUNT; round++) {
           const claimed = await claimAll(store, 97)
           if (claimed.length === 0) continue
-          if (round % 2 === 0) await store.release('emails', claimed)
+          if (round % 2 === 0) await store.operations.release({ queue: 'emails', items: claimed })
           else {
-            await store.complete(
-              'emails',
-              claimed.map(({ id, fence }) => ({ id, fence, result: null })),
-            )
+            await store.operations.complete({
+              queue: 'emails',
+              items: claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+            })
             for (const { id } of claimed) {
               if (done.has(id)) twice++
               done.add(id)

@@ -69,25 +69,25 @@ describe('push inside the caller’s transaction', { skip }, () => {
     test(`${name}: there when it commits, not before, and not when it rolls back`, async () => {
       const [one, two, lost] = [job(), job({ key: `key of ${name}`, priority: 9 }), job()]
       await transact(async (tx) => {
-        const outcomes = await store.transactions?.push(tx, [one, two])
+        const outcomes = await store.transactions?.push({ tx, jobs: [one, two] })
         assert.deepEqual(outcomes, [
           { status: 'pushed', id: one.id },
           { status: 'pushed', id: two.id },
         ])
-        assert.deepEqual(await store.find([one.id]), [null], 'nobody sees it before the commit')
+        assert.deepEqual(await store.operations.find({ ids: [one.id] }), [null], 'nobody sees it before the commit')
       })
       const stopped = transact(async (tx) => {
-        await store.transactions?.push(tx, [lost])
+        await store.transactions?.push({ tx, jobs: [lost] })
         throw new Stop()
       })
       await assert.rejects(stopped, Stop)
-      const [first, second, third] = await store.find([one.id, two.id, lost.id])
+      const [first, second, third] = await store.operations.find({ ids: [one.id, two.id, lost.id] })
       assert.deepEqual([first?.state, second?.state, second?.priority, third], ['waiting', 'waiting', 9, null])
     })
   }
 
   test('what is no open transaction on this database is refused, and stores nothing', async () => {
-    const before = (await store.stats({}))[0]?.counts
+    const before = (await store.operations.stats({}))[0]?.counts
     const idle = await pool.connect()
     const wrong: Record<string, unknown> = {
       nothing: {},
@@ -102,12 +102,12 @@ describe('push inside the caller’s transaction', { skip }, () => {
     }
     try {
       for (const [name, tx] of Object.entries(wrong)) {
-        await assert.rejects(async () => store.transactions?.push(tx, [job()]), mismatch, name)
+        await assert.rejects(async () => store.transactions?.push({ tx, jobs: [job()] }), mismatch, name)
       }
     } finally {
       idle.release()
     }
-    assert.deepEqual((await store.stats({}))[0]?.counts, before)
+    assert.deepEqual((await store.operations.stats({}))[0]?.counts, before)
   })
 
   test('a transaction on a store of the same name elsewhere is refused, and goes on', async () => {
@@ -117,7 +117,7 @@ describe('push inside the caller’s transaction', { skip }, () => {
       // The schema of the one in place of the other's: as in another database.
       await admin.begin(async (tx) => {
         await tx.unsafe(`drop schema ${other.schema} cascade`)
-        await assert.rejects(async () => other.store.transactions?.push(tx, [job()]), mismatch)
+        await assert.rejects(async () => other.store.transactions?.push({ tx, jobs: [job()] }), mismatch)
         await tx`select 1`
       })
     } finally {
@@ -143,8 +143,8 @@ describe('handlers’ transactions', { skip }, () => {
     return transaction
   }
   const claimed = async () => {
-    await opened.store.push([job()])
-    const { jobs } = await opened.store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
+    await opened.store.operations.push({ jobs: [job()] })
+    const { jobs } = await opened.store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
     assert.ok(jobs[0])
     return jobs[0]
   }
@@ -156,11 +156,13 @@ describe('handlers’ transactions', { skip }, () => {
     const good = begin()
     const insert = good.query(`insert into ${opened.schema}.effects values ($1)`, ['good'])
     // With three connections a handler has the only one that handlers may hold: the next waits for its turn.
-    assert.deepEqual(await late.complete('emails', [{ id, fence: fence + 1, result: null }]), ['stale'])
+    assert.deepEqual(await late.complete({ queue: 'emails', items: [{ id, fence: fence + 1, result: null }] }), [
+      'stale',
+    ])
     await insert
-    assert.deepEqual(await good.complete('emails', [{ id, fence, result: null }]), ['ok'])
+    assert.deepEqual(await good.complete({ queue: 'emails', items: [{ id, fence, result: null }] }), ['ok'])
     assert.deepEqual(await effects(), ['good'])
-    assert.equal((await opened.store.find([id]))[0]?.state, 'done')
+    assert.equal((await opened.store.operations.find({ ids: [id] }))[0]?.state, 'done')
   })
 
   test('a rollback, and a query that failed, leave nothing behind, and the connection usable', async () => {
@@ -171,8 +173,10 @@ describe('handlers’ transactions', { skip }, () => {
     const failed = begin()
     await failed.query(`insert into ${opened.schema}.effects values ('failed')`)
     await assert.rejects(failed.query('select no_such_column'))
-    await assert.rejects(failed.complete('emails', [{ id, fence, result: null }]), (error) => isMillpondError(error))
-    assert.deepEqual(await begin().complete('emails', [{ id, fence, result: null }]), ['ok'])
+    await assert.rejects(failed.complete({ queue: 'emails', items: [{ id, fence, result: null }] }), (error) =>
+      isMillpondError(error),
+    )
+    assert.deepEqual(await begin().complete({ queue: 'emails', items: [{ id, fence, result: null }] }), ['ok'])
     assert.ok(!(await effects()).some((text) => text === 'undone' || text === 'failed'))
   })
 
@@ -192,10 +196,10 @@ describe('handlers’ transactions', { skip }, () => {
     const { id, fence } = await claimed()
     const next = job({ queue: 'next' })
     const transaction = begin()
-    await opened.store.transactions?.push(transaction.query, [next])
-    assert.deepEqual(await opened.store.find([next.id]), [null])
-    assert.deepEqual(await transaction.complete('emails', [{ id, fence, result: null }]), ['ok'])
-    assert.equal((await opened.store.find([next.id]))[0]?.state, 'waiting')
+    await opened.store.transactions?.push({ tx: transaction.query, jobs: [next] })
+    assert.deepEqual(await opened.store.operations.find({ ids: [next.id] }), [null])
+    assert.deepEqual(await transaction.complete({ queue: 'emails', items: [{ id, fence, result: null }] }), ['ok'])
+    assert.equal((await opened.store.operations.find({ ids: [next.id] }))[0]?.state, 'waiting')
   })
 })
 
@@ -205,10 +209,12 @@ test('what a handler sets on its connection does not outlive its transaction', {
     // Every free connection has prepared the statements of a claim.
     const claims = () =>
       Promise.all(
-        Array.from({ length: 6 }, () => store.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })),
+        Array.from({ length: 6 }, () =>
+          store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 }),
+        ),
       )
     await claims()
-    await store.push([job()])
+    await store.operations.push({ jobs: [job()] })
     const [held] = (await claims()).flatMap(({ jobs }) => jobs)
     assert.ok(held)
     const transaction = store.transactions?.begin()
@@ -217,11 +223,11 @@ test('what a handler sets on its connection does not outlive its transaction', {
     await transaction.query('set default_transaction_read_only = on')
     await transaction.query('set statement_timeout = 1')
     await transaction.query('deallocate all')
-    assert.deepEqual(await transaction.complete('emails', [{ ...held, result: null }]), ['ok'])
+    assert.deepEqual(await transaction.complete({ queue: 'emails', items: [{ ...held, result: null }] }), ['ok'])
     for (let n = 0; n < 5; n++) {
-      await store.push([job()])
+      await store.operations.push({ jobs: [job()] })
       assert.equal((await claims()).flatMap(({ jobs }) => jobs).length, 1)
-      await store.sweep(10)
+      await store.operations.sweep({ limit: 10 })
     }
   } finally {
     await dispose()

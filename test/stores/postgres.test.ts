@@ -10,17 +10,8 @@ import type { Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/postgres/index.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
 import { missingReason } from '../servers/shared.ts'
-import {
-  claimAll,
-  dropSchema,
-  job,
-  newSchema,
-  openPostgres,
-  server,
-  until,
-  urlOf,
-  withStore,
-} from './postgres-fixture.ts'
+import { until } from '../support/until.ts'
+import { claimAll, dropSchema, job, newSchema, openPostgres, server, urlOf, withStore } from './postgres-fixture.ts'
 
 const skip = missingReason('postgres')
 const run = promisify(execFile)
@@ -55,7 +46,7 @@ describe('opening', { skip }, () => {
     const code = `
       const { open } = await import(${JSON.stringify(new URL('../../src/stores/postgres/index.ts', import.meta.url).href)})
       const store = await open(${JSON.stringify(urlOf('postgres'))}, { schema: ${JSON.stringify(schema)} })
-      await store.configure({ queue: 'q' + process.argv[1], paused: true })
+      await store.operations.configure({ queue: 'q' + process.argv[1], paused: true })
       await store.close()`
     try {
       const processes = [1, 2, 3, 4, 5].map((n) =>
@@ -87,12 +78,12 @@ describe('opening', { skip }, () => {
       const worker = (async () => {
         let finished = 0
         while (working) {
-          await store.push([job(), job()])
+          await store.operations.push({ jobs: [job(), job()] })
           const jobs = await claimAll(store)
-          const ended = await store.complete(
-            'emails',
-            jobs.map(({ id, fence }) => ({ id, fence, result: null })),
-          )
+          const ended = await store.operations.complete({
+            queue: 'emails',
+            items: jobs.map(({ id, fence }) => ({ id, fence, result: null })),
+          })
           finished += ended.filter((outcome) => outcome === 'ok').length
         }
         return finished
@@ -114,10 +105,10 @@ describe('the SQL interface', { skip }, () => {
     try {
       const seen: unknown[] = []
       pond.queue('emails').work((one) => void seen.push(one.data))
-      await until('the worker to sleep', async () => {
+      await until(async () => {
         const rows = await server(`select 1 from ${schema}.sleepers`)
         return rows.length > 0
-      })
+      }, 'the worker to sleep')
       const sql = new pg.Client(urlOf('postgres'))
       await sql.connect()
       try {
@@ -129,7 +120,7 @@ describe('the SQL interface', { skip }, () => {
       } finally {
         await sql.end()
       }
-      await until('both jobs', () => seen.length === 2)
+      await until(() => seen.length === 2, 'both jobs')
       assert.deepEqual(seen, [[1], { to: 'a@example.org' }])
     } finally {
       await pond.close()
@@ -147,12 +138,12 @@ describe('the SQL interface', { skip }, () => {
       assert.equal(first?.id, id)
       const [second] = await server(`select ${schema}.push('emails', '2', key => 'k') as id`)
       assert.equal(second?.id, id, 'the job that has the key')
-      const [record] = await store.find([id])
+      const [record] = await store.operations.find({ ids: [id] })
       assert.deepEqual(
         [record?.state, record?.key, record?.group, record?.attempts, record?.timeout],
         ['scheduled', 'k', 'g', 2, 5],
       )
-      await store.configure({ queue: 'emails', capacity: 1 })
+      await store.operations.configure({ queue: 'emails', capacity: 1 })
       const [full] = await server(`select ${schema}.push('emails', '3') as id`)
       assert.equal(full?.id, null)
       const bad = [
@@ -206,13 +197,23 @@ describe('roles', { skip }, () => {
   test('a worker may do all that libraries do, and touch no table', async () => {
     await asRole('worker', async (openAs) => {
       const store = await openAs()
-      await store.push([job({ key: 'k' }), job({ queue: 'other' })])
+      await store.operations.push({ jobs: [job({ key: 'k' }), job({ queue: 'other' })] })
       const [one] = await claimAll(store)
       assert.ok(one)
-      await store.extend('emails', 1000, [{ ...one, progress: null }])
-      assert.deepEqual(await store.complete('emails', [{ ...one, result: null }]), ['ok'])
-      await store.sweep(10)
-      assert.equal((await store.stats({})).length, 2)
+      await store.operations.extend({ queue: 'emails', lease: 1000, items: [{ ...one, progress: null }] })
+      assert.deepEqual(await store.operations.complete({ queue: 'emails', items: [{ ...one, result: null }] }), ['ok'])
+      await store.operations.sweep({ limit: 10 })
+      assert.equal((await store.operations.stats({})).length, 2)
+      const { jobs: done } = await store.operations.list({ queue: 'emails', state: 'done', limit: 10 })
+      const ids = done.map(({ id }) => id)
+      assert.deepEqual(await store.operations.update({ items: [{ id: one.id, priority: 1 }] }), ['done'])
+      assert.deepEqual(await store.operations.remove({ ids }), { removed: 1, more: false })
+      assert.deepEqual(await store.operations.restore({ records: done }), ['restored'])
+      assert.ok(await store.operations.settings({ queue: 'emails' }))
+      const worker = { id: 'w', queue: 'emails', host: 'h', pid: 1, slots: 1, busy: 0 }
+      assert.deepEqual(await store.operations.heartbeat({ workers: [worker], gone: [] }), [true])
+      assert.equal((await store.operations.workers({})).length, 1)
+      assert.deepEqual(await store.operations.remove({ queue: 'other', limit: 10 }), { removed: 1, more: false })
       const tx = store.transactions?.begin()
       await assert.rejects(async () => tx?.query('delete from millpond.waiting'))
       await tx?.rollback()
@@ -223,13 +224,18 @@ describe('roles', { skip }, () => {
     await asRole('producer', async (openAs, owner) => {
       const store = await openAs()
       const pushed = job()
-      await store.configure({ queue: 'emails', capacity: 10 })
-      assert.equal((await store.push([pushed, job({ key: 'k' })]))[0]?.status, 'pushed')
+      await store.operations.configure({ queue: 'emails', capacity: 10 })
+      assert.equal((await store.operations.push({ jobs: [pushed, job({ key: 'k' })] }))[0]?.status, 'pushed')
       for (const call of [
         () => claimAll(store),
-        () => store.find([pushed.id]),
-        () => store.cancel([pushed.id]),
-        () => store.sweep(1),
+        () => store.operations.find({ ids: [pushed.id] }),
+        () => store.operations.cancel({ ids: [pushed.id] }),
+        () => store.operations.update({ items: [{ id: pushed.id, priority: 1 }] }),
+        () => store.operations.remove({ ids: [pushed.id] }),
+        () => store.operations.restore({ records: [] }),
+        () => store.operations.list({ queue: 'emails', state: 'waiting', limit: 1 }),
+        () => store.operations.heartbeat({ workers: [], gone: [] }),
+        () => store.operations.sweep({ limit: 1 }),
       ]) {
         await assert.rejects(call, unavailable)
       }
@@ -249,7 +255,7 @@ describe('done jobs', { skip }, () => {
     const clock = { now: Date.UTC(2026, 0, 1) }
     await withStore(
       async (store, schema) => {
-        await store.configure({ queue: 'emails', keepDone: 3_600_000 })
+        await store.operations.configure({ queue: 'emails', keepDone: 3_600_000 })
         const slots = async () =>
           (await server(`select slot, count(*)::int as count from ${schema}.done group by slot order by slot`)).map(
             ({ slot, count }) => [slot, count],
@@ -262,38 +268,38 @@ describe('done jobs', { skip }, () => {
           const jobs = Array.from({ length: count }, () =>
             job({ data: { encoding: 'json', body: body.slice(0, 1_000_000) } }),
           )
-          for (const one of jobs) await store.push([one])
+          for (const one of jobs) await store.operations.push({ jobs: [one] })
           const claimed = await claimAll(store)
-          await store.complete(
-            'emails',
-            claimed.map(({ id, fence }) => ({ id, fence, result: null })),
-          )
+          await store.operations.complete({
+            queue: 'emails',
+            items: claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+          })
           return jobs.map(({ id }) => id)
         }
-        await store.sweep(1)
+        await store.operations.sweep({ limit: 1 })
         const first = await finish(2)
         // As if they were ten megabytes: relation sizes do not count what is stored aside.
         await server(`insert into ${schema}.done (seq, pushed_at, due_at, id, queue, attempts, priority, encoding, data, finished_at, slot)
           select -n, 0, 0, gen_random_uuid(), 1, 1, 4, 'json', repeat('x', 1000), ${clock.now}, 0 from generate_series(1, 9000) as n`)
         clock.now += 600_000
-        await store.sweep(1000)
+        await store.operations.sweep({ limit: 1000 })
         const second = await finish(1)
         assert.deepEqual(await slots(), [
           [0, 9002],
           [1, 1],
         ])
         clock.now += 61_000
-        await store.sweep(1000)
+        await store.operations.sweep({ limit: 1000 })
         // Kept long enough, row by row, but the slot is not over yet.
         clock.now += 3_600_000 - 661_000
-        await store.sweep(1000)
+        await store.operations.sweep({ limit: 1000 })
         assert.equal((await slots())[0]?.[1], 9002)
-        assert.equal((await store.push([job({ id: first[0] ?? '' })]))[0]?.status, 'existing')
+        assert.equal((await store.operations.push({ jobs: [job({ id: first[0] ?? '' })] }))[0]?.status, 'existing')
         clock.now += 600_000
-        await store.sweep(1000)
-        assert.deepEqual(await store.find(first), [null, null])
-        assert.equal((await store.find(second))[0]?.state ?? 'gone', 'gone')
-        const [stats] = await store.stats({})
+        await store.operations.sweep({ limit: 1000 })
+        assert.deepEqual(await store.operations.find({ ids: first }), [null, null])
+        assert.equal((await store.operations.find({ ids: second }))[0]?.state ?? 'gone', 'gone')
+        const [stats] = await store.operations.stats({})
         assert.ok((stats?.counts.done ?? 0) <= 0)
       },
       { clock: () => clock.now },
@@ -308,10 +314,10 @@ describe('order under way', { skip }, () => {
       try {
         const late = job()
         await admin.begin(async (tx) => {
-          await store.transactions?.push(tx, [late])
+          await store.transactions?.push({ tx, jobs: [late] })
           // Far ahead of it, so that the marks would pass it if they did not know of it.
           for (let round = 0; round < 30; round++) {
-            await store.push(Array.from({ length: 500 }, () => job()))
+            await store.operations.push({ jobs: Array.from({ length: 500 }, () => job()) })
             let left = 500
             while (left > 0) left -= (await claimAll(store, 500)).length
           }
@@ -323,7 +329,7 @@ describe('order under way', { skip }, () => {
         )
         // The marks go on with one of the next few thousand claims.
         for (let round = 0; round < 9; round++) {
-          await store.push(Array.from({ length: 500 }, () => job()))
+          await store.operations.push({ jobs: Array.from({ length: 500 }, () => job()) })
           assert.equal((await claimAll(store, 500)).length, 500)
         }
         const [row] = await server(`select places[6]::int as mark from ${schema}.lines where line = 0`)

@@ -1,154 +1,111 @@
-/** Queues that nobody uses go, and no push is lost to that, however it falls together with the removal. */
+/** `remove` of a queue, alone and at the moment of pushes and settings, on every store. */
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { onEachStore, type Place } from '../api/suite.ts'
-import { claim, newJob } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
+import { newJob } from '../support/jobs.ts'
 
-const HOUR = 3_600_000
-
-/** Two stores on one place, or twice the same where it is not shared; and a clock. */
-async function withStores(
-  { url, shared }: Place,
-  check: (sweeper: Store, pusher: Store, clock: { now: number }) => Promise<void>,
-): Promise<void> {
-  const clock = { now: Date.now() }
-  const open = () => openStore(url, { clock: () => clock.now })
-  const sweeper = await open()
-  const pusher = shared ? await open() : sweeper
+/** Two stores on one place, or twice the same where it is not shared. */
+async function withStores({ url, shared }: Place, check: (remover: Store, pusher: Store) => Promise<void>) {
+  const remover = await openStore(url, {})
+  const pusher = shared ? await openStore(url, {}) : remover
   try {
-    await check(sweeper, pusher, clock)
+    await check(remover, pusher)
   } finally {
-    await sweeper.close()
+    await remover.close()
     await pusher.close()
   }
 }
 
 const names = async (store: Store): Promise<string[]> =>
-  (await store.stats({ minutes: 0 })).map(({ queue }) => queue).sort()
+  (await store.operations.stats({})).map(({ queue }) => queue).sort()
 
-/** Does a job in the queue and lets it go, so that the queue is idle. */
-async function used(store: Store, queue: string): Promise<void> {
-  await store.push([newJob({ queue })])
-  const { jobs } = await claim(store, { queue })
-  await store.complete(
-    queue,
-    jobs.map((job) => ({ ...job, result: null })),
-  )
+/** @returns how many jobs went with the queue */
+async function removeAll(store: Store, queue: string): Promise<number> {
+  for (let sum = 0; ; ) {
+    const { removed, more } = await store.operations.remove({ queue, limit: 100 })
+    sum += removed
+    if (!more) return sum
+  }
 }
 
-/** Until the next sweep removes the queues that are idle. */
-async function idle(store: Store, clock: { now: number }): Promise<void> {
-  clock.now += HOUR + 1
-  await store.sweep(1000)
-  clock.now += 70_000
-  await store.sweep(1000)
-  clock.now += HOUR + 1
+async function afterTurns(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await setImmediate()
 }
+
+const manyQueues = (name: string): string[] => Array.from({ length: 40 }, (_, n) => `${name}-${n}`)
 
 onEachStore('removal of queues', {
-  'those with jobs or settings stay, all others go, at most 100 with a sweep': (place) =>
-    withStores(place, async (sweeper, pusher, clock) => {
-      const many = Array.from({ length: 150 }, (_, index) => `idle-${index}`)
-      for (const queue of many) await used(pusher, queue)
-      await used(pusher, 'paused')
-      await pusher.configure({ queue: 'paused', paused: true })
-      await used(pusher, 'kept')
-      await pusher.configure({ queue: 'kept', keepDead: 1000 })
-      await pusher.push([newJob({ queue: 'later', delay: 10 * HOUR })])
-      await pusher.push([newJob({ queue: 'dead' })])
-      const [dying] = (await claim(pusher, { queue: 'dead' })).jobs
-      assert.ok(dying)
-      const error = { code: 'HandlerFailed', name: 'E', message: 'm' }
-      await pusher.fail('dead', [{ ...dying, error, delay: null }])
-      await idle(sweeper, clock)
-      await sweeper.sweep(1000)
-      assert.equal((await names(sweeper)).length, 54)
-      clock.now += 70_000
-      const { queues } = await sweeper.sweep(1000)
-      assert.deepEqual(await names(sweeper), ['dead', 'kept', 'later', 'paused'])
-      assert.deepEqual(await names(pusher), ['dead', 'kept', 'later', 'paused'])
-      // Where what there is was counted before the last ones went, the next sweep tells.
-      assert.ok(queues === 4 || (await sweeper.sweep(1000)).queues === 4)
-    }),
-
-  'pushes while queues go are stored in queues that are there, whoever looks': (place) =>
-    withStores(place, async (sweeper, pusher, clock) => {
-      const [pushed, alone] = ['pushed', 'alone'].map((name) => Array.from({ length: 40 }, (_, n) => `${name}-${n}`))
-      assert.ok(pushed && alone)
-      for (const queue of [...pushed, ...alone]) await used(pusher, queue)
-      await idle(sweeper, clock)
-      const sweeping = sweeper.sweep(1000)
+  'a job that is pushed meanwhile is in a queue that is there, or went with the others': (place) =>
+    withStores(place, async (remover, pusher) => {
+      const queues = manyQueues('q')
+      for (const queue of queues) await pusher.operations.push({ jobs: [newJob({ queue })] })
+      const removed = queues.map((queue) => removeAll(remover, queue))
       const jobs = await Promise.all(
-        pushed.map(async (queue, turns) => {
-          for (let turn = 0; turn < turns; turn++) await setImmediate()
+        queues.map(async (queue, turns) => {
+          await afterTurns(turns)
           const job = newJob({ queue })
-          assert.deepEqual(await pusher.push([job]), [{ status: 'pushed', id: job.id }])
+          assert.deepEqual(await pusher.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
           return job
         }),
       )
-      await sweeping
-      // What a push was in the way of goes later.
-      for (let again = 0; again < 2; again++) {
-        clock.now += 70_000
-        await sweeper.sweep(1000)
-      }
-      assert.deepEqual(await names(sweeper), [...pushed].sort())
-      assert.deepEqual(await names(pusher), [...pushed].sort())
-      for (const { queue, id } of jobs) {
-        for (const store of [sweeper, pusher]) {
-          const [stats] = await store.stats({ queue, minutes: 0 })
-          assert.equal(stats?.counts.waiting, 1, queue)
-          assert.equal((await store.find([id]))[0]?.queue, queue)
+      const left: string[] = []
+      for (const [at, { id, queue }] of jobs.entries()) {
+        const isLeft = (await removed[at]) === 1
+        if (isLeft) left.push(queue)
+        for (const store of [remover, pusher]) {
+          const [stats] = await store.operations.stats({ queue })
+          if (isLeft) assert.equal(stats?.counts.waiting, 1, queue)
+          assert.equal((await store.operations.find({ ids: [id] }))[0]?.queue, isLeft ? queue : undefined)
         }
-        const claimed = (await claim(sweeper, { queue })).jobs.map((one) => one.id)
-        assert.deepEqual(claimed, [id])
+        const claimed = (await claim(remover, { queue })).jobs.map((one) => one.id)
+        assert.deepEqual(claimed, isLeft ? [id] : [])
       }
+      assert.ok((await names(remover)).filter((name) => left.includes(name)).length === left.length)
     }),
 
-  'settings while queues go hold': (place) =>
-    withStores(place, async (sweeper, pusher, clock) => {
-      const queues = Array.from({ length: 40 }, (_, n) => `q-${n}`)
-      for (const queue of queues) await used(pusher, queue)
-      await idle(sweeper, clock)
+  'settings that are given meanwhile hold, or went with the queue': (place) =>
+    withStores(place, async (remover, pusher) => {
+      const queues = manyQueues('s')
+      for (const queue of queues) await pusher.operations.push({ jobs: [newJob({ queue })] })
       const configure = async (queue: string, turns: number) => {
-        for (let turn = 0; turn < turns; turn++) await setImmediate()
-        await pusher.configure({ queue, paused: true })
+        await afterTurns(turns)
+        await pusher.operations.configure({ queue, capacity: 7 })
       }
-      await Promise.all([sweeper.sweep(1000), ...queues.map(configure)])
-      for (const store of [sweeper, pusher]) {
+      await Promise.all([...queues.map((queue) => removeAll(remover, queue)), ...queues.map(configure)])
+      for (const store of [remover, pusher]) {
         for (const queue of queues) {
-          const [stats] = await store.stats({ queue, minutes: 0 })
-          assert.equal(stats?.paused, true, queue)
+          const [stats] = await store.operations.stats({ queue })
+          assert.ok(stats === undefined || stats.capacity === 7, queue)
         }
       }
     }),
 
   'one that comes back begins anew, for those who knew it, too': (place) =>
-    withStores(place, async (sweeper, pusher, clock) => {
+    withStores(place, async (remover, pusher) => {
       const job = newJob({ queue: 'q', key: 'k' })
-      await pusher.push([job])
+      await pusher.operations.push({ jobs: [job] })
       const [first] = (await claim(pusher)).jobs
       assert.ok(first)
-      await pusher.complete('q', [{ ...first, result: null }])
-      await pusher.record([{ queue: 'q', priority: 4, metric: 'wait', buckets: { 3: 1 } }])
-      await idle(sweeper, clock)
-      await sweeper.sweep(1000)
-      assert.deepEqual(await names(sweeper), [])
+      await pusher.operations.complete({ queue: 'q', items: [{ ...first, result: null }] })
+      await pusher.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'wait', buckets: { 3: 1 } }] })
+      assert.deepEqual(await removeAll(remover, 'q'), 1)
+      assert.deepEqual(await names(remover), [])
       assert.deepEqual((await claim(pusher)).jobs, [])
-      assert.deepEqual(await pusher.push([job]), [{ status: 'pushed', id: job.id }])
-      const [stats] = await sweeper.stats({ queue: 'q', minutes: 60 })
+      assert.deepEqual(await pusher.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
+      const [stats] = await remover.operations.stats({ queue: 'q', minutes: 60 })
       assert.deepEqual([stats?.counts.waiting, stats?.counts.done, stats?.histograms], [1, 0, []])
       const [again] = (await claim(pusher)).jobs
       assert.equal(again?.id, job.id)
-      assert.deepEqual(await pusher.complete('q', [{ ...again, result: null }]), ['ok'])
+      assert.deepEqual(await pusher.operations.complete({ queue: 'q', items: [{ ...again, result: null }] }), ['ok'])
     }),
 
   'a worker that claims where there is no queue makes none': (place) =>
-    withStores(place, async (sweeper, pusher) => {
+    withStores(place, async (remover, pusher) => {
       for (let n = 0; n < 5; n++) assert.deepEqual((await claim(pusher, { queue: `none-${n}` })).jobs, [])
-      await pusher.configure({ queue: 'none-1' })
-      assert.deepEqual(await names(sweeper), [])
+      await pusher.operations.configure({ queue: 'none-1' })
+      assert.deepEqual(await names(remover), [])
     }),
 })

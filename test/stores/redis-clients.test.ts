@@ -5,11 +5,13 @@ import { Cluster, Redis } from 'ioredis'
 import { Cache } from '../../src/cache/index.ts'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { freshPrefix, removePrefix } from './redis-fixture.ts'
 
 /** What a pond and a cache do on a client comes out as always. */
@@ -88,7 +90,7 @@ describe('passwords', { skip: missingReason('redis') }, () => {
     const store = await open(url, { client, wait: 1, timeout: 500 })
     t.after(() => store.close())
     // There is no replica, which is another error than that of a missing password.
-    await assert.rejects(store.push([newJob()]), /0 of 1 replicas/)
+    await assert.rejects(store.operations.push({ jobs: [newJob()] }), /0 of 1 replicas/)
   })
 
   test('of a cluster: by the URL, with replicas, by a client', async (t) => {
@@ -147,31 +149,40 @@ describe('the database', { skip: missingReason('redis') }, () => {
     const store = await open(url, { timeout: 500 })
     const cache = await Cache.open(url, { timeout: 500, onError: () => undefined })
     t.after(() => Promise.all([store.close(), cache.close()]))
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     await cache.set('a', 1, { ttl: '1h' })
     await redis.command('acl', 'setuser', 'app', '-select')
     await redis.command('client', 'kill', 'user', 'app')
-    await until('a push is refused for that reason', () =>
-      store.push([newJob()]).then(
-        () => false,
-        (error: unknown) => /refuses database 2/.test(String(error)),
-      ),
+    await until(
+      () =>
+        store.operations.push({ jobs: [newJob()] }).then(
+          () => false,
+          (error: unknown) => /refuses database 2/.test(String(error)),
+        ),
+      'a push is refused for that reason',
     )
-    await until('the cache is refused for that reason', () =>
-      cache.set('b', 1, { ttl: '1h' }).then(
-        () => false,
-        (error: unknown) => /refuses database 2/.test(String(error)),
-      ),
+    await until(
+      () =>
+        cache.set('b', 1, { ttl: '1h' }).then(
+          () => false,
+          (error: unknown) => /refuses database 2/.test(String(error)),
+        ),
+      'the cache is refused for that reason',
     )
     assert.equal(await keysOf(redis, 0), 0)
     await redis.command('acl', 'setuser', 'app', '+select')
-    await until('pushes work again', async () => (await store.push(newJobs(1)).catch(() => [])).length > 0)
+    await until(
+      async () => (await store.operations.push({ jobs: newJobs(1) }).catch(() => [])).length > 0,
+      'pushes work again',
+    )
     assert.ok((await claim(store)).jobs.length >= 2)
-    await until('the cache works again', () =>
-      cache.set('b', 1, { ttl: '1h' }).then(
-        () => true,
-        () => false,
-      ),
+    await until(
+      () =>
+        cache.set('b', 1, { ttl: '1h' }).then(
+          () => true,
+          () => false,
+        ),
+      'the cache works again',
     )
     assert.equal(await keysOf(redis, 0), 0)
   })

@@ -5,10 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import type { ClaimedJob, Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, ERROR, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedisCluster } from '../servers/redis-cluster.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { connect, keysOf, openRedis } from './redis-fixture.ts'
 
 const PARTITIONS = 4
@@ -35,7 +37,7 @@ for (const server of ['redis', 'redis-cluster'] as const) {
       'jobs are spread, and claims of any size get them all once, the first partition being another each time',
       async (store, _, prefix) => {
         const jobs = newJobs(200)
-        await store.push(jobs)
+        await store.operations.push({ jobs })
         const client = connect(url)
         const keys = await keysOf(client, prefix)
         client.disconnect()
@@ -46,13 +48,13 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         assert.deepEqual((await claim(store, { limit: 1 })).jobs, [])
         assert.ok(
           (
-            await store.complete(
-              'q',
-              claimed.map(({ id, fence }) => ({ id, fence, result: null })),
-            )
+            await store.operations.complete({
+              queue: 'q',
+              items: claimed.map(({ id, fence }) => ({ id, fence, result: null })),
+            })
           ).every((it) => it === 'ok'),
         )
-        const [stats] = await store.stats({})
+        const [stats] = await store.operations.stats({})
         assert.equal(stats?.counts.done, 200)
       },
     )
@@ -60,13 +62,13 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     onStore('the last jobs are found wherever they are, by the smallest claims', async (store) => {
       for (let round = 0; round < 20; round++) {
         const job = newJob()
-        await store.push([job])
+        await store.operations.push({ jobs: [job] })
         assert.deepEqual(idsOf((await claim(store, { limit: 1 })).jobs), [job.id])
       }
     })
 
     onStore('higher priorities come first in a claim of all', async (store) => {
-      await store.push(Array.from({ length: 40 }, (_, i) => newJob({ priority: i % 10 })))
+      await store.operations.push({ jobs: Array.from({ length: 40 }, (_, i) => newJob({ priority: i % 10 })) })
       const priorities = (await claim(store)).jobs.map(({ priority }) => priority)
       assert.deepEqual(
         priorities,
@@ -77,48 +79,45 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     onStore('one live job per key, wherever the ids would go; endings by id and fence find it', async (store) => {
       const ids: string[] = []
       for (let i = 0; i < 12; i++) {
-        const [outcome] = await store.push([newJob({ key: 'k' })])
+        const [outcome] = await store.operations.push({ jobs: [newJob({ key: 'k' })] })
         ids.push(outcome?.id ?? '')
       }
       assert.equal(new Set(ids).size, 1)
       const keyed = Array.from({ length: 12 }, (_, i) => newJob({ key: `k${i}` }))
-      await store.push(keyed)
+      await store.operations.push({ jobs: keyed })
       const { jobs } = await claim(store)
       const holds = jobs.map(({ id, fence }) => ({ id, fence }))
       const ok = (outcomes: readonly string[]) => assert.deepEqual(new Set(outcomes), new Set(['ok']))
       ok(
-        await store.extend(
-          'q',
-          90_000,
-          holds.map((hold) => ({ ...hold, progress: null })),
-        ),
+        await store.operations.extend({
+          queue: 'q',
+          lease: 90_000,
+          items: holds.map((hold) => ({ ...hold, progress: null })),
+        }),
       )
-      ok(await store.release('q', holds.slice(0, 3)))
+      ok(await store.operations.release({ queue: 'q', items: holds.slice(0, 3) }))
       assert.deepEqual(
-        await store.fail(
-          'q',
-          holds.slice(3, 5).map((hold) => ({ ...hold, error: ERROR, delay: 0 })),
-        ),
+        await store.operations.fail({
+          queue: 'q',
+          items: holds.slice(3, 5).map((hold) => ({ ...hold, error: ERROR, delay: 0 })),
+        }),
         ['retry', 'retry'],
       )
       ok(
-        await store.complete(
-          'q',
-          holds.slice(5, 9).map((hold) => ({ ...hold, result: null })),
-        ),
+        await store.operations.complete({
+          queue: 'q',
+          items: holds.slice(5, 9).map((hold) => ({ ...hold, result: null })),
+        }),
       )
       ok(
-        await store.complete(
-          'q',
-          jobs.slice(9).map((job) => ({ id: job.id, fence: job.fence, claim: job, result: null })),
-        ),
+        await store.operations.complete({
+          queue: 'q',
+          items: jobs.slice(9).map((job) => ({ id: job.id, fence: job.fence, claim: job, result: null })),
+        }),
       )
       assert.ok(
         (
-          await store.complete(
-            'q',
-            holds.map((hold) => ({ ...hold, result: null })),
-          )
+          await store.operations.complete({ queue: 'q', items: holds.map((hold) => ({ ...hold, result: null })) })
         ).every((it) => it === 'stale'),
       )
       const again = (await claim(store)).jobs
@@ -126,13 +125,13 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     })
 
     onStore('the capacity is shared out, and no more is stored', async (store) => {
-      await assert.rejects(store.configure({ queue: 'q', capacity: PARTITIONS - 1 }), (error) =>
+      await assert.rejects(store.operations.configure({ queue: 'q', capacity: PARTITIONS - 1 }), (error) =>
         isMillpondError(error, 'InvalidOption'),
       )
-      await store.configure({ queue: 'q', capacity: 10 })
-      const outcomes = await store.push(newJobs(100))
+      await store.operations.configure({ queue: 'q', capacity: 10 })
+      const outcomes = await store.operations.push({ jobs: newJobs(100) })
       assert.equal(outcomes.filter(({ status }) => status === 'pushed').length, 10)
-      const [stats] = await store.stats({ queue: 'q' })
+      const [stats] = await store.operations.stats({ queue: 'q' })
       assert.equal(stats?.capacity, 10)
       assert.equal(stats?.counts.waiting, 10)
     })
@@ -140,20 +139,20 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     onStore('lists are merged, by pages of any size', async (store, clock) => {
       const jobs = newJobs(30)
       for (const job of jobs) {
-        await store.push([job])
+        await store.operations.push({ jobs: [job] })
         // Some in the same millisecond.
         if (Math.random() < 0.7) clock.now++
       }
-      await store.push(newJobs(9, { delay: 500 }))
+      await store.operations.push({ jobs: newJobs(9, { delay: 500 }) })
       const held = (await claim(store, { limit: 12 })).jobs
-      await store.complete(
-        'q',
-        held.slice(0, 5).map((hold) => ({ ...hold, result: null })),
-      )
-      await store.fail(
-        'q',
-        held.slice(5, 10).map((hold) => ({ ...hold, error: ERROR, delay: null })),
-      )
+      await store.operations.complete({
+        queue: 'q',
+        items: held.slice(0, 5).map((hold) => ({ ...hold, result: null })),
+      })
+      await store.operations.fail({
+        queue: 'q',
+        items: held.slice(5, 10).map((hold) => ({ ...hold, error: ERROR, delay: null })),
+      })
       for (const [state, count] of [
         ['waiting', 18],
         ['scheduled', 9],
@@ -161,16 +160,21 @@ for (const server of ['redis', 'redis-cluster'] as const) {
         ['done', 5],
         ['dead', 5],
       ] as const) {
-        const whole = await store.admin.list({ queue: 'q', state, limit: 100 })
+        const { jobs: whole } = await store.operations.list({ queue: 'q', state, limit: 100 })
         assert.equal(whole.length, count, state)
         for (const limit of [1, 2, 5]) {
           const pages: string[] = []
           let after: string | undefined
           for (;;) {
-            const page = await store.admin.list({ queue: 'q', state, limit, ...(after === undefined ? {} : { after }) })
-            pages.push(...page.map(({ id }) => id))
-            after = page.at(-1)?.cursor
-            if (page.length < limit) break
+            const page = await store.operations.list({
+              queue: 'q',
+              state,
+              limit,
+              ...(after === undefined ? {} : { after }),
+            })
+            pages.push(...page.jobs.map(({ id }) => id))
+            if (page.next === null) break
+            after = page.next
           }
           assert.deepEqual(
             pages,
@@ -186,16 +190,16 @@ for (const server of ['redis', 'redis-cluster'] as const) {
           )
         }
       }
-      assert.equal((await store.admin.requeue({ queue: 'q', limit: 3 })).requeued, 3)
-      assert.equal((await store.admin.requeue({ queue: 'q', limit: 3 })).requeued, 2)
+      assert.equal((await store.operations.requeue({ queue: 'q', limit: 3 })).requeued, 3)
+      assert.equal((await store.operations.requeue({ queue: 'q', limit: 3 })).requeued, 2)
     })
 
     onStore('the number belongs to the queue, whatever others are opened with', async (store, _, prefix) => {
       const jobs = newJobs(50)
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       const other = await open(`${url}?prefix=${prefix}&partitions=2`, {})
       try {
-        assert.ok((await other.push(jobs)).every(({ status }) => status === 'existing'))
+        assert.ok((await other.operations.push({ jobs })).every(({ status }) => status === 'existing'))
         assert.deepEqual(idsOf((await claim(other)).jobs), idsOf(jobs))
       } finally {
         await other.close()
@@ -203,14 +207,14 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     })
 
     onStore('a sweep reaches every partition, and keeps to its limit over all', async (store, clock) => {
-      await store.push(newJobs(20, { delay: 10 }))
+      await store.operations.push({ jobs: newJobs(20, { delay: 10 }) })
       clock.now += 10
-      const first = await store.sweep(15)
+      const first = await store.operations.sweep({ limit: 15 })
       assert.deepEqual([first.promoted, first.more], [15, true])
-      assert.equal((await store.sweep(15)).promoted, 5)
+      assert.equal((await store.operations.sweep({ limit: 15 })).promoted, 5)
       assert.equal((await claim(store, { lease: 5 })).jobs.length, 20)
       clock.now += 5
-      assert.equal((await store.sweep(100)).lost.length, 20)
+      assert.equal((await store.operations.sweep({ limit: 100 })).lost.length, 20)
     })
   })
 }
@@ -227,12 +231,14 @@ describe('redis cluster', { skip: missingReason('redis-cluster') }, () => {
       for (let turn = 0; heard.size < queues.length; turn++) {
         assert.ok(turn < 1000, `bells only of ${[...heard]}`)
         await Promise.all(queues.map((queue) => claim(sleeper, { queue })))
-        await store.push(queues.map((queue) => newJob({ queue })))
+        await store.operations.push({ jobs: queues.map((queue) => newJob({ queue })) })
         await sleep(5)
       }
       const jobs = (await Promise.all(queues.map((queue) => claim(store, { queue })))).flatMap(({ jobs }) => jobs)
-      assert.ok((await store.find(jobs.map(({ id }) => id))).every((record) => record?.state === 'running'))
-      assert.equal((await store.stats({})).length, queues.length)
+      assert.ok(
+        (await store.operations.find({ ids: jobs.map(({ id }) => id) })).every((record) => record?.state === 'running'),
+      )
+      assert.equal((await store.operations.stats({})).length, queues.length)
     } finally {
       await sleeper.close()
       await dispose()
@@ -269,7 +275,7 @@ describe('redis cluster', { skip: missingReason('redis-cluster') }, () => {
         }
       }
       const pushing = Promise.all([push(), push(), push(), push()])
-      await until('some are acknowledged', () => acknowledged.size > 100)
+      await until(() => acknowledged.size > 100, 'some are acknowledged')
       await Promise.all(Array.from({ length: 20 }, (_, i) => pond.queue(`q${i}`).push(1)))
       const open = await connections()
       assert.ok(open >= 1 && open <= 10, `${open} connections`)

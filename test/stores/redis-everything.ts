@@ -1,66 +1,80 @@
 /** Every operation once, for tests of what scripts touch and what a user may do. */
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/store.ts'
-import { claim, NULL, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
+import { NULL, newJob, newJobs } from '../support/jobs.ts'
 
 /** Without results. */
 export const complete = (store: Store, holds: readonly { id: string; fence: number }[], queue = 'q') =>
-  store.complete(
-    queue,
-    holds.map(({ id, fence }) => ({ id, fence, result: null })),
-  )
+  store.operations.complete({ queue, items: holds.map(({ id, fence }) => ({ id, fence, result: null })) })
 
 /** Every operation once and more, on a queue that knows all states. */
 export async function everything(store: Store): Promise<void> {
-  await store.configure({ queue: 'q', capacity: 100, keepDead: 1000 })
+  await store.operations.configure({ queue: 'q', capacity: 100, keepDead: 1000 })
   const jobs = [...newJobs(6), newJob({ key: 'k' }), newJob({ delay: 1 }), newJob({ priority: 9, key: 'l' })]
-  await store.push(jobs)
-  await store.cancel([jobs[3]?.id ?? ''])
+  await store.operations.push({ jobs })
+  await store.operations.cancel({ ids: [jobs[3]?.id ?? ''] })
   const held = (await claim(store, { limit: 7 })).jobs
   const [a, b, c, d, e] = held
   assert.ok(a && b && c && d && e)
-  await store.extend('q', 1000, [{ ...a, progress: NULL }])
-  await store.complete('q', [{ ...a, result: NULL }])
+  await store.operations.extend({ queue: 'q', lease: 1000, items: [{ ...a, progress: NULL }] })
+  await store.operations.complete({ queue: 'q', items: [{ ...a, result: NULL }] })
   const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
-  await store.fail('q', [
-    { ...b, error, delay: null },
-    { ...c, error, delay: 0 },
-    { ...d, error, delay: 10 },
-  ])
-  await store.release('q', [e])
-  await store.record([{ queue: 'q', priority: 4, metric: 'wait', buckets: { 3: 1 } }])
-  assert.equal((await store.find([a.id]))[0]?.state, 'done')
+  await store.operations.fail({
+    queue: 'q',
+    items: [
+      { ...b, error, delay: null },
+      { ...c, error, delay: 0 },
+      { ...d, error, delay: 10 },
+    ],
+  })
+  await store.operations.release({ queue: 'q', items: [e] })
+  await store.operations.record({ slices: [{ queue: 'q', priority: 4, metric: 'wait', buckets: { 3: 1 } }] })
+  assert.equal((await store.operations.find({ ids: [a.id] }))[0]?.state, 'done')
   for (const state of ['waiting', 'scheduled', 'running', 'done', 'dead', 'cancelled'] as const) {
-    await store.admin.list({ queue: 'q', state, limit: 2 })
+    await store.operations.list({ queue: 'q', state, limit: 2, filter: { errorCode: 'none' } })
   }
-  await store.admin.requeue({ ids: [b.id] })
-  await store.admin.requeue({ queue: 'q', limit: 5 })
-  await store.cancel([held[5]?.id ?? ''])
-  await store.sweep(100)
+  await store.operations.requeue({ ids: [b.id] })
+  await store.operations.requeue({ queue: 'q', limit: 5 })
+  await store.operations.cancel({ ids: [held[5]?.id ?? ''] })
+  await store.operations.sweep({ limit: 100 })
   await claim(store)
-  await store.stats({ minutes: 5 })
+  await store.operations.stats({ minutes: 5 })
+  await store.operations.settings({ queue: 'q' })
+  const later = newJob({ delay: 1000 })
+  await store.operations.push({ jobs: [later] })
+  await store.operations.update({ items: [{ id: later.id, data: NULL, priority: 9, delay: 0 }] })
+  const records = (await store.operations.find({ ids: [later.id] })).filter((record) => record !== null)
+  await store.operations.remove({ ids: [later.id] })
+  await store.operations.restore({ records })
+  await store.operations.remove({ ids: [later.id] })
+  const beat = { id: 'w', queue: 'q', host: 'h', pid: 1, slots: 1, busy: 0 }
+  await store.operations.heartbeat({ workers: [beat], gone: ['v'] })
+  assert.equal((await store.operations.workers({ queue: 'q' })).length, 1)
+  await store.operations.push({ jobs: newJobs(2, { queue: 'gone' }) })
+  assert.deepEqual(await store.operations.remove({ queue: 'gone', limit: 10 }), { removed: 2, more: false })
 }
 
 /** Every operation on a queue with limits, which was pushed to before. */
 export async function everythingOfLimits(store: Store): Promise<void> {
   const queue = 'limited'
-  await store.push(newJobs(3, { queue, group: 'g' }))
+  await store.operations.push({ jobs: newJobs(3, { queue, group: 'g' }) })
   await claim(store, { queue, limit: 1 })
   const rate = { count: 1000, per: 1000, burst: null }
-  await store.configure({ queue, running: 9, rate, groupRunning: 4, groupRate: rate })
-  await store.limitGroup?.(queue, 'g', { running: 3, rate, weight: 2 })
+  await store.operations.configure({ queue, running: 9, rate, groupRunning: 4, groupRate: rate })
+  await store.operations.limitGroup({ queue, group: 'g', limits: { running: 3, rate, weight: 2 } })
   const jobs = [newJob({ queue, cost: 2 }), newJob({ queue, group: 'h' }), newJob({ queue, group: 'h' })]
-  await store.push(jobs)
-  await store.admin.ahead?.(jobs[2]?.id ?? '')
-  await store.cancel([jobs[1]?.id ?? ''])
+  await store.operations.push({ jobs })
+  await store.operations.ahead({ id: jobs[2]?.id ?? '' })
+  await store.operations.cancel({ ids: [jobs[1]?.id ?? ''] })
   const [a, b, c] = (await claim(store, { queue })).jobs
   assert.ok(a && b && c)
-  assert.deepEqual(await store.release(queue, [{ ...a, pause: 1 }, b]), ['ok', 'ok'])
-  assert.deepEqual(await store.complete(queue, [{ ...c, result: null }]), ['ok'])
-  assert.ok(((await store.admin.groups?.({ queue, limit: 10 })) ?? []).length > 0)
-  await store.sweep(100)
+  assert.deepEqual(await store.operations.release({ queue, items: [{ ...a, pause: 1 }, b] }), ['ok', 'ok'])
+  assert.deepEqual(await store.operations.complete({ queue, items: [{ ...c, result: null }] }), ['ok'])
+  assert.ok(((await store.operations.groups({ queue, limit: 10 })) ?? []).length > 0)
+  await store.operations.sweep({ limit: 100 })
   await claim(store, { queue })
-  await store.configure({ queue, groupRunning: 3 })
+  await store.operations.configure({ queue, groupRunning: 3 })
   await claim(store, { queue, minPriority: 5 })
-  await store.stats({ queue })
+  await store.operations.stats({ queue })
 }

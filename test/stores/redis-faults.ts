@@ -35,7 +35,7 @@ const NAMES = [
     'release',
     'sweep',
   ] as const),
-  ...(['listed', 'register', 'remove', 'unregister'] as const),
+  ...(['drop', 'listed', 'register', 'remove', 'restore', 'unregister', 'update'] as const),
 ] as const
 
 /** The store makes a connection of its own, which is as faulty. */

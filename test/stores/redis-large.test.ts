@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, ERROR, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { ERROR, newJobs } from '../support/jobs.ts'
 import { faultyClient } from './redis-faults.ts'
 import { freshPrefix, removePrefix } from './redis-fixture.ts'
 
@@ -50,50 +51,50 @@ describe('many large jobs', { skip: missingReason('redis') }, () => {
   const all = (outcome: string) => Array(COUNT).fill(outcome)
 
   onStore('lost leases', 'sweep', async (store, clock) => {
-    await store.push(large())
+    await store.operations.push({ jobs: large() })
     await held(store)
     clock.now += 10
-    assert.equal((await store.sweep(1000)).lost.length, COUNT)
+    assert.equal((await store.operations.sweep({ limit: 1000 })).lost.length, COUNT)
   })
 
   onStore('due jobs', 'sweep', async (store, clock) => {
-    await store.push(large({ delay: 10 }))
+    await store.operations.push({ jobs: large({ delay: 10 }) })
     clock.now += 10
-    assert.equal((await store.sweep(1000)).promoted, COUNT)
+    assert.equal((await store.operations.sweep({ limit: 1000 })).promoted, COUNT)
   })
 
   onStore('completions of jobs with keys', 'complete', async (store) => {
-    for (const [i, job] of large().entries()) await store.push([{ ...job, key: `k${i}` }])
+    for (const [i, job] of large().entries()) await store.operations.push({ jobs: [{ ...job, key: `k${i}` }] })
     const jobs = await held(store)
     const completions = jobs.map((job) => ({ ...job, result: null }))
-    assert.deepEqual(await store.complete('q', completions), all('ok'))
-    assert.equal((await store.stats({ queue: 'q' }))[0]?.counts.done, COUNT)
+    assert.deepEqual(await store.operations.complete({ queue: 'q', items: completions }), all('ok'))
+    assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.counts.done, COUNT)
   })
 
   onStore('failures', 'fail', async (store) => {
-    await store.push(large())
+    await store.operations.push({ jobs: large() })
     const failures = (await held(store)).map((job) => ({ ...job, error: ERROR, delay: null }))
-    assert.deepEqual(await store.fail('q', failures), all('dead'))
+    assert.deepEqual(await store.operations.fail({ queue: 'q', items: failures }), all('dead'))
   })
 
   onStore('releases', 'release', async (store) => {
-    await store.push(large())
-    assert.deepEqual(await store.release('q', await held(store)), all('ok'))
-    assert.equal((await store.stats({ queue: 'q' }))[0]?.counts.waiting, COUNT)
+    await store.operations.push({ jobs: large() })
+    assert.deepEqual(await store.operations.release({ queue: 'q', items: await held(store) }), all('ok'))
+    assert.equal((await store.operations.stats({ queue: 'q' }))[0]?.counts.waiting, COUNT)
   })
 
   onStore('cancels', 'cancel', async (store) => {
     const jobs = large()
-    await store.push(jobs)
-    assert.deepEqual(await store.cancel(idsOf(jobs)), all('cancelled'))
+    await store.operations.push({ jobs })
+    assert.deepEqual(await store.operations.cancel({ ids: idsOf(jobs) }), all('cancelled'))
   })
 
   onStore('look-ups', 'find', async (store) => {
     const jobs = large()
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const unknown = newJobs(2)
     const asked = [...idsOf(unknown), ...idsOf(jobs)]
-    const found = await store.find(asked)
+    const found = await store.operations.find({ ids: asked })
     assert.deepEqual(
       found.map((job) => job?.id ?? null),
       [null, null, ...idsOf(jobs)],
@@ -106,15 +107,15 @@ describe('many large jobs', { skip: missingReason('redis') }, () => {
       'list',
       async (store) => {
         const jobs = large()
-        await store.push(jobs)
-        const listed = await store.admin.list({ queue: 'q', state: 'waiting', limit: 100 })
+        await store.operations.push({ jobs })
+        const { jobs: listed } = await store.operations.list({ queue: 'q', state: 'waiting', limit: 100 })
         assert.deepEqual(idsOf(listed).toSorted(), idsOf(jobs).toSorted())
-        const first = await store.admin.list({ queue: 'q', state: 'waiting', limit: 7 })
-        const rest = await store.admin.list({
+        const { jobs: first, next } = await store.operations.list({ queue: 'q', state: 'waiting', limit: 7 })
+        const { jobs: rest } = await store.operations.list({
           queue: 'q',
           state: 'waiting',
           limit: 100,
-          after: first.at(-1)?.cursor ?? '',
+          after: next ?? '',
         })
         assert.deepEqual(idsOf([...first, ...rest]), idsOf(listed))
       },
@@ -123,14 +124,14 @@ describe('many large jobs', { skip: missingReason('redis') }, () => {
   }
 
   onStore('requeues', 'requeue', async (store, clock) => {
-    await store.push(large())
+    await store.operations.push({ jobs: large() })
     const failures = (await held(store)).map((job) => ({ ...job, error: ERROR, delay: null }))
-    await store.fail('q', failures)
-    assert.equal((await store.admin.requeue({ ids: idsOf(failures) })).requeued, COUNT)
+    await store.operations.fail({ queue: 'q', items: failures })
+    assert.equal((await store.operations.requeue({ ids: idsOf(failures) })).requeued, COUNT)
     // Jobs that are due and dead in the millisecond of a requeue count as those that it brought back itself.
     clock.now += 1
     const again = (await held(store)).map((job) => ({ ...job, error: ERROR, delay: null }))
-    await store.fail('q', again)
-    assert.equal((await store.admin.requeue({ queue: 'q', limit: 100 })).requeued, COUNT)
+    await store.operations.fail({ queue: 'q', items: again })
+    assert.equal((await store.operations.requeue({ queue: 'q', limit: 100 })).requeued, COUNT)
   })
 })

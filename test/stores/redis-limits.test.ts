@@ -5,9 +5,11 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { NewJob, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { type RedisServer, startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { connect, freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
@@ -17,7 +19,7 @@ const grouped = (groups: number, each: number): NewJob[] =>
   Array.from({ length: groups * each }, (_, i) => newJob({ group: `g${i % groups}` }))
 
 async function pushAll(store: Store, jobs: readonly NewJob[]): Promise<void> {
-  for (let at = 0; at < jobs.length; at += 500) await store.push(jobs.slice(at, at + 500))
+  for (let at = 0; at < jobs.length; at += 500) await store.operations.push({ jobs: jobs.slice(at, at + 500) })
 }
 
 type Check = (store: Store, clock: { now: number }, other: Store, prefix: string) => Promise<void>
@@ -43,7 +45,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
     const told: string[][] = []
     const killed = new Map<number, bigint>()
     try {
-      await store.configure({ queue: 'q', groupRunning: 2 })
+      await store.operations.configure({ queue: 'q', groupRunning: 2 })
       await pushAll(store, grouped(20, 150))
       const worker = fileURLToPath(new URL('limits-worker.ts', import.meta.url))
       const module = new URL('../../src/stores/redis/index.ts', import.meta.url).href
@@ -59,16 +61,16 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
         })
         children.push(child)
       }
-      const counts = async () => (await store.stats({ queue: 'q' }))[0]?.counts
-      await until('half of the jobs', async () => ((await counts())?.done ?? 0) > 1_000)
-      await until('a job in the first process', () => told.some(([child, , what]) => child === '0' && what === 'start'))
+      const counts = async () => (await store.operations.stats({ queue: 'q' }))[0]?.counts
+      await until(async () => ((await counts())?.done ?? 0) > 1_000, 'half of the jobs')
+      await until(() => told.some(([child, , what]) => child === '0' && what === 'start'), 'a job in the first process')
       children[0]?.kill('SIGKILL')
       killed.set(0, process.hrtime.bigint())
-      await until('all jobs', async () => {
-        await store.sweep(500)
+      await until(async () => {
+        await store.operations.sweep({ limit: 500 })
         return (await counts())?.done === 3_000
-      })
-      await until('the last words', () => ends(told) >= 2_990)
+      }, 'all jobs')
+      await until(() => ends(told) >= 2_990, 'the last words')
       assert.ok(mostAtOnce(told, killed) === 2, `${mostAtOnce(told, killed)} of a group at once`)
       // Every slot is free again: two of each group start.
       for (const child of children) child.kill('SIGKILL')
@@ -83,24 +85,21 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
 
   test('claims at once never exceed the queue’s limit', () =>
     withStore(async (store, _, other) => {
-      await store.configure({ queue: 'q', running: 7 })
-      await store.push(newJobs(400))
+      await store.operations.configure({ queue: 'q', running: 7 })
+      await store.operations.push({ jobs: newJobs(400) })
       for (let done = 0; done < 400; ) {
         const claims = await Promise.all([store, other, store].map((one) => claim(one, { limit: 5 })))
         const jobs = claims.flatMap((one) => one.jobs)
         assert.ok(jobs.length <= 7)
         done += jobs.length
-        await store.complete(
-          'q',
-          jobs.map((job) => ({ ...job, result: null })),
-        )
+        await store.operations.complete({ queue: 'q', items: jobs.map((job) => ({ ...job, result: null })) })
       }
     }))
 
   test('a rate is exact over two claimers', () =>
     withStore(async (store, clock, other) => {
-      await store.configure({ queue: 'q', rate: { count: 10, per: 1_000, burst: 1 } })
-      await store.push(newJobs(100))
+      await store.operations.configure({ queue: 'q', rate: { count: 10, per: 1_000, burst: 1 } })
+      await store.operations.push({ jobs: newJobs(100) })
       const starts: number[] = []
       for (let ms = 0; ms < 2_000; ms += 5) {
         clock.now += 5
@@ -113,20 +112,23 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
 
   test('what a group took from its line is its own in order, and can be cancelled, released and counted', () =>
     withStore(async (store) => {
-      await store.configure({ queue: 'q', groupRunning: 100 })
+      await store.operations.configure({ queue: 'q', groupRunning: 100 })
       const jobs = newJobs(30, { group: 'g' })
       const ids = jobs.map(({ id }) => id)
       await pushAll(store, jobs)
       const [first] = (await claim(store, { limit: 1 })).jobs
       assert.ok(first !== undefined)
       assert.equal(first.id, ids[0])
-      assert.deepEqual(await store.cancel([ids[2] ?? '', ids[20] ?? '']), ['cancelled', 'cancelled'])
+      assert.deepEqual(await store.operations.cancel({ ids: [ids[2] ?? '', ids[20] ?? ''] }), [
+        'cancelled',
+        'cancelled',
+      ])
       const urgent = newJob({ group: 'g', priority: 5 })
-      await store.push([urgent])
+      await store.operations.push({ jobs: [urgent] })
       const some = [urgent.id, ids[1] ?? '', ids[3] ?? '', ids[29] ?? '']
-      assert.deepEqual(await Promise.all(some.map((id) => store.admin.ahead?.(id))), [0, 1, 2, 27])
-      assert.equal((await store.admin.groups?.({ queue: 'q', limit: 5 }))?.[0]?.waiting, 28)
-      assert.deepEqual(await store.release('q', [first]), ['ok'])
+      assert.deepEqual(await Promise.all(some.map((id) => store.operations.ahead({ id }))), [0, 1, 2, 27])
+      assert.equal((await store.operations.groups({ queue: 'q', limit: 5 }))?.[0]?.waiting, 28)
+      assert.deepEqual(await store.operations.release({ queue: 'q', items: [first] }), ['ok'])
       const left = (await claim(store)).jobs.map(({ id }) => id)
       assert.deepEqual(left, [urgent.id, ...ids.filter((_, i) => i !== 2 && i !== 20)])
     }))
@@ -135,7 +137,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
     withStore(async (store) => {
       const jobs = grouped(3, 800)
       await pushAll(store, jobs)
-      await store.configure({ queue: 'q', grouped: true })
+      await store.operations.configure({ queue: 'q', grouped: true })
       const late = grouped(3, 10)
       await pushAll(store, late)
       const ids: string[] = []
@@ -157,16 +159,13 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
     const server = await startRedis()
     const store = await open(server.url, {})
     try {
-      await store.configure({ queue: 'q', groupRunning: 2 })
+      await store.operations.configure({ queue: 'q', groupRunning: 2 })
       await pushAll(store, grouped(400, 4))
       assert.equal((await claim(store, { limit: 400 })).jobs.length, 400)
       const before = await commandsOf(server)
       const { jobs } = await claim(store, { limit: 400 })
       assert.equal(jobs.length, 400)
-      await store.complete(
-        'q',
-        jobs.map((job) => ({ ...job, result: null })),
-      )
+      await store.operations.complete({ queue: 'q', items: jobs.map((job) => ({ ...job, result: null })) })
       const commands = (await commandsOf(server)) - before
       assert.ok(commands < 200, `${commands} commands`)
     } finally {
@@ -181,12 +180,12 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
     try {
       const commands = () => commandsOf(server)
       const costs: number[] = []
-      await store.configure({ queue: 'q', groupRunning: 1 })
+      await store.operations.configure({ queue: 'q', groupRunning: 1 })
       for (const groups of [10, 10_000]) {
         await pushAll(store, grouped(groups, 2))
         // Until each group runs a job.
         while ((await claim(store)).jobs.length > 0);
-        await store.push([newJob({ group: `free${groups}` })])
+        await store.operations.push({ jobs: [newJob({ group: `free${groups}` })] })
         const before = await commands()
         assert.equal((await claim(store)).jobs.length, 1)
         costs.push((await commands()) - before)
@@ -194,7 +193,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       const [few = 0, many = 0] = costs
       // `info` itself, and the ticks of a sweep.
       assert.ok(many <= few + 5, `${many} commands beside 10,000 blocked groups, ${few} beside 10`)
-      const listed = (await store.admin.groups?.({ queue: 'q', limit: 20_000 })) ?? []
+      const listed = (await store.operations.groups({ queue: 'q', limit: 20_000 })) ?? []
       assert.equal(listed.length, 10_002)
     } finally {
       await store.close()
@@ -206,13 +205,13 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
     const server = await startRedis()
     const store = await open(server.url, {})
     try {
-      const limitsNow = async () => (await store.stats({ queue: 'q' }))[0]
-      await store.configure({ queue: 'q', groupRunning: 1 })
+      const limitsNow = async () => (await store.operations.stats({ queue: 'q' }))[0]
+      await store.operations.configure({ queue: 'q', groupRunning: 1 })
       const costs: number[] = []
       for (const groups of [10, 10_000]) {
         await pushAll(store, grouped(groups, 2))
         while ((await claim(store)).jobs.length > 0);
-        await store.push([newJob({ group: `new${groups}` })])
+        await store.operations.push({ jobs: [newJob({ group: `new${groups}` })] })
         const before = await commandsOf(server)
         assert.equal((await limitsNow())?.groupsAtLimit, groups)
         costs.push((await commandsOf(server)) - before)
@@ -220,16 +219,16 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       }
       const [few = 0, many = 0] = costs
       assert.ok(many <= few + 15, `${many} commands beside 10,000 groups, ${few} beside 10`)
-      await store.configure({ queue: 'q', groupRunning: 2 })
+      await store.operations.configure({ queue: 'q', groupRunning: 2 })
       for (let more = true; more; ) {
         const { jobs, retryAfter } = await claim(store)
         more = jobs.length > 0 || retryAfter === 0
       }
       // Of the first ten groups two jobs wait. What follows no claim has seen.
       assert.equal((await limitsNow())?.groupsAtLimit, 10)
-      await store.push([newJob({ group: 'g50' })])
+      await store.operations.push({ jobs: [newJob({ group: 'g50' })] })
       assert.equal((await limitsNow())?.groupsAtLimit, 11)
-      await store.limitGroup?.('q', 'g50', { running: 4, rate: null, weight: 1 })
+      await store.operations.limitGroup({ queue: 'q', group: 'g50', limits: { running: 4, rate: null, weight: 1 } })
       assert.equal((await limitsNow())?.groupsAtLimit, 10)
     } finally {
       await store.close()
@@ -245,12 +244,12 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1])
     }
     try {
-      await store.push(newJobs(40))
+      await store.operations.push({ jobs: newJobs(40) })
       const { jobs } = await claim(store, { limit: 8 })
       const [job, other] = jobs
       assert.ok(job !== undefined && other !== undefined)
-      await store.release('q', [other])
-      await store.release('q', [{ ...job, pause: 60_000 }])
+      await store.operations.release({ queue: 'q', items: [other] })
+      await store.operations.release({ queue: 'q', items: [{ ...job, pause: 60_000 }] })
       await claim(store)
       const before = await claims()
       const paused = await claim(store)
@@ -267,7 +266,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
     withStore(async (store) => {
       const jobs = grouped(5, 700)
       await pushAll(store, jobs)
-      await store.configure({ queue: 'q', groupRunning: 3 })
+      await store.operations.configure({ queue: 'q', groupRunning: 3 })
       const ids = new Set<string>()
       let short = 0
       while (ids.size < jobs.length) {
@@ -277,20 +276,17 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
         assert.ok(claimed.jobs.length > 0)
         if (claimed.retryAfter === 0) short++
         for (const { id } of claimed.jobs) ids.add(id)
-        await store.complete(
-          'q',
-          claimed.jobs.map((job) => ({ ...job, result: null })),
-        )
+        await store.operations.complete({ queue: 'q', items: claimed.jobs.map((job) => ({ ...job, result: null })) })
       }
       assert.ok(short > 0, 'claims that came short said to come back')
     }))
 
   test('changed limits of thousands of groups hold at once', () =>
     withStore(async (store) => {
-      await store.configure({ queue: 'q', grouped: true })
+      await store.operations.configure({ queue: 'q', grouped: true })
       await pushAll(store, grouped(3_000, 2))
       await claim(store, { limit: 1 })
-      await store.configure({ queue: 'q', groupRunning: 1 })
+      await store.operations.configure({ queue: 'q', groupRunning: 1 })
       const jobs: (string | null)[] = []
       for (let more = true; more; ) {
         const claimed = await claim(store)
@@ -300,7 +296,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
       assert.equal(new Set(jobs).size, jobs.length)
       assert.ok(jobs.length >= 2_999)
       // And a raised one for all.
-      await store.configure({ queue: 'q', groupRunning: 2 })
+      await store.operations.configure({ queue: 'q', groupRunning: 2 })
       let raised = 0
       for (let more = true; more; ) {
         const claimed = await claim(store)
@@ -312,21 +308,20 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
 
   test('idle groups are forgotten, and nothing of them stays behind', () =>
     withStore(async (store, clock, _, prefix) => {
-      await store.configure({ queue: 'q', groupRunning: 1, keepDone: 0 })
-      await store.push(['busy', 'busy', 'busy', 'later', 'later'].map((group) => newJob({ group })))
+      await store.operations.configure({ queue: 'q', groupRunning: 1, keepDone: 0 })
+      await store.operations.push({
+        jobs: ['busy', 'busy', 'busy', 'later', 'later'].map((group) => newJob({ group })),
+      })
       const held = (await claim(store)).jobs
       await pushAll(store, grouped(2_000, 1))
       for (let left = 2_000; left > 0; ) {
         const { jobs } = await claim(store)
         left -= jobs.length
-        await store.complete(
-          'q',
-          jobs.map((job) => ({ ...job, result: null })),
-        )
+        await store.operations.complete({ queue: 'q', items: jobs.map((job) => ({ ...job, result: null })) })
       }
       const client = connect(url)
       const sweepAll = async (): Promise<void> => {
-        while ((await store.sweep(1_000)).more);
+        while ((await store.operations.sweep({ limit: 1_000 })).more);
       }
       const counts = async () => {
         const keys = await keysOf(client, prefix)
@@ -347,10 +342,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
         assert.deepEqual(await counts(), [2, 2, 2, 0])
         // The last job of a group runs for long: the group goes some time after its end.
         const later = held.filter(({ group }) => group === 'later')
-        await store.complete(
-          'q',
-          later.map((job) => ({ ...job, result: null })),
-        )
+        await store.operations.complete({ queue: 'q', items: later.map((job) => ({ ...job, result: null })) })
         const last = (await claim(store)).jobs
         assert.deepEqual(
           last.map(({ group }) => group),
@@ -359,10 +351,7 @@ describe('limits on Redis', { skip: missingReason('redis') }, () => {
         clock.now += 10_000
         await sweepAll()
         assert.deepEqual(await counts(), [2, 2, 2, 1])
-        await store.complete(
-          'q',
-          last.map((job) => ({ ...job, result: null })),
-        )
+        await store.operations.complete({ queue: 'q', items: last.map((job) => ({ ...job, result: null })) })
         clock.now += 10_000
         await sweepAll()
         assert.deepEqual(await counts(), [1, 1, 1, 0])

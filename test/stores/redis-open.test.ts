@@ -7,10 +7,11 @@ import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
 import { isMillpondError } from '../../src/values/errors.ts'
-import { claim, ERROR, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { complete, everything, everythingOfLimits } from './redis-everything.ts'
 
 const code =
@@ -48,7 +49,7 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
       code('StoreUnavailable', /WRONGPASS/),
     )
     const store = await open(redis.url.replace('//', '//:secret@'), {})
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     await store.close()
   })
 
@@ -62,24 +63,24 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
     const parted = await open(redis.url, { partitions: 8 })
     try {
       const waiting = newJobs(12, { queue: 'p' })
-      await parted.push(waiting)
+      await parted.operations.push({ jobs: waiting })
       const pad = 'x'.repeat(10_000)
       let pushed = 0
       await assert.rejects(
         async () => {
           for (;;) {
-            await store.push(newJobs(100, { data: { encoding: 'json', body: `"${pad}"` } }))
+            await store.operations.push({ jobs: newJobs(100, { data: { encoding: 'json', body: `"${pad}"` } }) })
             pushed += 100
           }
         },
         code('StoreFull', /room/),
       )
-      const [stats] = await store.stats({ queue: 'q' })
+      const [stats] = await store.operations.stats({ queue: 'q' })
       assert.equal(stats?.counts.waiting, pushed, 'of a refused push nothing is stored')
-      await parted.configure({ queue: 'p', paused: true })
+      await parted.operations.configure({ queue: 'p', paused: true })
       assert.deepEqual((await claim(parted, { queue: 'p' })).jobs, [])
-      await parted.configure({ queue: 'p', paused: false })
-      await store.configure({ queue: 'q', keepDone: 0 }).catch(code('StoreFull'))
+      await parted.operations.configure({ queue: 'p', paused: false })
+      await store.operations.configure({ queue: 'q', keepDone: 0 }).catch(code('StoreFull'))
       const [held] = (await claim(store, { limit: 1 })).jobs
       assert.ok(held)
       // Nobody has looked for them yet, so that whoever does is noted first.
@@ -87,9 +88,11 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
         ['q', held.id],
         ['p', waiting[0]?.id ?? ''],
       ] as const)
-        assert.equal((await parted.find([id]))[0]?.queue, queue)
-      assert.deepEqual(await store.fail('q', [{ ...held, error: ERROR, delay: 0 }]), ['retry'])
-      assert.deepEqual(await store.cancel([held.id]), ['cancelled'])
+        assert.equal((await parted.operations.find({ ids: [id] }))[0]?.queue, queue)
+      assert.deepEqual(await store.operations.fail({ queue: 'q', items: [{ ...held, error: ERROR, delay: 0 }] }), [
+        'retry',
+      ])
+      assert.deepEqual(await store.operations.cancel({ ids: [held.id] }), ['cancelled'])
       const ids = new Set<string>()
       // A claim that is smaller than the number of partitions asks first who has something.
       while (ids.size < waiting.length) {
@@ -102,11 +105,11 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
       for (let done = 1; done < pushed; ) {
         const { jobs } = await claim(store, { limit: 50 })
         assert.ok(jobs.length > 0)
-        const extended = await store.extend(
-          'q',
-          1000,
-          jobs.map((job) => ({ ...job, progress: null })),
-        )
+        const extended = await store.operations.extend({
+          queue: 'q',
+          lease: 1000,
+          items: jobs.map((job) => ({ ...job, progress: null })),
+        })
         assert.ok(extended.every((outcome) => outcome === 'ok'))
         assert.ok((await complete(store, jobs)).every((outcome) => outcome === 'ok'))
         done += jobs.length
@@ -166,14 +169,16 @@ describe('opening a redis store', { skip: missingReason('redis') }, () => {
     const greedy = await open(redis.url, { wait: 2, timeout: 500 })
     try {
       const jobs = newJobs(3)
-      await store.push(jobs)
+      await store.operations.push({ jobs })
       assert.equal(await replica.command('hlen', new Partition('millpond', 'q', 0).key('jobs')), '3')
-      await assert.rejects(greedy.push(newJobs(1)), code('StoreUnavailable', /1 of 2 replicas/))
-      const [stats] = await store.stats({})
+      await assert.rejects(greedy.operations.push({ jobs: newJobs(1) }), code('StoreUnavailable', /1 of 2 replicas/))
+      const [stats] = await store.operations.stats({})
       assert.equal(stats?.counts.waiting, 4, 'it is stored all the same')
       const held = (await claim(store)).jobs
       assert.deepEqual(await complete(store, held), ['ok', 'ok', 'ok', 'ok'])
-      await store.push(jobs).then((outcomes) => assert.ok(outcomes.every(({ status }) => status === 'existing')))
+      await store.operations
+        .push({ jobs })
+        .then((outcomes) => assert.ok(outcomes.every(({ status }) => status === 'existing')))
     } finally {
       await store.close()
       await greedy.close()

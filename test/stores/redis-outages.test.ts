@@ -4,11 +4,13 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMillpondError, Millpond } from '../../src/index.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const unavailable = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
 
@@ -42,7 +44,7 @@ async function busy(t: TestContext, url: string, options: Record<string, unknown
     async settled() {
       going = false
       await pushing
-      await until('all that was acknowledged is done', () => [...acknowledged].every((id) => done.has(id)))
+      await until(() => [...acknowledged].every((id) => done.has(id)), 'all that was acknowledged is done')
     },
   }
 }
@@ -50,7 +52,7 @@ async function busy(t: TestContext, url: string, options: Record<string, unknown
 /** Waits until that many more jobs are acknowledged. */
 const more = (acknowledged: ReadonlySet<string>, count: number): Promise<void> => {
   const goal = acknowledged.size + count
-  return until(`${count} more acknowledged`, () => acknowledged.size >= goal)
+  return until(() => acknowledged.size >= goal, `${count} more acknowledged`)
 }
 
 describe('redis store in trouble', { skip: missingReason('redis') }, () => {
@@ -81,11 +83,11 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     await settled()
     const store = await open(redis.url, {})
     // A push that was rejected may be stored all the same, and a job that was handled be completed only after its lease.
-    await until('nothing is left', async () => {
-      const [stats] = await store.stats({ queue: 'q' })
+    await until(async () => {
+      const [stats] = await store.operations.stats({ queue: 'q' })
       const { scheduled = 1, waiting = 1, running = 1 } = stats?.counts ?? {}
       return scheduled + waiting + running === 0
-    })
+    }, 'nothing is left')
     await store.close()
   })
 
@@ -97,14 +99,16 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     const store = await open(`redis://127.0.0.1:${proxy.port}`, { timeout: 300 })
     t.after(() => store.close())
     const job = newJob()
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     await proxy.block()
     proxy.cut()
-    await assert.rejects(store.push([job]), unavailable)
-    await assert.rejects(store.find([job.id]), unavailable)
+    await assert.rejects(store.operations.push({ jobs: [job] }), unavailable)
+    await assert.rejects(store.operations.find({ ids: [job.id] }), unavailable)
     await proxy.allow()
     for (let tries = 1; ; tries++) {
-      const outcomes = await store.push([job]).catch((error: unknown) => assert.ok(unavailable(error)))
+      const outcomes = await store.operations
+        .push({ jobs: [job] })
+        .catch((error: unknown) => assert.ok(unavailable(error)))
       if (!outcomes) continue
       // A try whose answer came too late has stored it all the same.
       if (tries === 1) assert.equal(outcomes[0]?.status, 'pushed')
@@ -112,11 +116,11 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     }
     await proxy.blackhole()
     const late = newJob()
-    await assert.rejects(store.push([late]), unavailable)
+    await assert.rejects(store.operations.push({ jobs: [late] }), unavailable)
     await proxy.allow()
     proxy.cut()
     // Whether the push that was not answered got through, nobody can tell; repeating it makes no second job.
-    await store.push([late]).catch(() => store.push([late]))
+    await store.operations.push({ jobs: [late] }).catch(() => store.operations.push({ jobs: [late] }))
     const ids = (await claim(store)).jobs.map(({ id }) => id)
     assert.equal(ids.filter((id) => id === late.id).length, 1)
   })
@@ -136,13 +140,13 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
       for (let turn = 0; bells === before; turn++) {
         assert.ok(turn < 1000, 'no bell came')
         await claim(sleeper)
-        await pusher.push(newJobs(1))
+        await pusher.operations.push({ jobs: newJobs(1) })
         await sleep(5)
       }
     }
     await rung()
     proxy.cut()
-    await until('the connections are back', () => proxy.connections >= 2)
+    await until(() => proxy.connections >= 2, 'the connections are back')
     await rung()
   })
 
@@ -158,9 +162,9 @@ describe('redis store in trouble', { skip: missingReason('redis') }, () => {
     store.listen((bell) => {
       if (bell.kind === 'cancelled' && bell.queue === 'q') cancels++
     })
-    await until('it listens', () => cancels > 0)
+    await until(() => cancels > 0, 'it listens')
     cancels = 0
     proxy.cut()
-    await until('it listens again', () => cancels > 0)
+    await until(() => cancels > 0, 'it listens again')
   })
 })

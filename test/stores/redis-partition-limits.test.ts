@@ -4,8 +4,9 @@ import { describe, test } from 'node:test'
 import { isMillpondError } from '../../src/index.ts'
 import type { ClaimedJob, NewJob, Store } from '../../src/store.ts'
 import { groupIndex } from '../../src/stores/redis/partition.ts'
-import { claim, newJob, newJobs } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
 import { openRedis } from './redis-fixture.ts'
 
 const PARTITIONS = 4
@@ -20,10 +21,10 @@ const countByGroup = (jobs: readonly ClaimedJob[]): Record<string, number> =>
 const isInvalid = (error: unknown): boolean => isMillpondError(error, 'InvalidOption')
 
 async function completeAll(store: Store, jobs: readonly ClaimedJob[]): Promise<void> {
-  const outcomes = await store.complete(
-    'q',
-    jobs.map((job) => ({ id: job.id, fence: job.fence, claim: job, result: null })),
-  )
+  const outcomes = await store.operations.complete({
+    queue: 'q',
+    items: jobs.map((job) => ({ id: job.id, fence: job.fence, claim: job, result: null })),
+  })
   assert.ok(outcomes.every((outcome) => outcome === 'ok'))
 }
 
@@ -41,11 +42,11 @@ for (const server of ['redis', 'redis-cluster'] as const) {
           await dispose()
         }
       })
-    const statsOf = async (store: Store) => (await store.stats({ queue: 'q' }))[0]
+    const statsOf = async (store: Store) => (await store.operations.stats({ queue: 'q' }))[0]
 
     onStore('as many jobs run as may, whatever the claims', async (store) => {
-      await store.configure({ queue: 'q', running: 10 })
-      await store.push(newJobs(100))
+      await store.operations.configure({ queue: 'q', running: 10 })
+      await store.operations.push({ jobs: newJobs(100) })
       const running: ClaimedJob[] = []
       for (let done = 0; done < 100; ) {
         for (const limit of [1, 3, 2, 50]) running.push(...(await claim(store, { limit })).jobs)
@@ -61,8 +62,8 @@ for (const server of ['redis', 'redis-cluster'] as const) {
 
     onStore('the partitions together keep to a rate, and tell it as it was set', async (store, clock) => {
       const rate = { count: 40, per: 1000, burst: 6 }
-      await store.configure({ queue: 'q', rate })
-      await store.push(newJobs(500))
+      await store.operations.configure({ queue: 'q', rate })
+      await store.operations.push({ jobs: newJobs(500) })
       let started = 0
       for (let ms = 0; ms <= 10_000; ms += 100) {
         const { jobs, retryAfter } = await claim(store)
@@ -77,20 +78,26 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     })
 
     onStore('a share of a limit is 1 at least', async (store) => {
-      await assert.rejects(store.configure({ queue: 'q', running: PARTITIONS - 1 }), isInvalid)
-      await assert.rejects(store.configure({ queue: 'q', rate: { count: 20, per: 1000, burst: null } }), isInvalid)
-      await assert.rejects(store.configure({ queue: 'q', rate: { count: 20, per: 1000, burst: 3 } }), isInvalid)
+      await assert.rejects(store.operations.configure({ queue: 'q', running: PARTITIONS - 1 }), isInvalid)
+      await assert.rejects(
+        store.operations.configure({ queue: 'q', rate: { count: 20, per: 1000, burst: null } }),
+        isInvalid,
+      )
+      await assert.rejects(
+        store.operations.configure({ queue: 'q', rate: { count: 20, per: 1000, burst: 3 } }),
+        isInvalid,
+      )
       const few = { running: PARTITIONS - 1, rate: null, weight: 1 }
-      await assert.rejects(async () => store.limitGroup?.('q', '', few), isInvalid)
-      await store.limitGroup?.('q', 'g', few)
-      await store.configure({ queue: 'q', groupRunning: 1, groupRate: { count: 1, per: 1000, burst: 1 } })
-      await store.configure({ queue: 'q', running: null, rate: null })
+      await assert.rejects(async () => store.operations.limitGroup({ queue: 'q', group: '', limits: few }), isInvalid)
+      await store.operations.limitGroup({ queue: 'q', group: 'g', limits: few })
+      await store.operations.configure({ queue: 'q', groupRunning: 1, groupRate: { count: 1, per: 1000, burst: 1 } })
+      await store.operations.configure({ queue: 'q', running: null, rate: null })
     })
 
     onStore('limits of groups hold, of jobs that wait already, too', async (store) => {
-      await store.push(grouped(5))
-      await store.configure({ queue: 'q', groupRunning: 2 })
-      await store.limitGroup?.('q', 'g07', { running: 4, rate: null, weight: 1 })
+      await store.operations.push({ jobs: grouped(5) })
+      await store.operations.configure({ queue: 'q', groupRunning: 2 })
+      await store.operations.limitGroup({ queue: 'q', group: 'g07', limits: { running: 4, rate: null, weight: 1 } })
       const { jobs } = await claim(store)
       assert.deepEqual(countByGroup(jobs), { ...Object.fromEntries(GROUPS.map((group) => [group, 2])), g07: 4 })
       assert.equal((await claim(store)).jobs.length, 0)
@@ -103,8 +110,8 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     })
 
     onStore('a queue is grouped in all its partitions as soon as one group is limited', async (store) => {
-      await store.limitGroup?.('q', 'g00', { running: 1, rate: null, weight: 1 })
-      await store.push(grouped(3))
+      await store.operations.limitGroup({ queue: 'q', group: 'g00', limits: { running: 1, rate: null, weight: 1 } })
+      await store.operations.push({ jobs: grouped(3) })
       const started: ClaimedJob[] = []
       for (let i = 0; i < 2 * PARTITIONS; i++) started.push(...(await claim(store, { limit: 1 })).jobs)
       const inPartition = Map.groupBy(GROUPS, (group) => groupIndex(PARTITIONS, group))
@@ -118,11 +125,11 @@ for (const server of ['redis', 'redis-cluster'] as const) {
 
     onStore('groups are listed by name, the jobs without one first and summed', async (store) => {
       const rate = { count: 100, per: 1000, burst: 10 }
-      await store.limitGroup?.('q', '', { running: 6, rate, weight: 3 })
-      await store.limitGroup?.('q', 'ü', { running: 7, rate, weight: 2 })
-      await store.push([...grouped(2), ...newJobs(40)])
+      await store.operations.limitGroup({ queue: 'q', group: '', limits: { running: 6, rate, weight: 3 } })
+      await store.operations.limitGroup({ queue: 'q', group: 'ü', limits: { running: 7, rate, weight: 2 } })
+      await store.operations.push({ jobs: [...grouped(2), ...newJobs(40)] })
       await claim(store, { limit: 1000 })
-      const listed = (await store.admin.groups?.({ queue: 'q', limit: 1000 })) ?? []
+      const listed = (await store.operations.groups({ queue: 'q', limit: 1000 })) ?? []
       assert.deepEqual(
         listed.map(({ group }) => group),
         ['', ...GROUPS, 'ü'],
@@ -139,37 +146,39 @@ for (const server of ['redis', 'redis-cluster'] as const) {
       for (let more = true; more; ) {
         const after = paged.at(-1)?.group
         const page =
-          (await store.admin.groups?.({ queue: 'q', limit: 5, ...(after === undefined ? {} : { after }) })) ?? []
+          (await store.operations.groups({ queue: 'q', limit: 5, ...(after === undefined ? {} : { after }) })) ?? []
         paged.push(...page)
         more = page.length === 5
       }
       assert.deepEqual(paged, listed)
       for (const name of ['', 'g11', 'ü']) {
-        const one = await store.admin.groups?.({ queue: 'q', limit: 9, group: name })
+        const one = await store.operations.groups({ queue: 'q', limit: 9, group: name })
         assert.deepEqual(
           one,
           listed.filter(({ group }) => group === name),
         )
       }
-      await store.limitGroup?.('q', '', null)
-      assert.equal((await store.admin.groups?.({ queue: 'q', limit: 1, group: '' }))?.[0]?.limits, null)
+      await store.operations.limitGroup({ queue: 'q', group: '', limits: null })
+      assert.equal((await store.operations.groups({ queue: 'q', limit: 1, group: '' }))?.[0]?.limits, null)
     })
 
     onStore('a pause of a group holds no other group; that of a queue holds all partitions', async (store, clock) => {
-      await store.configure({ queue: 'q', grouped: true })
-      await store.push([...grouped(3), newJob()])
+      await store.operations.configure({ queue: 'q', grouped: true })
+      await store.operations.push({ jobs: [...grouped(3), newJob()] })
       const { jobs } = await claim(store)
       const [held] = jobs
       const alone = jobs.find(({ group }) => group === null)
       assert.ok(held?.group && alone !== undefined)
       const holds = jobs.filter((job) => job !== held && job !== alone).map((job) => ({ ...job, claim: job }))
-      assert.deepEqual(await store.release('q', [{ ...held, claim: held, pause: 500 }]), ['ok'])
-      await store.release('q', holds)
+      assert.deepEqual(await store.operations.release({ queue: 'q', items: [{ ...held, claim: held, pause: 500 }] }), [
+        'ok',
+      ])
+      await store.operations.release({ queue: 'q', items: holds })
       const others = (await claim(store)).jobs
       assert.deepEqual(Object.keys(countByGroup(others)).length, GROUPS.length - 1)
       assert.ok(!others.some(({ group }) => group === held.group))
-      await store.release('q', others)
-      assert.deepEqual(await store.release('q', [{ ...alone, pause: 700 }]), ['ok'])
+      await store.operations.release({ queue: 'q', items: others })
+      assert.deepEqual(await store.operations.release({ queue: 'q', items: [{ ...alone, pause: 700 }] }), ['ok'])
       const paused = await claim(store)
       assert.deepEqual([paused.jobs.length, paused.retryAfter], [0, 700])
       clock.now += 700
@@ -177,10 +186,10 @@ for (const server of ['redis', 'redis-cluster'] as const) {
     })
 
     onStore('a pause of a queue without groups holds all partitions', async (store, clock) => {
-      await store.push(newJobs(30))
+      await store.operations.push({ jobs: newJobs(30) })
       const [job] = (await claim(store, { limit: 1 })).jobs
       assert.ok(job !== undefined)
-      assert.deepEqual(await store.release('q', [{ ...job, pause: 500 }]), ['ok'])
+      assert.deepEqual(await store.operations.release({ queue: 'q', items: [{ ...job, pause: 500 }] }), ['ok'])
       assert.equal((await statsOf(store))?.nextStart, 500)
       const paused = await claim(store)
       assert.deepEqual([paused.jobs.length, paused.retryAfter], [0, 500])
@@ -190,13 +199,13 @@ for (const server of ['redis', 'redis-cluster'] as const) {
 
     onStore('a job with a key and a group fails alone: they may belong to two partitions', async (store) => {
       const jobs = [newJob({ key: 'k' }), newJob({ key: 'k2', group: 'g' }), newJob({ group: 'g' }), newJob()]
-      const outcomes = await store.push(jobs)
+      const outcomes = await store.operations.push({ jobs })
       assert.deepEqual(
         outcomes.map(({ status }) => status),
         ['pushed', 'failed', 'pushed', 'pushed'],
       )
       assert.ok(isMillpondError(outcomes[1]?.error, 'NotSupported'))
-      await assert.rejects(store.push([newJob({ key: 'k2', group: 'g' })]), (error) =>
+      await assert.rejects(store.operations.push({ jobs: [newJob({ key: 'k2', group: 'g' })] }), (error) =>
         isMillpondError(error, 'NotSupported'),
       )
     })

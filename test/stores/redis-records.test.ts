@@ -5,9 +5,10 @@ import { Redis } from 'ioredis'
 import { JOB_STATES, type JobState, type NewJob, type Store } from '../../src/store.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
 import { newId } from '../../src/values/ids.ts'
-import { claim, ERROR, first, newJob, newJobs } from '../conformance/suite.ts'
+import { claim, first } from '../conformance/suite.ts'
 import { EPOCH } from '../conformance/vectors.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
 import { complete } from './redis-everything.ts'
 import { openRedis } from './redis-fixture.ts'
 
@@ -50,12 +51,20 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
       newJob({ data: { encoding: 'bytes', body: new Uint8Array(0) } }),
       newJob({ data: { encoding: 'msgpack', body: new Uint8Array([0xc4, 1, 2]) } }),
     ]
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const claimed = (await claim(store)).jobs
     for (const [i, { id, key, attempts, group, timeout, trace, data }] of jobs.entries()) {
       const { [i]: job } = claimed
       assert.partialDeepStrictEqual(job, { id, key, attempts, group, timeout, trace, data })
-      assert.partialDeepStrictEqual(first(await store.find([id])), { id, key, attempts, group, timeout, trace, data })
+      assert.partialDeepStrictEqual(first(await store.operations.find({ ids: [id] })), {
+        id,
+        key,
+        attempts,
+        group,
+        timeout,
+        trace,
+        data,
+      })
     }
   })
 
@@ -66,11 +75,14 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
       newJob({ id: '00000000-0000-1000-8000-000000000000' }),
       newJob({ id: 'ffffffff-ffff-4fff-bfff-ffffffffffff' }),
     ]
-    await store.push(jobs)
-    assert.deepEqual(idsOf(await store.admin.list({ queue: 'q', state: 'waiting', limit: 100 })), idsOf(jobs))
+    await store.operations.push({ jobs })
+    assert.deepEqual(
+      idsOf((await store.operations.list({ queue: 'q', state: 'waiting', limit: 100 })).jobs),
+      idsOf(jobs),
+    )
     const held = (await claim(store)).jobs
     assert.deepEqual(idsOf(held), idsOf(jobs))
-    await store.release('q', held.toReversed())
+    await store.operations.release({ queue: 'q', items: held.toReversed() })
     assert.deepEqual(idsOf((await claim(store)).jobs), idsOf(jobs))
   })
 
@@ -80,7 +92,7 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
     const count = 900
     const data: NewJob['data'] = { encoding: 'json', body: '{"n":12345}' }
     const jobs = Array.from({ length: count }, () => newJob({ id: newId(), data }))
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const pages = await client.hvalsBuffer(key('pages'))
     assert.equal(
       pages.reduce((sum, page) => sum + page.length, 0),
@@ -94,16 +106,19 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
 
   onStore('cancelled jobs leave no gap, wherever they stood', async ({ store, client, key }) => {
     const jobs = newJobs(1000)
-    await store.push(jobs)
-    await store.configure({ queue: 'q', keepDead: 0 })
+    await store.operations.push({ jobs })
+    await store.operations.configure({ queue: 'q', keepDead: 0 })
     const live = jobs.filter((_, i) => i % 300 === 7)
-    await store.cancel(idsOf(jobs.filter((job) => !live.includes(job)).toReversed()))
+    await store.operations.cancel({ ids: idsOf(jobs.filter((job) => !live.includes(job)).toReversed()) })
     assert.equal(await client.hlen(key('pages')), live.length)
     assert.equal(await client.zcard(key('waiting')), live.length)
-    assert.deepEqual(idsOf(await store.admin.list({ queue: 'q', state: 'waiting', limit: 10 })), idsOf(live))
+    assert.deepEqual(
+      idsOf((await store.operations.list({ queue: 'q', state: 'waiting', limit: 10 })).jobs),
+      idsOf(live),
+    )
     // The same ids again have new places.
     const again = jobs.slice(0, 2).toReversed()
-    await store.push(again)
+    await store.operations.push({ jobs: again })
     assert.deepEqual(idsOf((await claim(store, { limit: 5 })).jobs), idsOf([...live, ...again].slice(0, 5)))
     await complete(store, (await claim(store)).jobs)
     assert.equal(await client.exists(key('pages'), key('waiting')), 0)
@@ -111,19 +126,16 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
 
   onStore('an error that cannot be read hides no job', async ({ store, client, key }) => {
     const jobs = newJobs(3)
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const claims = (await claim(store)).jobs
-    await store.fail(
-      'q',
-      claims.map((held) => ({ ...held, error: ERROR, delay: null })),
-    )
+    await store.operations.fail({ queue: 'q', items: claims.map((held) => ({ ...held, error: ERROR, delay: null })) })
     const [garbled, alien] = jobs
     assert.ok(garbled && alien)
     const idOf = ({ id }: NewJob): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex')
     await client.hset(key('errors'), idOf(garbled), Buffer.from([0xc1, 0xff]))
     await client.hset(key('errors'), idOf(alien), Buffer.from([0x93, 1, 2, 3]))
-    const listed = await store.admin.list({ queue: 'q', state: 'dead', limit: 10 })
-    const found = await store.find(idsOf(jobs))
+    const { jobs: listed } = await store.operations.list({ queue: 'q', state: 'dead', limit: 10 })
+    const found = await store.operations.find({ ids: idsOf(jobs) })
     for (const records of [found, listed.toSorted((a, b) => (a.id < b.id ? -1 : 1))]) {
       assert.deepEqual(
         records.map((record) => record?.error?.code),
@@ -144,24 +156,24 @@ describe('records and pages in redis', { skip: missingReason('redis') }, () => {
       )
     }
     const costs = async (): Promise<number[]> => {
-      const list = (state: JobState) => () => store.admin.list({ queue: 'q', state, limit: 10 })
+      const list = (state: JobState) => () => store.operations.list({ queue: 'q', state, limit: 10 })
       const counts: number[] = []
       for (const state of JOB_STATES) counts.push(await commandsOf(list(state)))
-      counts.push(await commandsOf(() => store.stats({ queue: 'q' })))
-      counts.push(await commandsOf(() => store.sweep(100)))
+      counts.push(await commandsOf(() => store.operations.stats({ queue: 'q' })))
+      counts.push(await commandsOf(() => store.operations.sweep({ limit: 100 })))
       counts.push(await commandsOf(() => claim(store, { limit: 1 })))
       return counts
     }
-    await store.push(newJobs(50))
+    await store.operations.push({ jobs: newJobs(50) })
     await costs()
     const few = await costs()
     for (let i = 0; i < 40; i++) {
       const jobs = newJobs(500)
-      await store.push(jobs)
-      await store.cancel(idsOf(jobs))
+      await store.operations.push({ jobs })
+      await store.operations.cancel({ ids: idsOf(jobs) })
       clock.now++
     }
-    await store.push(newJobs(50))
+    await store.operations.push({ jobs: newJobs(50) })
     await costs()
     const many = await costs()
     // Of 20,000 cancelled jobs that were pushed before the last 50, none is passed over one by one.

@@ -9,10 +9,12 @@ import { Calls } from '../../src/stores/redis/connection/calls.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { storeSettings } from '../../src/stores/redis/settings.ts'
 import { newClient } from '../../src/stores/redis-client/client.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { MASTER_NAME, startRedisSentinel } from '../servers/redis-sentinel.ts'
 import { missingReason } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const invalid = (error: unknown): boolean => isMillpondError(error, 'InvalidOption')
 
@@ -37,7 +39,7 @@ describe('redis sentinel', { skip: missingReason('redis') }, () => {
     const same = await open(`${withUser}/3?sentinelPassword=${passwords.sentinelPassword}`, {})
     t.after(() => Promise.all([store.close(), same.close()]))
     const job = newJob()
-    await store.push([job])
+    await store.operations.push({ jobs: [job] })
     assert.equal((await claim(same)).jobs[0]?.id, job.id)
     const master = await redis.master()
     assert.ok(master)
@@ -68,18 +70,20 @@ describe('redis sentinel', { skip: missingReason('redis') }, () => {
     const store = await open(redis.url, { timeout: 300 })
     t.after(() => store.close())
     const refused = (error: unknown): boolean => isMillpondError(error, 'StoreUnavailable')
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     const master = await redis.master()
     assert.ok(master)
     for (const sentinel of redis.sentinels) await sentinel.kill('SIGSTOP')
     await redis.command(master, 'client', 'kill', 'type', 'normal')
     // Each of them lasts longer than it takes to replace a connection.
-    for (let calls = 0; calls < 4; calls++) await assert.rejects(store.push([newJob()]), refused)
+    for (let calls = 0; calls < 4; calls++) await assert.rejects(store.operations.push({ jobs: [newJob()] }), refused)
     for (const sentinel of redis.sentinels) await sentinel.kill('SIGCONT')
-    await until('pushes work again', async () => {
-      const outcomes = await store.push([newJob()]).catch((error: unknown) => assert.ok(refused(error)))
+    await until(async () => {
+      const outcomes = await store.operations
+        .push({ jobs: [newJob()] })
+        .catch((error: unknown) => assert.ok(refused(error)))
       return outcomes !== undefined
-    })
+    }, 'pushes work again')
   })
 
   test('a connection that is cut while it is being made is made again', async (t) => {
@@ -105,17 +109,17 @@ describe('redis sentinel', { skip: missingReason('redis') }, () => {
       client.disconnect()
     })
     const jobs = newJobs(10)
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const victim = await redis.master()
     assert.ok(victim)
     await victim.kill('SIGKILL')
     await redis.promoted(victim)
     let found = 0
-    await until('the jobs are found on the new master', async () => {
-      const records = await store.find(jobs.map(({ id }) => id)).catch(() => [])
+    await until(async () => {
+      const records = await store.operations.find({ ids: jobs.map(({ id }) => id) }).catch(() => [])
       found = records.filter((record) => record?.state === 'waiting').length
       return records.length > 0
-    })
+    }, 'the jobs are found on the new master')
     assert.equal(found, 10)
   })
 })

@@ -5,10 +5,12 @@ import { describe, test } from 'node:test'
 import { Redis } from 'ioredis'
 import type { Bell } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { faultyClient } from './redis-faults.ts'
 import { keysOf, openRedis } from './redis-fixture.ts'
 
@@ -27,7 +29,7 @@ describe('redis store: the server', { skip: missingReason('redis') }, () => {
         if (pushed && name === script) await redis.command('config', 'set', 'maxmemory', '1')
         if (name === 'push') pushed = true
       }
-      assert.deepEqual(await store.push([job]), [{ status: 'pushed', id: job.id }])
+      assert.deepEqual(await store.operations.push({ jobs: [job] }), [{ status: 'pushed', id: job.id }])
       assert.equal((await claim(store, { queue: script })).jobs.length, 1)
       await redis.command('config', 'set', 'maxmemory', '0')
       await store.close()
@@ -46,9 +48,10 @@ describe('redis store: the server', { skip: missingReason('redis') }, () => {
     t.after(() => process.off('warning', heard))
     await redis.command('config', 'set', 'maxmemory', '100mb')
     await redis.command('config', 'set', 'maxmemory-policy', 'allkeys-lru')
-    await store.sweep(100)
-    await until('it warns', () =>
-      warnings.some(({ code, message }) => code === 'RedisEviction' && /allkeys-lru/.test(message)),
+    await store.operations.sweep({ limit: 100 })
+    await until(
+      () => warnings.some(({ code, message }) => code === 'RedisEviction' && /allkeys-lru/.test(message)),
+      'it warns',
     )
   })
 
@@ -60,7 +63,7 @@ describe('redis store: the server', { skip: missingReason('redis') }, () => {
     await redis.command('acl', ...rule.split(' '))
     const store = await open(`${redis.url.replace('//', '//queue:secret@')}/3`, {})
     t.after(() => store.close())
-    await store.push([newJob()])
+    await store.operations.push({ jobs: [newJob()] })
     assert.equal((await claim(store)).jobs.length, 1)
     assert.match(await redis.command('-n', '0', 'dbsize'), /\b0\b/)
   })
@@ -70,20 +73,20 @@ describe('redis store: the server', { skip: missingReason('redis') }, () => {
     t.after(dispose)
     const client = new Redis(url)
     t.after(() => client.disconnect())
-    await store.configure({ queue: 'q', grouped: true, keepDead: 0 })
+    await store.operations.configure({ queue: 'q', grouped: true, keepDead: 0 })
     const before = await keysOf(client, prefix)
     for (const more of [{}, { delay: 10_000 }]) {
       const jobs = [...newJobs(2, { group: 'twice', ...more }), newJob({ group: 'once', ...more }), newJob(more)]
-      await store.push(jobs)
-      for (const { id } of jobs) assert.deepEqual(await store.cancel([id]), ['cancelled'])
+      await store.operations.push({ jobs })
+      for (const { id } of jobs) assert.deepEqual(await store.operations.cancel({ ids: [id] }), ['cancelled'])
     }
     assert.deepEqual((await keysOf(client, prefix)).toSorted(), before.toSorted())
     // A group that claims have come to is still looked at by the next one.
     const jobs = newJobs(2, { group: 'g' })
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     assert.equal((await claim(store, { limit: 1 })).jobs.length, 1)
-    await store.cancel([jobs[1]?.id ?? ''])
-    await store.push([newJob({ group: 'g' })])
+    await store.operations.cancel({ ids: [jobs[1]?.id ?? ''] })
+    await store.operations.push({ jobs: [newJob({ group: 'g' })] })
     assert.equal((await claim(store)).jobs.length, 1)
   })
 
@@ -101,18 +104,18 @@ describe('redis store: the server', { skip: missingReason('redis') }, () => {
       if (listening) heard.push(bell)
     })
     await claim(store)
-    await until('it listens', () => listening)
-    await store.configure({ queue: 'q', rate: { count: 10, per: 60_000, burst: 10 } })
-    await store.push(newJobs(6))
+    await until(() => listening, 'it listens')
+    await store.operations.configure({ queue: 'q', rate: { count: 10, per: 60_000, burst: 10 } })
+    await store.operations.push({ jobs: newJobs(6) })
     assert.equal((await claim(store, { limit: 6 })).jobs.length, 6)
     const dear = newJob({ cost: 10 })
-    await store.push([dear, newJob()])
+    await store.operations.push({ jobs: [dear, newJob()] })
     const { jobs, retryAfter } = await claim(store)
     assert.ok(jobs.length === 0 && (retryAfter ?? 0) > 1000)
-    await until('it hears of that', () => heard.some(({ kind }) => kind === 'work'))
+    await until(() => heard.some(({ kind }) => kind === 'work'), 'it hears of that')
     heard.length = 0
-    await other.cancel([dear.id])
-    await until('it is woken', () => heard.some(({ kind }) => kind === 'work'))
+    await other.operations.cancel({ ids: [dear.id] })
+    await until(() => heard.some(({ kind }) => kind === 'work'), 'it is woken')
     assert.equal((await claim(store)).jobs.length, 1)
   })
 })

@@ -5,11 +5,13 @@ import { Redis } from 'ioredis'
 import { Millpond } from '../../src/index.ts'
 import type { Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
-import { claim, NULL, newJob, newJobs, until } from '../conformance/suite.ts'
+import { claim } from '../conformance/suite.ts'
 import { started } from '../servers/fixtures.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { NULL, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { keysOf, openRedis } from './redis-fixture.ts'
 
 const url = serverUrl('redis') ?? ''
@@ -33,10 +35,10 @@ async function split(t: TestContext): Promise<{ before: Store; after: Store; pre
     await after.close()
     await dispose()
   })
-  await before.push([newJob({ key: 'k' })])
+  await before.operations.push({ jobs: [newJob({ key: 'k' })] })
   assert.equal((await claim(before)).jobs.length, 1)
   await emptied(prefix)
-  await after.configure({ queue: 'q', attempts: 5 })
+  await after.operations.configure({ queue: 'q', attempts: 5 })
   return { before, after, prefix }
 }
 
@@ -45,35 +47,38 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
     const { before, after } = await split(t)
     for (const key of ['a', 'b', 'c', 'd', 'e']) {
       const [[first], [second]] = await Promise.all([
-        after.push([newJob({ key })]),
-        before.push([newJob({ key })]).then(async () => before.push([newJob({ key })])),
+        after.operations.push({ jobs: [newJob({ key })] }),
+        before.operations
+          .push({ jobs: [newJob({ key })] })
+          .then(async () => before.operations.push({ jobs: [newJob({ key })] })),
       ])
       assert.equal(second?.status, 'existing')
       assert.ok(first !== undefined)
     }
-    assert.equal((await after.stats({ queue: 'q' }))[0]?.counts.waiting, 5)
+    assert.equal((await after.operations.stats({ queue: 'q' }))[0]?.counts.waiting, 5)
   })
 
   test('whoever only works finds all jobs, and ends them', async (t) => {
     const { before, after } = await split(t)
     const jobs = newJobs(40)
-    await after.push(jobs)
+    await after.operations.push({ jobs })
     const done = new Set<string>()
-    await until('all are done', async () => {
+    await until(async () => {
       const { jobs: some } = await claim(before)
       const endings = some.map((job) => ({ id: job.id, fence: job.fence, claim: job, result: null }))
-      for (const outcome of await before.complete('q', endings)) assert.equal(outcome, 'ok')
+      for (const outcome of await before.operations.complete({ queue: 'q', items: endings }))
+        assert.equal(outcome, 'ok')
       for (const { id } of some) done.add(id)
       return done.size === 40
-    })
-    assert.equal((await after.stats({ queue: 'q' }))[0]?.counts.done, 40)
+    }, 'all are done')
+    assert.equal((await after.operations.stats({ queue: 'q' }))[0]?.counts.done, 40)
   })
 
   test('what is pushed by one is ended by the other, with the claim and by id and fence', async (t) => {
     const { before, after } = await split(t)
-    await before.push(newJobs(40))
+    await before.operations.push({ jobs: newJobs(40) })
     const got: string[] = []
-    await until('all are done', async () => {
+    await until(async () => {
       const { jobs } = await claim(after, { limit: 7 })
       const endings = jobs.map((job, i) => ({
         id: job.id,
@@ -83,18 +88,18 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
       }))
       assert.deepEqual(
         new Set(
-          await after.extend(
-            'q',
-            1000,
-            endings.map((hold) => ({ ...hold, progress: null })),
-          ),
+          await after.operations.extend({
+            queue: 'q',
+            lease: 1000,
+            items: endings.map((hold) => ({ ...hold, progress: null })),
+          }),
         ),
         new Set(jobs.length > 0 ? ['ok'] : []),
       )
-      for (const outcome of await after.complete('q', endings)) assert.equal(outcome, 'ok')
+      for (const outcome of await after.operations.complete({ queue: 'q', items: endings })) assert.equal(outcome, 'ok')
       got.push(...jobs.map(({ id }) => id))
       return got.length === 40
-    })
+    }, 'all are done')
     assert.equal(new Set(got).size, 40)
   })
 
@@ -105,22 +110,22 @@ describe('a queue that is split anew', { skip: missingReason('redis') }, () => {
       await other.close()
       await dispose()
     })
-    await store.push(newJobs(20, { group: 'g' }))
+    await store.operations.push({ jobs: newJobs(20, { group: 'g' }) })
     const { jobs } = await claim(store)
     assert.equal(jobs.length, 20)
     const client = new Redis(url)
     t.after(() => client.disconnect())
     // As a list that a failover has lost, and another process has made anew.
     await client.hset(`{${prefix}}:queues`, 'q', 1)
-    await store.stats({ queue: 'q' })
+    await store.operations.stats({ queue: 'q' })
     const endings = jobs.map((job) => ({ id: job.id, fence: job.fence, claim: job, result: null }))
-    assert.deepEqual(new Set(await store.complete('q', endings)), new Set(['ok']))
+    assert.deepEqual(new Set(await store.operations.complete({ queue: 'q', items: endings })), new Set(['ok']))
   })
 
   test('a list that a partition does not agree with is mended by the next claim', async (t) => {
     const { store, prefix, dispose } = await openRedis(url, { partitions: 2 })
     t.after(dispose)
-    await store.push(newJobs(20))
+    await store.operations.push({ jobs: newJobs(20) })
     const client = new Redis(url)
     t.after(() => client.disconnect())
     for (const key of (await keysOf(client, prefix)).filter((key) => key.endsWith(':queue'))) {
@@ -140,16 +145,25 @@ describe('a server that was emptied', { skip: missingReason('redis') }, () => {
     t.after(() => Promise.all([store.close(), other.close()]))
     for (const by of [store, other]) {
       const job = newJob()
-      await store.push([job])
+      await store.operations.push({ jobs: [job] })
       const [stale] = (await claim(store)).jobs
       assert.ok(stale)
       await redis.command('flushall')
-      await by.push([job])
+      await by.operations.push({ jobs: [job] })
       const [fresh] = (await claim(other)).jobs
       assert.ok(fresh && fresh.id === job.id && fresh.fence > stale.fence, `${fresh?.fence} after ${stale.fence}`)
-      assert.deepEqual(await store.extend('q', 1000, [{ ...stale, progress: null }]), ['stale'])
-      assert.deepEqual(await store.complete('q', [{ ...stale, claim: stale, result: NULL }]), ['stale'])
-      assert.deepEqual(await other.complete('q', [{ ...fresh, claim: fresh, result: NULL }]), ['ok'])
+      assert.deepEqual(
+        await store.operations.extend({ queue: 'q', lease: 1000, items: [{ ...stale, progress: null }] }),
+        ['stale'],
+      )
+      assert.deepEqual(
+        await store.operations.complete({ queue: 'q', items: [{ ...stale, claim: stale, result: NULL }] }),
+        ['stale'],
+      )
+      assert.deepEqual(
+        await other.operations.complete({ queue: 'q', items: [{ ...fresh, claim: fresh, result: NULL }] }),
+        ['ok'],
+      )
     }
   })
 
@@ -162,16 +176,19 @@ describe('a server that was emptied', { skip: missingReason('redis') }, () => {
     const there = await open(two.url, {})
     t.after(() => Promise.all([store.close(), there.close()]))
     const job = newJob()
-    await there.push([job])
-    await store.push([job])
+    await there.operations.push({ jobs: [job] })
+    await store.operations.push({ jobs: [job] })
     const [stale] = (await claim(store)).jobs
     assert.ok(stale)
     proxy.retarget(two.port)
     proxy.cut()
-    await until('the other server answers', async () => (await there.stats({ queue: 'q' }))[0]?.counts.waiting === 1)
+    await until(
+      async () => (await there.operations.stats({ queue: 'q' }))[0]?.counts.waiting === 1,
+      'the other server answers',
+    )
     const [fresh] = (await claim(there)).jobs
     assert.ok(fresh)
-    const outcomes = await store.complete('q', [{ ...stale, claim: stale, result: NULL }])
+    const outcomes = await store.operations.complete({ queue: 'q', items: [{ ...stale, claim: stale, result: NULL }] })
     assert.deepEqual(outcomes, ['stale'])
   })
 
@@ -188,9 +205,9 @@ describe('a server that was emptied', { skip: missingReason('redis') }, () => {
     const push = (from: number) =>
       Promise.all([0, 1, 2, 3].map((n) => ponds[n % 2]?.queue<number>('q').push(from + n, { key: `k${n}` })))
     await push(0)
-    await until('all are done', () => done.size === 4)
+    await until(() => done.size === 4, 'all are done')
     await redis.command('flushall')
     await push(4)
-    await until('all are done', () => done.size === 8)
+    await until(() => done.size === 8, 'all are done')
   })
 })

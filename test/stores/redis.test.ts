@@ -7,8 +7,10 @@ import { Redis } from 'ioredis'
 import type { Bell, Store } from '../../src/store.ts'
 import { open } from '../../src/stores/redis/index.ts'
 import { Partition } from '../../src/stores/redis/partition.ts'
-import { claim, ERROR, first, newJob, newJobs, running, until } from '../conformance/suite.ts'
+import { claim, first, running } from '../conformance/suite.ts'
 import { missingReason, serverUrl } from '../servers/shared.ts'
+import { ERROR, newJob, newJobs } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { complete, everything, everythingOfLimits } from './redis-everything.ts'
 import { faultyClient } from './redis-faults.ts'
 import { freshPrefix, keysOf, openRedis, removePrefix } from './redis-fixture.ts'
@@ -56,15 +58,15 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       assert.ok(keys.length > 8, keys.join(' '))
       const { tag } = new Partition(prefix, 'q', 0)
       assert.deepEqual(
-        keys.filter((key) => !key.startsWith(`${tag}:`)),
-        [`{${prefix}}:queues`],
+        keys.filter((key) => !key.startsWith(`${tag}:`)).toSorted(),
+        ['claimed', 'floor', 'queues', 'workers'].map((key) => `{${prefix}}:${key}`),
       )
     } finally {
       client.disconnect()
     }
     const other = await openRedis(url)
     try {
-      assert.deepEqual(await other.store.stats({}), [])
+      assert.deepEqual(await other.store.operations.stats({}), [])
     } finally {
       await other.dispose()
     }
@@ -107,12 +109,12 @@ describe('redis store', { skip: missingReason('redis') }, () => {
   })
 
   onStore('scripts that the server has forgotten are sent again, within one turn too', async (store) => {
-    await store.push([newJob({ queue: 'known' })])
+    await store.operations.push({ jobs: [newJob({ queue: 'known' })] })
     const client = new Redis(url)
     await client.script('FLUSH')
     client.disconnect()
     const [pushed, claimed] = await Promise.all([
-      store.push([newJob({ queue: 'known' })]),
+      store.operations.push({ jobs: [newJob({ queue: 'known' })] }),
       claim(store, { queue: 'known' }),
     ])
     assert.equal(pushed[0]?.status, 'pushed')
@@ -139,19 +141,16 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     async (store) => {
       for (let round = 0; round < 30; round++) {
         const jobs = newJobs(40)
-        await store.push(jobs)
+        await store.operations.push({ jobs })
         const held = (await claim(store, { limit: 20 })).jobs
-        await store.release(
-          'q',
-          held.filter((_, i) => i % 3 > 0),
-        )
+        await store.operations.release({ queue: 'q', items: held.filter((_, i) => i % 3 > 0) })
         await complete(
           store,
           held.filter((_, i) => i % 3 === 0),
         )
         const cancelled = jobs.filter((_, i) => i % 7 === round % 7 && !(i < 20 && i % 3 === 0))
-        await store.cancel(cancelled.map(({ id }) => id))
-        await store.admin.requeue({ ids: cancelled.filter((_, i) => i % 2 === 0).map(({ id }) => id) })
+        await store.operations.cancel({ ids: cancelled.map(({ id }) => id) })
+        await store.operations.requeue({ ids: cancelled.filter((_, i) => i % 2 === 0).map(({ id }) => id) })
         const expected = jobs.filter(
           (job, i) => !(i < 20 && i % 3 === 0) && (!cancelled.includes(job) || cancelled.indexOf(job) % 2 === 0),
         )
@@ -172,24 +171,24 @@ describe('redis store', { skip: missingReason('redis') }, () => {
 
   onStore('large jobs are claimed in order by several calls, and each of them once', async (store) => {
     const jobs = newJobs(30, { data: { encoding: 'bytes', body: new Uint8Array(700_000) } })
-    for (let i = 0; i < jobs.length; i += 5) await store.push(jobs.slice(i, i + 5))
+    for (let i = 0; i < jobs.length; i += 5) await store.operations.push({ jobs: jobs.slice(i, i + 5) })
     const { jobs: claimed } = await claim(store, { limit: 25 })
     assert.deepEqual(
       claimed.map(({ id }) => id),
       jobs.slice(0, 25).map(({ id }) => id),
     )
-    await store.release('q', claimed)
+    await store.operations.release({ queue: 'q', items: claimed })
     assert.equal((await claim(store, { limit: 100 })).jobs.length, 30)
   })
 
   onStore('dead jobs whose key is taken do not stand in the way of others', async (store) => {
     const jobs = [newJob({ key: 'taken' }), newJob(), newJob()]
-    await store.push(jobs)
+    await store.operations.push({ jobs })
     const dead = (await claim(store)).jobs.map((job) => ({ ...job, error: ERROR, delay: null }))
-    for (const one of dead) await store.fail('q', [one])
-    await store.push([newJob({ key: 'taken' })])
-    assert.equal((await store.admin.requeue({ queue: 'q', limit: 2 })).requeued, 2)
-    assert.equal((await store.admin.requeue({ queue: 'q', limit: 2 })).requeued, 0)
+    for (const one of dead) await store.operations.fail({ queue: 'q', items: [one] })
+    await store.operations.push({ jobs: [newJob({ key: 'taken' })] })
+    assert.equal((await store.operations.requeue({ queue: 'q', limit: 2 })).requeued, 2)
+    assert.equal((await store.operations.requeue({ queue: 'q', limit: 2 })).requeued, 0)
   })
 
   test('a sleeper in another process is woken, and a burst rings once', async () => {
@@ -198,27 +197,27 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     try {
       const heard: Bell[] = []
       sleeper.listen((bell) => heard.push(bell))
-      await pusher.push([newJob()])
+      await pusher.operations.push({ jobs: [newJob()] })
       await complete(sleeper, (await claim(sleeper)).jobs)
       const work = () => heard.filter(({ kind }) => kind === 'work').length
       await hears(
         () => work() > 0,
-        () => claim(sleeper).then(() => pusher.push([newJob()])),
+        () => claim(sleeper).then(() => pusher.operations.push({ jobs: [newJob()] })),
       )
       // Whatever is under way has been told when this bell has come.
-      await sleeper.configure({ queue: 'q', capacity: 5 })
+      await sleeper.operations.configure({ queue: 'q', capacity: 5 })
       await complete(sleeper, (await claim(sleeper)).jobs)
       const before = work()
-      for (let i = 0; i < 4; i++) await pusher.push([newJob()])
-      await until('the burst', () => work() > before)
+      for (let i = 0; i < 4; i++) await pusher.operations.push({ jobs: [newJob()] })
+      await until(() => work() > before, 'the burst')
       const job = first((await claim(sleeper, { limit: 1 })).jobs)
-      await sleeper.find([job.id])
-      await pusher.complete('q', [{ ...job, result: null }])
-      await until('the end', () => heard.some((bell) => bell.kind === 'finished' && bell.ids?.includes(job.id)))
+      await sleeper.operations.find({ ids: [job.id] })
+      await pusher.operations.complete({ queue: 'q', items: [{ ...job, result: null }] })
+      await until(() => heard.some((bell) => bell.kind === 'finished' && bell.ids?.includes(job.id)), 'the end')
       assert.equal(work(), before + 1)
       const held = first((await claim(sleeper, { limit: 1 })).jobs)
-      await pusher.cancel([held.id])
-      await until('the cancel', () => heard.some((bell) => bell.kind === 'cancelled' && bell.ids?.includes(held.id)))
+      await pusher.operations.cancel({ ids: [held.id] })
+      await until(() => heard.some((bell) => bell.kind === 'cancelled' && bell.ids?.includes(held.id)), 'the cancel')
     } finally {
       await pusher.close()
       await dispose()
@@ -231,10 +230,10 @@ describe('redis store', { skip: missingReason('redis') }, () => {
     try {
       const heard: Bell[] = []
       full.listen((bell) => heard.push(bell))
-      await full.configure({ queue: 'q', capacity: 1 })
+      await full.operations.configure({ queue: 'q', capacity: 1 })
       await hears(
         () => heard.some(({ kind }) => kind === 'room'),
-        () => full.push([newJob(), newJob()]).then(() => claim(worker)),
+        () => full.operations.push({ jobs: [newJob(), newJob()] }).then(() => claim(worker)),
       )
     } finally {
       await worker.close()
@@ -255,26 +254,30 @@ describe('redis store', { skip: missingReason('redis') }, () => {
       await everything(other)
       loseEach()
       const twice = newJob({ queue: 'q2' })
-      await store.push([newJob({ queue: 'q2' })])
-      assert.deepEqual(await other.push([twice]), [{ status: 'pushed', id: twice.id }])
-      const before = (await store.stats({ queue: 'q' }))[0]?.counts.running ?? 0
+      await store.operations.push({ jobs: [newJob({ queue: 'q2' })] })
+      assert.deepEqual(await other.operations.push({ jobs: [twice] }), [{ status: 'pushed', id: twice.id }])
+      const before = (await store.operations.stats({ queue: 'q' }))[0]?.counts.running ?? 0
       const [a, b, c] = [await running(store), await running(store), await running(store)]
       const error = { code: 'HandlerFailed', name: 'Error', message: 'it failed' }
-      assert.deepEqual(await other.complete('q', [{ ...a, result: null }]), ['ok'])
-      assert.deepEqual(await other.fail('q', [{ ...b, error, delay: null }]), ['dead'])
-      assert.deepEqual(await other.release('q', [c]), ['ok'])
+      assert.deepEqual(await other.operations.complete({ queue: 'q', items: [{ ...a, result: null }] }), ['ok'])
+      assert.deepEqual(await other.operations.fail({ queue: 'q', items: [{ ...b, error, delay: null }] }), ['dead'])
+      assert.deepEqual(await other.operations.release({ queue: 'q', items: [c] }), ['ok'])
       const waiting = newJobs(3)
-      await store.push(waiting)
-      await store.push(newJobs(3))
+      await store.operations.push({ jobs: waiting })
+      await store.operations.push({ jobs: newJobs(3) })
       const { jobs } = await claim(other, { limit: 3 })
       assert.deepEqual(
         jobs.map(({ id, fence }) => [id, fence - c.fence]),
         [c.id, waiting[0]?.id, waiting[1]?.id].map((id) => [id, id === c.id ? 1 : 0]),
       )
-      assert.equal((await store.stats({ queue: 'q' }))[0]?.counts.running, before + 3, 'nothing was claimed twice')
+      assert.equal(
+        (await store.operations.stats({ queue: 'q' }))[0]?.counts.running,
+        before + 3,
+        'nothing was claimed twice',
+      )
       assert.equal(lost.size, 0)
       // Without a doubt, the second word is stale.
-      assert.deepEqual(await other.complete('q', [{ ...a, result: null }]), ['stale'])
+      assert.deepEqual(await other.operations.complete({ queue: 'q', items: [{ ...a, result: null }] }), ['stale'])
     } finally {
       await other.close()
       forgetful.disconnect()

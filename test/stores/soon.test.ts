@@ -7,7 +7,9 @@ import { describe, test } from 'node:test'
 import type { Store } from '../../src/store.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { STORES } from '../api/suite.ts'
-import { claim, ERROR, newJob, running, until } from '../conformance/suite.ts'
+import { claim, running } from '../conformance/suite.ts'
+import { ERROR, newJob } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 const { shared } = Object.groupBy(STORES, ({ shared }) => (shared ? 'shared' : 'own'))
 
@@ -26,26 +28,26 @@ for (const { name, skip = false, place } of shared ?? []) {
         })
         /** The other process sleeps, having heard all there was; then something is done, and it hears of it. */
         const hears = async (doing: () => Promise<unknown>) => {
-          await until('a sleeper', async () => {
+          await until(async () => {
             const before = heard
             const { jobs } = await claim(other)
             await new Promise((resolve) => setTimeout(resolve, 50))
             return jobs.length === 0 && heard === before
-          })
+          }, 'a sleeper')
           const before = heard
           await doing()
-          await until('a bell for work', () => heard > before)
+          await until(() => heard > before, 'a bell for work')
           const { jobs, retryAfter } = await claim(other)
           assert.ok(jobs.length > 0 || (retryAfter !== null && retryAfter < 1000), `${retryAfter}`)
         }
-        await one.configure({ queue: 'q', backoff: { base: 500, factor: 1, max: 500, jitter: 0 } })
+        await one.operations.configure({ queue: 'q', backoff: { base: 500, factor: 1, max: 500, jitter: 0 } })
         const held = [await running(one), await running(one), await running(one)] as const
-        await hears(() => one.push([newJob({ delay: 900 })]))
-        await hears(() => one.push([newJob({ delay: 900, key: 'k' })]))
-        await hears(() => one.fail('q', [{ ...held[0], error: ERROR, delay: 900 }]))
-        await hears(() => one.fail('q', [{ ...held[1], error: ERROR, delay: 'backoff' }]))
-        await one.configure({ queue: 'q', backoff: { base: 0, factor: 1, max: 0, jitter: 0 } })
-        await hears(() => one.fail('q', [{ ...held[2], error: ERROR, delay: 'backoff' }]))
+        await hears(() => one.operations.push({ jobs: [newJob({ delay: 900 })] }))
+        await hears(() => one.operations.push({ jobs: [newJob({ delay: 900, key: 'k' })] }))
+        await hears(() => one.operations.fail({ queue: 'q', items: [{ ...held[0], error: ERROR, delay: 900 }] }))
+        await hears(() => one.operations.fail({ queue: 'q', items: [{ ...held[1], error: ERROR, delay: 'backoff' }] }))
+        await one.operations.configure({ queue: 'q', backoff: { base: 0, factor: 1, max: 0, jitter: 0 } })
+        await hears(() => one.operations.fail({ queue: 'q', items: [{ ...held[2], error: ERROR, delay: 'backoff' }] }))
       } finally {
         await Promise.all(stores.map((store) => store.close()))
         await remove?.()

@@ -28,6 +28,8 @@ async function nextFence(store: Store): Promise<number> {
 /** As if the machine had been started anew since the file was last opened. */
 function startAnew(path: string): void {
   const db = connectTo(path)
+  const origin = db.prepare("select value from millpond_meta where key = 'origin'").get()?.value
+  assert.match(String(origin), /^\S+ \d+:\d+ \d+$/, 'start of the machine, file, schema')
   const sql = `update millpond_meta set value = 'another' || substr(value, instr(value, ' ')) where key = 'origin'`
   assert.equal(db.prepare(sql).run().changes, 1)
   db.close()
@@ -68,10 +70,10 @@ test('the first to open the file after a start of the machine gives out fences a
   await store.close()
 
   // The clock was set back, so the time says nothing.
-  open.exec(`update millpond_meta set value = 9e14 where key = 'fences'`)
+  open.exec(`update millpond_meta set value = 8e15 where key = 'fences'`)
   startAnew(path)
   const last = await openAt(path)
-  assert.equal(await nextFence(last), 9e14 + 100_001)
+  assert.equal(await nextFence(last), 8e15 + 100_001)
   await last.close()
   open.close()
 })
@@ -109,7 +111,6 @@ for (const [how, putBack] of Object.entries(puttingBack)) {
     const path = newPath()
     const copy = await backedUp(path)
     const store = await openAt(path)
-    // Several runs since then: each has fences of its own.
     const stale = await fenceOf(store)
     await store.close()
     putBack(copy, path)
@@ -118,6 +119,29 @@ for (const [how, putBack] of Object.entries(puttingBack)) {
     await restored.close()
   })
 }
+
+test('programs that open the file every second stay behind the time: a backup from before them repeats no fence', async () => {
+  const path = newPath()
+  const copy = await backedUp(path)
+  for (const file of [path, copy]) await (await openAt(file)).close()
+  // As an hour of them leaves it, an hour ago.
+  const HOUR = 3_600_000
+  const db = connectTo(path)
+  db.prepare(`update millpond_meta set value = ? where key = 'fences'`).run(
+    (Date.now() - HOUR) * 1000 + 3_600 * 100_000,
+  )
+  db.close()
+  const store = await openAt(path)
+  const stale = await fenceOf(store)
+  await store.close()
+  const old = connectTo(copy)
+  old.prepare(`update millpond_meta set value = ? where key = 'fences'`).run((Date.now() - HOUR) * 1000)
+  old.close()
+  renameSync(copy, path)
+  const restored = await openAt(path)
+  await refusesStale(restored, stale)
+  await restored.close()
+})
 
 test('a backup is restored into the file while it is open, also by two processes: a stale completion is refused', async () => {
   const path = newPath()

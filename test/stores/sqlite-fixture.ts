@@ -1,7 +1,6 @@
 /** What the tests of the SQLite store share: a folder of their own, jobs, and programs run beside this one. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after } from 'node:test'
@@ -9,9 +8,10 @@ import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import type { Bell, Store, StoreOptions } from '../../src/store.ts'
 import { open } from '../../src/stores/sqlite/index.ts'
+import { sharedFolder } from '../support/cleaning.ts'
 
 const MODULE = new URL('../../src/stores/sqlite/index.ts', import.meta.url).href
-const folder = mkdtempSync(join(tmpdir(), 'millpond-sqlite-'))
+const folder = sharedFolder()
 const stores: Store[] = []
 let count = 0
 

@@ -46,6 +46,33 @@ for (const sync of ['full', 'normal'] as const) {
   }
 }
 
+test('a file that is renamed and comes back stays refused: what was written meanwhile may be lost', async () => {
+  const path = newPath()
+  const store = await openAt(path)
+  renameSync(path, `${path}.old`)
+  const refusal = unavailable(/renamed/)
+  await assert.rejects(store.operations.push({ jobs: [job()] }), refusal)
+  renameSync(`${path}.old`, path)
+  await assert.rejects(store.operations.push({ jobs: [job()] }), refusal)
+  await store.close()
+})
+
+test('a file that is removed between the begin and the commit: the commit is not acknowledged', async () => {
+  const path = newPath()
+  const store = await openAt(path)
+  await store.operations.push({ jobs: [job({ id: 'one' })] })
+  const { jobs } = await store.operations.claim({ queue: 'emails', worker: 'w', limit: 1, lease: 60_000 })
+  const transaction = await store.transactions?.begin()
+  await transaction?.query('select 1', [])
+  unlinkSync(path)
+  const done = transaction?.complete({
+    queue: 'emails',
+    items: [{ id: 'one', fence: jobs[0]?.fence ?? 0, result: null }],
+  })
+  await assert.rejects(done ?? assert.fail(), unavailable(/removed/))
+  await store.close()
+})
+
 test('a file with a second name is not opened; a name that a crash has left from making it is removed', async () => {
   const path = newPath()
   await (await openAt(path)).close()

@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { ordinaryAccount } from '../servers/account.ts'
-import { scratch, started } from '../servers/fixtures.ts'
+import { started } from '../servers/fixtures.ts'
 import { freePort } from '../servers/ports.ts'
 import { startPostgres } from '../servers/postgres.ts'
 import { startRedis } from '../servers/redis.ts'
 import { missingReason } from '../servers/shared.ts'
+import { scratch } from '../support/cleaning.ts'
 
 /** Opens the store, has a job done, and prints what came of it; in a process of its own, since Node reads further authorities as it starts. */
 const PROGRAM = `

@@ -6,44 +6,43 @@ import { MillpondError } from '../../src/values/errors.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
 import { Batch } from '../../src/worker/batch.ts'
 import type { BatchAnswer } from '../../src/worker/batch-context.ts'
-import { BatchRunner } from '../../src/worker/batch-runner.ts'
+import { batchRunner } from '../../src/worker/batch-runner.ts'
+import { runnerTools } from '../../src/worker/runner.ts'
 import { claimedJob, storeOf } from './suite.ts'
 
 /** Runs a batch of four jobs. @returns their endings by id, and what the transaction was told */
 async function run(answer: BatchAnswer, commit: () => HoldOutcome[]) {
   const log: string[] = []
   const endings: Record<string, string> = {}
-  const store = storeOf({
-    transactions: {
-      takesSettings: false,
-      begin: () => ({
-        query: async () => [],
-        complete: async (_, completions) => {
-          log.push(`complete ${completions.map(({ id }) => id).join(' ')}`)
-          return commit()
-        },
-        rollback: async () => void log.push('rollback'),
-      }),
-      push: async () => [],
+  const store = storeOf(
+    {},
+    {
+      transactions: {
+        takesSettings: false,
+        begin: () => ({
+          query: async () => [],
+          complete: async ({ items: completions }) => {
+            log.push(`complete ${completions.map(({ id }) => id).join(' ')}`)
+            return commit()
+          },
+          rollback: async () => void log.push('rollback'),
+        }),
+        push: async () => [],
+      },
     },
-  })
-  const settings = { queue: 'q', transaction: true, maxPayload: 1_000, schema: undefined, backoff: undefined }
-  const runner = new BatchRunner(
-    store,
-    settings,
-    () => answer,
-    (all) => {
-      for (const ending of all) {
-        const what = ending.kind === 'committed' ? ending.outcome : ending.kind === 'fail' ? ending.error.code : ''
-        endings[ending.attempt.claimed.id] = `${ending.kind} ${what}`.trim()
-      }
-    },
-    { trouble() {}, failure() {} },
   )
-  const terms = { maxPayload: 1000, reportSoon() {}, assertLimits() {} }
+  const settings = { queue: 'q', transaction: true, maxPayload: 1_000, schema: undefined, backoff: undefined }
+  const terms = { maxPayload: 1000, reportSoon() {}, assertRates() {} }
+  const tools = runnerTools(store, settings, terms, { trouble() {}, failure() {} }, (all) => {
+    for (const ending of all) {
+      const what = ending.kind === 'committed' ? ending.outcome : ending.kind === 'fail' ? ending.error.code : ''
+      endings[ending.attempt.claimed.id] = `${ending.kind} ${what}`.trim()
+    }
+  })
+  const runBatch = batchRunner(tools, () => answer)
   const arrival = { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY }
-  const attempts = ['a', 'b', 'c', 'd'].map((id) => new Attempt(claimedJob(id), arrival, terms))
-  await runner.run(new Batch(attempts, () => {}))
+  const attempts = ['a', 'b', 'c', 'd'].map((id) => new Attempt(claimedJob(id), arrival))
+  await runBatch(new Batch(attempts, () => {}))
   return { endings, log }
 }
 

@@ -5,27 +5,17 @@ import { setImmediate } from 'node:timers/promises'
 import { CapacityWaiters } from '../../src/pond/capacity-waiters.ts'
 import type { NewJob } from '../../src/store.ts'
 import { MillpondError } from '../../src/values/errors.ts'
+import { newJob } from '../support/jobs.ts'
 import { coded, storeOf } from './suite.ts'
 
-const jobOf = (id: number, bytes = 1): NewJob => ({
-  id: String(id),
-  queue: 'q',
-  priority: 4,
-  delay: 0,
-  runAt: null,
-  key: null,
-  group: null,
-  attempts: 1,
-  timeout: null,
-  trace: null,
-  data: { encoding: 'json', body: 'x'.repeat(bytes) },
-})
+const jobOf = (id: number, bytes = 1): NewJob =>
+  newJob({ id: String(id), data: { encoding: 'json', body: 'x'.repeat(bytes) } })
 
 function pushing(room: number) {
   const state = { room, full: 0, failing: false, held: Promise.resolve() }
   const calls: string[][] = []
   const store = storeOf({
-    push: async (jobs) => {
+    push: async ({ jobs }) => {
       calls.push(jobs.map(({ id }) => id))
       await state.held
       if (state.failing) throw new MillpondError('StoreBusy', 'locked')

@@ -15,12 +15,11 @@ test('they go in order once it does; a queue whose settings it refuses fails its
       if (queue === 'bad' && refuses) throw new MillpondError('StoreBusy', 'not now')
       return []
     },
-    push: async (jobs) => {
+    push: async ({ jobs }) => {
       calls.push(`push ${jobs.map(({ queue }) => queue).join(' ')}`)
       return jobs.map(({ id }) => ({ status: 'pushed', id }))
     },
     stats: async () => [],
-    close: async () => {},
   })
   const pond = new Millpond(store, 1000)
   const [good, bad, plain] = ['good', 'bad', 'plain'].map((name) =>
@@ -47,12 +46,11 @@ test('one that comes just as it does does not overtake them, and other queues do
   const told = Promise.withResolvers<void>()
   const store = storeOf({
     configure: () => told.promise.then(() => []),
-    push: async (jobs) => {
+    push: async ({ jobs }) => {
       pushes.push(...jobs.map(({ data }) => data.body))
       return jobs.map(({ id }) => ({ status: 'pushed', id }))
     },
     stats: async () => [],
-    close: async () => {},
   })
   const pond = new Millpond(store, 1000)
   const late = pond.queue<number>('late', { capacity: 5 })
@@ -91,7 +89,6 @@ test('one that comes as they fail is tried anew, and no failure is left to nobod
       throw new MillpondError('StoreBusy', `refusal ${refusals}`)
     },
     stats: async () => [],
-    close: async () => {},
   })
   const pond = new Millpond(store, 1000)
   const queue = pond.queue<number>('q', { capacity: 5 })
@@ -114,9 +111,8 @@ test('a queue object per push tells the store the same settings once, and others
       told.push(capacity)
       return []
     },
-    push: async (jobs) => jobs.map(({ id }) => ({ status: 'pushed', id })),
+    push: async ({ jobs }) => jobs.map(({ id }) => ({ status: 'pushed', id })),
     stats: async () => [],
-    close: async () => {},
   })
   const pond = new Millpond(store, 1000)
   for (let i = 0; i < 5; i++) await pond.queue<number>('q', { capacity: 5 }).push(i)

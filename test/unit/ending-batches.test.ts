@@ -2,27 +2,25 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import type { FailOutcome, HoldOutcome, Store } from '../../src/store.ts'
+import type { FailOutcome, HoldOutcome, Operations } from '../../src/store.ts'
 import { MillpondError } from '../../src/values/errors.ts'
 import { Attempt } from '../../src/worker/attempt.ts'
-import { completed, type Ending, EndingBatches, failed, released } from '../../src/worker/ending-batches.ts'
-import { claimedJob, coded, storeOf, until } from './suite.ts'
+import { completed, failed, released, type Untold } from '../../src/worker/ending.ts'
+import { EndingBatches } from '../../src/worker/ending-batches.ts'
+import { until } from '../support/until.ts'
+import { claimedJob, coded, storeOf } from './suite.ts'
 
 const BUSY = new MillpondError('StoreBusy', 'locked')
 const ERROR = { code: 'HandlerFailed', name: 'Error', message: 'no' }
 
 const attemptOf = (id: string) =>
-  new Attempt(
-    claimedJob(id, { fence: 7 }),
-    { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY },
-    { maxPayload: 1000, reportSoon() {}, assertLimits() {} },
-  )
-const complete = (id: string): Ending => completed(attemptOf(id), null, undefined)
-const fail = (id: string): Ending => failed(attemptOf(id), ERROR, 5)
-const release = (id: string): Ending => released(attemptOf(id))
-const idOf = (ending: Ending) => ending.attempt.claimed.id
+  new Attempt(claimedJob(id, { fence: 7 }), { now: 0, at: 0, heldUntil: Number.POSITIVE_INFINITY })
+const complete = (id: string): Untold => completed(attemptOf(id), null, undefined)
+const fail = (id: string): Untold => failed(attemptOf(id), ERROR, 5)
+const release = (id: string): Untold => released(attemptOf(id))
+const idOf = (ending: Untold) => ending.attempt.claimed.id
 
-function settling(given: Partial<Store>) {
+function settling(given: Partial<Operations>) {
   const told: [id: string, outcome: HoldOutcome | FailOutcome][] = []
   const troubles: MillpondError[] = []
   const endings = new EndingBatches(
@@ -40,15 +38,15 @@ describe('ending batches', () => {
     const a = claimedJob('a', { fence: 7 })
     const claimOf = (id: string) => ({ ...a, id })
     const { endings, told, troubles } = settling({
-      complete: async (queue, completions) => {
+      complete: async ({ queue, items: completions }) => {
         calls.push(['complete', queue, completions])
         return ['ok', 'stale']
       },
-      fail: async (queue, failures) => {
+      fail: async ({ queue, items: failures }) => {
         calls.push(['fail', queue, failures])
         return ['retry', 'dead']
       },
-      release: async (queue, holds) => {
+      release: async ({ queue, items: holds }) => {
         calls.push(['release', queue, holds])
         return ['ok']
       },
@@ -92,7 +90,7 @@ describe('ending batches', () => {
     const calls: string[][] = []
     const going = Promise.withResolvers<void>()
     const { endings } = settling({
-      complete: async (_, completions) => {
+      complete: async ({ items: completions }) => {
         calls.push(completions.map(({ id }) => id))
         if (calls.length === 1) await going.promise
         return completions.map(() => 'ok')
@@ -114,7 +112,7 @@ describe('ending batches', () => {
   test('many endings go beside a call; what that one fails to tell is told again before all is flushed', async () => {
     const calls: { ids: string[]; answer: PromiseWithResolvers<void> }[] = []
     const { endings, told, troubles } = settling({
-      complete: async (_, completions) => {
+      complete: async ({ items: completions }) => {
         const call = { ids: completions.map(({ id }) => id), answer: Promise.withResolvers<void>() }
         calls.push(call)
         await call.answer.promise
@@ -161,7 +159,7 @@ describe('ending batches', () => {
     let failures = 3
     const calls: string[][] = []
     const { endings, told, troubles } = settling({
-      complete: async (_, completions) => {
+      complete: async ({ items: completions }) => {
         calls.push(completions.map(({ id }) => id))
         if (failures-- > 0) throw BUSY
         return completions.map(() => 'ok')
@@ -246,7 +244,8 @@ describe('ending batches', () => {
     endings.add(complete('b'))
     const flushed = endings.flushed()
     await until(() => troubles.length === 1)
-    assert.equal(endings.abandon(), 2)
+    assert.equal(endings.attempts.length, 2)
+    endings.abandon()
     await flushed
     assert.deepEqual([told, endings.attempts], [[], []])
   })

@@ -24,6 +24,37 @@ test('an error of another realm is an error', () => {
   assert.doesNotMatch(safeError(foreign(`try { JSON.parse('{"secret": x') } catch (e) { e }`)).message, /secret/)
 })
 
+test('the copy of an error of another realm has its name, properties and cause', () => {
+  const error = foreign(
+    `Object.assign(new TypeError('broken', { cause: new RangeError('too far') }), { code: 'E_BROKEN' })`,
+  )
+  const copy = safeError(error)
+  assert.equal(copy.name, 'TypeError')
+  assert.equal(Reflect.get(copy, 'code'), 'E_BROKEN')
+  assert.ok(copy.cause instanceof RangeError)
+  assert.equal(copy.cause.message, 'too far')
+})
+
+test('a handler that gives up with an error of another realm: the job keeps it', async () => {
+  const pond = await Millpond.open('memory:')
+  try {
+    const queue = pond.queue('q')
+    const ended = Promise.withResolvers<string>()
+    queue.work((_, ctx) => {
+      const outcome = ctx.giveUp(foreign(`new RangeError('too far')`))
+      ended.resolve(outcome.message)
+      return outcome
+    })
+    const { id } = await queue.push(1)
+    assert.match(await ended.promise, /too far/)
+    await assert.rejects(pond.result(id), { code: 'JobFailed' })
+    const error = (await pond.job(id))?.error
+    assert.deepEqual([error?.code, error?.name, error?.message], ['GaveUp', 'RangeError', 'too far'])
+  } finally {
+    await pond.close()
+  }
+})
+
 test('what is no error is none, whatever it does when it is looked at', () => {
   const trap = () => {
     throw new Error('trapped')

@@ -12,11 +12,7 @@ const query = (primary: boolean): ReplicaQuery => Object.assign(async () => [], 
 function attempt(): Attempt {
   const claimed = { id: newId(), fence: 1, attempt: 1, attempts: 1, priority: 4, pushedAt: 0, dueAt: 0 }
   const rest = { group: null, key: null, timeout: null, trace: null, data: { encoding: 'json', body: '1' } } as const
-  return new Attempt(
-    { ...claimed, ...rest },
-    { now: 0, at: 0, heldUntil: 0 },
-    { maxPayload: 100, reportSoon() {}, assertLimits() {} },
-  )
+  return new Attempt({ ...claimed, ...rest }, { now: 0, at: 0, heldUntil: 0 })
 }
 
 interface Question {
@@ -180,7 +176,7 @@ test('nobody asks about an attempt that is over, and closing ends all waits with
   await it.settle()
   it.last().answer(false)
   await it.settle()
-  over.end(new MillpondError('JobCancelled', 'cancelled'))
+  over.stop(new MillpondError('JobCancelled', 'cancelled'))
   await it.pass(20)
   assert.deepEqual(it.last().ids, [outcomes[1]?.id])
   await it.replica.close()

@@ -13,9 +13,8 @@ test('requeue of a queue: each call after the first one asks for what was dead a
   }
   const pond = new Millpond(
     storeOf({
-      admin: { settings: async () => null, list: async () => [], requeue },
+      requeue,
       stats: async () => [],
-      close: async () => {},
     }),
     1000,
   )

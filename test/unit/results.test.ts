@@ -14,6 +14,7 @@ function recordOf(id: string, given: Partial<JobRecord> = {}): JobRecord {
     state: 'running',
     priority: 4,
     attempt: 1,
+    fence: 0,
     attempts: 10,
     key: null,
     group: null,
@@ -41,7 +42,7 @@ function looking() {
   const listening: boolean[] = []
   let failing: MillpondError | undefined
   const store = storeOf({
-    find: async (ids) => {
+    find: async ({ ids }) => {
       asked.push([...ids])
       if (failing !== undefined) throw failing
       return ids.map((id) => records.get(id) ?? null)

@@ -1,42 +1,18 @@
-/** What the unit tests share: a store of which only what a test gives is there, and ways to wait. */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClaimedJob, Store } from '../../src/store.ts'
+/** What the unit tests share: a store with the operations that a test gives, and ways to check. */
+import type { Capabilities, ClaimedJob, Store } from '../../src/store.ts'
 import { type ErrorCode, isMillpondError } from '../../src/values/errors.ts'
+import { type Meddling, meddled } from '../support/meddled.ts'
+import { openPlainStore } from '../support/plain-store.ts'
 
-const NOT_THERE = (name: string) => () => Promise.reject(new Error(`the test gave no ${name}`))
-
-/** A store that has only the given operations; it is there to fail in ways that a real one will not on demand. */
-export function storeOf(given: Partial<Store>): Store {
-  return {
-    name: 'fake',
-    capabilities: { durable: false, shared: false, transactions: false },
-    admin: { settings: NOT_THERE('settings'), list: NOT_THERE('list'), requeue: NOT_THERE('requeue') },
-    configure: NOT_THERE('configure'),
-    push: NOT_THERE('push'),
-    claim: NOT_THERE('claim'),
-    complete: NOT_THERE('complete'),
-    fail: NOT_THERE('fail'),
-    release: NOT_THERE('release'),
-    extend: NOT_THERE('extend'),
-    cancel: NOT_THERE('cancel'),
-    sweep: NOT_THERE('sweep'),
-    find: NOT_THERE('find'),
-    stats: NOT_THERE('stats'),
-    record: NOT_THERE('record'),
-    noteClaims: NOT_THERE('noteClaims'),
-    listen: () => () => {},
-    close: NOT_THERE('close'),
-    ...given,
-  }
+/** A store with these operations, which may fail in ways that a real one will not on demand. It says that it can do all that a store can. */
+export function storeOf(given: Meddling, more: Partial<Store> = {}): Store {
+  return { ...meddled(openPlainStore(), given, CAPABILITIES), ...more }
 }
 
-/** Waits until the condition holds; fails after five seconds. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 5000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain for: ${String(condition)}`)
-    await sleep(1)
-  }
+const CAPABILITIES: Partial<Capabilities> = {
+  ...{ settings: true, delays: true, priorities: true, keys: true, results: true, limits: true, rates: true },
+  ...{ groups: true, find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true },
+  ...{ restore: true, histograms: true },
 }
 
 /** For `assert.throws` and `assert.rejects`. */

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Swept } from '../../src/store.ts'
 import { MillpondError } from '../../src/values/errors.ts'
 import { Sweeper } from '../../src/worker/sweeper.ts'
-import { storeOf, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { storeOf } from './suite.ts'
 
 const NOTHING: Swept = { lost: [], promoted: 0, expired: 0, more: false, nextDue: null, queues: 0 }
 

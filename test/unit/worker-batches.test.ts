@@ -3,13 +3,14 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { PondEmitter } from '../../src/pond/events.ts'
 import type { Claimed } from '../../src/store.ts'
+import { PondEmitter } from '../../src/values/events.ts'
 import type { Job } from '../../src/values/job.ts'
-import type { BatchSettings } from '../../src/worker/batches.ts'
+import type { BatchSettings } from '../../src/worker/batch-slots.ts'
 import { Worker } from '../../src/worker/worker.ts'
+import { until } from '../support/until.ts'
 import { mockTime } from './mock-time.ts'
-import { claimedJob, storeOf, until } from './suite.ts'
+import { claimedJob, storeOf } from './suite.ts'
 
 /** Ids may have a group behind an @. The handler of a batch runs until `finish` of its first id. */
 async function batching(t: TestContext, given: Partial<BatchSettings>, concurrency = 1) {
@@ -23,12 +24,12 @@ async function batching(t: TestContext, given: Partial<BatchSettings>, concurren
       wanted.push(String(limit))
       return new Promise((resolve) => asked.push(resolve))
     },
-    complete: async (_, completions) => completions.map(() => 'ok' as const),
-    release: async (_, holds) => {
+    complete: async ({ items: completions }) => completions.map(() => 'ok' as const),
+    release: async ({ items: holds }) => {
       released.push(...holds.map(({ id }) => id))
       return holds.map(() => 'ok' as const)
     },
-    extend: async (_queue, _lease, extensions) => extensions.map(() => 'ok' as const),
+    extend: async ({ items: extensions }) => extensions.map(() => 'ok' as const),
     record: async () => {},
   })
   const ended = new EventEmitter().setMaxListeners(0)

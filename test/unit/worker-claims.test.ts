@@ -3,13 +3,14 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { PondEmitter } from '../../src/pond/events.ts'
 import type { Claimed } from '../../src/store.ts'
+import { PondEmitter } from '../../src/values/events.ts'
 import type { Job } from '../../src/values/job.ts'
 import type { Context } from '../../src/worker/context.ts'
 import { Lanes } from '../../src/worker/lanes.ts'
 import { Worker } from '../../src/worker/worker.ts'
-import { claimedJob, storeOf, until } from './suite.ts'
+import { until } from '../support/until.ts'
+import { claimedJob, storeOf } from './suite.ts'
 
 /** A worker whose every claim takes 3 ms, by a clock that stands still but for `pass`. Its handlers run until `finish`. */
 async function claiming(
@@ -29,12 +30,12 @@ async function claiming(
       wanted.push(`${limit} from ${minPriority}`)
       return new Promise((resolve) => asked.push(resolve))
     },
-    complete: async (_, completions) => completions.map(() => 'ok' as const),
-    release: async (_, holds) => {
+    complete: async ({ items: completions }) => completions.map(() => 'ok' as const),
+    release: async ({ items: holds }) => {
       log.push(...holds.map(({ id }) => `release ${id}`))
       return holds.map(() => 'ok' as const)
     },
-    extend: async (_queue, _lease, extensions) => {
+    extend: async ({ items: extensions }) => {
       log.push(...extensions.map(({ id }) => `extend ${id}`))
       return extensions.map(() => 'cancelled' as const)
     },

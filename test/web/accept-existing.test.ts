@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { newId } from '../../src/values/ids.ts'
 import { type AcceptOptions, accept } from '../../src/web/index.ts'
-import { inState, until } from '../api/suite.ts'
+import { inState } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { acceptedId, bodyOf, isProblem, lookedAt, posted, webTest } from './serving.ts'
 
 /** As a service with sessions: the cookie says who it is. */

@@ -4,7 +4,7 @@ import express from 'express'
 import { Packr } from 'msgpackr'
 import { accept } from '../../src/web/index.ts'
 import { toNode } from '../../src/web/node.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { acceptedId, type BodyInit, bodyOf, exchange, isProblem, posted, raw, webTest } from './serving.ts'
 
 const JSON_TYPE = 'application/json'

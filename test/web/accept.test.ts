@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { Millpond, MillpondError } from '../../src/index.ts'
 import type { JobReader } from '../../src/pond/internals.ts'
 import { accept } from '../../src/web/index.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { coded } from '../unit/suite.ts'
 import { acceptedId, bodyOf, isProblem, lookedAt, posted, raw, webTest } from './serving.ts'
 

@@ -10,7 +10,7 @@ import type { JobReader } from '../../src/pond/internals.ts'
 import { toFastify } from '../../src/web/fastify.ts'
 import { accept, follow } from '../../src/web/index.ts'
 import { toNode } from '../../src/web/node.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { acceptedId, bodyOf, exchange, isProblem, lookedAt, type WebHandler, webTest } from './serving.ts'
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { connect as connectTwo, createServer as createTwo } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { toNode } from '../../src/web/node.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { coded } from '../unit/suite.ts'
 import { exchange, isProblem, webTest } from './serving.ts'
 

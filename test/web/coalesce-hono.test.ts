@@ -7,6 +7,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { type ServerType, serve } from '@hono/node-server'
 import { Hono, type MiddlewareHandler } from 'hono'
 import { type CoalesceResponsesOptions, coalesceResponses } from '../../src/web/coalesce.ts'
+import { until } from '../support/until.ts'
 import { settle } from './coalesce-fixture.ts'
 
 function coalesced(options?: CoalesceResponsesOptions) {
@@ -70,10 +71,6 @@ async function answerTo(
     length: response.headers['content-length'],
     text: (await buffer(response)).toString(),
   }
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await settle()
 }
 
 describe('under Hono', { timeout: 60_000 }, () => {

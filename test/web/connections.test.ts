@@ -8,7 +8,7 @@ import { toFastify } from '../../src/web/fastify.ts'
 import { follow } from '../../src/web/index.ts'
 import { toNode } from '../../src/web/node.ts'
 import { MAX_OUTSTANDING } from '../../src/web/pipelining.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { exchange, type WebHandler, webTest } from './serving.ts'
 
 type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void

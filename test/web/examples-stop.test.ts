@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Millpond } from '../../src/index.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { type Asked, load } from './load.ts'
 
 const CLIENTS = 20

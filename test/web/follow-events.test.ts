@@ -6,7 +6,8 @@ import { Millpond, MillpondError } from '../../src/index.ts'
 import type { JobReader } from '../../src/pond/internals.ts'
 import { follow } from '../../src/web/index.ts'
 import { toNode } from '../../src/web/node.ts'
-import { gate, inState, until } from '../api/suite.ts'
+import { gate, inState } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import { bodyOf, isProblem, webTest } from './serving.ts'
 
 interface Event {

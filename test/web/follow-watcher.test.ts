@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type JobInfo, Millpond, MillpondError, type PondEvents } from '../../src/index.ts'
 import { jsonText } from '../../src/web/answer.ts'
 import { Watcher } from '../../src/web/watcher.ts'
-import { until } from '../unit/suite.ts'
+import { until } from '../support/until.ts'
 
 /** A pond that only says what it is told to, and a watch on one job of it. */
 async function watched() {

@@ -9,7 +9,7 @@ import { Millpond } from '../../src/index.ts'
 import { serve } from '../../src/serve/index.ts'
 import { follow } from '../../src/web/follow.ts'
 import { toNode } from '../../src/web/node.ts'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 import type { WebHandler } from './serving.ts'
 
 /** The handler behind a server of HTTP/2, and a client of it. */

@@ -1,7 +1,7 @@
 /** Clients that ask one thing after the other, each through a connection of its own that it keeps, until an answer says that it is to go. */
 import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
-import { until } from '../api/suite.ts'
+import { until } from '../support/until.ts'
 
 export interface Asked {
   method: string

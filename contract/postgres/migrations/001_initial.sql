@@ -13,7 +13,8 @@ create table millpond.meta (
   operations text    not null default '',              -- digest of the functions
   install    uuid    not null default gen_random_uuid(), -- tells this schema from one of the same name elsewhere
   home       text    not null,                         -- where `install` is: elsewhere this is a copy; see `here` in recovery.sql
-  fences     bigint  not null default 0                -- all fences given out lie above
+  fences     bigint  not null default 0,               -- all fences given out lie above
+  removed    bigint  not null default 0                -- where fences of jobs begin whose ids may have been removed: see remove.sql
 );
 
 -- A copy of `fences`, for claims. Not in the log, so it is empty after a crash, and on a standby that took over. Claims wait for no fsync: the last ones
@@ -36,7 +37,7 @@ create table millpond.queues (
   name           text    collate "C" not null unique check (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$'),
   code           jsonb,                                -- what code has given of the settings, and what an operator has; null: nothing
   operator       jsonb,
-  noted_at       bigint,                               -- when a worker was last known to claim from it
+  heard_at       bigint,                               -- when a worker of it was last heard of
   capacity       bigint  check (capacity >= 1),        -- most scheduled + waiting jobs; null: no limit
   keep_done      bigint  not null default 3600000 check (keep_done between 0 and 8640000000000000),        -- how long done jobs are kept
   keep_dead      bigint  not null default 604800000 check (keep_dead between 0 and 8640000000000000),      -- how long dead and cancelled ones are
@@ -58,7 +59,10 @@ create table millpond.queues (
 create type millpond.rate as (count integer, per bigint, burst integer);
 
 -- A claim that was given back at `at`, in ms. `pause`: for which its group starts nothing; 0: its start is given back to the rates.
-create type millpond.released as ("group" text, started_at bigint, cost integer, pause bigint, at bigint);
+create type millpond.released as (
+  "group" text, started_at bigint, cost integer, pause bigint, at bigint,
+  rate millpond.rate, group_rate millpond.rate         -- as they were then
+);
 
 -- A job that a claim of a grouped queue may start. `turn`: its group's virtual time before the start; `after`: the one after it; `nth` in its group.
 create type millpond.candidate as (
@@ -163,7 +167,7 @@ create table millpond.waiting (
   priority          smallint not null,
   cost              integer  not null default 1,       -- what a start takes of a rate
   line              integer  not null default 0,       -- running: -1 where the group's slots count it, -2 where the queue's do
-  scheduled         boolean  not null default false,   -- not due yet
+  state             text collate "C" not null default 'waiting', -- or scheduled: not due yet
   key               text collate "C",
   "group"           text collate "C",
   trace             text collate "C",
@@ -183,13 +187,13 @@ create table millpond.waiting (
   constraint text_too_large check (greatest(octet_length(error), octet_length(trace), octet_length(worker)) <= 1048576)
 );
 create unique index waiting_id on millpond.waiting (id);
-create index waiting_ready     on millpond.waiting (queue, line, priority desc, seq) where not scheduled;
-create index waiting_group     on millpond.waiting (queue, coalesce("group", ''), priority desc, seq) where not scheduled and line = -1;
-create index waiting_scheduled on millpond.waiting (queue, due_at, seq)              where scheduled;
-create index waiting_due       on millpond.waiting (due_at, seq)                     where scheduled;
+create index waiting_ready     on millpond.waiting (queue, line, priority desc, seq) where state = 'waiting';
+create index waiting_group     on millpond.waiting (queue, coalesce("group", ''), priority desc, seq) where state = 'waiting' and line = -1;
+create index waiting_scheduled on millpond.waiting (queue, due_at, seq)              where state = 'scheduled';
+create index waiting_due       on millpond.waiting (due_at, seq)                     where state = 'scheduled';
 
 create table millpond.running (like millpond.waiting including defaults including constraints);
-alter table millpond.running alter lease_until set not null;
+alter table millpond.running alter lease_until set not null, alter state set default 'running';
 create unique index running_id on millpond.running (id);
 create index running_lease     on millpond.running (lease_until, queue, seq);
 create index running_counted   on millpond.running (queue, coalesce("group", '')) where line < 0;
@@ -203,6 +207,7 @@ create table millpond.done (
   result_bytes    bytea,
   constraint result_too_large check (greatest(octet_length(result), octet_length(result_bytes)) <= 16777216)
 ) partition by list (slot);
+alter table millpond.done alter state set default 'done';
 create index done_id       on millpond.done (id);
 create index done_finished on millpond.done (queue, finished_at); -- whole batches finish at one time, which it keeps once
 create table millpond.done_0 partition of millpond.done for values in (0);
@@ -229,9 +234,9 @@ insert into millpond.slots (slot, current, used) select n, n = 0, n = 0 from gen
 
 create table millpond.retired (
   like millpond.waiting including defaults including constraints,
-  finished_at bigint not null,
-  state       text collate "C" not null                -- dead or cancelled
+  finished_at bigint not null
 );
+alter table millpond.retired alter state drop default; -- dead or cancelled
 create unique index retired_id on millpond.retired (id);
 create index retired_finished  on millpond.retired (queue, state, finished_at, seq);
 
@@ -248,9 +253,10 @@ create table millpond.repeats (
   at bigint not null
 );
 
--- How many jobs went from which state to which, a row per operation: nobody waits for another's commit. `new` and `gone` are
+-- How many jobs went from which state to which and why, a row per operation: nobody waits for another's commit. `new` and `gone` are
 -- before the push and after the end. What leads to or from `done` names the slot, so that emptying it takes its jobs off the count.
--- Sweeps add them up in `totals`. A state's count is what came minus what went.
+-- `cause`: the operation; of sweeps promote, lose (a lease ran out) or expire. Sweeps add them up in `totals`. A state's count is what came minus
+-- what went. What happened since the queue came to be is counted by the cause.
 create sequence millpond.move;
 create table millpond.moves (
   id      bigint   not null default nextval('millpond.move'),
@@ -258,6 +264,7 @@ create table millpond.moves (
   slot    smallint not null default 0,
   was     text collate "C" not null,
   becomes text collate "C" not null,
+  cause   text collate "C" not null,
   count   bigint   not null
 );
 create index moves_id    on millpond.moves (id);
@@ -267,8 +274,9 @@ create table millpond.totals (
   slot    smallint not null,
   was     text collate "C" not null,
   becomes text collate "C" not null,
+  cause   text collate "C" not null,
   count   bigint   not null,
-  primary key (queue, slot, was, becomes)
+  primary key (queue, slot, was, becomes, cause)
 ) with (fillfactor = 50);
 
 -- Where sweeps begin: no scheduled job is due, no lease ends, no group may be forgotten before these times, nor will one that is on its way.
@@ -303,6 +311,20 @@ create table millpond.histograms (
   primary key (minute, queue, priority, metric, bucket)
 );
 
+-- Who works, as heartbeats tell. The sweep forgets those that fell silent.
+create table millpond.workers (
+  id    text    collate "C" not null,
+  queue text    collate "C" not null,
+  host  text    collate "C" not null,
+  pid   integer not null,
+  slots integer not null,                              -- how many jobs it runs at once, and how many it runs now
+  busy  integer not null,
+  since bigint  not null,                              -- first and last heard of
+  seen  bigint  not null,
+  primary key (id, queue),
+  constraint text_too_large check (greatest(octet_length(id), octet_length(host)) <= 1024 and octet_length(queue) <= 128)
+) with (fillfactor = 50);
+
 -- Hot tables are vacuumed by how much has died in them, not by how large they are: at 10 million waiting jobs a fifth of the
 -- table would be too late. What is dead here is dead for good, so the vacuum need not be throttled.
 alter table millpond.waiting set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000,
@@ -312,6 +334,7 @@ alter table millpond.running set (autovacuum_vacuum_scale_factor = 0.01, autovac
 alter table millpond.moves set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 alter table millpond.sleepers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+alter table millpond.workers set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 alter table millpond.groups set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.tickets set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table millpond.arrivals set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);

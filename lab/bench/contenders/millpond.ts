@@ -1,13 +1,16 @@
 /** Millpond through its public API. Nothing is tuned but that the memory queue may hold the whole backlog. */
-import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Millpond, type Queue, type QueueOptions, type Worker } from '../../../src/index.ts'
 import type { Contender, Handler, Item, Line, Open, Setting } from '../contender.ts'
 
+const PATHS: Record<NonNullable<Setting['path']>, { retry?: NonNullable<QueueOptions['retry']>; delay?: number }> = {
+  plain: {},
+  retried: { retry: { backoff: () => 0 } },
+  delayed: { delay: 50 },
+}
+
 export const open: Open = async (setting) => {
-  const { durability, dir } = setting
-  const url = durability === 'none' ? 'memory:' : `sqlite:${join(dir, 'millpond.db')}?sync=${durability}`
-  const pond = await Millpond.open(url)
+  const pond = await Millpond.open(setting.url)
   // Kept, as a service keeps its queues and workers: where none of a class is left, V8 throws away the code that it has compiled for it.
   const lines: Line[] = []
   return {
@@ -22,25 +25,30 @@ export const open: Open = async (setting) => {
   } satisfies Contender
 }
 
-export function line(
+function line(
   pond: Millpond,
   name: string,
   handler: Handler,
-  { concurrency, forget, durability }: Setting,
-  { retry = {}, delay = 0 }: { retry?: NonNullable<QueueOptions['retry']>; delay?: number } = {},
+  { url, concurrency, forget, limit, path = 'plain' }: Setting,
 ): Line {
+  const { retry = {}, delay = 0 } = PATHS[path]
   const queue: Queue<Item> = pond.queue<Item>(name, {
-    ...(durability === 'none' ? { capacity: null } : {}),
+    ...(url === 'memory:' ? { capacity: null } : {}),
     ...(forget ? { keep: { done: 0 } } : {}),
+    ...(limit === undefined ? {} : { limits: { group: { running: limit } } }),
     retry,
   })
+  const each = ({ group }: Item) => (group === undefined ? {} : { group })
   let worker: Worker | undefined
   let handled = 0
   let awaited = Number.POSITIVE_INFINITY
   let reached = () => {}
   return {
     push: (item) => queue.push(item),
-    pushMany: (items) => (delay === 0 ? queue.pushMany(items) : queue.pushMany(items, { delay })),
+    pushMany(items) {
+      if (limit !== undefined) return queue.pushMany(items, { each })
+      return delay === 0 ? queue.pushMany(items) : queue.pushMany(items, { delay })
+    },
     work() {
       worker = queue.work(
         (job) => {

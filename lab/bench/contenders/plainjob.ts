@@ -3,17 +3,17 @@
  * at a time, so `concurrency` workers are started. It sets `synchronous` itself, to NORMAL; where FULL is measured it is
  * set back after that, on the same connection.
  */
-import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { better, defineQueue, defineWorker, type Logger } from 'plainjob'
 import type { Handler, Item, Line, Open } from '../contender.ts'
 
 const silent: Logger = { error: console.error, warn() {}, info() {}, debug() {} }
 
-export const open: Open = async ({ dir, durability, concurrency }) => {
-  const database = new Database(join(dir, 'plainjob.db'))
+export const open: Open = async ({ url, concurrency }) => {
+  const { pathname, searchParams } = new URL(url)
+  const database = new Database(decodeURI(pathname))
   const queue = defineQueue({ connection: better(database), logger: silent })
-  database.pragma(`synchronous = ${durability}`)
+  database.pragma(`synchronous = ${searchParams.get('sync')}`)
   return {
     line: (name, handler) => line(queue, name, handler, concurrency),
     async close() {

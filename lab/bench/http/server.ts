@@ -1,14 +1,15 @@
-/** The service that is loaded: takes a mail to be sent, answers 202 with its id. Modes as in `start.ts`. */
+/** The service that is loaded: takes a mail to be sent, answers 202 with its id. Modes as in `sections/http.ts`. */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { Millpond } from '../../../src/index.ts'
+import { ready } from '../../role.ts'
 
 interface Mail {
   to: string
 }
 
-const [mode, path] = process.argv.slice(2)
-const pond = mode === 'plain' ? undefined : await Millpond.open(`sqlite:${path}`)
+const [mode, url = ''] = process.argv.slice(2)
+const pond = mode === 'plain' ? undefined : await Millpond.open(url)
 const emails = pond?.queue<Mail>('emails')
 if (mode === 'work') emails?.work(async () => {}, { concurrency: 50 })
 
@@ -19,5 +20,4 @@ app.post('/emails', async (c) => {
   return c.json({ id }, 202)
 })
 
-serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => process.send?.({ port }))
-process.once('disconnect', () => process.exit(0))
+serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => ready(undefined, port))

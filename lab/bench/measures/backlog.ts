@@ -1,122 +1,73 @@
 /**
- * Whether claims, pushes and looks grow slower with the backlog: the same calls on a small and a large one, in turn, in one process.
- * Through the Store interface, so that nothing is measured but the store. What is claimed is released again.
+ * Pushes, and a drain, while very many jobs wait. The drain is timed between two of its jobs, well after its start; `size`
+ * jobs still wait when it ends. PostgreSQL's tables are vacuumed and analysed before, as autovacuum does in the time that such a
+ * backlog takes to grow.
  */
-
-import type { NewJob, Store } from '../../../src/store.ts'
-import { openStore } from '../../../src/stores/open.ts'
-import { newId } from '../../../src/values/ids.ts'
-import type { BacklogTask, Measure, Outcome } from '../measure.ts'
-import { median, quantile } from '../statistics.ts'
-import { LOOKS, look } from './looks.ts'
+import pg from 'pg'
+import { median } from '../../statistics.ts'
+import { Calls, LOOKS } from '../../store.ts'
+import { openContender } from '../contender.ts'
+import type { Measure, Outcome } from '../task.ts'
+import { SLOTS } from './drain.ts'
+import { WAYS } from './push.ts'
 import { rate } from './rounds.ts'
 
+/** Share of what is measured that goes before, uncounted. */
+const WARMING = 0.2
 const QUEUE = 'backlog'
-const FILL = 5000
-const CLAIMS = [1, 50, 500]
-const SIZES = ['small', 'large'] as const
-type Size = (typeof SIZES)[number]
-/** Calls that only warm the code up. */
-const WARMING = 20
+const LOOKED = 21
 
-export const backlog: Measure<BacklogTask> = async (task, dir) => {
-  const stores: Record<Size, Store> = {
-    small: await openBacklog(task, `${dir}/small.db`),
-    large: await openBacklog(task, `${dir}/large.db`),
-  }
-  await fill(stores.small, task.small)
-  const outcome: Outcome = { fill: (await rate(task.large, () => fill(stores.large, task.large))).perSecond }
-  for (const limit of CLAIMS) {
-    const times = await alternate(task.samples, (size) => claim(stores[size], limit))
-    for (const size of SIZES) {
-      outcome[`claim ${limit} ${size}`] = median(times[size])
-      outcome[`claim ${limit} ${size} p99`] = quantile(times[size], 0.99)
-    }
-  }
-  for (const batch of [1, 500]) {
-    const times = await alternate(task.samples, (size) => push(stores[size], batch))
-    for (const size of SIZES) outcome[`push ${batch} ${size}`] = median(times[size])
-  }
-  const ids = { small: await someId(stores.small), large: await someId(stores.large) }
+export const backlog: Measure<'backlog'> = async ({ contender: name, url, size, push, drain }) => {
+  const warmPush = Math.ceil(push * WARMING)
+  const warmDrain = Math.ceil(drain * WARMING)
+  const contender = await openContender(name, { url, concurrency: SLOTS, forget: false })
+  let handled = 0
+  let began = 0
+  let ended = 0
+  let finish = () => {}
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const line = contender.line(QUEUE, async () => {
+    handled++
+    if (handled === warmDrain) began = performance.now()
+    if (handled !== warmDrain + drain) return
+    ended = performance.now()
+    finish()
+  })
+  const filled = await rate(size, () => WAYS.bulk2(line, size))
+  await tidy(url)
+  const looks = name === 'Millpond' ? await looked(url) : {}
+  await WAYS.flight(line, warmPush)
+  const pushed = await rate(push, () => WAYS.flight(line, push))
+  // What is drained comes on top of the backlog.
+  const more = Math.max(0, warmDrain + drain - warmPush - push)
+  await WAYS.bulk(line, more)
+  globalThis.gc?.()
+  line.work()
+  await finished
+  return { fill: filled.perSecond, push: pushed.perSecond, drain: (drain / (ended - began)) * 1000, ...looks }
+}
+
+/** Milliseconds of each look at our own store, medians of so many. */
+async function looked(url: string): Promise<Outcome> {
+  const store = await Calls.open(url, QUEUE)
+  const id = await store.someId()
+  const outcome: Outcome = {}
   for (const what of LOOKS) {
-    const times = await alternate(task.samples, (size) => look(stores[size], QUEUE, what, ids[size]))
-    for (const size of SIZES) outcome[`${what} ${size}`] = median(times[size])
+    const times: number[] = []
+    for (let i = 0; i < LOOKED; i++) times.push(await store.look(what, id))
+    outcome[what] = median(times)
   }
-  await Promise.all(SIZES.map((size) => stores[size].close()))
+  await store.close()
   return outcome
 }
 
-async function alternate(samples: number, time: (size: Size) => Promise<number>): Promise<Record<Size, number[]>> {
-  const times: Record<Size, number[]> = { small: [], large: [] }
-  for (let i = -WARMING; i < samples; i++) {
-    for (const size of SIZES) {
-      const took = await time(size)
-      if (i >= 0) times[size].push(took)
-    }
-  }
-  return times
-}
-
-async function openBacklog({ durability }: BacklogTask, path: string): Promise<Store> {
-  const store = await openStore(durability === 'none' ? 'memory:' : `sqlite:${path}?sync=${durability}`, {})
-  await store.configure({ queue: QUEUE, capacity: null })
-  return store
-}
-
-async function fill(store: Store, count: number): Promise<void> {
-  let next = 0
-  const loop = async () => {
-    while (next < count) {
-      const from = next
-      next = Math.min(count, next + FILL)
-      await store.push(newJobs(from, next))
-    }
-  }
-  await Promise.all([loop(), loop()])
-}
-
-/** Milliseconds. */
-async function claim(store: Store, limit: number): Promise<number> {
-  const began = performance.now()
-  const { jobs } = await store.claim({ queue: QUEUE, worker: 'bench', limit, lease: 30_000 })
-  const took = performance.now() - began
-  if (jobs.length !== limit) throw new Error(`claimed ${jobs.length} of ${limit}`)
-  await store.release(
-    QUEUE,
-    jobs.map(({ id, fence }) => ({ id, fence })),
-  )
-  return took
-}
-
-/** Of the last of a page, which is not what was claimed and released just before. */
-async function someId(store: Store): Promise<string> {
-  const page = await store.admin.list({ queue: QUEUE, state: 'waiting', limit: 100 })
-  return page.at(-1)?.id ?? newId()
-}
-
-async function push(store: Store, count: number): Promise<number> {
-  const jobs = newJobs(0, count)
-  const began = performance.now()
-  await store.push(jobs)
-  return performance.now() - began
-}
-
-function newJobs(from: number, to: number): NewJob[] {
-  const jobs: NewJob[] = []
-  for (let n = from; n < to; n++) {
-    jobs.push({
-      id: newId(),
-      queue: QUEUE,
-      priority: 4,
-      delay: 0,
-      runAt: null,
-      key: null,
-      group: null,
-      attempts: 10,
-      timeout: null,
-      trace: null,
-      data: { encoding: 'json', body: `{"n":${n}}` },
-    })
-  }
-  return jobs
+async function tidy(url: string): Promise<void> {
+  if (!url.startsWith('postgres')) return
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query('vacuum (analyze)')
+  await client.query('checkpoint')
+  await client.end()
 }

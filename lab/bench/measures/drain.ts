@@ -1,11 +1,11 @@
 /** How fast one worker gets through a queue, until the store knows that every item is done. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Contender, type Handler, openContender } from '../contender.ts'
-import type { DrainTask, Measure, Work } from '../measure.ts'
+import type { DrainTask, Measure, Work } from '../task.ts'
 import { fill } from './push.ts'
 import { type Rate, rate, rounds } from './rounds.ts'
 
-const CONCURRENCY = 50
+export const SLOTS = 50
 
 const HANDLERS: Record<Work, Handler> = {
   nothing: async () => {},
@@ -14,9 +14,9 @@ const HANDLERS: Record<Work, Handler> = {
   },
 }
 
-export const drain: Measure<DrainTask> = async (task, dir) => {
-  const { durability, forget = false } = task
-  const contender = await openContender(task.contender, { durability, dir, concurrency: CONCURRENCY, forget })
+export const drain: Measure<'drain'> = async (task) => {
+  const { url, forget } = task
+  const contender = await openContender(task.contender, { url, concurrency: SLOTS, forget })
   const outcome = await rounds(task.rounds, (round) => once(contender, `drain${round}`, task))
   await contender.close()
   return outcome

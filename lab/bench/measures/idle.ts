@@ -1,13 +1,13 @@
 /** What a process costs that has a worker and no work: CPU of all its threads, in per cent of one core. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openContender } from '../contender.ts'
-import type { IdleTask, Measure } from '../measure.ts'
+import type { Measure } from '../task.ts'
 
 /** After opening, compiling and first garbage are over, in ms. */
 const SETTLE = 2000
 
-export const idle: Measure<IdleTask> = async ({ contender: name, durability, seconds }, dir) => {
-  const setting = { durability, dir, concurrency: 10, forget: false }
+export const idle: Measure<'idle'> = async ({ contender: name, url, seconds }) => {
+  const setting = { url, concurrency: 10, forget: false }
   const contender = name === 'nothing' ? undefined : await openContender(name, setting)
   const line = contender?.line('idle', async () => {})
   line?.work()

@@ -2,12 +2,12 @@
  * Whether a short job waits behind a long one: one long job in the middle of many short ones, over four workers with one
  * slot each. A job is counted as held up when it starts although another worker had been idle for a while by then.
  */
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Millpond } from '../../../src/index.ts'
-import { openStore } from '../../../src/stores/open.ts'
-import type { Measure, Outcome, PrefetchTask } from '../measure.ts'
+import { Calls } from '../../store.ts'
+import type { Measure, Outcome } from '../task.ts'
 
+const QUEUE = 'mixed'
 const WORKERS = 4
 /** A worker is idle, not just between two jobs, after this long without one, in ms. */
 const IDLE = 25
@@ -20,10 +20,9 @@ interface Run {
 }
 type Work = (worker: number, n: number) => Promise<void>
 
-export const prefetch: Measure<PrefetchTask> = async (task, dir) => {
-  const url = `sqlite:${join(dir, 'prefetch.db')}`
+export const prefetch: Measure<'prefetch'> = async ({ url, ...task }) => {
   const pond = await Millpond.open(url)
-  const queue = pond.queue<number>('mixed', { keep: { done: 0 } })
+  const queue = pond.queue<number>(QUEUE, { keep: { done: 0 } })
   await queue.pushMany(Array.from({ length: task.count + 1 }, (_, n) => n))
   const runs: Run[] = []
   const work: Work = async (worker, n) => {
@@ -48,14 +47,14 @@ export const prefetch: Measure<PrefetchTask> = async (task, dir) => {
 
 /** Claims a fixed number, runs them one after the other, and only then claims again. */
 async function fixed(url: string, limit: number, work: Work): Promise<void> {
-  const store = await openStore(url, {})
+  const store = await Calls.open(url, QUEUE)
   const consume = async (worker: number) => {
     for (;;) {
-      const { jobs } = await store.claim({ queue: 'mixed', worker: `fixed ${worker}`, limit, lease: 60_000 })
+      const jobs = await store.claim(`fixed ${worker}`, limit, 60_000)
       if (jobs.length === 0) return
-      for (const { id, fence, data } of jobs) {
-        await work(worker, Number(data.body))
-        await store.complete('mixed', [{ id, fence, result: null }])
+      for (const job of jobs) {
+        await work(worker, Number(job.data.body))
+        await store.complete([job])
       }
     }
   }

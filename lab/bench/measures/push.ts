@@ -1,16 +1,18 @@
 /** How fast a queue without a worker takes items. */
 import { type Item, type Line, openContender } from '../contender.ts'
-import type { Measure, PushTask } from '../measure.ts'
+import type { Measure, PushTask } from '../task.ts'
 import { rate, rounds } from './rounds.ts'
 
 const IN_FLIGHT = 50
 export const BULK = 500
 
-export const push: Measure<PushTask> = async (task, dir) => {
-  const { count, durability, forget = false } = task
-  const contender = await openContender(task.contender, { durability, dir, concurrency: 1, forget })
-  const outcome = await rounds(task.rounds, (round) => {
+export const push: Measure<'push'> = async (task) => {
+  const { url, count } = task
+  const contender = await openContender(task.contender, { url, concurrency: 1, forget: false })
+  const outcome = await rounds(task.rounds, async (round) => {
     const line = contender.line(`push${round}`, async () => {})
+    // The queue itself is made by its first push.
+    await line.push({ n: -1 })
     return rate(count, () => WAYS[task.way](line, count))
   })
   await contender.close()
@@ -32,7 +34,7 @@ export async function fill(line: Line, count: number): Promise<void> {
   else await loops(1, count, BULK, line.pushMany)
 }
 
-async function loops(
+export async function loops(
   parallel: number,
   count: number,
   size: number,

@@ -1,7 +1,7 @@
 /** Repeats a measurement within one process: the first is cold, the others find warm code. */
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Outcome } from '../measure.ts'
-import { median } from '../statistics.ts'
+import { median } from '../../statistics.ts'
+import type { Outcome } from '../task.ts'
 
 export interface Rate {
   perSecond: number

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { generator, load } from '../../load/load.ts'
-import { type Mode, startServer } from '../http/start.ts'
-import type { Outcome } from '../measure.ts'
-import { atLeast, type Row } from '../row.ts'
-import { summarise } from '../runner.ts'
+import { atLeast } from '../../bars.ts'
+import { Child } from '../../child.ts'
+import { generator, type Load, load } from '../../load/load.ts'
+import { median, summary } from '../../statistics.ts'
+import { inTurn } from '../../turns.ts'
+import type { Row } from '../row.ts'
 import type { Section } from '../section.ts'
-import { MISSING, median, type Summary } from '../statistics.ts'
 
 const CONNECTIONS = 64
 const LEAST = 0.6
@@ -15,34 +15,36 @@ const POST = {
   body: '{"to":"someone@example.org"}',
   connections: CONNECTIONS,
 }
+/** `plain`: answers without pushing. `push`: once the store has the job. `work`: as `push`, and a worker drains the queue. */
+const MODES = ['push', 'plain', 'work'] as const
+type Mode = (typeof MODES)[number]
+const SERVER = new URL('../http/server.ts', import.meta.url)
 
-export const http: Section = async function* ({ runs, quick }, tell) {
+export const http: Section = async function* ({ runs, quick }, stage) {
   const seconds = quick ? 2 : 5
-  const modes: Mode[] = ['push', 'plain', 'work']
-  const outcomes: Record<Mode, Outcome[]> = { push: [], plain: [], work: [] }
-  for (let run = 0; run < runs; run++) {
-    for (const mode of run % 2 === 0 ? modes : modes.toReversed()) {
-      tell(`http: ${mode}, run ${run + 1}`)
-      outcomes[mode].push(await once(mode, seconds))
-    }
-  }
-  const [push = {}, plain = {}, work = {}] = modes.map((mode) => summarise(outcomes[mode]))
-  const ratios = outcomes.push.map((outcome, run) => (outcome.rate ?? 0) / (outcomes.plain[run]?.rate ?? 0))
-  const row = (name: string, ours: Record<string, Summary>, key: string, unit: Row['unit']): Row => {
-    return {
-      name,
-      unit,
-      ours: ours[key] ?? MISSING,
-      rivals: [{ name: 'without the push', figure: plain[key] ?? MISSING }],
-    }
-  }
+  const place = await stage.place('sqlite')
+  const outcomes = await inTurn(
+    MODES,
+    runs,
+    async (mode) => once(mode, await place.fresh(), seconds),
+    (mode) => `http, ${mode}`,
+  )
+  const of = (mode: Mode) => outcomes.get(mode) ?? []
+  const plain = of('plain')
+  const ratios = of('push').map(({ rate }, run) => rate / (plain[run]?.rate ?? Number.NaN))
+  const row = (name: string, mode: Mode, key: keyof Load, unit: Row['unit']): Row => ({
+    name,
+    unit,
+    ours: summary(of(mode).map((run) => run[key])),
+    rivals: [{ name: 'without the push', figure: summary(plain.map((run) => run[key])) }],
+  })
   yield {
     title: `POST → 202 on Hono, ${CONNECTIONS} connections, SQLite FULL`,
     rows: [
-      { ...row('pushed durably', push, 'rate', 'req/s'), bar: atLeast(median(ratios), LEAST, ' ×') },
-      row('pushed durably, p99', push, 'p99', 'ms'),
-      row('pushed, and worked off by the same process', work, 'rate', 'req/s'),
-      row('pushed, and worked off, p99', work, 'p99', 'ms'),
+      { ...row('pushed durably', 'push', 'rate', 'req/s'), bar: atLeast(median(ratios), LEAST, ' ×') },
+      row('pushed durably, p99', 'push', 'p99', 'ms'),
+      row('pushed, and worked off by the same process', 'work', 'rate', 'req/s'),
+      row('pushed, and worked off, p99', 'work', 'p99', 'ms'),
     ],
     notes: [
       `${generator}, ${seconds} s a run after 1 s of warming up; server and generator are a process each, a fresh server per run`,
@@ -51,14 +53,15 @@ export const http: Section = async function* ({ runs, quick }, tell) {
   }
 }
 
-async function once(mode: Mode, seconds: number): Promise<Outcome> {
-  const server = await startServer(mode)
+async function once(mode: Mode, store: string, seconds: number): Promise<Load> {
+  const server = await Child.start(SERVER, [mode, store])
   try {
-    await load(server.url, { ...POST, seconds: 1 })
+    const url = `http://127.0.0.1:${server.port}/emails`
+    await load(url, { ...POST, seconds: 1 })
     await sleep(100)
-    const { failed, ...outcome } = await load(server.url, { ...POST, seconds })
-    if (failed > 0 || outcome.rate === 0) throw new Error(`http: ${failed} requests failed, ${outcome.rate} requests/s`)
-    return outcome
+    const loaded = await load(url, { ...POST, seconds })
+    if (loaded.failed > 0 || loaded.rate === 0) throw new Error(`${loaded.failed} requests failed, ${loaded.rate}/s`)
+    return loaded
   } finally {
     await server.stop()
   }

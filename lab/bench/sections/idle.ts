@@ -1,63 +1,52 @@
-import type { WaitTask } from '../measure.ts'
-import { atMost, type Row } from '../row.ts'
-import { inTurn } from '../runner.ts'
+import { atMost } from '../../bars.ts'
+import type { StoreName } from '../../places.ts'
+import { MISSING } from '../../statistics.ts'
+import type { Row } from '../row.ts'
+import { measured } from '../runner.ts'
 import type { Section } from '../section.ts'
-import { MISSING } from '../statistics.ts'
+import type { IdleTask, Task, WaitTask } from '../task.ts'
 
-export const idle: Section = async function* ({ runs, quick }, tell) {
+export const idle: Section = async function* ({ runs, quick }, stage) {
   const samples = quick ? 60 : 300
-  const ours = { measure: 'wait', contender: 'millpond', across: false, samples, gap: 20 } as const
-  const tasks: { name: string; task: WaitTask; most: number }[] = [
-    { name: 'memory', task: { ...ours, durability: 'none' }, most: 1 },
-    { name: 'SQLite FULL, one process', task: { ...ours, durability: 'full' }, most: 1 },
-    { name: 'SQLite FULL, two processes', task: { ...ours, durability: 'full', across: true, gap: 40 }, most: 25 },
-  ]
-  tell('wait when idle')
-  const waits = await inTurn(
-    tasks.map(({ task }) => task),
-    runs,
-  )
+  const one = async (store: StoreName, task: Task, times: number) => {
+    const [figures] = await measured([task], times, await stage.place(store))
+    return (figure: string) => figures?.(figure) ?? MISSING
+  }
+  const usual = { measure: 'wait', across: false, samples, gap: 20 } as const satisfies WaitTask
+  const cases = [
+    { name: 'memory', store: 'memory', across: false, most: 1 },
+    { name: 'SQLite FULL, one process', store: 'sqlite', across: false, most: 1 },
+    { name: 'SQLite FULL, two processes', store: 'sqlite', across: true, most: 25 },
+  ] as const
+  const fastq = await one('memory', { ...usual, contender: 'fastq' }, Math.min(runs, 2))
   // It polls once a second: few samples take long enough.
-  const polling: WaitTask = { ...ours, contender: 'plainjob', durability: 'full', samples: quick ? 3 : 12, gap: 900 }
-  const fastq: WaitTask = { ...ours, contender: 'fastq', durability: 'none' }
-  const [plainjob = {}, inMemory = {}] = await inTurn([polling, fastq], Math.min(runs, 2))
+  const polling = { ...usual, contender: 'plainjob', samples: quick ? 3 : 12, gap: 900 } as const
+  const plainjob = await one('sqlite', polling, Math.min(runs, 2))
   const rows: Row[] = []
-  for (const [index, { name, task, most }] of tasks.entries()) {
-    for (const share of ['p50', 'p99'] as const) {
-      const own = waits[index]?.[share] ?? MISSING
-      const beside = task.durability === 'none' ? inMemory[share] : task.across ? undefined : plainjob[share]
-      const rival = task.durability === 'none' ? 'fastq' : 'plainjob, as it comes'
-      rows.push({
-        name: `wait when idle, ${name}, ${share}`,
-        unit: 'ms',
-        ours: own,
-        rivals: beside === undefined ? [] : [{ name: rival, figure: beside }],
-        bar: share === 'p50' ? atMost(own.median, most, ' ms') : undefined,
-      })
+  for (const { name, store, across, most } of cases) {
+    const ours = await one(store, { ...usual, contender: 'Millpond', across }, runs)
+    for (const share of ['p50', 'p99']) {
+      const rivals =
+        store === 'memory'
+          ? [{ name: 'fastq', figure: fastq(share) }]
+          : across
+            ? []
+            : [{ name: 'plainjob, as it comes', figure: plainjob(share) }]
+      const bar = share === 'p50' ? atMost(ours(share).median, most, ' ms') : undefined
+      rows.push({ name: `wait when idle, ${name}, ${share}`, unit: 'ms', ours: ours(share), rivals, bar })
     }
   }
 
-  tell('CPU when idle')
   const seconds = quick ? 3 : 6
-  const cpu = { measure: 'idle', seconds } as const
-  const [sqlite, memory, plain, nothing] = await inTurn(
-    [
-      { ...cpu, contender: 'millpond', durability: 'full' },
-      { ...cpu, contender: 'millpond', durability: 'none' },
-      { ...cpu, contender: 'plainjob', durability: 'full' },
-      { ...cpu, contender: 'nothing', durability: 'none' },
-    ],
-    Math.min(runs, 3),
+  const cpu = async (store: StoreName, contender: (IdleTask & Task)['contender']) =>
+    (await one(store, { measure: 'idle', seconds, contender }, Math.min(runs, 3)))('percent')
+  const floor = { name: 'a process without a queue', figure: await cpu('memory', 'nothing') }
+  const beside = { name: 'plainjob, as it comes', figure: await cpu('sqlite', 'plainjob') }
+  const inMemory = await cpu('memory', 'Millpond')
+  rows.push(
+    { name: 'idle worker on SQLite', unit: '% CPU', ours: await cpu('sqlite', 'Millpond'), rivals: [beside, floor] },
+    { name: 'idle worker in memory', unit: '% CPU', ours: inMemory, rivals: [floor] },
   )
-  const floor = { name: 'a process without a queue', figure: nothing?.percent ?? MISSING }
-  const beside = { name: 'plainjob, as it comes', figure: plain?.percent ?? MISSING }
-  rows.push({
-    name: 'idle worker on SQLite',
-    unit: '% CPU',
-    ours: sqlite?.percent ?? MISSING,
-    rivals: [beside, floor],
-  })
-  rows.push({ name: 'idle worker in memory', unit: '% CPU', ours: memory?.percent ?? MISSING, rivals: [floor] })
   yield {
     title: 'When there is nothing to do',
     rows,

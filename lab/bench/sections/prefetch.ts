@@ -1,25 +1,29 @@
-import type { PrefetchTask } from '../measure.ts'
-import { atMost, type Row } from '../row.ts'
-import { inTurn } from '../runner.ts'
+import { atMost } from '../../bars.ts'
+import { MISSING } from '../../statistics.ts'
+import type { Row } from '../row.ts'
+import { measured } from '../runner.ts'
 import type { Section } from '../section.ts'
-import { MISSING } from '../statistics.ts'
 
-export const prefetch: Section = async function* ({ quick }, tell) {
-  tell('prefetch')
+export const prefetch: Section = async function* ({ quick }, stage) {
   const long = quick ? 3000 : 10_000
-  const task: PrefetchTask = { measure: 'prefetch', window: 50, fixed: undefined, long, short: 5, count: 1000 }
+  const common = { measure: 'prefetch', contender: 'Millpond', long, short: 5, count: 1000 } as const
   // Once: these are counts, not speeds, and each takes as long as the long job.
-  const [ours = {}, pull = {}, fixed = {}] = await inTurn(
-    [task, { ...task, window: 0 }, { ...task, window: undefined, fixed: 10 }],
+  const [ours, pull, fixed] = await measured(
+    [
+      { ...common, window: 50, fixed: undefined },
+      { ...common, window: 0, fixed: undefined },
+      { ...common, window: undefined, fixed: 10 },
+    ],
     1,
+    await stage.place('sqlite'),
   )
   const row = (name: string, key: string, unit: Row['unit']): Row => ({
     name,
     unit,
-    ours: ours[key] ?? MISSING,
+    ours: ours?.(key) ?? MISSING,
     rivals: [
-      { name: 'pure pull (window 0)', figure: pull[key] ?? MISSING },
-      { name: 'fixed prefetch of 10', figure: fixed[key] ?? MISSING },
+      { name: 'pure pull (window 0)', figure: pull?.(key) ?? MISSING },
+      { name: 'fixed prefetch of 10', figure: fixed?.(key) ?? MISSING },
     ],
   })
   yield {
@@ -28,7 +32,7 @@ export const prefetch: Section = async function* ({ quick }, tell) {
       row('last short job finished after', 'last short', 's'),
       {
         ...row('short jobs that waited while a worker was idle', 'held up', 'jobs'),
-        bar: atMost(ours['held up']?.median ?? Number.NaN, 0),
+        bar: atMost((ours?.('held up') ?? MISSING).median, 0),
       },
     ],
     notes: [

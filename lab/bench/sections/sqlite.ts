@@ -1,34 +1,13 @@
-import type { ContenderName, Durability } from '../contender.ts'
-import type { DrainTask, PushTask, Task, Work } from '../measure.ts'
-import { atLeast, type Figure, type Row } from '../row.ts'
-import { inTurn } from '../runner.ts'
+import { compare, type Measured, reaches, type Want } from '../comparison.ts'
+import type { ContenderName } from '../contender.ts'
 import type { Section } from '../section.ts'
-import { MISSING } from '../statistics.ts'
+import type { Kind, PushTask, Work } from '../task.ts'
 
-interface Line {
-  name: string
-  ours: (durability: Durability) => Task
-  rival?: (durability: Durability) => Task
-  /** Jobs/s that `synchronous=FULL` must reach. */
-  least?: number
-}
-
-export const sqlite: Section = async function* ({ runs, quick }, tell) {
-  const lines = plan(quick ? 0.2 : 1)
+export const sqlite: Section = async function* ({ runs, quick }, stage) {
   for (const durability of ['full', 'normal'] as const) {
-    const rows: Row[] = []
-    for (const { name, ours, rival, least } of lines) {
-      tell(`sqlite ${durability}: ${name}`)
-      const tasks = rival === undefined ? [ours(durability)] : [ours(durability), rival(durability)]
-      const [figures = {}, beside] = await inTurn(tasks, runs)
-      for (const heat of ['warm', 'cold'] as const) {
-        const rivals: Figure[] =
-          beside?.[heat] === undefined ? [] : [{ name: 'plainjob', figure: beside[heat], cpu: beside[`${heat} cpu`] }]
-        const own = figures[heat] ?? MISSING
-        const bar = least !== undefined && durability === 'full' ? atLeast(own.median, least) : undefined
-        rows.push({ name: `${name}, ${heat}`, unit: 'jobs/s', ours: own, cpu: figures[`${heat} cpu`], rivals, bar })
-      }
-    }
+    const place = await stage.place(durability === 'full' ? 'sqlite' : 'sqlite-normal')
+    const rows = []
+    for (const each of plan(quick ? 0.2 : 1, durability)) rows.push(...(await compare(each, runs, place)))
     yield {
       title: `SQLite, synchronous=${durability.toUpperCase()}, beside plainjob with the same setting`,
       rows,
@@ -37,45 +16,34 @@ export const sqlite: Section = async function* ({ runs, quick }, tell) {
   }
 }
 
-function plan(scale: number): Line[] {
-  const rounds = 3
+const ROUNDS = 3
+
+/** The bars are for FULL. */
+export function plan(scale: number, durability: 'full' | 'normal'): Measured[] {
+  type Make = (count: number) => Kind
+  const line = (name: string, make: Make, ours: number, theirs?: number, least?: number): Measured => {
+    const bar = least === undefined || durability !== 'full' ? {} : { bar: reaches(least) }
+    const heat = (figure: string): Want => ({ row: `${name}, ${figure}`, figure, unit: 'jobs/s', ...bar })
+    const of = (contender: ContenderName, count: number) => ({ ...make(count * scale), contender })
+    return {
+      tasks: [of('Millpond', ours), ...(theirs === undefined ? [] : [of('plainjob', theirs)])],
+      wants: [heat('warm'), heat('cold')],
+      ...(least === undefined ? {} : { floor: [] }),
+    }
+  }
   const push =
-    (contender: ContenderName, way: PushTask['way'], jobs: number) =>
-    (durability: Durability): PushTask => {
-      return { measure: 'push', contender, durability, way, count: jobs * scale, rounds }
-    }
+    (way: PushTask['way']): Make =>
+    (count) => ({ measure: 'push', way, count, rounds: ROUNDS })
   const drain =
-    (contender: ContenderName, work: Work, jobs: number, forget = false) =>
-    (durability: Durability): DrainTask => {
-      return { measure: 'drain', contender, durability, from: 'backlog', work, count: jobs * scale, rounds, forget }
-    }
+    (work: Work, forget = false): Make =>
+    (count) => ({ measure: 'drain', from: 'backlog', work, count, rounds: ROUNDS, forget })
   return [
-    { name: 'push, one by one', ours: push('millpond', 'one', 5000), rival: push('plainjob', 'one', 5000) },
-    {
-      name: 'push, 50 in flight',
-      ours: push('millpond', 'flight', 100_000),
-      rival: push('plainjob', 'flight', 5000),
-      least: 80_000,
-    },
-    {
-      name: 'push, bulk of 500',
-      ours: push('millpond', 'bulk', 200_000),
-      rival: push('plainjob', 'bulk', 100_000),
-      least: 300_000,
-    },
-    { name: 'push, bulk of 500, 2 in flight', ours: push('millpond', 'bulk2', 200_000) },
-    {
-      name: 'drain, no-op',
-      ours: drain('millpond', 'nothing', 100_000),
-      rival: drain('plainjob', 'nothing', 5000),
-      least: 120_000,
-    },
-    {
-      name: 'drain, one turn',
-      ours: drain('millpond', 'a turn', 100_000),
-      rival: drain('plainjob', 'a turn', 5000),
-      least: 120_000,
-    },
-    { name: 'drain, no-op, done not kept', ours: drain('millpond', 'nothing', 100_000, true) },
+    line('push, one by one', push('one'), 5000, 5000),
+    line('push, 50 in flight', push('flight'), 100_000, 5000, 80_000),
+    line('push, bulk of 500', push('bulk'), 200_000, 100_000, 300_000),
+    line('push, bulk of 500, 2 in flight', push('bulk2'), 200_000),
+    line('drain, no-op', drain('nothing'), 100_000, 5000, 120_000),
+    line('drain, one turn', drain('a turn'), 100_000, 5000, 120_000),
+    line('drain, no-op, done not kept', drain('nothing', true), 100_000),
   ]
 }

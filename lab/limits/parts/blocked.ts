@@ -1,37 +1,31 @@
 /** What a claim takes beside ten thousand groups that may not start a job, at the store's interface. In pairs, in turns. */
-
-import type { Store } from '../../../src/store.ts'
-import { openStore } from '../../../src/stores/open.ts'
-import { atMost } from '../../bench/row.ts'
-import { median } from '../../bench/statistics.ts'
+import { atMost } from '../../bars.ts'
+import { median } from '../../statistics.ts'
+import { Calls, newJobs } from '../../store.ts'
 import { ms, type Part } from '../part.ts'
-import { newJobs } from '../store-jobs.ts'
 
 const BLOCKED = 10_000
 const ROUNDS = 500
 const LEASE = 3_600_000
 
-const claim = (store: Store, queue: string, limit: number) => store.claim({ queue, worker: 'lab', limit, lease: LEASE })
-
-async function fill(store: Store, queue: string, blocked: number): Promise<void> {
-  await store.configure({ queue, groupRunning: 1 })
+/** So many groups at their limit, and one that is not. */
+async function fill(store: Calls, queue: string, blocked: number): Promise<void> {
   const groups = Array.from({ length: blocked }, (_, n) => `blocked-${n}`)
   for (let at = 0; at < blocked; at += 250) {
     // One runs, one waits.
     await store.push(newJobs(queue, [...groups.slice(at, at + 250), ...groups.slice(at, at + 250)]))
   }
-  for (let held = 0; held < blocked; ) held += (await claim(store, queue, 1000)).jobs.length
-  for (let at = 0; at < ROUNDS; at += 500) await store.push(newJobs(queue, Array(Math.min(500, ROUNDS)).fill('free')))
+  for (let held = 0; held < blocked; ) held += (await store.claim('lab', 1000, LEASE)).length
+  await store.push(newJobs(queue, Array(ROUNDS).fill('free')))
 }
 
 /** One claim of one job, in ms; the job is completed afterwards. */
-async function timed(store: Store, queue: string): Promise<number> {
+async function timed(store: Calls): Promise<number> {
   const from = performance.now()
-  const { jobs } = await claim(store, queue, 1)
+  const jobs = await store.claim('lab', 1, LEASE)
   const took = performance.now() - from
-  const [job] = jobs
-  if (job?.group !== 'free') throw new Error('the group that is not blocked had no turn')
-  await store.complete(queue, [{ ...job, result: null }])
+  if (jobs[0]?.group !== 'free') throw new Error('the group that is not blocked had no turn')
+  await store.complete(jobs)
   return took
 }
 
@@ -40,21 +34,18 @@ export const blocked: Part = {
   head: ['blocked groups', 'claims', 'usual', 'beside them', 'ratio'],
   stores: ['memory', 'sqlite', 'postgres', 'redis'],
   async measure(_, fresh) {
-    const store = await openStore(await fresh(), {})
-    try {
-      await fill(store, 'usual', 0)
-      await fill(store, 'blocked', BLOCKED)
-      const times: Record<string, number[]> = { usual: [], blocked: [] }
-      for (let round = 0; round < ROUNDS; round++) {
-        const order = round % 2 === 0 ? ['usual', 'blocked'] : ['blocked', 'usual']
-        for (const queue of order) times[queue]?.push(await timed(store, queue))
-      }
-      const usual = median(times.usual ?? [])
-      const beside = median(times.blocked ?? [])
-      const cells = [`${BLOCKED}`, `2 × ${ROUNDS}`, ms(usual), ms(beside), (beside / usual).toFixed(2)]
-      return [{ cells, bars: [atMost(beside / usual, 2, ' ×')] }]
-    } finally {
-      await store.close()
+    const usual = await Calls.open(await fresh(), 'usual', 1)
+    const beside = await usual.beside('blocked', 1)
+    await fill(usual, 'usual', 0)
+    await fill(beside, 'blocked', BLOCKED)
+    const times = new Map([usual, beside].map((store) => [store, [] as number[]]))
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const store of round % 2 === 0 ? [usual, beside] : [beside, usual])
+        times.get(store)?.push(await timed(store))
     }
+    const [before, after] = [median(times.get(usual) ?? []), median(times.get(beside) ?? [])]
+    await usual.close()
+    const cells = [`${BLOCKED}`, `2 × ${ROUNDS}`, ms(before), ms(after), (after / before).toFixed(2)]
+    return [{ cells, bars: [atMost(after / before, 2, ' ×')] }]
   },
 }

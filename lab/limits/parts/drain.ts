@@ -1,32 +1,32 @@
 /** A backlog of many groups, each of which runs two jobs at once: how fast it is worked off, by calls of the store and by workers. */
-import type { QueueOptions } from '../../../src/index.ts'
-import { openStore } from '../../../src/stores/open.ts'
-import { atLeast, type Bar, compact } from '../../bench/row.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Millpond, QueueOptions } from '../../../src/index.ts'
+import { atLeast, type Bar, compact } from '../../bars.ts'
+import { Calls, newJobs } from '../../store.ts'
 import { drained, withCrew, withPond } from '../crew.ts'
-import type { Part } from '../part.ts'
+import type { Part, StoreName } from '../part.ts'
 import { pushJobs } from '../push.ts'
-import { newJobs } from '../store-jobs.ts'
-import type { StoreName } from '../stores.ts'
 import { QUEUE } from '../work.ts'
 
-const JOBS = 1_000_000
+export const JOBS = 1_000_000
 const GROUPS = [1000, 10_000, 100_000]
 /** The bars are for this many groups. */
-const JUDGED = 10_000
-const LEAST: Record<StoreName, number> = { memory: 200_000, sqlite: 30_000, postgres: 12_000, redis: 25_000 }
+export const JUDGED = 10_000
+export const LEAST: Record<StoreName, number> = { memory: 200_000, sqlite: 30_000, postgres: 12_000, redis: 25_000 }
 const PROCESSES = 2
 const CONCURRENCY = 500
 /** Claims under way at once, and jobs of each, where the store is called without a worker. */
 const CLAIMERS = 2
 const CLAIMED = 500
 const PUSHED = 1000
+/** Jobs of each group before the windows begin. */
+const FIRST_TURNS = 3
 const options: QueueOptions = { capacity: null, limits: { group: { running: 2 } } }
 
 /** @returns jobs a second, by claims and completions alone */
 async function byCalls(url: string, jobs: number, groups: number): Promise<number> {
-  const store = await openStore(url, {})
+  const store = await Calls.open(url, QUEUE, 2)
   try {
-    await store.configure({ queue: QUEUE, capacity: null, groupRunning: 2 })
     for (let at = 0; at < jobs; at += PUSHED) {
       const names = Array.from({ length: Math.min(PUSHED, jobs - at) }, (_, n) => `g${(at + n) % groups}`)
       await store.push(newJobs(QUEUE, names))
@@ -34,13 +34,10 @@ async function byCalls(url: string, jobs: number, groups: number): Promise<numbe
     let done = 0
     const claimer = async (worker: string) => {
       while (done < jobs) {
-        const claimed = await store.claim({ queue: QUEUE, worker, limit: CLAIMED, lease: null })
-        if (claimed.jobs.length === 0) continue
-        await store.complete(
-          QUEUE,
-          claimed.jobs.map((claim) => ({ id: claim.id, fence: claim.fence, claim, result: null })),
-        )
-        done += claimed.jobs.length
+        const claimed = await store.claim(worker, CLAIMED)
+        if (claimed.length === 0) continue
+        await store.complete(claimed)
+        done += claimed.length
       }
     }
     const from = performance.now()
@@ -51,19 +48,57 @@ async function byCalls(url: string, jobs: number, groups: number): Promise<numbe
   }
 }
 
-/** @returns jobs a second, by workers, from the end of the pause to the last completion */
-const byWorkers = (url: string, jobs: number, groups: number): Promise<number> =>
+/** A backlog and its workers, for as long as the measurement takes, which begins with the end of the pause. */
+const withBacklog = <T>(
+  url: string,
+  jobs: number,
+  groups: number,
+  measure: (pond: Millpond) => Promise<T>,
+): Promise<T> =>
   withPond(url, async (pond) => {
     const queue = pond.queue(QUEUE, options)
     await queue.pause()
     await pushJobs(pond, options, jobs, (n) => `g${n % groups}`)
     const settings = { queue: options, concurrency: CONCURRENCY, takes: 0 }
     return withCrew(pond, url, PROCESSES, settings, async () => {
-      const from = performance.now()
       await queue.resume()
-      await drained(pond)
-      return (jobs / (performance.now() - from)) * 1000
+      return measure(pond)
     })
+  })
+
+/** @returns jobs a second, by workers, from the end of the pause to the last completion */
+const byWorkers = (url: string, jobs: number, groups: number): Promise<number> =>
+  withBacklog(url, jobs, groups, async (pond) => {
+    const from = performance.now()
+    await drained(pond)
+    return (jobs / (performance.now() - from)) * 1000
+  })
+
+/**
+ * The rates of consecutive windows of one drain, each `length` ms long, while the backlog lasts. The windows begin when every group has had
+ * `FIRST_TURNS` turns: on PostgreSQL the first turns are slower than the rest of a large backlog.
+ */
+export const windowsByWorkers = (
+  url: string,
+  jobs: number,
+  groups: number,
+  windows: number,
+  length: number,
+): Promise<number[]> =>
+  withBacklog(url, jobs, groups, async (pond) => {
+    const look = async () => {
+      const { counts } = await pond.queue(QUEUE).stats()
+      return { at: performance.now(), left: counts.waiting + counts.running }
+    }
+    while ((await look()).left > jobs - FIRST_TURNS * groups) await sleep(50)
+    const rates: number[] = []
+    for (let before = await look(); rates.length < windows && before.left > 0; ) {
+      await sleep(length)
+      const after = await look()
+      rates.push(((before.left - after.left) / (after.at - before.at)) * 1000)
+      before = after
+    }
+    return rates
   })
 
 export const drain: Part = {

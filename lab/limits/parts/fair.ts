@@ -1,11 +1,12 @@
 /** A job of another group behind a million: how long until it starts; and whether weights are kept. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { atMost } from '../../bench/row.ts'
-import { median } from '../../bench/statistics.ts'
+import { atMost } from '../../bars.ts'
+import { machineTime } from '../../clock.ts'
+import { median } from '../../statistics.ts'
 import { withCrew, withPond } from '../crew.ts'
 import { ms, type Part } from '../part.ts'
 import { pushJobs } from '../push.ts'
-import { type Data, machineTime, QUEUE } from '../work.ts'
+import { type Data, QUEUE } from '../work.ts'
 
 const PROCESSES = 2
 const CONCURRENCY = 10

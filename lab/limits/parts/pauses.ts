@@ -1,8 +1,8 @@
 /** A handler answers with `ctx.rateLimited`: how long other processes still start jobs. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { QueueOptions } from '../../../src/index.ts'
-import { atMost } from '../../bench/row.ts'
-import { median } from '../../bench/statistics.ts'
+import { atMost } from '../../bars.ts'
+import { median } from '../../statistics.ts'
 import { withCrew, withPond } from '../crew.ts'
 import { ms, type Part } from '../part.ts'
 import { inGroup, pushJobs } from '../push.ts'

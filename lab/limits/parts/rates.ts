@@ -1,11 +1,12 @@
 /** A rate over several processes: as many starts as it allows, and never more. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Millpond, QueueOptions } from '../../../src/index.ts'
-import { atLeast, atMost } from '../../bench/row.ts'
+import { atLeast, atMost } from '../../bars.ts'
+import { machineTime } from '../../clock.ts'
 import { type Crew, withCrew, withPond } from '../crew.ts'
 import type { Part } from '../part.ts'
 import { pushJobs } from '../push.ts'
-import { machineTime, QUEUE } from '../work.ts'
+import { QUEUE } from '../work.ts'
 
 const PROCESSES = 4
 const RATE = 100
@@ -38,7 +39,7 @@ async function storedStarts(pond: Millpond): Promise<number[]> {
   for (let after: string | undefined; ; ) {
     const page = await pond.queue(QUEUE).jobs('done', { limit: 1000, ...(after === undefined ? {} : { after }) })
     for (const { startedAt } of page) if (startedAt !== null) times.push(startedAt.getTime())
-    after = page.at(-1)?.id
+    after = page.at(-1)?.cursor
     if (after === undefined) return times.sort((a, b) => a - b)
   }
 }

@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { atLeast, atMost } from '../../bench/row.ts'
+import { atLeast, atMost } from '../../bars.ts'
+import { machineTime } from '../../clock.ts'
 import { ALLOWED, startApi } from '../api.ts'
 import type { Part } from '../part.ts'
-import { machineTime } from '../work.ts'
 import { mostWithin } from './rates.ts'
 
 const PROCESSES = 3

@@ -1,4 +1,4 @@
-/** How the mail server counts: whether a mail that comes now is within its limit. It is told of every mail, and only those that it allows count. */
+/** How the mail server counts. It asks for every mail that comes, and only mails that are allowed count. */
 import { LIMIT } from './settings.ts'
 import type { Counting } from './variants.ts'
 

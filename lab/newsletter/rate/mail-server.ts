@@ -1,7 +1,11 @@
-/** A mail server with a rate limit: `mail-server.ts COUNTING`. A mail takes 5 s; one above the limit is refused at once, with 429, as a mail server's 451 says it. */
+/**
+ * A mail server with a rate limit: `mail-server.ts COUNTING`. A mail takes 5 s. A mail above the limit is refused at once with 429,
+ * as a mail server does with 451.
+ */
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { machineTime } from '../../bench/contender.ts'
+import { machineTime } from '../../clock.ts'
+import { listen } from '../../role.ts'
 import { MAIL_TAKES } from '../settings.ts'
 import { ALLOWANCES } from './allowance.ts'
 import type { Book } from './messages.ts'
@@ -31,9 +35,4 @@ const server = createServer(async (request, response) => {
   book.delivered++
   response.writeHead(200).end()
 })
-server.listen(0, '127.0.0.1', 5000, () => {
-  const address = server.address()
-  if (typeof address === 'object' && address !== null) process.send?.({ port: address.port })
-})
-process.on('message', () => process.send?.(book))
-process.once('disconnect', () => process.exit(0))
+listen(server, () => book)

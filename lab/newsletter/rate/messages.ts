@@ -1,3 +1,5 @@
+import { holds } from '../../child.ts'
+
 /** From the mail server, when asked: what it has seen until now. */
 export interface Book {
   /** When each mail was taken, in ms of the machine's clock, and to whom it goes. */
@@ -9,6 +11,4 @@ export interface Book {
   delivered: number
 }
 
-export function isBook(message: unknown): message is Book {
-  return typeof message === 'object' && message !== null && 'accepted' in message && 'refused' in message
-}
+export const isBook = holds<Book>('accepted', 'refused')

@@ -1,18 +1,20 @@
-/** Sends mails until it is ended: `sender.ts VARIANT URL PORT FROM TO`, the last two of the mails that are its own where they wait in an array. */
+/**
+ * Sends mails until it is ended: `sender.ts VARIANT URL PORT FROM TO`. Where the mails wait in an array, FROM and TO say which of them this
+ * process has.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ready } from '../../role.ts'
 import { address } from './addresses.ts'
 import { openEmails } from './emails.ts'
 import { hello, send } from './mail.ts'
 import { RETRY_AFTER, SLOTS } from './settings.ts'
-import { isVariant, variant } from './variants.ts'
+import { variant } from './variants.ts'
 
 const [name = '', url = '', port = '', from = '', to = ''] = process.argv.slice(2)
-if (!isVariant(name)) throw new Error(`no variant is named ${name}`)
 await hello(Number(port))
 if (variant(name).store === 'array') fromArray()
-else await fromMillpond(name)
-process.once('disconnect', () => process.exit(0))
-process.send?.({ port: 0 })
+else await fromMillpond()
+ready()
 
 /** As it is written by hand: as many workers as there is room for, and whoever is refused comes again. */
 function fromArray(): void {
@@ -25,8 +27,8 @@ function fromArray(): void {
   for (let n = 0; n < SLOTS; n++) void work()
 }
 
-async function fromMillpond(millpond: Parameters<typeof openEmails>[0]): Promise<void> {
-  const { emails } = await openEmails(millpond, url)
+async function fromMillpond(): Promise<void> {
+  const { emails } = await openEmails(name, url)
   emails.work(async (job, ctx) => ((await send(Number(port), job.data)) ? undefined : ctx.rateLimited(RETRY_AFTER)), {
     concurrency: SLOTS,
   })

@@ -46,4 +46,4 @@ const VARIANTS = {
 } satisfies Record<string, Variant>
 
 export type VariantName = keyof typeof VARIANTS
-export const { NAMES, isVariant, variant } = byName<VariantName, Variant>(VARIANTS)
+export const { NAMES, variant } = byName<VariantName, Variant>(VARIANTS)

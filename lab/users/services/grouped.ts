@@ -1,4 +1,7 @@
-/** No queue: concurrent requests share one multi-row insert, before the answer. Those that come while an insert is under way go together in the next one. */
+/**
+ * No queue: concurrent requests share one multi-row insert, before the answer. Requests that come while an insert is under way go together
+ * in the next one.
+ */
 import { batch } from '../../../src/index.ts'
 import type { Serve } from '../service.ts'
 import { Users } from '../users.ts'

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from millpond import contract
 from millpond.backoff import Backoff
 from millpond.queues import Given
 from millpond.rate import Rate
 from millpond.stores.wire import snake, to_json
 
-DEFAULTS: Final[Mapping[str, Any]] = {
-    "capacity": None, "keepDone": 3_600_000, "keepDead": 604_800_000, "attempts": 10, "backoff": vars(Backoff()), "lease": 30_000,
-    "timeout": None, "running": None, "rate": None, "groupRunning": None, "groupRate": None,
-}  # fmt: skip
+_NO_SIDES: Final = ("paused", "grouped")
+DEFAULTS: Final[Mapping[str, Any]] = {name: value for name, value in contract.DEFAULTS["queue"].items() if name not in _NO_SIDES}
 
 
 @dataclass(frozen=True)

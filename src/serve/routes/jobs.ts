@@ -1,13 +1,14 @@
 /** Pushing, following and cancelling. */
 
 import type { PushOptions } from '../../pond/push.ts'
+import { prefersEvents } from '../../values/accept.ts'
 import { isMillpondError } from '../../values/errors.ts'
 import { isId, newId } from '../../values/ids.ts'
 import { defined } from '../../values/options.ts'
 import { accept } from '../../web/accept.ts'
 import { answer, jsonText } from '../../web/answer.ts'
 import { findJob, follow } from '../../web/follow.ts'
-import { preferredWait, prefersEvents, traceParent } from '../../web/headers.ts'
+import { preferredWait, traceParent } from '../../web/headers.ts'
 import { derivedId, keyOf, scopeOf } from '../../web/idempotency.ts'
 import { problem, problemOf, Refusal, refuseUnknownJob } from '../../web/problem.ts'
 import { clientOf, Slots, setClient } from '../../web/slots.ts'

@@ -9,6 +9,7 @@
  *
  * So only claims decide who is eligible, and a group costs a claim nothing while nothing happens to it. `contract/operations.md` has the order.
  */
+import { DEFAULTS } from '../../values/contract-defaults.ts'
 import {
   DEFAULT_GROUP_LIMITS,
   type GroupLimits,
@@ -24,13 +25,13 @@ import { byClaim, type Place, WaitingJobs } from './waiting.ts'
 const PRIORITIES = 10
 
 /** Ms for which a group is kept that has no jobs. */
-const KEEP_IDLE = 10_000
+const KEEP_IDLE = DEFAULTS.store.keepGroup
 
 /** A claim that is this much before the last one, in milliseconds, shows that the clock was set back. */
-const SET_BACK = 1000
+const SET_BACK = DEFAULTS.store.setBack
 
 /** Most groups with waiting jobs that `stats` looks at. */
-const MAX_COUNTED = 10_000
+const MAX_COUNTED = DEFAULTS.store.groupsCounted
 
 class Group implements HeapEntry {
   index = -1

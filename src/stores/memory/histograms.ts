@@ -1,9 +1,10 @@
 /** The last hour's histograms of a queue, a set of slices for each minute. */
 
 import type { HistogramSlice } from '../../store.ts'
+import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { merge } from '../../values/histogram.ts'
 
-const MINUTES_KEPT = 60
+const MINUTES_KEPT = DEFAULTS.store.histogramMinutes
 const minuteOf = (now: number): number => Math.floor(now / 60_000)
 
 export class Histograms {

@@ -13,6 +13,7 @@ import type {
   SettingsChange,
   Totals,
 } from '../../store.ts'
+import { DEFAULTS as CONTRACT } from '../../values/contract-defaults.ts'
 import type { HeldBack, LimitSettings } from '../../values/limits.ts'
 import { LinkedList } from '../../values/linked-list.ts'
 import { DEFAULTS as COMMON_DEFAULTS } from '../defaults.ts'
@@ -26,11 +27,11 @@ import { Throttle } from './throttle.ts'
 import { byPlace, WaitingJobs } from './waiting.ts'
 
 /** Most finished jobs of one state that a queue keeps. Time alone would let a fast queue fill the memory within the hour. */
-const MAX_FINISHED = 10_000
+const MAX_FINISHED = CONTRACT.memory.finished
 
 type Settings = Required<Omit<QueueSettings, 'queue' | 'grouped'>> & { grouped: boolean }
 
-const COMMON_AND_CAPACITY = { ...COMMON_DEFAULTS, capacity: 100_000 }
+const COMMON_AND_CAPACITY = { ...COMMON_DEFAULTS, capacity: CONTRACT.memory.capacity }
 
 /** The default settings. Claims in queues that do not exist use them, too. */
 export const DEFAULTS: Readonly<Settings> = { ...COMMON_AND_CAPACITY, grouped: false }

@@ -1,7 +1,8 @@
 import type { WorkerBeat, WorkerRecord } from '../../store.ts'
+import { DEFAULTS } from '../../values/contract-defaults.ts'
 
 /** Ms after which a worker that was not heard of is forgotten. */
-const SILENCE = 60_000
+const SILENCE = DEFAULTS.store.workerSilence
 
 /** The workers that were heard of, by id and queue. */
 export class Workers {

@@ -13,9 +13,8 @@
  * The path of a call: operations → connection/calls (retries, errors) → connection/database (the client) → the SQL of contract/postgres/.
  */
 import '../../values/runtime.ts'
-import type { OpenStore, Store } from '../../store.ts'
+import type { Capabilities, OpenStore, Store } from '../../store.ts'
 import { MillpondError } from '../../values/errors.ts'
-import { Calls } from './connection/calls.ts'
 import type { Database } from './connection/database.ts'
 import { migrate } from './connection/migrate.ts'
 import { Pg } from './connection/pg.ts'
@@ -23,21 +22,38 @@ import { isPgPool } from './connection/pg-client.ts'
 import { openPool } from './connection/pool.ts'
 import { isPostgresJs, PostgresJs } from './connection/postgresjs.ts'
 import { sessionSettings } from './connection/script.ts'
+import { Context } from './context.ts'
 import { toMillpondError } from './errors.ts'
-import { type Context, Notifier } from './notifier.ts'
-import { cancel } from './operations/cancel.ts'
-import { claim } from './operations/claim.ts'
-import { configure, settings as given, limitGroup } from './operations/configure.ts'
-import { complete, fail, release } from './operations/end.ts'
-import { extend } from './operations/extend.ts'
-import { ahead, find, groups, list } from './operations/find.ts'
-import { push } from './operations/push.ts'
-import { requeue } from './operations/requeue.ts'
-import { figures } from './operations/stats.ts'
-import { sweep } from './operations/sweep.ts'
+import { operationsOf } from './operations/index.ts'
 import { replicasOf } from './replicas.ts'
 import { type Settings, settingsOf } from './settings.ts'
 import { transactionsOf } from './transactions.ts'
+
+const CAPABILITIES: Capabilities = {
+  durable: true,
+  shared: true,
+  pipelined: false,
+  transactions: true,
+  replicas: true,
+  settings: true,
+  delays: true,
+  priorities: true,
+  keys: true,
+  results: true,
+  limits: true,
+  rates: true,
+  groups: true,
+  find: true,
+  lists: true,
+  text: true,
+  cancel: true,
+  update: true,
+  requeue: true,
+  remove: true,
+  restore: true,
+  histograms: true,
+  workers: true,
+}
 
 /** Ms until a new connection stands, or one of the pool is free. */
 const CONNECT = 10_000
@@ -76,12 +92,8 @@ function storeOf(
   polling: number | undefined,
   clock: (() => number) | undefined,
 ): Store {
-  const calls = new Calls(database, settings.schema, settings.deadline, clock)
-  const notifier = new Notifier(calls, polling)
-  const context = { calls, notifier }
-  /** Operations take the context first. */
-  const operation = <In extends unknown[], Out>(run: (context: Context, ...given: In) => Promise<Out>) =>
-    calls.operation((...given: In) => run(context, ...given))
+  const context = new Context(database, settings, polling, clock)
+  const { calls, notifier } = context
   let closing: Promise<void> | undefined
   async function close(): Promise<void> {
     notifier.close()
@@ -91,29 +103,11 @@ function storeOf(
 
   return {
     name: 'postgres',
-    capabilities: { durable: true, shared: true, transactions: true, replicas: true, limits: true },
+    capabilities: CAPABILITIES,
+    operations: operationsOf(context),
     // One connection listens, and one at least stays for the store's own calls.
     transactions: transactionsOf(context, settings.connections - 2, install),
     replicas: replicasOf(database, settings),
-    admin: {
-      settings: operation(given),
-      list: operation(list),
-      requeue: operation(requeue),
-      groups: operation(groups),
-      ahead: operation(ahead),
-    },
-    configure: operation(configure),
-    limitGroup: operation(limitGroup),
-    push: calls.operation(push(context)),
-    claim: operation(claim),
-    complete: operation(complete),
-    fail: operation(fail),
-    release: operation(release),
-    extend: operation(extend),
-    cancel: operation(cancel),
-    sweep: calls.operation(sweep(context)),
-    find: calls.operation(find(context)),
-    ...figures(context),
     listen(listener) {
       calls.assertOpen()
       return notifier.listen(listener)

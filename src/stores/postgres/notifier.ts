@@ -29,12 +29,6 @@ const LAST_AGAIN = 512
 /** Names that are kept. What is forgotten delays a bell by a second at the most. */
 const MAX_NAMES = 10_000
 
-/** What the operations share. */
-export interface Context {
-  readonly calls: Calls
-  readonly notifier: Notifier
-}
-
 /** What `watch` answers of a queue: whenever a value changes, the bell of that name rings. */
 type Watched = { queue: string } & Record<Kind, string | number | null>
 

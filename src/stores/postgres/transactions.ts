@@ -5,14 +5,14 @@
  * on which the handlers may wait, need one.
  */
 
-import type { NewJob, PushOutcome, StoreTransactions } from '../../store.ts'
+import type { Completion, NewJob, OfQueue, PushOutcome, StoreTransactions } from '../../store.ts'
 import { mismatch, type OpenTransaction, transactionsBy } from '../transactions.ts'
 import { type Ask, askOf } from './connection/caller-transaction.ts'
 import type { Session } from './connection/database.ts'
 import { look } from './connection/migrate.ts'
 import { inlined } from './connection/script.ts'
+import type { Context } from './context.ts'
 import { isAway, statementError, stateOf, toMillpondError } from './errors.ts'
-import type { Context } from './notifier.ts'
 import { COMPLETE, complete, completeValues } from './operations/end.ts'
 import { holdOutcomes, jobsText, outcomeFrom } from './wire.ts'
 
@@ -54,7 +54,7 @@ export function transactionsOf(context: Context, most: number, install: string):
           throw statementError(error)
         })
       },
-      async push(jobs) {
+      async push({ jobs }) {
         const session = await opened
         const outcomes = await pushInside(
           async (text, params) => (await session.run(inlined(text, params)))[0]?.[0] ?? null,
@@ -63,8 +63,9 @@ export function transactionsOf(context: Context, most: number, install: string):
         for (const { queue } of jobs) pushed.add(queue)
         return outcomes
       },
-      async complete(queue, completions) {
-        const script = calls.inside(COMPLETE, completeValues(queue, completions, calls.now()))
+      async complete(input) {
+        const { queue, items } = input
+        const script = calls.inside(COMPLETE, completeValues(input, calls.now()))
         const last = ended(async (session) => {
           const [[answer] = []] = await session.run(script)
           await session.end(answer === null ? 'commit' : 'rollback')
@@ -72,10 +73,10 @@ export function transactionsOf(context: Context, most: number, install: string):
         })
         const held = await calls.track(last)
         if (held === null) {
-          for (const { id } of completions) notifier.bells.ring('finished', queue, id)
+          for (const { id } of items) notifier.bells.ring('finished', queue, id)
           for (const each of pushed) notifier.bells.ring('work', each)
         }
-        return holdOutcomes(completions, held)
+        return holdOutcomes(items, held)
       },
       rollback: () => calls.track(ended((session) => session.end('rollback'))),
     }
@@ -121,8 +122,8 @@ export function transactionsOf(context: Context, most: number, install: string):
     takesSettings: false,
     assertOpen: () => calls.assertOpen(),
     begin,
-    complete: calls.operation((queue, completions) => complete(context, queue, completions)),
-    async pushWith(tx, jobs) {
+    complete: calls.operation((input: OfQueue<Completion>) => complete(context, input)),
+    async pushWith({ tx, jobs }) {
       const ask = askOf(tx)
       return pushInside(ask, jobs, () => check(ask))
     },

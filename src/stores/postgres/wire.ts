@@ -10,7 +10,7 @@ export const orNull = <T, Read>(value: T | null | undefined, read: (value: T) =>
   value === null || value === undefined ? null : read(value)
 
 /** A body as one text: a tag for the encoding, then JSON, or bytes in base64. */
-function tagged({ encoding, body }: Encoded): string {
+export function tagged({ encoding, body }: Encoded): string {
   if (encoding === 'json') return `j${typeof body === 'string' ? body : Buffer.from(body).toString()}`
   const bytes =
     typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
@@ -19,7 +19,7 @@ function tagged({ encoding, body }: Encoded): string {
 
 const ENCODINGS = { j: 'json', m: 'msgpack', b: 'bytes' } as const
 
-const untagged = (text: string): Encoded => encoded(ENCODINGS[text[0] as keyof typeof ENCODINGS], text.slice(1))
+export const untagged = (text: string): Encoded => encoded(ENCODINGS[text[0] as keyof typeof ENCODINGS], text.slice(1))
 
 function encoded(encoding: Encoded['encoding'], text: string): Encoded {
   if (encoding === 'json') return { encoding, body: text }
@@ -105,6 +105,17 @@ export type TaggedRecord = Omit<JobRecord, 'data' | 'progress' | 'result' | 'err
     'progress' | 'result' | 'error',
     string | null
   >
+
+/** For `restore`. */
+export function taggedFrom({ data, progress, result, error, ...job }: JobRecord): TaggedRecord {
+  return {
+    ...job,
+    data: tagged(data),
+    progress: orNull(progress, tagged),
+    result: orNull(result, tagged),
+    error: orNull(error, JSON.stringify),
+  }
+}
 
 export function recordFrom({ data, progress, result, error, ...job }: TaggedRecord): JobRecord {
   return {

@@ -9,7 +9,7 @@ export interface Script {
 }
 
 /**
- * @param files by name; a line `-- @include FILE` stands for the text of that file
+ * @param files by name; keys may go on in the next lines behind `--` and six spaces; a line `-- @include FILE` stands for the text of that file
  * @returns gives a script by the name of its file, without `.lua`
  */
 export function scriptsIn(files: ReadonlyMap<string, string>): (name: string) => Script {
@@ -24,7 +24,7 @@ export function scriptsIn(files: ReadonlyMap<string, string>): (name: string) =>
     if (script === undefined) {
       const own = read(`${name}.lua`)
       const text = own.replace(/^-- @include (\S+)$/gm, (_, file: string) => read(file))
-      const keys = /^-- KEYS: (?!`)(.*)$/m.exec(own)?.[1]?.split(' ') ?? []
+      const keys = /^-- KEYS: (?!`)(.*(?:\n-- {6,}.*)*)$/m.exec(own)?.[1]?.split(/[\s-]+/) ?? []
       script = { text, sha: createHash('sha1').update(text).digest('hex'), keys }
       scripts.set(name, script)
     }

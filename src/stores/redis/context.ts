@@ -10,7 +10,9 @@ import type { Queues } from './queues.ts'
 
 export interface Context {
   readonly calls: Calls
-  /** For what is to be on replicas before it is answered: a connection of its own, since the server answers nothing else on it meanwhile. */
+  /**
+   * For what is to be on replicas before it is answered: a connection of its own, since the server answers nothing else on it meanwhile.
+   */
   readonly safeCalls: Calls
   readonly queues: Queues
   readonly notifier: Notifier

@@ -4,10 +4,8 @@ import type { Swept } from '../../store.ts'
 export interface Found extends Pick<Swept, 'lost' | 'promoted' | 'expired'> {
   /** How many it has looked at, whether to forget them. */
   groups: number
-  /** Queues of which a partition has been idle for long. */
-  idle: Set<string>
   /** Of a call that was left behind, and failed then. */
   trouble?: { reason: unknown } | undefined
 }
 
-export const nothingFound = (): Found => ({ lost: [], promoted: 0, expired: 0, groups: 0, idle: new Set() })
+export const nothingFound = (): Found => ({ lost: [], promoted: 0, expired: 0, groups: 0 })

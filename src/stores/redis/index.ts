@@ -2,8 +2,8 @@
  * The Redis store: one server, or a Redis Cluster, shared by any number of processes. Redis 6.2 or later, or Valkey.
  *
  * URL: `redis://user:password@host:6379/0`, `rediss://…` with TLS; `redis://a:7000,b:7000` or `?cluster=true` for a cluster;
- * `redis+sentinel://user:password@a:26379,b:26379/mymaster/0` and `rediss+sentinel://…` for a master that sentinels know. Options, in the URL's
- * query or as the second argument:
+ * `redis+sentinel://user:password@a:26379,b:26379/mymaster/0` and `rediss+sentinel://…` for a master that sentinels know. Options, in the
+ * URL's query or as the second argument:
  * - `prefix` (`millpond`): what all keys begin with; stores of different prefixes share nothing.
  * - `partitions` (1): into how many parts, and so slots of a cluster, a queue that comes into being is split.
  * - `wait` (0): how many replicas must have a push or an ending before it is acknowledged.
@@ -22,22 +22,21 @@ import { checkServer, EvictionWatch } from './connection/server.ts'
 import type { Context } from './context.ts'
 import { nothingFound } from './found.ts'
 import { Notifier } from './notifier.ts'
-import { cancel } from './operations/cancel.ts'
-import { claim, claimLane, settleClaims } from './operations/claim.ts'
-import { configure, limitGroup, settings } from './operations/configure.ts'
-import { complete, fail, release } from './operations/end.ts'
-import { extend } from './operations/extend.ts'
-import { ahead, find, groups, list } from './operations/find.ts'
-import { lane, push } from './operations/push.ts'
-import { requeue } from './operations/requeue.ts'
-import { noteClaims, record, stats } from './operations/stats.ts'
-import { sweep } from './operations/sweep.ts'
+import { partOfClaim, settleClaims } from './operations/claim.ts'
+import { operationsOf } from './operations/index.ts'
+import { partOfJob } from './operations/push.ts'
 import { Locations } from './partition.ts'
 import { Patience } from './patience.ts'
 import { Queues } from './queues.ts'
 import { type Settings, storeSettings } from './settings.ts'
 
-const CAPABILITIES: Capabilities = { durable: true, shared: true, transactions: false, limits: true }
+const CAPABILITIES: Capabilities = {
+  ...{ durable: true, shared: true, pipelined: true, transactions: false, replicas: false },
+  ...{ settings: true, delays: true, priorities: true, keys: true, results: true },
+  ...{ limits: true, rates: true, groups: true },
+  ...{ find: true, lists: true, text: true, cancel: true, update: true, requeue: true, remove: true, restore: true },
+  ...{ histograms: true, workers: true },
+}
 
 /** @throws InvalidOption, StoreUnavailable, StoreFailed */
 export const open: OpenStore = async (url, options) => {
@@ -87,24 +86,9 @@ function storeOf(context: Context): Store {
   let closing: Promise<void> | undefined
   return {
     name: 'redis',
-    pipelined: true,
     capabilities: CAPABILITIES,
-    configure: (change) => configure(context, change),
-    limitGroup: (queue, group, limits) => limitGroup(context, queue, group, limits),
-    push: (jobs) => push(context, jobs),
-    lane: (job) => lane(context, job),
-    claimLane: (job) => claimLane(context, job),
-    claim: (request) => claim(context, request),
-    complete: (queue, completions) => complete(context, queue, completions),
-    fail: (queue, failures) => fail(context, queue, failures),
-    release: (queue, holds) => release(context, queue, holds),
-    extend: (queue, lease, extensions) => extend(context, queue, lease, extensions),
-    cancel: (ids) => cancel(context, ids),
-    sweep: (limit) => sweep(context, limit),
-    find: async (ids) => (await find(context, ids)).map((found) => found?.record ?? null),
-    stats: (options) => stats(context, options),
-    record: (slices) => record(context, slices),
-    noteClaims: (queues) => noteClaims(context, queues),
+    operations: operationsOf(context),
+    parts: { ofJob: (job) => partOfJob(context, job), ofClaim: (claim) => partOfClaim(context, claim) },
     listen(listener) {
       context.calls.assertOpen()
       return context.notifier.listen(listener)
@@ -112,13 +96,6 @@ function storeOf(context: Context): Store {
     close() {
       closing ??= close(context)
       return closing
-    },
-    admin: {
-      settings: (queue) => settings(context, queue),
-      list: (request) => list(context, request),
-      groups: (request) => groups(context, request),
-      ahead: async (id) => (await ahead(context, id)) ?? null,
-      requeue: (request) => requeue(context, request),
     },
   }
 }

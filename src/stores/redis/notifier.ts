@@ -1,6 +1,6 @@
 /**
- * Bells between processes. Scripts publish them on the store's channel, and only when someone may be waiting for them; a connection of our own
- * listens while anybody here does. Bells of this process are rung without the server.
+ * Bells between processes. Scripts publish them on the store's channel, and only when someone may be waiting for them; a connection of our
+ * own listens while anybody here does. Bells of this process are rung without the server.
  *
  * A channel and not a blocking read: a blocking read must name keys of one slot, so that in a cluster a pond would need a connection for
  * each queue that it listens to.
@@ -49,8 +49,8 @@ export class Notifier {
     listening.subscribe(this.channel).then(
       () => {
         this.#up()
-        // Connected again, ioredis has sent SUBSCRIBE before it says so: when this is answered, bells come. A cluster's client does not say so:
-        // what it misses is found by looks and extensions.
+        // Connected again, ioredis has sent SUBSCRIBE before it says so: when this is answered, bells come. A cluster's client does not say
+        // so: what it misses is found by looks and extensions.
         this.#subscriber?.on('ready', () => this.#subscriber?.ping().then(this.#up, () => undefined))
       },
       () => {
@@ -61,7 +61,9 @@ export class Notifier {
     )
   }
 
-  /** What was rung until now went unheard: a job that is held may have been cancelled, which no look would find before its lease is renewed. */
+  /**
+   * What was rung until now went unheard: a job that is held may have been cancelled, which no look would find before its lease is renewed.
+   */
   readonly #up = (): void => {
     this.#unref()
     this.local.ringAll()
@@ -104,12 +106,8 @@ export class Notifier {
   readonly #heard = (channel: Buffer, message: Buffer): void => {
     this.#unref()
     if (channel.toString() !== this.channel) return
-    const { list, end } = listBefore(message)
-    const [origin, queue, kindText] = list
-    // A newer version may know other kinds.
-    const kind = KINDS.find((known) => known === kindText)
+    const { origin, queue, kind, ids } = bellIn(message)
     if (origin === this.origin || typeof queue !== 'string' || kind === undefined) return
-    const ids = idTexts(message, end)
     if (ids.length === 0) this.local.ring(kind, queue)
     for (const id of ids) this.local.ring(kind, queue, id)
   }
@@ -121,4 +119,11 @@ export class Notifier {
     this.#client.off('messageBuffer', this.#heard)
     this.#subscriber?.disconnect()
   }
+}
+
+/** A message on the channel. `kind` is undefined if it is one of a newer version. */
+export function bellIn(message: Buffer) {
+  const { list, end } = listBefore(message)
+  const [origin, queue, kindText] = list
+  return { origin, queue, kind: KINDS.find((known) => known === kindText), ids: idTexts(message, end) }
 }

@@ -1,6 +1,7 @@
 /**
  * Where a partition of a queue lives: contract/redis/README.md, "Routing". Its keys have the hash tag of a bucket, of which each store has
- * `BUCKETS`. So a store's queues lie in that many slots of a cluster, and what concerns all partitions of a bucket can be kept in one place.
+ * `BUCKETS`. So a store's queues lie in that many slots of a cluster, and what concerns all partitions of a bucket can be kept in one
+ * place.
  */
 
 import { MillpondError } from '../../values/errors.ts'
@@ -17,7 +18,7 @@ export function hash(text: string): number {
 }
 
 /** What says where a job lies. */
-interface Routed {
+export interface Routed {
   id: string
   key: string | null
   group: string | null
@@ -66,7 +67,10 @@ export class Partition {
     this.count = count
   }
 
-  /** Its part of a number that holds for the whole queue. The shares differ by one at most. @throws InvalidOption where some partition would have none */
+  /**
+   * Its part of a number that holds for the whole queue. The shares differ by one at most. @throws InvalidOption where some partition would
+   * have none
+   */
   shareOf(total: number, name: string): number {
     const { queue, count } = this
     if (total < count) {
@@ -88,7 +92,10 @@ interface PushedJobs {
   byId: Map<string, Partition>
 }
 
-/** The partitions of the jobs that were pushed last. Calls are sorted by id only when one is asked for: a producer that never asks has no cost. */
+/**
+ * The partitions of the jobs that were pushed last. Calls are sorted by id only when one is asked for: a producer that never asks has no
+ * cost.
+ */
 export class Locations {
   /** When the last ones are half of those that may be remembered, they become the ones before, which are forgotten. */
   #last: PushedJobs = { count: 0, calls: [], byId: new Map() }

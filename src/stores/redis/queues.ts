@@ -1,11 +1,11 @@
 /**
- * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the process that
- * registers the queue first, since ids and keys are spread by it. Sweeps remove unused queues from the hash, so `#known` may be out
- * of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
+ * Which queues there are, and in how many partitions each: the hash `{PREFIX}:queues`, name → partitions. The number is fixed by the
+ * process that registers the queue first, since ids and keys are spread by it. `remove` takes queues out of the hash, so `#known` may be
+ * out of date. A push to a removed queue stores nothing, and its answer says so (contract/redis/unregister.lua).
  */
-import { randomUUID } from 'node:crypto'
 import { MillpondError } from '../../values/errors.ts'
 import type { Calls } from './connection/calls.ts'
+import { scriptOf } from './connection/scripts.ts'
 import { Partition } from './partition.ts'
 import { chunks } from './per-partition.ts'
 import type { Settings } from './settings.ts'
@@ -73,24 +73,27 @@ export class Queues {
   }
 
   /**
-   * Removes a queue from the list, unless somebody registers it meanwhile.
-   * @param empty removes its partitions, between the steps of contract/redis/unregister.lua; whether all are removed
+   * Step 0 of contract/redis/unregister.lua.
+   * @returns the floor of fences that are given out from here on, `least` at least; undefined: it is not in the list, or split anew
    */
-  async remove(
-    name: string,
-    empty: (partitions: readonly Partition[], floor: number) => Promise<boolean>,
-  ): Promise<void> {
-    const partitions = (await this.listed(name)) ?? []
-    const mark = [name, partitions.length, randomUUID()]
-    const [floor] = await this.#script('unregister', ...mark, 0)
-    if (floor === undefined) return
-    const removed = await empty(partitions, Number(textIn(floor)))
-    if (removed) this.forget(name)
-    await this.#script('unregister', ...mark, removed ? 1 : 2)
+  async markRemoval(name: string, partitions: number, token: string, least: number): Promise<number | undefined> {
+    const [floor] = await this.#script('unregister', name, partitions, token, 0, least)
+    return floor === undefined ? undefined : Number(textIn(floor))
+  }
+
+  /** Steps 1 and 2: takes the queue out of the list, unless somebody has registered it meanwhile, or leaves it there. */
+  async endRemoval(name: string, partitions: number, token: string, isEmpty: boolean): Promise<void> {
+    if (isEmpty) this.forget(name)
+    await this.#script('unregister', name, partitions, token, isEmpty ? 1 : 2)
   }
 
   #script(name: 'register' | 'unregister', ...args: (string | number)[]): Promise<readonly unknown[]> {
-    return this.#calls.script(name, { tag: this.#tag, keys: [this.#registry, `${this.#tag}:floor`] }, args)
+    return this.#calls.script(name, this.registryOf(name), args)
+  }
+
+  /** The keys of a script that are the whole store's. */
+  registryOf(script: string): { tag: string; keys: string[] } {
+    return { tag: this.#tag, keys: scriptOf(script).keys.map((key) => `${this.#tag}:${key}`) }
   }
 
   get #registry(): string {
@@ -108,18 +111,19 @@ export class Queues {
     return count === null ? undefined : this.#learn(name, countIn(count))
   }
 
-  /** After a partition of it was found not to be listed: the queue may have been removed, and split anew. @returns whether it was */
-  async isSplitAnew(name: string): Promise<boolean> {
+  /**
+   * After a partition of it was found not to be listed. Looks into the list once a second at most.
+   * @returns `split`: it was removed, and split anew since then; `lost`: the server has lost what it knew of it, since no queue was removed, or
+   * it is in the list; undefined: neither is known
+   */
+  async lookAgain(name: string): Promise<'split' | 'lost' | undefined> {
     const known = this.#known.get(name)
-    if (known === undefined || performance.now() < (this.#lookedAt.get(known) ?? 0) + LOOK_PAUSE) return false
+    if (known === undefined || performance.now() < (this.#lookedAt.get(known) ?? 0) + LOOK_PAUSE) return undefined
     this.#lookedAt.set(known, performance.now())
     const now = await this.listed(name)
-    return now !== undefined && now.length !== known.length
-  }
-
-  /** How many are in the list. */
-  async count(): Promise<number> {
-    return numberIn(await this.#calls.command(this.#tag, 'hlen', this.#registry))
+    if (now !== undefined) return now.length === known.length ? 'lost' : 'split'
+    const floor = await this.#calls.command(this.#tag, 'get', `${this.#tag}:floor`)
+    return floor === null ? 'lost' : undefined
   }
 
   /** All that are in the list. */

@@ -8,6 +8,9 @@ const packr = new Packr({ useRecords: false, int64AsType: 'number' })
 
 export const pack = (value: unknown): Buffer => packr.pack(value)
 
+/** The value that the bytes are. */
+export const unpack = (bytes: Buffer): unknown => packr.unpack(bytes)
+
 /** A list that stands before other bytes, and where those begin. */
 export function listBefore(bytes: Buffer): { list: readonly unknown[]; end: number } {
   let list: unknown
@@ -81,6 +84,11 @@ export function rateIn(value: unknown, partitions = 1): Rate | null {
   return { count: numberIn(count), per: numberIn(per) / partitions, burst: numberOrNull(kept) }
 }
 
+export function mapIn(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  throw unexpected(value, 'a map')
+}
+
 export const textIn = (value: unknown): string => bytesIn(value).toString()
 
 function textOrNull(value: unknown): string | null {
@@ -107,7 +115,10 @@ export function inOnePiece(items: readonly (string | Buffer)[]): { sizes: number
 export const encodedOrNothing = (encoded: Encoded | null): string | Buffer =>
   encoded === null ? '' : encodedBytes(encoded)
 
-/** What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is decoded. */
+/**
+ * What is no encoded value, as another program may have stored it, must not spoil answers with other jobs in them: it fails when it is
+ * decoded.
+ */
 export function encodedIn(bytes: Buffer, at = 0): Encoded {
   const encoding = ENCODINGS[(bytes[at] ?? 0) - ZERO]
   if (encoding === undefined) return { encoding: 'json', body: '' }
@@ -121,15 +132,18 @@ type JobRecordFields = Pick<
   'attempts' | 'priority' | 'group' | 'key' | 'timeout' | 'trace' | 'pushedAt' | 'data'
 > & {
   place: number
+  /** When it got its place: when it was pushed, or restored. */
+  placedAt: number
   cost: number
 }
 
 /** A record. contract/redis/README.md has its form. */
 export function recordIn(bytes: Buffer): JobRecordFields {
   const { list, end } = listBefore(bytes)
-  const [place, pushedAt, priority, attempts, group, timeout, key, trace, cost] = list
+  const [place, pushedAt, priority, attempts, group, timeout, key, trace, cost, placedAt] = list
   return {
     place: numberIn(place),
+    placedAt: numberIn(placedAt ?? pushedAt),
     pushedAt: numberIn(pushedAt),
     priority: numberIn(priority),
     attempts: numberIn(attempts),

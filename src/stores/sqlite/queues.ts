@@ -3,6 +3,7 @@
  * the commit, since an update of the queue's row per job would cost as much as the job itself.
  */
 import type { FinalState, JobState } from '../../store.ts'
+import { DEFAULTS } from '../../values/contract-defaults.ts'
 import { SOON } from '../bells.ts'
 import type { Fences } from './connection/fences.ts'
 import type { Statements } from './connection/statements.ts'
@@ -18,7 +19,7 @@ export interface Context {
 }
 
 /** Of a queue that does not exist. */
-export const DEFAULT_LEASE = 30_000
+export const DEFAULT_LEASE = DEFAULTS.queue.lease
 
 /** As `counts/queue` tells of it. */
 const settingsFrom = (row: Row) => ({

@@ -20,12 +20,12 @@ const { url, schema, queue } = config<ClaimerConfig>()
 const store = await open(url, { schema })
 const now = () => performance.timeOrigin + performance.now()
 for (;;) {
-  const { jobs } = await store.claim({ queue, worker: `w${process.pid}`, limit: 20, lease: null })
+  const { jobs } = await store.operations.claim({ queue, worker: `w${process.pid}`, limit: 20, lease: null })
   const from = now()
   await sleep(1)
   const to = now()
   if (jobs.length === 0) continue
   say('did', { spans: jobs.map(({ group }) => ({ group, from, to })) })
   const completions = jobs.map(({ id, fence }) => ({ id, fence, result: null }))
-  await store.complete(queue, completions)
+  await store.operations.complete({ queue, items: completions })
 }

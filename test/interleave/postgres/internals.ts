@@ -6,7 +6,7 @@ import type pg from 'pg'
 export async function faultsInside(client: pg.Client, schema: string, queue: string, idle: boolean): Promise<string[]> {
   const { rows } = await client.query(
     `with q as (select id from ${schema}.queues where name = $1),
-      live as (select "group" from ${schema}.waiting, q where queue = q.id and not scheduled)
+      live as (select "group" from ${schema}.waiting, q where queue = q.id and state = 'waiting')
     select
       (select count(*) from ${schema}.tickets as t, q where t.queue = q.id and not exists (
         select from ${schema}.groups as g where g.queue = t.queue and g.name = t.name)) as "a ticket without a group",

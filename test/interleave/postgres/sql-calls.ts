@@ -1,7 +1,7 @@
 /** The operations as a client's calls of the SQL functions, on a connection that may be in a transaction. See `contract/postgres/README.md`. */
 
 import type pg from 'pg'
-import type { Claimed, ClaimRequest, NewJob, QueueSettings } from '../../../src/store.ts'
+import type { Claimed, ClaimRequest, NewJob } from '../../../src/store.ts'
 import { areAlike } from '../../../src/stores/jobs.ts'
 import {
   bodiesText,
@@ -13,6 +13,7 @@ import {
   outcomeFrom,
   plainArray,
   storedFence,
+  taggedFrom,
   textArray,
 } from '../../../src/stores/postgres/wire.ts'
 import type { Calls } from '../operations.ts'
@@ -65,26 +66,26 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
   }
 
   return {
-    async configure({ queue, ...settings }: QueueSettings) {
-      await answer('configure($1, $2)', [queue, JSON.stringify(settings)])
+    async configure({ queue, by = 'code', clear = [], ...settings }) {
+      await answer('configure($1, $2, $3, $4)', [queue, JSON.stringify(settings), by, textArray(clear)])
       return []
     },
-    async limitGroup(queue, group, limits) {
+    async limitGroup({ queue, group, limits }) {
       await answer('limit_group($1, $2, $3)', [queue, group, limits === null ? null : JSON.stringify(limits)])
     },
-    push: (jobs) => push(jobs, true),
-    pushInTransaction: (jobs) => push(jobs, false),
+    push: ({ jobs }) => push(jobs, true),
+    pushInTransaction: ({ jobs }) => push(jobs, false),
     claim: (request) => claim(request, null),
     sleep: (request) => claim(request, listener),
-    async complete(queue, completions) {
-      const results = bodiesText(completions.map(({ result }) => result))
+    async complete({ queue, items }) {
+      const results = bodiesText(items.map(({ result }) => result))
       return holdOutcomes(
-        completions,
-        await positions('complete($1, $2, $3, $4, $5)', [queue, ...heldValues(completions), results, clock.now]),
+        items,
+        await positions('complete($1, $2, $3, $4, $5)', [queue, ...heldValues(items), results, clock.now]),
       )
     },
-    async fail(queue, failures) {
-      const sent = failures.map(({ id, fence, error, delay }) => ({
+    async fail({ queue, items }) {
+      const sent = items.map(({ id, fence, error, delay }) => ({
         id,
         fence: storedFence(fence),
         error: JSON.stringify(error),
@@ -93,27 +94,50 @@ export function sqlCalls(client: pg.Client, schema: string, listener: string): C
       const outcomes = (await texts('fail($1, $2, $3)', [queue, JSON.stringify(sent), clock.now])) ?? []
       return outcomes.map((outcome) => (outcome === 'retry' || outcome === 'dead' ? outcome : 'stale'))
     },
-    async release(queue, releases) {
-      const pauses = plainArray(releases.map(({ pause }) => pause ?? 0))
+    async release({ queue, items }) {
+      const pauses = plainArray(items.map(({ pause }) => pause ?? 0))
       return holdOutcomes(
-        releases,
-        await positions('release($1, $2, $3, $4, $5)', [queue, ...heldValues(releases), pauses, clock.now]),
+        items,
+        await positions('release($1, $2, $3, $4, $5)', [queue, ...heldValues(items), pauses, clock.now]),
       )
     },
-    async extend(queue, lease, extensions) {
-      const reports = bodiesText(extensions.map(({ progress }) => progress))
-      const values = [queue, lease, ...heldValues(extensions), reports, clock.now]
+    async extend({ queue, lease, items }) {
+      const reports = bodiesText(items.map(({ progress }) => progress))
+      const values = [queue, lease, ...heldValues(items), reports, clock.now]
       const outcomes = (await texts('extend($1, $2, $3, $4, $5, $6)', values)) ?? []
       return outcomes.map((outcome) => (outcome === 'ok' || outcome === 'cancelled' ? outcome : 'stale'))
     },
-    async cancel(ids) {
+    async cancel({ ids }) {
       const outcomes = (await texts('cancel($1, $2)', [plainArray(ids), clock.now])) ?? []
       return outcomes.map((outcome) => (outcome === '' ? null : 'cancelled'))
     },
-    async requeue(ids) {
-      await answer('requeue($1, null, null, $2)', [plainArray(ids), clock.now])
+    async update({ items }) {
+      await answer('update($1, $2)', [JSON.stringify(items), clock.now])
+      return []
     },
-    async sweep(limit) {
+    async remove(request) {
+      await answer('remove($1)', ['ids' in request ? plainArray(request.ids) : null])
+      return { removed: 0, more: false }
+    },
+    async restore({ records }) {
+      await answer('restore($1, $2)', [JSON.stringify(records.map(taggedFrom)), clock.now])
+      return []
+    },
+    async heartbeat({ workers, gone }) {
+      const known = await answer('heartbeat($1, $2, $3)', [JSON.stringify(workers), textArray(gone), clock.now])
+      return Array.isArray(known) ? known.map(Boolean) : []
+    },
+    async settings({ queue }) {
+      await answer('settings($1)', [queue])
+    },
+    async requeue(request) {
+      const values =
+        'ids' in request
+          ? [plainArray(request.ids), null, null, clock.now, null]
+          : [null, request.queue, request.limit, clock.now, request.until ?? null]
+      await answer('requeue($1, $2, $3, $4, $5)', values)
+    },
+    async sweep({ limit }) {
       await answer('sweep($1, $2)', [limit, clock.now])
     },
   }

@@ -123,11 +123,11 @@ export class WholeArena implements Arena {
       const calls = storeCalls(at(session))
       return {
         ...calls,
-        sleep: async (request) => ({ ...(await sleeping.claim(request)), again: false }),
-        async pushInTransaction(jobs) {
+        sleep: async (request) => ({ ...(await sleeping.operations.claim(request)), again: false }),
+        async pushInTransaction(input) {
           const transaction = await opened.begin?.(at(session))
           transactions[session] = transaction
-          return transaction?.push(jobs) ?? calls.push(jobs)
+          return transaction?.push(input.jobs) ?? calls.push(input)
         },
       }
     }
@@ -136,7 +136,7 @@ export class WholeArena implements Arena {
       await transactions[session]?.close()
       transactions[session] = undefined
     }
-    this.calls = { ...callsOf(0), pushInTransaction: (jobs) => this.store.push(jobs) }
+    this.calls = { ...callsOf(0), pushInTransaction: (input) => this.store.operations.push(input) }
     this.#sessions = Array.from(
       { length: SESSIONS },
       (_, session) => new WholeSession(callsOf(session), () => commit(session)),
@@ -165,15 +165,20 @@ export class WholeArena implements Arena {
   }
 
   async probe(world: World): Promise<(string | null)[]> {
-    const { jobs } = await this.store.claim({ queue: world.queue, worker: 'probe', limit: 40, lease: 30_000 })
+    const { jobs } = await this.store.operations.claim({
+      queue: world.queue,
+      worker: 'probe',
+      limit: 40,
+      lease: 30_000,
+    })
     world.hold(jobs)
     return jobs.map(({ group }) => group)
   }
 
   async rows(queue: string): Promise<Map<string, number>> {
     const lists = JOB_STATES.map(async (state): Promise<[string, number]> => {
-      const { length } = await this.store.admin.list({ queue, state, limit: 1000 })
-      return [state, length]
+      const { jobs } = await this.store.operations.list({ queue, state, limit: 1000 })
+      return [state, jobs.length]
     })
     return new Map(await Promise.all(lists))
   }
@@ -219,7 +224,8 @@ export class WholeArena implements Arena {
   async #running(world: World): Promise<Map<string, number>> {
     if (this.#sessions.some(({ underWay }) => underWay)) return new Map()
     const running = new Map<string, number>()
-    for (const { group } of await this.store.admin.list({ queue: world.queue, state: 'running', limit: 1000 })) {
+    const { jobs } = await this.store.operations.list({ queue: world.queue, state: 'running', limit: 1000 })
+    for (const { group } of jobs) {
       running.set(group ?? '', (running.get(group ?? '') ?? 0) + 1)
     }
     return running

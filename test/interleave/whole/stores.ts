@@ -1,6 +1,6 @@
 /** Memory, SQLite and Redis as several processes have them. */
 
-import { newJob } from '../../conformance/suite.ts'
+import { newJob } from '../../support/jobs.ts'
 import { PLACES, type Processes } from '../processes.ts'
 import { WholeArena } from './arena.ts'
 
@@ -20,7 +20,7 @@ export const memory = async (): Promise<WholeArena> => new WholeArena(await open
 export async function sqlite(): Promise<WholeArena> {
   const processes = await open('sqlite')
   const [first] = processes.stores
-  return new WholeArena({ ...processes, mark: async (queue) => first?.push([newJob({ queue })]) })
+  return new WholeArena({ ...processes, mark: async (queue) => first?.operations.push({ jobs: [newJob({ queue })] }) })
 }
 
 export async function redis(): Promise<WholeArena> {
@@ -29,6 +29,6 @@ export async function redis(): Promise<WholeArena> {
   return new WholeArena({
     ...processes,
     forgets: REDIS_FORGETS,
-    mark: async (queue) => first?.configure({ queue, paused: false }),
+    mark: async (queue) => first?.operations.configure({ queue, paused: false }),
   })
 }

@@ -7,215 +7,128 @@ this store has asked for rings. Behind a pooler nothing is heard: who waits look
 
 from __future__ import annotations
 
-import base64
-import json
-import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import psycopg
-from psycopg.pq import TransactionStatus
 
-from millpond.encoding import Body, Encoding
-from millpond.errors import LostAnswer, MillpondError
 from millpond.jobs import (
-    BELL_KINDS, LIVE, Bell, BellKind, Claimed, ClaimedJob, Completion, Held, JobError, Listed, Lost, NewJob,
-    Outcome, Pushed, Record, Requeued, State, Swept,
+    BELL_KINDS, Bell, Claimed, Completion, JobFilter, JobUpdate, NewJob, Outcome, Page, Pushed, Record, Removed, Requeued,
+    RestoreOutcome, State, Swept, UpdateOutcome,
 )
-from millpond.queues import Given, Group, GroupLimits, QueueLimits, QueueStats, Slice
+from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.store import Clock, HandlerTransaction, Store
-from millpond.stores.idle import IdleQueues
-from millpond.stores.postgres.connection import Connected, Connection, ask, coded, connect, run
-from millpond.stores.postgres.install import Schema
-from millpond.stores.wire import camel, read, snake, to_json
+from millpond.stores.postgres import configure as configuring
+from millpond.stores.postgres import find as looking
+from millpond.stores.postgres import list as listing
+from millpond.stores.postgres import stats as figures
+from millpond.stores.postgres import workers as registry
+from millpond.stores.postgres.calls import Calls, json_of
+from millpond.stores.postgres.cancel import cancel
+from millpond.stores.postgres.claim import claim
+from millpond.stores.postgres.connection import Connected, ask, coded, connect, run
+from millpond.stores.postgres.end import end
+from millpond.stores.postgres.push import push, push_within
+from millpond.stores.postgres.remove import remove
+from millpond.stores.postgres.requeue import requeue
+from millpond.stores.postgres.restore import restore
+from millpond.stores.postgres.sweep import sweep
+from millpond.stores.postgres.update import update
+from millpond.stores.postgres.wire import all_tagged, holds, outcomes
 
-PUSH_AGAIN_FOR: Final = 10.0
-LOOK_FOR_IDLE_EVERY: Final = 60_000
 SILENCE: Final = 15.0
 WAIT: Final = 0.1
-MOST_FENCE: Final = 2**53 - 1
-_TAGS: Final[dict[str, Encoding]] = {"j": "json", "m": "msgpack", "b": "bytes"}
-_TYPES: Final = {
-    "ids": "uuid[]", "fences": "bigint[]", "pauses": "bigint[]", "results": "text[]",
-    "progress": "text[]", "names": "text[]",
-}  # fmt: skip
-_CLAIMED: Final = ("id", "fence", "attempt", "attempts", "priority", "pushed_at", "due_at", "data")
-_CLAIMED_MORE: Final = ("key", "group", "timeout", "trace")
 
 
 class PostgresStore(Store):
     def __init__(self, url: str, schema: str = "millpond", clock: Clock | None = None) -> None:
-        self._url, self._schema, self._clock = url, Schema(schema), clock
-        self._idle, self._looked_for_idle = IdleQueues(), 0
-        self._name, self._listens = secrets.token_hex(8), False
-        self._asked: set[tuple[BellKind, str]] = set()
-        with coded():
-            self._connection = Connection(url)
-            self._install = self._schema.open(self._connection.open())
+        self._calls = Calls(url, schema, clock)
+        self._connection = self._calls.connection
 
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
-        given = to_json(settings) or "{}"
-        names = self._call("configure", queue=queue, settings=given, by=by, clear=[camel(name) for name in clear])[0][0]
-        return [snake(name) for name in names]
+        return configuring.configure(self._calls, queue, settings, by, clear)
 
-    def settings(self, queue: str) -> Given | None:
-        told = self._call("settings", queue=queue)[0][0]
-        return told and Given(**told)
-
-    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
-        known: Sequence[bool] = self._call("note_claims", queues=list(queues), now=self._now)[0][0]
-        return known
+    def settings(self, queue: str) -> SettingsReport | None:
+        return configuring.settings(self._calls, queue)
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
-        self._call("limit_group", queue=queue, group=group, limits=to_json(limits))
+        configuring.limit_group(self._calls, queue, group, limits)
 
     def push(self, jobs: Sequence[NewJob], tx: psycopg.Connection[Any] | None = None) -> Sequence[Pushed]:
-        if tx is not None:
-            return self._push_within(tx, jobs)
-        end, again = time.monotonic() + PUSH_AGAIN_FOR, False
-        while True:
-            try:
-                given = _push(jobs, own=True, again=again, listener=self._listener, now=self._now)
-                return self._pushed(jobs, self._call("push_jobs", **given)[0][0])
-            except MillpondError as error:
-                # After a lost answer nobody knows whether the jobs are stored. Whatever comes now, only an answer tells.
-                again = again or isinstance(error, LostAnswer)
-                if not again or time.monotonic() > end:
-                    raise
-            time.sleep(0.05)
-
-    def _push_within(self, tx: psycopg.Connection[Any], jobs: Sequence[NewJob]) -> list[Pushed]:
-        # This look cannot fail on the server, which would abort the caller's transaction.
-        if tx.info.transaction_status != TransactionStatus.INTRANS:
-            raise MillpondError("TransactionMismatch", "tx is not a psycopg connection with an open transaction")
-        for queue in {job.queue for job in jobs}:
-            # Others would wait for a queue that the caller's transaction makes.
-            self._call("make_queue", queue=queue)
-        with coded(), tx.transaction():
-            if self._install_of(tx) != self._install:
-                # The schema may have been restored since.
-                with self._connection.lock:
-                    self._install = self._schema.open(self._connection.open())
-            if self._install_of(tx) != self._install:
-                raise MillpondError("TransactionMismatch", "tx is on another database than the store")
-            sql, *given = _json_of("push_jobs", _push(jobs, own=False, now=self._now))
-            answers = ask(tx, self._schema.sql(sql), given)
-        return self._pushed(jobs, answers)
-
-    def _install_of(self, tx: psycopg.Connection[Any]) -> object:
-        there = "select pg_catalog.to_json(pg_catalog.to_regprocedure('millpond.installed()')::pg_catalog.text)"
-        if ask(tx, self._schema.sql(there)) is None:
-            return None
-        return ask(tx, self._schema.sql("select pg_catalog.json_extract_path(millpond.installed(), 'install')"))
-
-    def _pushed(self, jobs: Sequence[NewJob], answers: Sequence[str]) -> list[Pushed]:
-        found = []
-        for job, answer in zip(jobs, answers, strict=True):
-            status: Any
-            status, id = answer.split(" ")
-            if status == "full":
-                self._ask("room", job.queue)
-            found.append(Pushed(status, id))
-        return found
+        return push(self._calls, jobs) if tx is None else push_within(self._calls, tx, jobs)
 
     def claim(
         self, queue: str, worker: str, limit: int, lease: int | None = None, min_priority: int = 0, per_group: int = 1
     ) -> Claimed:
-        self._ask("work", queue)
-        self._ask("cancelled", queue)
-        given = {
-            "queue": queue, "worker": worker, "limit": limit, "lease": lease, "min_priority": min_priority,
-            "per_group": per_group,
-        }  # fmt: skip
-        for _ in range(2):
-            at, holds, jobs, retry_after, asleep, _bounded, limited, _slots = self._call(
-                "claim", **given, listener=self._listener, now=self._now
-            )[0]
-            # A push that runs at this moment may not notify this process.
-            if not asleep:
-                break
-        return Claimed(at, holds, retry_after, limited, [_claimed(*each) for each in json.loads(jobs or "[]")])
+        return claim(self._calls, queue, worker, limit, lease, min_priority, per_group)
 
     def _end(self, op: str, queue: str, items: Sequence[Any], lease: int | None = None) -> Sequence[str]:
-        given: dict[str, Any] = {"queue": queue, "now": self._now}
-        if op == "fail":
-            failures = [
-                {"id": item.id, "fence": _fence(item), "error": item.error.to_json(), "delay": item.delay} for item in items
-            ]
-            given["failures"] = json.dumps(failures)
-        else:
-            given |= _holds(items)
-        match op:
-            case "complete":
-                given["results"] = _bodies(item.result for item in items)
-            case "release":
-                given["pauses"] = [item.pause for item in items]
-            case "extend":
-                given |= {"lease": lease, "progress": _bodies(item.progress for item in items)}
-        answer = self._call(op, **given)[0][0]
-        return answer if op in ("fail", "extend") else _outcomes(answer, items)
-
-    def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
-        states = [answer.rpartition(" ")[2] for answer in self._call("cancel", ids=list(ids), now=self._now)[0][0]]
-        return ["cancelled" if state in LIVE else state or None for state in states]
+        return end(self._calls, op, queue, items, lease)
 
     def sweep(self, limit: int) -> Swept:
-        told = self._call("sweep", limit=limit, now=self._now)[0][0]
-        now = told["now"]
-        if now - self._looked_for_idle >= LOOK_FOR_IDLE_EVERY:
-            self._looked_for_idle = now
-            self._idle.seen((row[0] for row in self._call("idle_queues", limit=2**31 - 1)), now)
-            if names := self._idle.long(now):
-                self._call("remove_queues", names=names)
-        return read(Swept, told, lost=[Lost(**each) for each in told["lost"]])
+        return sweep(self._calls, limit)
+
+    def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
+        return cancel(self._calls, ids)
+
+    def update(self, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
+        return update(self._calls, items)
+
+    def requeue(
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
+    ) -> Requeued:
+        return requeue(self._calls, ids, queue, limit, until)
+
+    def remove(
+        self, *, ids: Sequence[str] | None = None, queue: str = "", state: State | None = None, limit: int = 1000
+    ) -> Removed:
+        return remove(self._calls, ids, queue, state, limit)
+
+    def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
+        return restore(self._calls, records)
 
     def find(self, ids: Sequence[str]) -> Sequence[Record | None]:
-        found = {row[0]["id"]: _record(row[0]) for row in self._call("find", ids=list(ids), listener=self._listener)}
-        for record in found.values():
-            self._ask("finished", record.queue)
-        return [found.get(id) for id in ids]
+        return looking.find(self._calls, ids)
 
     def ahead(self, id: str) -> int | None:
-        ahead: int | None = self._call("ahead", id=id)[0][0]
-        return ahead
+        return looking.ahead(self._calls, id)
 
-    def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
-        return [_stats(row[0]) for row in self._call("stats", queue=queue, minutes=minutes, now=self._now)]
-
-    def record(self, slices: Sequence[Slice]) -> None:
-        self._call("record", slices=json.dumps(slices, default=vars), now=self._now)
-
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
-        rows = self._call("list", queue=queue, state=state, limit=limit, after=after)
-        return [Listed(**vars(_record(row[0]["record"])), cursor=row[0]["cursor"]) for row in rows]
+    def list(
+        self, queue: str, state: State, limit: int, after: str | None = None, filter: JobFilter | None = None
+    ) -> Page:
+        return listing.jobs_in(self._calls, queue, state, limit, after, filter)
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
-        rows = self._call("groups", queue=queue, limit=limit, after=after, group=group, now=self._now)
-        return [read(Group, row[0], limits=_limits(GroupLimits, row[0])) for row in rows]
+        return listing.groups(self._calls, queue, limit, after, group)
 
-    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
-        at, queues = self._call("requeue", ids=list(ids), now=self._now)[0]
-        return Requeued(len(queues), at)
+    def stats(self, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
+        return figures.stats(self._calls, queue, minutes)
 
-    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
-        at, queues = self._call("requeue", queue=queue, limit=limit, now=self._now, until=until)[0]
-        return Requeued(len(queues), at)
+    def record(self, slices: Sequence[Slice]) -> None:
+        figures.record(self._calls, slices)
+
+    def heartbeat(self, workers: Sequence[WorkerBeat], gone: Sequence[str] = ()) -> Sequence[bool]:
+        return registry.heartbeat(self._calls, workers, gone)
+
+    def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
+        return registry.workers(self._calls, queue)
 
     def begin(self) -> HandlerTransaction:
         with coded():
-            return PostgresTransaction(self, connect(self._url, own=False))
+            return PostgresTransaction(self._calls, connect(self._calls.url, own=False))
 
     def _bells(self, over: threading.Event) -> Iterator[Bell]:
-        with coded(), connect(self._url) as connection:
+        calls = self._calls
+        with coded(), connect(calls.url) as connection:
             try:
                 while not over.is_set():
                     # Sent again after a silence: a connection that is dead without a word fails here.
-                    run(connection, f"listen {self._schema.name}")
-                    if not self._listens:
-                        self._listens = True
-                        yield from [Bell(kind, queue) for kind, queue in tuple(self._asked)]
+                    run(connection, f"listen {calls.schema.name}")
+                    if not calls.listens:
+                        calls.listens = True
+                        yield from [Bell(kind, queue) for kind, queue in tuple(calls.asked)]
                     heard = time.monotonic()
                     while not over.is_set() and time.monotonic() - heard < SILENCE:
                         for notify in connection.notifies(timeout=WAIT):
@@ -223,107 +136,23 @@ class PostgresStore(Store):
                             told, _, queue = notify.payload.partition(":")
                             yield from [Bell(kind, queue) for kind in BELL_KINDS if kind == told]
             finally:
-                self._listens = False
-
-    @property
-    def _listener(self) -> str | None:
-        return self._name if self._listens else None
-
-    def _ask(self, kind: BellKind, queue: str) -> None:
-        self._asked.add((kind, queue))
-
-    @property
-    def _now(self) -> int | None:
-        return self._clock() if self._clock else None
+                calls.listens = False
 
     def _close(self) -> None:
         self._connection.close()
-
-    def _call(self, function: str, **given: Any) -> Any:
-        sql, *parameters = _statement(function, given)
-        return self._connection.call(self._schema.sql(sql), parameters)
 
 
 class PostgresTransaction(HandlerTransaction):
     """A handler's statements have no deadline."""
 
-    def __init__(self, store: PostgresStore, connection: Connected) -> None:
-        self.connection, self._store = connection, store
+    def __init__(self, calls: Calls, connection: Connected) -> None:
+        self.connection, self._calls = connection, calls
         run(connection, "begin isolation level read committed, read write")
 
     def complete(self, queue: str, items: Sequence[Completion]) -> Sequence[Outcome]:
-        results = _bodies(item.result for item in items)
-        sql, *given = _json_of("complete", {"queue": queue, **_holds(items), "results": results, "now": self._store._now})
+        results = all_tagged(item.result for item in items)
+        sql, *given = json_of("complete", {"queue": queue, **holds(items), "results": results, "now": self._calls.now})
         with coded():
-            outcomes = _outcomes(ask(self.connection, self._store._schema.sql(sql), given), items)
-            run(self.connection, "rollback" if "stale" in outcomes else "commit")
-            return outcomes
-
-
-def _statement(function: str, given: Mapping[str, Any]) -> tuple[str, *tuple[Any, ...]]:
-    """A call of a function with named arguments."""
-    named = ", ".join(f'"{name}" => %s::{_TYPES[name]}' if name in _TYPES else f'"{name}" => %s' for name in given)
-    return f"select * from millpond.{function}({named})", *given.values()
-
-
-def _json_of(function: str, given: Mapping[str, Any]) -> tuple[str, *tuple[Any, ...]]:
-    """The same, for `ask`."""
-    sql, *parameters = _statement(function, given)
-    return sql.replace("*", "pg_catalog.to_json(answer)", 1) + " as answer", *parameters
-
-
-def _push(jobs: Sequence[NewJob], **more: Any) -> dict[str, Any]:
-    fields = [{camel(name): value for name, value in vars(job).items()} | {"data": _tagged(job.data)} for job in jobs]
-    return {"jobs": json.dumps(fields), **more}
-
-
-def _fence(item: Held) -> int:
-    # 0 is nobody's.
-    return item.fence if item.fence <= MOST_FENCE else 0
-
-
-def _holds(items: Sequence[Held]) -> dict[str, Any]:
-    return {"ids": [item.id for item in items], "fences": [_fence(item) for item in items]}
-
-
-def _outcomes(valid: Sequence[int] | None, items: Sequence[Held]) -> list[Outcome]:
-    """`valid`: positions from 1; None: all."""
-    return ["ok" if valid is None or at in valid else "stale" for at in range(1, len(items) + 1)]
-
-
-def _tagged(body: Body | None) -> str | None:
-    if body is None:
-        return None
-    return body.encoding[0] + (body.body if isinstance(body.body, str) else base64.b64encode(body.body).decode())
-
-
-def _bodies(bodies: Iterator[Body | None]) -> list[str | None] | None:
-    tagged = [_tagged(body) for body in bodies]
-    return tagged if any(tagged) else None
-
-
-def _body(encoding: Encoding, text: str) -> Body:
-    return Body(encoding, text if encoding == "json" else base64.b64decode(text))
-
-
-def _claimed(*fields: Any) -> ClaimedJob:
-    told = dict(zip(_CLAIMED, fields))
-    encoding: Any
-    *more, encoding = fields[8] if len(fields) > 8 else (None, None, None, None, "json")
-    return ClaimedJob(**told | dict(zip(_CLAIMED_MORE, more)) | {"data": _body(encoding, told["data"])})
-
-
-def _record(told: Mapping[str, Any]) -> Record:
-    bodies = {name: told[name] and _body(_TAGS[told[name][0]], told[name][1:]) for name in ("data", "progress", "result")}
-    return read(Record, told, **bodies, error=None if told["error"] is None else JobError.from_json(told["error"]))
-
-
-def _limits(kind: type[Any], told: Mapping[str, Any]) -> Any:
-    return None if told["limits"] is None else read(kind, told["limits"])
-
-
-def _stats(told: Mapping[str, Any]) -> QueueStats:
-    slices = [
-        read(Slice, each, buckets={int(at): count for at, count in each["buckets"].items()}) for each in told["histograms"]
-    ]
-    return read(QueueStats, told, limits=_limits(QueueLimits, told), histograms=slices)
+            answers = outcomes(ask(self.connection, self._calls.schema.sql(sql), given), items)
+            run(self.connection, "rollback" if "stale" in answers else "commit")
+            return answers

@@ -12,21 +12,30 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from millpond.errors import MillpondError
-from millpond.jobs import Bell, Claimed, Listed, NewJob, Pushed, Record, Requeued, State, Swept
-from millpond.queues import Given, Group, GroupLimits, QueueStats, Slice
+from millpond.jobs import (
+    Bell, Claimed, JobFilter, JobUpdate, NewJob, Page, Pushed, Record, Removed, Requeued, RestoreOutcome, State, Swept,
+    UpdateOutcome,
+)
+from millpond.queues import Group, GroupLimits, QueueStats, SettingsReport, Slice, WorkerBeat, WorkerRecord
 from millpond.store import Clock, HandlerTransaction, Store
+from millpond.stores.redis import workers as working
+from millpond.stores.redis.cancel import cancel
 from millpond.stores.redis.claim import Claims
 from millpond.stores.redis.configure import Configurer
 from millpond.stores.redis.connection import Connection
-from millpond.stores.redis.endings import Endings
-from millpond.stores.redis.find import ahead, find, page
-from millpond.stores.redis.groups import groups
+from millpond.stores.redis.end import Endings
+from millpond.stores.redis.find import ahead, find
+from millpond.stores.redis.list import groups, page
 from millpond.stores.redis.notifier import Notifier
 from millpond.stores.redis.push import Pusher
 from millpond.stores.redis.registry import Registry
+from millpond.stores.redis.remove import remove_jobs, remove_of
+from millpond.stores.redis.requeue import requeue_dead, requeue_jobs
+from millpond.stores.redis.restore import restore
 from millpond.stores.redis.server import Server
-from millpond.stores.redis.stats import note_claims, record, stats, stats_of
+from millpond.stores.redis.stats import record, stats, stats_of
 from millpond.stores.redis.sweep import Sweep
+from millpond.stores.redis.update import update
 
 
 class RedisStore(Store):
@@ -48,11 +57,14 @@ class RedisStore(Store):
     def _configure(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Sequence[str]:
         return self._configurer.configure(queue, settings, by, clear)
 
-    def settings(self, queue: str) -> Given | None:
+    def settings(self, queue: str) -> SettingsReport | None:
         return self._configurer.settings(queue)
 
-    def note_claims(self, queues: Sequence[str]) -> Sequence[bool]:
-        return note_claims(self._registry, queues)
+    def heartbeat(self, workers: Sequence[WorkerBeat], gone: Sequence[str] = ()) -> Sequence[bool]:
+        return working.heartbeat(self._registry, workers, gone)
+
+    def workers(self, queue: str | None = None) -> Sequence[WorkerRecord]:
+        return working.workers(self._registry, queue)
 
     def _limit_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         self._configurer.limit_group(queue, group, limits)
@@ -75,7 +87,8 @@ class RedisStore(Store):
         found, known = self._claims.claim(queue, worker, limit, lease, min_priority, per_group)
         if not known:
             self._registry.known.pop(queue, None)
-            self._configurer.restore(queue)
+            if self._registry.has_lost(queue):
+                self._configurer.restore(queue)
         if found.jobs:
             self._notifier.ring("room", queue)
         return found
@@ -84,7 +97,7 @@ class RedisStore(Store):
         return self._endings.end(op, queue, items, lease)
 
     def cancel(self, ids: Sequence[str]) -> Sequence[State | None]:
-        return self._endings.cancel(ids)
+        return cancel(self._registry, self._notifier, ids)
 
     def sweep(self, limit: int) -> Swept:
         self._claims.settle()
@@ -117,17 +130,36 @@ class RedisStore(Store):
     def record(self, slices: Sequence[Slice]) -> None:
         record(self._registry, slices)
 
-    def list(self, queue: str, state: State, limit: int, after: str | None = None) -> Sequence[Listed]:
-        return page(self._registry, queue, state, limit, after)
+    def list(
+        self, queue: str, state: State, limit: int, after: str | None = None, filter: JobFilter | None = None
+    ) -> Page:
+        return page(self._registry, queue, state, limit, after, filter)
 
     def groups(self, queue: str, limit: int, after: str | None = None, group: str | None = None) -> Sequence[Group]:
         return groups(self._registry, queue, limit, after, group)
 
-    def requeue_ids(self, ids: Sequence[str]) -> Requeued:
-        return self._endings.requeue_ids(ids)
+    def update(self, items: Sequence[JobUpdate]) -> Sequence[UpdateOutcome]:
+        return update(self._registry, self._notifier, items)
 
-    def requeue_queue(self, queue: str, limit: int, until: int | None = None) -> Requeued:
-        return self._endings.requeue_queue(queue, limit, until)
+    def requeue(
+        self, *, ids: Sequence[str] | None = None, queue: str = "", limit: int = 1000, until: int | None = None
+    ) -> Requeued:
+        if ids is not None:
+            return requeue_jobs(self._registry, self._notifier, ids)
+        return requeue_dead(self._registry, self._notifier, queue, limit, until)
+
+    def remove(
+        self, *, ids: Sequence[str] | None = None, queue: str = "", state: State | None = None, limit: int = 1000
+    ) -> Removed:
+        if ids is not None:
+            return remove_jobs(self._registry, self._notifier, ids)
+        removed = remove_of(self._registry, self._notifier, queue, state, limit)
+        if state is None and not removed.more:
+            self._configurer.forget(queue)
+        return removed
+
+    def restore(self, records: Sequence[Record]) -> Sequence[RestoreOutcome]:
+        return restore(self._registry, self._notifier, records)
 
     def begin(self) -> HandlerTransaction:
         raise MillpondError("NotSupported", "Redis is not the caller's database")

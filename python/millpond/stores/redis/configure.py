@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
-from millpond.backoff import Backoff
-from millpond.queues import LIMITS, Given, GroupLimits
-from millpond.stores.given import Settled, in_python, settle
+from millpond.queues import LIMITS, Given, GroupLimits, SettingsReport
+from millpond.stores.given import DEFAULTS, Settled, in_python, settle
 from millpond.stores.redis.notifier import Notifier
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import Part, group_index
@@ -15,9 +14,9 @@ from millpond.stores.redis.shares import check_shared, rate_list, settings_of, s
 from millpond.stores.redis.wire import pack_setting
 from millpond.stores.wire import camel
 
-DEFAULTS: Final[Mapping[str, Any]] = {
-    "keep_done": 3_600_000, "keep_dead": 604_800_000, "paused": False, "attempts": 10, "backoff": Backoff(), "lease": 30_000,
-}  # fmt: skip
+_DEFAULTS: Final[Mapping[str, Any]] = in_python(DEFAULTS) | {"paused": False}
+
+T = TypeVar("T")
 
 
 class Configurer:
@@ -37,23 +36,38 @@ class Configurer:
             self._notifier.ring("work", queue)
         return settled.overridden
 
-    def settings(self, queue: str) -> Given | None:
+    def settings(self, queue: str) -> SettingsReport | None:
         if queue not in self._registry.all():
             return None
-        texts = self._connection.on_part("given", self._registry.parts(queue)[0], [])
-        return Given.from_texts(*texts) if texts else None
+        told = self._connection.on_part("settings", self._registry.parts(queue)[0])
+        if not told:
+            return None
+        code, operator, paused, grouped = told
+        given = Given.from_texts(code, operator)
+        values = {**DEFAULTS, **given.code, **given.operator, "paused": paused == 1, "grouped": grouped == 1}
+        return SettingsReport(given.code, given.operator, values)
+
+    def forget(self, queue: str) -> None:
+        """It was removed."""
+        self._made.pop(queue, None)
 
     def restore(self, queue: str) -> None:
         """The server may have lost the queue's settings."""
         made = self._made.get(queue, {})
-        if any(value != DEFAULTS.get(name) for name, value in made.items()):
+        if any(value != _DEFAULTS.get(name) for name, value in made.items()):
             self._apply(queue, made, "code", ())
 
     def _apply(self, queue: str, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
         self._registry.register(queue)
         parts = self._registry.parts(queue)
         check_shared(settings, ("capacity", "running", "rate"), len(parts))
-        return [self._settle(part, len(parts), settings, by, clear) for part in parts][0]
+        return self._on_all(parts, lambda: [self._settle(part, len(parts), settings, by, clear) for part in parts])[0]
+
+    def _on_all(self, parts: Sequence[Part], send: Callable[[], T]) -> T:
+        """Once more where a partition was not listed yet: a removal may have dropped what others had taken just before."""
+        confirmed = self._registry.confirmed
+        sent = send()
+        return send() if len(parts) > 1 and self._registry.confirmed != confirmed else sent
 
     def _settle(self, part: Part, count: int, settings: Mapping[str, Any], by: str, clear: Sequence[str]) -> Settled:
         """What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here."""
@@ -82,13 +96,17 @@ class Configurer:
         parts = self._registry.parts(queue)
         home, count = group_index(group, len(parts)), 1 if group else len(parts)
         check_shared(vars(limits) if limits else {}, ("running", "rate"), count)
-        for part in parts:
-            if group and part.index != home:
-                self._send(part, {"grouped": True})
-                continue
-            index = 0 if group else part.index
-            rate = rate_list(limits.rate, index, count) if limits and limits.rate else False
-            own = limits and [share_of(limits.running, index, count) or False, rate, limits.weight]
-            if not self._connection.on_part("limit-group", part, [group, own])[0]:
-                self._registry.confirm(part)
+
+        def send() -> None:
+            for part in parts:
+                if group and part.index != home:
+                    self._send(part, {"grouped": True})
+                    continue
+                index = 0 if group else part.index
+                rate = rate_list(limits.rate, index, count) if limits and limits.rate else False
+                own = limits and [share_of(limits.running, index, count) or False, rate, limits.weight]
+                if not self._connection.on_part("limit-group", part, [group, own])[0]:
+                    self._registry.confirm(part)
+
+        self._on_all(parts, send)
         self._notifier.ring("work", queue)

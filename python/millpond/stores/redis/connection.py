@@ -50,8 +50,8 @@ class Script:
 def script(name: str) -> Script:
     source = read(f"redis/{name}.lua")
     text = re.sub(r"^-- @include (\S+)$", lambda match: read(f"redis/{match[1]}"), source, flags=re.MULTILINE)
-    keys = re.search(r"^-- KEYS: (.*)$", source, flags=re.MULTILINE)
-    return Script(name, text, hashlib.sha1(text.encode()).hexdigest(), tuple(keys[1].split()) if keys else ())
+    keys = re.search(r"^-- KEYS: (.*(?:\n-- {6,}.*)*)$", source, flags=re.MULTILINE)
+    return Script(name, text, hashlib.sha1(text.encode()).hexdigest(), tuple(keys[1].replace("\n--", " ").split()) if keys else ())
 
 
 class Connection:

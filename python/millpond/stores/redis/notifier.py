@@ -9,13 +9,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-import msgpack
 from redis.exceptions import RedisError
 
 from millpond.errors import MillpondError
 from millpond.jobs import BELL_KINDS, Bell, BellKind
-from millpond.stores.redis.connection import Connection, chunks
-from millpond.stores.redis.wire import to_id
+from millpond.stores.redis.connection import Connection
+from millpond.stores.redis.wire import bell_of
 
 BELLS_WAIT: Final = 0.1
 
@@ -50,9 +49,6 @@ class Notifier:
             raise MillpondError("StoreUnavailable", str(error)) from error
 
     def _heard(self, message: bytes) -> Iterator[Bell]:
-        unpacker = msgpack.Unpacker()
-        unpacker.feed(message)
-        origin, queue, told = unpacker.unpack()
-        ids = tuple(to_id(bytes(id)) for id in chunks(message[unpacker.tell() :], 16))
+        origin, queue, told, ids = bell_of(message)
         if origin != self._origin:
             yield from [Bell(kind, queue, ids) for kind in BELL_KINDS if kind == told]

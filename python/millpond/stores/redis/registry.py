@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from millpond.errors import MillpondError
-from millpond.stores.redis.connection import Connection, chunks
+from millpond.stores.redis.connection import Argument, Connection, chunks, script
 from millpond.stores.redis.routing import Part, part_of, shared_key
 from millpond.stores.redis.wire import to_bytes
 
@@ -20,13 +20,20 @@ class Registry:
 
     def __init__(self, connection: Connection, prefix: str, partitions: int) -> None:
         self.connection, self.prefix, self._own = connection, prefix, partitions
-        self.keys = [shared_key(prefix, "queues"), shared_key(prefix, "floor")]
+        self._queues = shared_key(prefix, "queues")
         self.known: dict[str, int] = {}
+        self.confirmed = 0
+        """How often a partition was found not to be listed."""
+
+    def on_keys(self, name: str, arguments: Sequence[Argument]) -> Any:
+        """Calls a script whose keys all queues share."""
+        keys = [shared_key(self.prefix, key) for key in script(name).keys]
+        return self.connection.on_keys(name, keys, arguments)
 
     def register(self, queue: str, stored: bool = False) -> int:
         """The answer is the floor, for one push at once. `stored`: something of the queue is stored already."""
         wanted = self.known.get(queue, self._own)
-        partitions, floor = self.connection.on_keys("register", self.keys, [queue, wanted, int(stored)])
+        partitions, floor = self.on_keys("register", [queue, wanted, int(stored)])
         self.known[queue] = partitions
         return int(floor)
 
@@ -37,6 +44,7 @@ class Registry:
         if self.known[part.queue] != before:
             raise MillpondError("StoreFailed", f"the queue {part.queue} was made anew with other partitions meanwhile")
         self.note_listed(part)
+        self.confirmed += 1
 
     def note_listed(self, part: Part) -> None:
         self.connection.on_part("listed", part, [self.known[part.queue]])
@@ -48,12 +56,18 @@ class Registry:
 
     def parts(self, queue: str) -> list[Part]:
         """The queue's partitions, without registering it."""
-        if queue not in self.known and (told := self.connection.command("HGET", self.keys[0], queue)) is not None:
+        if queue not in self.known and (told := self.connection.command("HGET", self._queues, queue)) is not None:
             self.known[queue] = _number(told)
         return self._parts(queue, self.known.get(queue, self._own))
 
+    def has_lost(self, queue: str) -> bool:
+        """Whether the server has lost what it knew of a queue of which a partition is not listed. Else the queue was removed."""
+        if self.connection.command("HGET", self._queues, queue) is not None:
+            return True
+        return self.connection.command("GET", shared_key(self.prefix, "floor")) is None
+
     def all(self) -> dict[str, int]:
-        told: Any = self.connection.command("HGETALL", self.keys[0])
+        told: Any = self.connection.command("HGETALL", self._queues)
         pairs = told.items() if isinstance(told, dict) else zip(told[::2], told[1::2], strict=True)
         return {queue.decode(): _number(count) for queue, count in pairs}
 

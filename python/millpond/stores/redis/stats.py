@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from typing import Any
 
 import msgpack
 
@@ -13,46 +15,38 @@ from millpond.queues import METRICS, Given, QueueLimits, QueueStats, Slice
 from millpond.stores.redis.connection import chunks
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.shares import rate_in
-from millpond.stores.redis.wire import unpack_absent
+from millpond.stores.redis.workers import last_claims
 
 
 def stats(registry: Registry, queue: str | None = None, minutes: int = 0) -> Sequence[QueueStats]:
     there = registry.all()
     registry.known |= there
-    return [stats_of(registry, name, minutes) for name in there if queue in (None, name)]
+    queues = [name for name in there if queue in (None, name)]
+    claims = last_claims(registry, queues)
+    return [replace(stats_of(registry, name, minutes), last_claim=claims.get(name)) for name in queues]
 
 
 def stats_of(registry: Registry, queue: str, minutes: int) -> QueueStats:
-    capacity: int | None = None
-    oldest, limits, paused = -1, None, False
-    starts, at_limit, held = list[int | None](), 0, 0
-    given, claims = Given(), list[int | None]()
-    counts = dict.fromkeys(STATES, 0)
-    slices: dict[tuple[int, int], Slice] = {}
+    """But for `last_claim`."""
     parts = registry.parts(queue)
-    partitions = len(parts)
-    for part in parts:
-        paused_here, share, *rest = registry.connection.on_part("stats", part, [minutes])
-        paused, oldest = paused or paused_here == 1, max(oldest, rest[len(STATES)])
-        capacity = (capacity or 0) + share if share >= 0 else capacity
-        limits = _added(limits, _limits(rest[len(STATES) + 1], partitions))
-        next_start, at_limit_here, held_here = rest[len(STATES) + 2 : len(STATES) + 5]
-        starts.append(start(next_start))
-        at_limit, held = at_limit + at_limit_here, held + held_here
-        for state, count in zip(STATES, rest):
-            counts[state] += count
-        operator, claimed = rest[len(STATES) + 5 : len(STATES) + 7]
-        given = Given.from_texts(None, operator)
-        claims.append(claimed if claimed >= 0 else None)
-        for minute in rest[len(STATES) + 7 :]:
-            _, *numbers = msgpack.unpackb(minute)
-            for priority, metric, bucket, count in chunks([int(each) for each in numbers], 4):
-                new = Slice(queue, priority, METRICS[metric], {})
-                merge(slices.setdefault((priority, metric), new).buckets, {bucket: count})
+    told: list[dict[str, Any]] = [
+        msgpack.unpackb(registry.connection.on_part("stats", part, [minutes])[0]) for part in parts
+    ]
+    slices: dict[tuple[int, int], Slice] = {}
+    for _, *numbers in (minute for each in told for minute in each["minutes"]):
+        for priority, metric, bucket, count in chunks([int(each) for each in numbers], 4):
+            new = Slice(queue, priority, METRICS[metric], {})
+            merge(slices.setdefault((priority, metric), new).buckets, {bucket: count})
+    capacities = [each["capacity"] for each in told if "capacity" in each]
     return QueueStats(
-        queue=queue, capacity=capacity, paused=paused, counts=counts, overrides=given.operator,
-        last_claim=least(*claims), oldest_waiting=oldest if oldest >= 0 else None,
-        limits=limits, next_start=least(*starts), groups_at_limit=at_limit, groups_held=held,
+        queue=queue, paused=any(each["paused"] for each in told), capacity=sum(capacities) if capacities else None,
+        counts={state: sum(each["counts"][state] for each in told) for state in STATES},
+        totals={name: sum(each["totals"][name] for each in told) for name in told[0]["totals"]},
+        overrides=Given.from_texts(None, told[0].get("operator")).operator, last_claim=None,
+        oldest_waiting=max((each["oldestWaiting"] for each in told if "oldestWaiting" in each), default=None),
+        limits=reduce(_added, (_limits(each.get("limits"), len(parts)) for each in told)),
+        next_start=least(*(each.get("nextStart") for each in told)),
+        groups_at_limit=sum(each["groupsAtLimit"] for each in told), groups_held=sum(each["groupsHeld"] for each in told),
         histograms=list(slices.values()),
     )  # fmt: skip
 
@@ -68,18 +62,10 @@ def record(registry: Registry, slices: Sequence[Slice]) -> None:
         registry.connection.on_part("record", registry.parts(queue)[0], [numbers])
 
 
-def note_claims(registry: Registry, queues: Sequence[str]) -> Sequence[bool]:
-    there = registry.all()
-    return [
-        queue in there and registry.connection.on_part("note-claims", registry.parts(queue)[0], [])[0] == 1
-        for queue in queues
-    ]
-
-
-def _limits(packed: bytes, partitions: int) -> QueueLimits | None:
-    if not packed:
+def _limits(kept: Sequence[Any] | None, partitions: int) -> QueueLimits | None:
+    if not kept:
         return None
-    running, rate, grouped, group_running, group_rate = unpack_absent(packed)
+    running, rate, grouped, group_running, group_rate = (None if each is False else each for each in kept)
     return QueueLimits(
         running=running, rate=rate_in(rate, partitions), grouped=bool(grouped), group_running=group_running,
         group_rate=rate_in(group_rate),

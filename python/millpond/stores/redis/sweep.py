@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import random
-import secrets
 
 from millpond.jobs import Lost, Swept
-from millpond.stores.idle import QUEUES_PER_SWEEP
 from millpond.stores.redis.connection import MOST_ITEMS
 from millpond.stores.redis.registry import Registry
 from millpond.stores.redis.routing import BUCKETS, Part, named_part, tag_of
 from millpond.stores.redis.wire import to_id
+from millpond.stores.redis.workers import forget_workers
 
 
 class Sweep:
@@ -17,7 +16,6 @@ class Sweep:
     def __init__(self, registry: Registry, limit: int) -> None:
         self._connection, self._registry, self._limit = registry.connection, registry, limit
         self.swept, self.woken = Swept(), set[str]()
-        self._idle: set[str] = set()
         self._groups = 0
 
     def run(self) -> Swept:
@@ -29,11 +27,9 @@ class Sweep:
                 self._sweep_part(named_part(self._registry.prefix, bucket, name.decode()))
         busy = [bucket for bucket, answer in due.items() if len(answer) > 1]
         due |= zip(busy, self._due(busy, 0), strict=True)
-        for queue in list(self._idle)[:QUEUES_PER_SWEEP]:
-            self._remove(queue)
         swept.more = self._limit in (swept.promoted, swept.expired, len(swept.lost), self._groups)
         swept.next_due = min((int(answer[0]) for answer in due.values() if int(answer[0]) >= 0), default=None)
-        swept.queues = self._connection.command("HLEN", self._registry.keys[0])
+        swept.queues = forget_workers(self._registry)
         return swept
 
     def _due(self, buckets: list[int], limit: int) -> list[list[bytes]]:
@@ -49,34 +45,16 @@ class Sweep:
             limits = [min(self._limit - each, MOST_ITEMS) for each in done]
             if not any(limits):
                 return
-            promoted, expired, groups, idle, *lost = self._connection.on_part("sweep", part, limits)
+            promoted, expired, groups, more, *lost = self._connection.on_part("sweep", part, limits)
             for at in range(0, len(lost), 3):
                 id, attempt, dead = lost[at : at + 3]
                 swept.lost.append(Lost(to_id(id), part.queue, attempt, "dead" if dead else "waiting"))
             swept.promoted += promoted
             swept.expired += expired
             self._groups += groups
-            if idle == 1:
-                self._idle.add(part.queue)
             if promoted or 0 in lost[2::3]:
                 self.woken.add(part.queue)
             counts = (promoted, len(lost) // 3, expired, groups)
-            # 2: jobs are large, and some were left to another call.
-            if idle != 2 and not any(0 < count == most for count, most in zip(counts, limits, strict=True)):
+            # `more`: jobs are large, and some were left to another call.
+            if not more and not any(0 < count == most for count, most in zip(counts, limits, strict=True)):
                 return
-
-    def _remove(self, queue: str) -> None:
-        """A queue that nobody has used for an hour."""
-        self._registry.known.pop(queue, None)
-        parts, token = self._registry.parts(queue), secrets.token_hex(8)
-
-        def step(number: int) -> list[bytes]:
-            answer: list[bytes] = self._connection.on_keys(
-                "unregister", self._registry.keys, (queue, len(parts), token, number)
-            )
-            return answer
-
-        if floor := step(0):
-            gone = all([self._connection.on_part("remove", part, [int(floor[0])])[0] for part in parts])
-            step(1 if gone else 2)
-            self._registry.known.pop(queue, None)

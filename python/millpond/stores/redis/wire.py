@@ -14,8 +14,8 @@ from millpond.jobs import UNREADABLE, ClaimedJob, JobError, Record
 from millpond.rate import Rate
 
 _ENCODINGS: Final[tuple[Encoding, ...]] = ("json", "msgpack", "bytes")
-_FACTS: Final = ("place", "pushed_at", "priority", "attempts", "group", "timeout", "key", "trace", "cost")
-DESCRIBED: Final = 11
+_FACTS: Final = ("place", "pushed_at", "priority", "attempts", "group", "timeout", "key", "trace", "cost", "placed_at")
+DESCRIBED: Final = 12
 """How many items of an answer describe a job."""
 
 
@@ -69,7 +69,7 @@ def unpack_absent(data: bytes) -> list[Any]:
 
 
 def facts(record: bytes) -> dict[str, Any]:
-    """What never changes about a job."""
+    """What only `update` changes about a job."""
     unpacker = msgpack.Unpacker(unicode_errors="replace", max_buffer_size=0)
     unpacker.feed(record)
     fields: list[Any] = unpacker.unpack()
@@ -90,20 +90,30 @@ def claimed(answer: Sequence[Any]) -> list[ClaimedJob]:
     for place, record in enumerate(records, 1):
         own, attempt, due = told.get(place, (fence, 1, 0))
         fields = facts(record)
-        del fields["place"], fields["cost"]
+        del fields["place"], fields["cost"], fields["placed_at"]
         due_at = due or fields["pushed_at"]
         jobs.append(ClaimedJob(**fields, id=to_id(ids[place * 16 - 16 : place * 16]), fence=own, attempt=attempt, due_at=due_at))
     return jobs
 
 
 def described(queue: str, answer: Sequence[Any]) -> tuple[Record, int, int]:
-    """A job, its place, and what its state is listed by: when it was pushed, is due, its lease ends, or it finished."""
-    id, state, attempt, due, started, finished, worker, progress, error, result, packed = answer
+    """A job, its place, and what its state is listed by: when it got its place, is due, its lease ends, or it finished."""
+    id, state, fence, attempt, due, started, finished, worker, progress, error, result, packed = answer
     told, state = facts(packed), state.decode()
-    place, due_at, ends = told.pop("place"), int(due) or told["pushed_at"], int(finished)
+    place, placed_at, due_at, ends = told.pop("place"), told.pop("placed_at"), int(due) or told["pushed_at"], int(finished)
     record = Record(
-        **told, id=to_id(id), queue=queue, state=state, attempt=int(attempt), due_at=due_at, started_at=int(started) or None,
+        **told, id=to_id(id), queue=queue, state=state, fence=int(fence), attempt=int(attempt),
+        due_at=due_at, started_at=int(started) or None,
         finished_at=None if state == "running" else ends or None, error=unpack_error(error),
         worker=worker.decode("utf-8", "replace") if worker else None, progress=decoded(progress), result=decoded(result),
     )  # fmt: skip
-    return record, place, {"waiting": record.pushed_at, "scheduled": due_at}.get(state, ends)
+    return record, place, {"waiting": placed_at or record.pushed_at, "scheduled": due_at}.get(state, ends)
+
+
+def bell_of(message: bytes) -> tuple[str, str, str, tuple[str, ...]]:
+    """Origin, queue, kind and ids of a notification."""
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(message)
+    origin, queue, kind = unpacker.unpack()
+    ids = message[unpacker.tell() :]
+    return origin, queue, kind, tuple(to_id(ids[at : at + 16]) for at in range(0, len(ids), 16))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from millpond.contract import DEFAULTS
 from millpond.encoding import Body
 from millpond.jobs import Claimed, ClaimedJob
 from millpond.stores.sqlite.transaction import Queue, Transaction
 
-SET_BACK = 1000
+SET_BACK: Final = DEFAULTS["store"]["setBack"]
 """A claim that is this many ms before the last one shows that the clock was set back."""
-MOST_BYTES: Final = 16 * 1024 * 1024
+MOST_BYTES: Final = DEFAULTS["claim"]["bytes"]
 """Data after which a claim ends."""
 FIRST_LOOK: Final = 16
 NEXT_LOOKS: Final = 100
@@ -57,7 +58,7 @@ def _look(tx: Transaction, given: dict[str, Any]) -> tuple[list[ClaimedJob], boo
         for row in rows:
             if size >= MOST_BYTES:
                 return jobs, True
-            jobs.append(_job(json.loads(row["job"]), row["data"]))
+            jobs.append(job_of(json.loads(row["job"]), row["data"]))
             size += len(row["data"])
         if len(rows) < count:
             return jobs, False
@@ -112,6 +113,6 @@ _TOLD = (
 )
 
 
-def _job(told: list[Any], data: str | bytes) -> ClaimedJob:
+def job_of(told: list[Any], data: str | bytes) -> ClaimedJob:
     *values, encoding = told
     return ClaimedJob(**dict(zip(_TOLD, values, strict=True)), data=Body(encoding, data))

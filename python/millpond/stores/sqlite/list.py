@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from millpond.contract import DEFAULTS
 from millpond.jobs import FINAL, JobFilter, Listed, Page, State, cursor_fields
 from millpond.queues import Group, GroupLimits
 from millpond.stores.sqlite.find import record_of
@@ -13,7 +14,7 @@ from millpond.stores.wire import read
 
 FIRST: Final[Mapping[str, int]] = {"waiting": 10, "scheduled": 1 - 2**53, "running": 1 - 2**53}
 """Where the first page begins, by what orders the state. Final ones: at the end of time."""
-MOST_LOOKED_AT: Final = 1000
+MOST_LOOKED_AT: Final = DEFAULTS["store"]["look"]
 LOOK: Final = 100
 """Jobs that a filter looks at: in a call, unless its limit is higher, and at a time."""
 MOST_BYTES: Final = 16 * 1024 * 1024

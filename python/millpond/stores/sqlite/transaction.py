@@ -7,12 +7,13 @@ import sqlite3
 from collections import Counter
 from typing import Any, Final
 
+from millpond.contract import DEFAULTS
 from millpond.encoding import Body
 from millpond.jobs import LIVE, State
 from millpond.stores.sqlite.connection import STATEMENTS
 
-NO_QUEUE_LEASE: Final = 30_000
-SOON: Final = 1_000
+NO_QUEUE_LEASE: Final = DEFAULTS["queue"]["lease"]
+SOON: Final = DEFAULTS["store"]["soon"]
 """Ms. A job that is due sooner rings for work when it is scheduled: a claim then tells when."""
 
 

@@ -1,4 +1,5 @@
 import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
+import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorFields, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import type { LinkedList } from '../../../values/linked-list.ts'
@@ -9,7 +10,7 @@ import type { MemoryState } from '../state.ts'
 import type { Place } from '../waiting.ts'
 
 /** Jobs that a filter looks at in a call, unless its limit is higher. */
-const MOST_LOOKED_AT = 1000
+const MOST_LOOKED_AT = DEFAULTS.store.look
 
 export function list({ queues, jobs: known }: MemoryState, request: ListRequest): Listed {
   const { queue: name, state, limit, filter = {} } = request

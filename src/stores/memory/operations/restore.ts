@@ -13,6 +13,8 @@ function restoreOne(state: MemoryState, record: JobRecord): RestoreOutcome {
   if (hasKey || state.jobs.get(record.id) !== undefined) return 'existing'
   const job = new Job({ ...record, delay: 0, runAt: null }, record, state.places++, record.pushedAt - ORIGIN, 0)
   job.restore(record)
+  // The record may be older than the job of its id that was removed, and no fence is given out twice.
+  job.fence = Math.max(job.fence, state.removedFence)
   state.jobs.add(job)
   queue.restore(job)
   if (record.state === 'waiting') state.bells.ring('work', queue.name)

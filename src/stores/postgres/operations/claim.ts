@@ -1,5 +1,5 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
-import type { Context } from '../notifier.ts'
+import type { Context } from '../context.ts'
 import { type ClaimedList, claimedFrom } from '../wire.ts'
 
 /** `jobs` by itself: inside JSON all that producers stored would be quoted once more. */

@@ -1,6 +1,5 @@
-import { type GivenSettings, type SettingName, type SettingsChange, setsNothing } from '../../../store.ts'
-import type { GroupLimits } from '../../../values/limits.ts'
-import type { Context } from '../notifier.ts'
+import { type Input, type SettingName, type SettingsChange, type SettingsReport, setsNothing } from '../../../store.ts'
+import type { Context } from '../context.ts'
 import { textArray } from '../wire.ts'
 
 const LIMITS = ['running', 'rate', 'groupRunning', 'groupRate'] as const
@@ -16,15 +15,13 @@ export async function configure({ calls, notifier }: Context, change: SettingsCh
   return overridden
 }
 
-export async function settings({ calls }: Context, queue: string): Promise<GivenSettings | null> {
+export async function settings({ calls }: Context, { queue }: Input<'settings'>): Promise<SettingsReport | null> {
   return calls.answer('settings($1)', [queue])
 }
 
 export async function limitGroup(
   { calls, notifier }: Context,
-  queue: string,
-  group: string,
-  limits: GroupLimits | null,
+  { queue, group, limits }: Input<'limitGroup'>,
 ): Promise<void> {
   await calls.done('limit_group($1, $2, $3)', [queue, group, limits === null ? null : JSON.stringify(limits)])
   notifier.bells.ring('work', queue)

@@ -1,5 +1,5 @@
 import type { Requeued, RequeueRequest } from '../../../store.ts'
-import type { Context } from '../notifier.ts'
+import type { Context } from '../context.ts'
 import { plainArray } from '../wire.ts'
 
 export async function requeue({ calls, notifier }: Context, request: RequeueRequest): Promise<Requeued> {

@@ -1,21 +1,16 @@
 /** Figures: stats and record. */
-import type { QueueStats, Store } from '../../../store.ts'
-import type { Context } from '../notifier.ts'
-import { textArray } from '../wire.ts'
+import type { Input, QueueStats } from '../../../store.ts'
+import type { Context } from '../context.ts'
 
-export function figures({ calls }: Context): Pick<Store, 'stats' | 'record' | 'noteClaims'> {
-  /** Settles when all that was recorded here is written: calls on several connections overtake each other. */
-  let recorded: Promise<unknown> = Promise.resolve()
-  return {
-    stats: calls.operation(async ({ queue, minutes = 0 }) => {
-      await recorded
-      return calls.answers<QueueStats>('stats($1, $2, $3)', [queue ?? null, minutes, calls.now()])
-    }),
-    noteClaims: calls.operation((queues) => calls.answer('note_claims($1, $2)', [textArray(queues), calls.now()])),
-    record: calls.operation(async (slices) => {
-      const written = calls.done('record($1, $2)', [JSON.stringify(slices), calls.now()])
-      recorded = Promise.allSettled([recorded, written])
-      await written
-    }),
-  }
+export async function stats(context: Context, { queue, minutes = 0 }: Input<'stats'>): Promise<QueueStats[]> {
+  const { calls } = context
+  await context.recorded
+  return calls.answers('stats($1, $2, $3)', [queue ?? null, minutes, calls.now()])
+}
+
+export async function record(context: Context, { slices }: Input<'record'>): Promise<void> {
+  const { calls } = context
+  const written = calls.done('record($1, $2)', [JSON.stringify(slices), calls.now()])
+  context.recorded = Promise.allSettled([context.recorded, written])
+  await written
 }

@@ -7,7 +7,8 @@
  *   pause ──deadline──► StoreUnavailable
  *
  * A call whose answer is lost is sent again until its deadline, and then rejected: it may have taken effect all the same. A script gets
- * a mark that it is repeated. A connection that owes an answer at a deadline is replaced: nothing else tells that a server has stopped without a word.
+ * a mark that it is repeated. A connection that owes an answer at a deadline is replaced: nothing else tells that a server has stopped
+ * without a word.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { KeyedBatcher } from '../../../batch/keyed-batcher.ts'
@@ -51,7 +52,9 @@ export class Calls {
   readonly client: Client
   readonly #settings: Settings
   readonly #database: ChosenDatabase
-  /** Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards. */
+  /**
+   * Calls that wait for replicas: the server answers nothing else on a connection meanwhile, so what comes then goes together afterwards.
+   */
   readonly #replicated: KeyedBatcher<Call, unknown>
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false

@@ -45,7 +45,8 @@ function evicting(info: string): string | undefined {
 }
 
 const evictionText = (policy: string, where: string): string =>
-  `Redis at ${where} would drop jobs when its memory is full (maxmemory-policy ${policy}): set maxmemory-policy to noeviction, or use another server for queues`
+  `Redis at ${where} would drop jobs when its memory is full (maxmemory-policy ${policy}): ` +
+  'set maxmemory-policy to noeviction, or use another server for queues'
 
 /** Milliseconds between two looks. */
 const LOOK_PAUSE = 10_000
@@ -74,7 +75,8 @@ function warnOfPersistence(where: string): void {
   if (warned.has(where)) return
   warned.add(where)
   process.emitWarning(
-    `Redis at ${where}: no append-only file: a crash of the server loses everything since its last snapshot, acknowledged or not (set appendonly yes)`,
+    `Redis at ${where}: no append-only file: a crash of the server loses everything since its last snapshot, ` +
+      'acknowledged or not (set appendonly yes)',
     { type: 'MillpondWarning', code: 'RedisPersistence' },
   )
 }

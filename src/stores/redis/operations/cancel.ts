@@ -1,16 +1,16 @@
 /** Jobs that are not wanted any more. */
-import type { FinalState } from '../../../store.ts'
+import type { FinalState, Input } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { idBytes } from '../wire.ts'
-import { askOwners } from './find.ts'
+import { askOwners } from './owners.ts'
 
 const FINAL_STATES = ['done', 'dead', 'cancelled'] as const
 /** What the script answers where it has just cancelled a job that waited, or ran. */
 const WAITED = 3
 const RAN = 4
 
-export function cancel(context: Context, ids: readonly string[]): Promise<(FinalState | null)[]> {
+export function cancel(context: Context, { ids }: Input<'cancel'>): Promise<(FinalState | null)[]> {
   const { local } = context.notifier
   return askOwners<FinalState>(context, ids, async (partition, own) => {
     const answers = await callScript(context, 'cancel', partition, { items: own.map(idBytes), safe: true })

@@ -188,31 +188,34 @@ async function claimFrom(
   }
   const reply = claimReply(answer)
   if (now() === null) partition.serverAhead = reply.now - performance.now()
-  if (!reply.known) {
-    restoreSettings(context, queue)
-    if (context.queues.known(queue) !== undefined) void lookAgain(context, queue)
-  }
+  if (!reply.known) void lookAgain(context, queue)
   if (partition.count > 1) for (const job of reply.jobs) context.claimedFrom.set(job, partition)
   return reply
 }
 
-/** A queue of which a partition is not listed may have come back with another number of them, where this process has its jobs to look for. */
-async function lookAgain({ queues, notifier }: Context, queue: string): Promise<void> {
+/**
+ * A queue of which a partition is not listed may have come back with another number of them, where this process has its jobs to look for. Or the
+ * server was emptied. A queue that was removed stays away until somebody pushes.
+ */
+async function lookAgain(context: Context, queue: string): Promise<void> {
   try {
-    if (await queues.isSplitAnew(queue)) notifier.local.ring('work', queue)
+    const found = await context.queues.lookAgain(queue)
+    if (found === 'split') context.notifier.local.ring('work', queue)
+    if (found === 'lost') restoreSettings(context, queue)
   } catch {
     // The next claim looks again.
   }
 }
 
-/** Claims of one lane are ended together. */
-export const claimLane = ({ claimedFrom }: Context, claim: ClaimedJob): string => claimedFrom.get(claim)?.part ?? ''
+/** The partition of the claim. */
+export const partOfClaim = ({ claimedFrom }: Context, claim: ClaimedJob): string => claimedFrom.get(claim)?.part ?? ''
 
 /** As `claim.lua` answers. */
-function claimReply(reply: readonly unknown[]): ClaimReply {
+/** Of `claim.lua`. */
+export function claimReply(reply: readonly unknown[]): ClaimReply {
   const [now, lease, retryAfter, more, known, fence, ids, others, ...records] = reply
   const jobs = records.map((bytes, at): ClaimedJob => {
-    const { place: _, cost: __, ...kept } = recordIn(bytesIn(bytes))
+    const { place: _, placedAt: __, cost: ___, ...kept } = recordIn(bytesIn(bytes))
     const id = idText(bytesIn(ids), at * ID_BYTES)
     return { id, fence: numberIn(fence), attempt: 1, dueAt: kept.pushedAt, ...kept }
   })
@@ -246,8 +249,8 @@ function tellOthers(jobs: ClaimedJob[], others: Buffer): void {
 const RETRY_PAUSE = 1000
 
 /**
- * A claim whose answer is lost may have taken effect. What it got is asked for and released, before the same worker claims there again and once a
- * second: its jobs would be lost to a worker that never heard of them, and each would lose an attempt.
+ * A claim whose answer is lost may have taken effect. What it got is asked for and released, before the same worker claims there again and
+ * once a second: its jobs would be lost to a worker that never heard of them, and each would lose an attempt.
  */
 async function giveBack(context: Context, doubt: DoubtfulClaim): Promise<void> {
   const { partition, worker, call } = doubt

@@ -2,9 +2,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
   type GivenSettings,
+  type Input,
   type QueueSettings,
   type SettingName,
   type SettingsChange,
+  type SettingsReport,
   setsNothing,
 } from '../../../store.ts'
 import { isMillpondError, MillpondError } from '../../../values/errors.ts'
@@ -21,12 +23,11 @@ const LIMITS = ['running', 'rate', 'grouped', 'groupRunning', 'groupRate'] as co
 
 /** @throws InvalidOption where a number that the partitions share is less than theirs */
 export async function configure(context: Context, change: SettingsChange): Promise<SettingName[]> {
-  const { calls, queues, notifier, settings: made } = context
+  const { calls, notifier, settings: made } = context
   calls.assertOpen()
   if (setsNothing(change)) return []
   const { queue, by, clear: _, ...values } = change
-  const { partitions } = await queues.create(queue)
-  const settled = await Promise.all(partitions.map((partition) => settleIn(context, partition, change)))
+  const settled = await onAll(context, queue, (partition) => settleIn(context, partition, change))
   if (by !== 'operator') made.set(queue, { ...made.get(queue), ...values, queue })
   const [{ apply, overridden } = { apply: {}, overridden: [] }] = settled
   if (apply.capacity !== undefined) notifier.local.ring('room', queue)
@@ -34,39 +35,62 @@ export async function configure(context: Context, change: SettingsChange): Promi
   return overridden
 }
 
+/**
+ * Once more where a partition was not listed yet: `remove` may have dropped what others of the queue had taken just before.
+ * @param send answers whether the partition is listed, and more
+ */
+async function onAll<Sent extends { listed: boolean }>(
+  { queues }: Context,
+  queue: string,
+  send: (partition: Partition) => Promise<Sent>,
+): Promise<Sent[]> {
+  for (let tries = 1; ; tries++) {
+    const { partitions } = await queues.create(queue)
+    const sent = await Promise.all(partitions.map(send))
+    if (partitions.length === 1 || tries === 2 || sent.every(({ listed }) => listed)) return sent
+  }
+}
+
 /** What comes into effect depends on what others have given. The script changes nothing where that is not what was thought here. */
-async function settleIn(context: Context, partition: Partition, change: SettingsChange): Promise<Settled> {
+async function settleIn(
+  context: Context,
+  partition: Partition,
+  change: SettingsChange,
+): Promise<Settled & { listed: boolean }> {
   let known = NOTHING_GIVEN
   for (;;) {
     const settled = settle(known, change)
-    const others = await send(
+    const { listed, others } = await send(
       context,
       partition,
       { queue: partition.queue, ...settled.apply },
       { known, given: settled.given },
     )
-    if (others === undefined) return settled
+    if (others === undefined) return { ...settled, listed }
     known = others
   }
 }
 
-export async function settings(context: Context, queue: string): Promise<GivenSettings | null> {
+export async function settings(context: Context, { queue }: Input<'settings'>): Promise<SettingsReport | null> {
   context.calls.assertOpen()
   const [first] = (await context.queues.listed(queue)) ?? []
-  const [code, operator] = first === undefined ? [] : await callScript(context, 'given', first)
-  return code === undefined ? null : givenOf(code, operator)
+  const [code, operator, paused, grouped] = first === undefined ? [] : await callScript(context, 'settings', first)
+  if (code === undefined) return null
+  const given = givenOf(code, operator)
+  const values = { ...DEFAULTS, ...given.code, ...given.operator, paused: paused === 1, grouped: grouped === 1 }
+  return { values, ...given }
 }
 
 const givenOf = (code: unknown, operator: unknown): GivenSettings =>
   givenFrom(textIn(code) || null, textIn(operator) || null)
 
-/** @returns what is kept instead of `known`; undefined: the settings were taken */
+/** @returns `others`: what is kept instead of `known`; undefined: the settings were taken */
 async function send(
   context: Context,
   partition: Partition,
   settings: QueueSettings,
   sides?: { known: GivenSettings; given: GivenSettings },
-): Promise<GivenSettings | undefined> {
+): Promise<{ listed: boolean; others?: GivenSettings }> {
   const { queue: _, backoff, capacity, running, rate, groupRate, ...rest } = settings
   const given = Object.entries({
     ...rest,
@@ -79,9 +103,9 @@ async function send(
   const items = given.flatMap(([name, value]) => [name, pack(value)])
   const head = sides === undefined ? [] : headOf(sides.known, sides.given)
   const [listed, code, operator] = await callScript(context, 'configure', partition, { head, items, safe: true })
-  if (code !== undefined) return givenOf(code, operator)
+  if (code !== undefined) return { listed: true, others: givenOf(code, operator) }
   if (listed === 0) await confirmListed(context, partition)
-  return undefined
+  return { listed: listed !== 0 }
 }
 
 function headOf(known: GivenSettings, given: GivenSettings): unknown[] {
@@ -99,17 +123,13 @@ const rateShare = (partition: Partition, rate: Rate, name: string): unknown[] =>
  * A group's jobs are in one partition. Those without a group are in all of them, which share their limits.
  * @throws InvalidOption where such a limit is less than the partitions
  */
-export async function limitGroup(context: Context, queue: string, group: string, limits: GroupLimits | null) {
-  const { calls, queues, notifier } = context
+export async function limitGroup(context: Context, { queue, group, limits }: Input<'limitGroup'>): Promise<void> {
+  const { calls, notifier } = context
   calls.assertOpen()
-  const { partitions } = await queues.create(queue)
-  const home = groupIndex(partitions.length, group)
-  await Promise.all(
-    partitions.map((partition) =>
-      group === '' || partition.index === home
-        ? sendGroup(context, partition, group, limits)
-        : send(context, partition, { queue, grouped: true }),
-    ),
+  await onAll(context, queue, (partition) =>
+    group === '' || partition.index === groupIndex(partition.count, group)
+      ? sendGroup(context, partition, group, limits)
+      : send(context, partition, { queue, grouped: true }),
   )
   notifier.local.ring('work', queue)
 }
@@ -123,6 +143,7 @@ async function sendGroup(context: Context, partition: Partition, group: string, 
   const head = [group, limits && [...shares.map((share) => share ?? false), limits.weight]]
   const [listed] = await callScript(context, 'limit-group', partition, { head, safe: true })
   if (listed === 0) await confirmListed(context, partition)
+  return { listed: listed !== 0 }
 }
 
 /** The server knows of no settings of this queue: it was emptied, or came back with less. What was set here is set again. */
@@ -140,14 +161,19 @@ export async function pauseQueue(context: Context, partitions: readonly Partitio
   await Promise.all(partitions.map((partition) => callScript(context, 'configure', partition, { items, safe: true })))
 }
 
-/** After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be removed. */
+/**
+ * After something was stored in a partition that is not listed yet: makes sure that the queue is in the list, although it may just be
+ * removed.
+ */
 export async function confirmListed(context: Context, partition: Partition): Promise<void> {
   try {
     await context.queues.confirm(partition)
     await noteListed(context, partition)
   } catch (error) {
     if (!isMillpondError(error, 'StoreFull')) throw error
-    const message = `what was stored in the queue ${partition.queue} could not be confirmed, since Redis cannot write just now; it can be repeated safely`
+    const message =
+      `what was stored in the queue ${partition.queue} could not be confirmed, ` +
+      'since Redis cannot write just now; it can be repeated safely'
     throw new MillpondError('StoreUnavailable', message, { queue: partition.queue, cause: error })
   }
 }

@@ -1,5 +1,5 @@
 /** Ends claims: complete, fail, release. */
-import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, Release } from '../../../store.ts'
+import type { Completion, FailOutcome, Failure, Hold, HoldOutcome, OfQueue, Release } from '../../../store.ts'
 import { SOON } from '../../bells.ts'
 import type { Arg } from '../connection/calls.ts'
 import { callScript } from '../connection/script-call.ts'
@@ -44,20 +44,16 @@ const RELEASE: Operation<Release, HoldOutcome | 'paused'> = {
   outcomes: ['ok', 'stale', 'paused'],
 }
 
-export async function complete(
-  context: Context,
-  queue: string,
-  completions: readonly Completion[],
-): Promise<HoldOutcome[]> {
-  const outcomes = await end(context, queue, completions, COMPLETE)
-  for (const [i, { id }] of completions.entries())
+export async function complete(context: Context, { queue, items }: OfQueue<Completion>): Promise<HoldOutcome[]> {
+  const outcomes = await end(context, queue, items, COMPLETE)
+  for (const [i, { id }] of items.entries())
     if (outcomes[i] === 'ok') context.notifier.local.ring('finished', queue, id)
   return outcomes
 }
 
-export async function fail(context: Context, queue: string, failures: readonly Failure[]): Promise<FailOutcome[]> {
-  const outcomes = await end(context, queue, failures, FAIL)
-  for (const [i, { id, delay }] of failures.entries()) {
+export async function fail(context: Context, { queue, items }: OfQueue<Failure>): Promise<FailOutcome[]> {
+  const outcomes = await end(context, queue, items, FAIL)
+  for (const [i, { id, delay }] of items.entries()) {
     if (outcomes[i] === 'dead') context.notifier.local.ring('finished', queue, id)
     else if (outcomes[i] === 'retry' && (delay === 'backoff' || (delay ?? SOON) < SOON))
       context.notifier.local.ring('work', queue)
@@ -65,9 +61,9 @@ export async function fail(context: Context, queue: string, failures: readonly F
   return outcomes
 }
 
-export async function release(context: Context, queue: string, releases: readonly Release[]): Promise<HoldOutcome[]> {
-  const outcomes = await end(context, queue, releases, RELEASE)
-  const pause = Math.max(0, ...releases.map((given, i) => (outcomes[i] === 'paused' ? (given.pause ?? 0) : 0)))
+export async function release(context: Context, { queue, items }: OfQueue<Release>): Promise<HoldOutcome[]> {
+  const outcomes = await end(context, queue, items, RELEASE)
+  const pause = Math.max(0, ...items.map((given, i) => (outcomes[i] === 'paused' ? (given.pause ?? 0) : 0)))
   const partitions = context.queues.known(queue) ?? []
   if (pause > 0 && partitions.length > 1) await pauseQueue(context, partitions, pause)
   if (outcomes.some((outcome) => outcome !== 'stale')) context.notifier.local.ring('work', queue)
@@ -112,7 +108,8 @@ export async function callHolders<Item extends Hold, Outcome>(
   const homeOf = ({ id, claim }: Item) =>
     (claim && claimedFrom.get(claim)) ?? partitions[indexOf(partitions.length, claim ?? { id, key: null, group: null })]
   const outcomes = answered(await askEach(items, homeOf, call))
-  // A job with a group or a key is where that says, which a claim by id and fence alone does not tell. Or the queue was split anew since then.
+  // A job with a group or a key is where that says, which a claim by id and fence alone does not tell. Or the queue was split anew since
+  // then.
   for (const partition of partitions.length === 1 ? [] : partitions) {
     const mayHold = (item: Item, at: number) =>
       outcomes[at] === 'stale' && !(item.claim && claimedFrom.has(item.claim)) && homeOf(item) !== partition

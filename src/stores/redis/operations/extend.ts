@@ -1,5 +1,5 @@
 /** Workers that are still at their jobs. */
-import type { ExtendOutcome, Extension } from '../../../store.ts'
+import type { ExtendOutcome, Extension, Input } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { encodedOrNothing, idBytes } from '../wire.ts'
@@ -9,9 +9,7 @@ const OUTCOMES = ['ok', 'stale', 'cancelled'] as const
 
 export function extend(
   context: Context,
-  queue: string,
-  lease: number | null,
-  extensions: readonly Extension[],
+  { queue, lease, items: extensions }: Input<'extend'>,
 ): Promise<ExtendOutcome[]> {
   return callHolders<Extension, ExtendOutcome>(context, queue, extensions, async (partition, own) => {
     const items = own.flatMap(({ id, fence, progress }) => [idBytes(id), fence, encodedOrNothing(progress)])

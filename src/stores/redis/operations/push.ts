@@ -1,24 +1,24 @@
 /** Pushes: each job to its queue's partition, all in one round trip. */
 
-import type { NewJob, PushOutcome } from '../../../store.ts'
+import type { Input, NewJob, PushOutcome } from '../../../store.ts'
 import { MillpondError } from '../../../values/errors.ts'
 import { SOON } from '../../bells.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
-import { indexOf, type Partition } from '../partition.ts'
+import { indexOf, type Partition, type Routed } from '../partition.ts'
 import { askEach } from '../per-partition.ts'
 import { encodedBytes, idsBytes, idText, inOnePiece } from '../wire.ts'
 import { confirmListed, restoreSettings } from './configure.ts'
 
-const homeOf = (partitions: readonly Partition[], job: NewJob): Partition | undefined =>
+export const homeOf = (partitions: readonly Partition[], job: Routed): Partition | undefined =>
   partitions[indexOf(partitions.length, job)]
 
-/** Jobs of one lane go to one partition; of a queue that is not known yet, to one queue. */
-export const lane = ({ queues }: Context, job: NewJob): string =>
+/** The partition of the job; of a queue that is not known yet, the queue. */
+export const partOfJob = ({ queues }: Context, job: NewJob): string =>
   homeOf(queues.known(job.queue) ?? [], job)?.part ?? job.queue
 
 /** What was stored of a push that failed is found there when the push is repeated. */
-export async function push(context: Context, jobs: readonly NewJob[]): Promise<PushOutcome[]> {
+export async function push(context: Context, { jobs }: Input<'push'>): Promise<PushOutcome[]> {
   context.calls.assertOpen()
   const answers = await askEach(
     jobs,
@@ -62,10 +62,10 @@ async function pushToQueue(
 }
 
 /** A group's jobs lie in one partition, and a key's in one: of several partitions, these may be two. */
-const isPlaceable = (partitions: readonly Partition[], { key, group }: NewJob): boolean =>
+export const isPlaceable = (partitions: readonly Partition[], { key, group }: Routed): boolean =>
   partitions.length === 1 || key === null || group === null
 
-function notPlaceable(queue: string, id: string | undefined): MillpondError {
+export function notPlaceable(queue: string, id: string | undefined): MillpondError {
   const message = `a job of the queue ${queue} cannot have a key and a group: the queue is split into partitions`
   return new MillpondError('NotSupported', message, { queue, ...(id !== undefined && { id }) })
 }
@@ -96,7 +96,10 @@ async function pushTo(
   return outcomes
 }
 
-/** Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all in the first. */
+/**
+ * Jobs that are pushed together mostly differ in nothing but their data. `which`: of each job, where its values stand, from 1; null: all in
+ * the first.
+ */
 function distinctValues(jobs: readonly NewJob[]): { values: unknown[][]; which: number[] | null } {
   const values: unknown[][] = []
   const plain: number[] = []

@@ -6,7 +6,7 @@ import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { answered, askEach, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { idBytes, numberIn } from '../wire.ts'
-import { find } from './find.ts'
+import { findWithPlaces } from './find.ts'
 
 export async function requeue(context: Context, request: RequeueRequest): Promise<Requeued> {
   context.calls.assertOpen()
@@ -15,7 +15,7 @@ export async function requeue(context: Context, request: RequeueRequest): Promis
 
 async function requeueIds(context: Context, ids: readonly string[]): Promise<Requeued> {
   const requeued = { requeued: 0, now: 0 }
-  const found = (await find(context, ids)).filter((one) => one !== null)
+  const found = (await findWithPlaces(context, ids)).filter((one) => one !== null)
   const answers = await askEach(
     found,
     ({ partition }) => partition,

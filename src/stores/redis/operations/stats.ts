@@ -1,5 +1,5 @@
 /** Counts and histograms per queue, its partitions summed. */
-import { type HistogramSlice, JOB_STATES, type QueueStats } from '../../../store.ts'
+import type { HistogramSlice, Input, QueueStats, Totals } from '../../../store.ts'
 import { merge } from '../../../values/histogram.ts'
 import type { LimitSettings } from '../../../values/limits.ts'
 import { givenFrom } from '../../given-settings.ts'
@@ -7,23 +7,25 @@ import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import type { Partition } from '../partition.ts'
 import { chunks } from '../per-partition.ts'
-import { bytesIn, leastOf, listBefore, numberIn, numberOrNull, rateIn, textIn, timeOrNull } from '../wire.ts'
+import { bytesIn, leastOf, mapIn, numberIn, numberOrNull, rateIn, unexpected, unpack } from '../wire.ts'
+import { lastClaims } from './workers.ts'
 
 /** Partitions asked at once: others' calls must not wait behind thousands. */
 const MAX_CALLS_AT_ONCE = 50
 
-export async function stats(
-  context: Context,
-  { queue, minutes = 0 }: { queue?: string; minutes?: number },
-): Promise<QueueStats[]> {
+export async function stats(context: Context, { queue, minutes = 0 }: Input<'stats'>): Promise<QueueStats[]> {
   const { calls, queues } = context
   calls.assertOpen()
   const partitions =
     queue === undefined ? [...(await queues.all()).values()].flat() : ((await queues.listed(queue)) ?? [])
-  return statsOf(context, partitions, minutes)
+  const [told, last] = await Promise.all([
+    statsOf(context, partitions, minutes),
+    lastClaims(context, [...new Set(partitions.map((partition) => partition.queue))]),
+  ])
+  return told.map((one) => ({ ...one, lastClaim: last.get(one.queue) ?? null }))
 }
 
-/** Per queue of these partitions. */
+/** Per queue of these partitions, but for `lastClaim`. */
 export async function statsOf(
   context: Context,
   partitions: readonly Partition[],
@@ -46,35 +48,51 @@ export async function statsOf(
 }
 
 /** As `stats.lua` answers: as many minutes as were asked for, of one partition. */
-function statsIn(reply: readonly unknown[], { queue, count: partitions }: Partition): QueueStats {
-  const [paused, capacity, ...rest] = reply
-  const [scheduled = 0, waiting = 0, running = 0, done = 0, dead = 0, cancelled = 0] = rest.slice(0, 6).map(numberIn)
+function statsIn([packed]: readonly unknown[], { queue, count: partitions }: Partition): QueueStats {
+  const told = mapIn(unpack(bytesIn(packed)))
+  const { operator } = told
   const histograms: HistogramSlice[] = []
-  for (const minute of rest.slice(13)) {
-    const figures = listBefore(bytesIn(minute)).list.slice(1).map(numberIn)
-    for (const [priority = 0, metric, bucket = 0, count = 0] of chunks(figures, 4)) {
+  for (const minute of listsIn(told.minutes)) {
+    for (const [priority = 0, metric, bucket = 0, count = 0] of chunks(minute.slice(1).map(numberIn), 4)) {
       addSlice(histograms, { queue, priority, metric: metric === 0 ? 'wait' : 'run', buckets: { [bucket]: count } })
     }
   }
   return {
     queue,
-    paused: paused === 1,
-    capacity: timeOrNull(capacity),
-    overrides: givenFrom(null, textIn(rest[11]) || null).operator,
-    lastClaim: timeOrNull(rest[12]),
-    counts: { scheduled, waiting, running, done, dead, cancelled },
-    oldestWaiting: timeOrNull(rest[6]),
-    limits: limitsIn(bytesIn(rest[7]), partitions),
-    nextStart: timeOrNull(rest[8]),
-    groupsAtLimit: numberIn(rest[9]),
-    groupsHeld: numberIn(rest[10]),
+    paused: told.paused === true,
+    capacity: numberOrNull(told.capacity),
+    overrides: givenFrom(null, typeof operator === 'string' ? operator : null).operator,
+    lastClaim: null,
+    counts: numbersIn(told.counts, COUNTS),
+    totals: numbersIn(told.totals, TOTALS),
+    oldestWaiting: numberOrNull(told.oldestWaiting),
+    limits: limitsIn(told.limits, partitions),
+    nextStart: numberOrNull(told.nextStart),
+    groupsAtLimit: numberIn(told.groupsAtLimit),
+    groupsHeld: numberIn(told.groupsHeld),
     histograms,
   }
 }
 
-function limitsIn(bytes: Buffer, partitions: number): LimitSettings | null {
-  if (bytes.length === 0) return null
-  const [running, rate, grouped, groupRunning, groupRate] = listBefore(bytes).list
+const COUNTS: QueueStats['counts'] = { scheduled: 0, waiting: 0, running: 0, done: 0, dead: 0, cancelled: 0 }
+const TOTALS: Totals = { pushed: 0, done: 0, failed: 0, dead: 0, cancelled: 0, lost: 0, released: 0 }
+
+/** The numbers of a map by the names of `names`. */
+function numbersIn<Name extends string>(map: unknown, names: Record<Name, number>): Record<Name, number> {
+  const told = mapIn(map)
+  const numbers = { ...names }
+  for (const name in numbers) numbers[name] = numberIn(told[name])
+  return numbers
+}
+
+function listsIn(value: unknown): readonly (readonly unknown[])[] {
+  if (Array.isArray(value) && value.every(Array.isArray)) return value
+  throw unexpected(value, 'lists')
+}
+
+function limitsIn(list: unknown, partitions: number): LimitSettings | null {
+  if (!Array.isArray(list)) return null
+  const [running, rate, grouped, groupRunning, groupRate] = list as readonly unknown[]
   return {
     running: numberOrNull(running),
     rate: rateIn(rate, partitions),
@@ -85,13 +103,13 @@ function limitsIn(bytes: Buffer, partitions: number): LimitSettings | null {
 }
 
 function addPart(into: QueueStats, part: QueueStats): void {
-  for (const state of JOB_STATES) into.counts[state] += part.counts[state]
+  add(into.counts, part.counts)
+  add(into.totals, part.totals)
   if (into.capacity !== null && part.capacity !== null) into.capacity += part.capacity
   if (part.oldestWaiting !== null) into.oldestWaiting = Math.max(into.oldestWaiting ?? 0, part.oldestWaiting)
   if (part.limits && into.limits) addLimits(into.limits, part.limits)
   else into.limits ??= part.limits
   into.nextStart = leastOf(into.nextStart, part.nextStart)
-  into.lastClaim = leastOf(into.lastClaim, part.lastClaim)
   into.groupsAtLimit += part.groupsAtLimit
   into.groupsHeld += part.groupsHeld
   for (const slice of part.histograms) addSlice(into.histograms, slice)
@@ -103,15 +121,8 @@ function addLimits(into: LimitSettings, part: LimitSettings): void {
   into.grouped ||= part.grouped
 }
 
-/** Noted in the first partition, as figures are. */
-export async function noteClaims(context: Context, names: readonly string[]): Promise<boolean[]> {
-  context.calls.assertOpen()
-  return Promise.all(
-    names.map(async (queue) => {
-      const [first] = (await context.queues.listed(queue)) ?? []
-      return first !== undefined && (await callScript(context, 'note-claims', first))[0] === 1
-    }),
-  )
+function add<Name extends string>(into: Record<Name, number>, part: Record<Name, number>): void {
+  for (const name in into) into[name] += part[name]
 }
 
 /** Into the slice of the same priority and metric. */
@@ -121,7 +132,7 @@ function addSlice(slices: HistogramSlice[], slice: HistogramSlice): void {
   else merge(sum.buckets, slice.buckets)
 }
 
-export async function record(context: Context, slices: readonly HistogramSlice[]): Promise<void> {
+export async function record(context: Context, { slices }: Input<'record'>): Promise<void> {
   context.calls.assertOpen()
   for (const [queue, own] of Map.groupBy(slices, (slice) => slice.queue)) {
     // Figures of all partitions go into the first: they are summed anyhow.

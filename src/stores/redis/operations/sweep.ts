@@ -1,9 +1,10 @@
 /**
- * Sweeps all queues: asks each bucket which of its partitions have something to do, and sweeps those, until a limit is reached. So a sweep costs
- * what is due, not how many queues there are. A bucket that does not answer keeps no other from being swept: it is left out until it does, and what
- * it has done then is told with a later answer. A sweep rejects only if nothing was swept, since the answer is the only report of lost claims.
+ * Sweeps all queues: asks each bucket which of its partitions have something to do, and sweeps those, until a limit is reached. So a sweep
+ * costs what is due, not how many queues there are. A bucket that does not answer keeps no other from being swept: it is left out until it
+ * does, and what it has done then is told with a later answer. A sweep rejects only if nothing was swept, since the answer is the only
+ * report of lost claims.
  */
-import type { Swept } from '../../../store.ts'
+import type { Input, Swept } from '../../../store.ts'
 import { callScript } from '../connection/script-call.ts'
 import type { Context } from '../context.ts'
 import { nothingFound } from '../found.ts'
@@ -12,11 +13,9 @@ import { inTime } from '../patience.ts'
 import { chunks, Failures, MAX_ITEMS_PER_CALL } from '../per-partition.ts'
 import { bytesIn, idText, numberIn, textIn, timeOrNull } from '../wire.ts'
 import { statsOf } from './stats.ts'
+import { forgetWorkers } from './workers.ts'
 
-/** Queues that one sweep removes. */
-const MAX_REMOVED = 100
-
-export async function sweep(context: Context, limit: number): Promise<Swept> {
+export async function sweep(context: Context, { limit }: Input<'sweep'>): Promise<Swept> {
   const { calls, found, patience, silentBuckets } = context
   calls.assertOpen()
   void context.evictionWatch.look(calls.client, context.where)
@@ -77,13 +76,10 @@ function leaveOut({ silentBuckets }: Context, bucket: number, look: Promise<unkn
   look?.then(over, over)
 }
 
-/** Removes queues that were found idle, and puts those back into the list that it has lost. */
+/** Forgets workers, and puts those queues back into the list that it has lost. */
 async function checkList(context: Context): Promise<void> {
-  const { queues, found } = context
-  const idle = [...found.idle].slice(0, MAX_REMOVED)
-  // What fails is tried again with the next sweep that finds it so.
-  await Promise.allSettled(idle.map((name) => remove(context, name)))
-  context.queueCount = await queues.count()
+  const { queues } = context
+  context.queueCount = await forgetWorkers(context)
   if (context.queueCount < queues.allKnown().size) await relist(context).catch(() => undefined)
 }
 
@@ -111,7 +107,7 @@ async function sweepPartition(context: Context, partition: Partition, limit: num
   while (full) {
     const done = [found.promoted, found.lost.length, found.expired, found.groups]
     const limits = done.map((count) => Math.min(limit - count, MAX_ITEMS_PER_CALL))
-    const [promoted, expired, groups, isIdle, ...items] = await callScript(context, 'sweep', partition, {
+    const [promoted, expired, groups, more, ...items] = await callScript(context, 'sweep', partition, {
       head: limits,
     })
     const lost = chunks(items, 3).map(([id, attempt, dead]) => ({
@@ -125,23 +121,11 @@ async function sweepPartition(context: Context, partition: Partition, limit: num
     found.promoted += numberIn(promoted)
     found.expired += numberIn(expired)
     found.groups += numberIn(groups)
-    if (isIdle === 1) found.idle.add(queue)
     for (const { id, state } of lost) if (state === 'dead') local.ring('finished', queue, id)
     if (promoted !== 0 || lost.some(({ state }) => state === 'waiting')) local.ring('work', queue)
-    // 2: jobs are large, and some were left to another call.
-    full = isIdle === 2 || counts.includes(MAX_ITEMS_PER_CALL)
+    // 1: jobs are large, and some were left to another call.
+    full = more === 1 || counts.includes(MAX_ITEMS_PER_CALL)
   }
-}
-
-/** A queue of which a partition was found idle for long. Does nothing if another is not. */
-async function remove(context: Context, name: string): Promise<void> {
-  await context.queues.remove(name, async (partitions, floor) => {
-    const failures = new Failures()
-    const replies = await Promise.all(
-      partitions.map((partition) => failures.noted(callScript(context, 'remove', partition, { head: [floor] }))),
-    )
-    return replies.every((reply) => reply?.[0] === 1)
-  })
 }
 
 /** The list of queues has lost some: those that hold jobs get back into it, the others are forgotten. */

@@ -1,13 +1,14 @@
 import type { Claimed, ClaimRequest } from '../../../store.ts'
+import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import type { Parameters, Statements } from '../connection/statements.ts'
 import { integerOrNull, type Row, text, type Value } from '../connection/values.ts'
 import { type Context, DEFAULT_LEASE, type Queue } from '../queues.ts'
 import type { PackedClaims } from '../wire.ts'
 
 /** A claim that is this much before the last one, in milliseconds, shows that the clock was set back. */
-const SET_BACK = 1000
+const SET_BACK = DEFAULTS.store.setBack
 /** Data after which a claim ends; and how many jobs it looks at before it knows how large they are, and then at a time. */
-const MOST_BYTES = 16 * 1024 * 1024
+const MOST_BYTES = DEFAULTS.claim.bytes
 const FIRST_LOOK = 16
 const NEXT_LOOKS = 100
 

@@ -1,4 +1,5 @@
 import type { GroupsRequest, JobFilter, JobState, Listed, ListedRecord, ListRequest } from '../../../store.ts'
+import { DEFAULTS } from '../../../values/contract-defaults.ts'
 import { cursorNumbers, cursorOf } from '../../../values/cursor.ts'
 import type { GroupRecord } from '../../../values/limits.ts'
 import { flag, integer, text } from '../connection/values.ts'
@@ -12,7 +13,7 @@ const FIRST: Readonly<Record<JobState, number>> = {
   ...{ done: Number.MAX_SAFE_INTEGER, dead: Number.MAX_SAFE_INTEGER, cancelled: Number.MAX_SAFE_INTEGER },
 }
 /** Jobs that a filter looks at: in a call, unless its limit is higher, and at a time. */
-const MOST_LOOKED_AT = 1000
+const MOST_LOOKED_AT = DEFAULTS.store.look
 const LOOK = 100
 /** Data that a filter by text looks at in a call. */
 const MOST_BYTES = 16 * 1024 * 1024
@@ -33,11 +34,12 @@ export function list(context: Context, request: ListRequest): Listed {
   while (lookedAt < Math.max(limit, MOST_LOOKED_AT) && bytes < MOST_BYTES) {
     const size = filter === undefined ? limit : LOOK
     const places = placesAfter(context, request, place, size)
-    const matching = filter === undefined ? null : matchingOf(context, places, filter)
+    const looks = filter === undefined ? null : looksAt(context, places, filter)
     for (const at of places) {
       place = at
-      bytes += matching?.get(at.seq) ?? 0
-      if (matching !== null && !matching.has(at.seq)) continue
+      const look = looks?.get(at.seq)
+      bytes += look?.bytes ?? 0
+      if (looks !== null && look?.matches !== true) continue
       const row = context.statements.get('list/job', { seq: at.seq })
       if (row !== undefined) jobs.push({ ...recordFrom(row), cursor: cursorAt(at) })
       if (jobs.length === limit) return { jobs, next: cursorAt(at) }
@@ -61,15 +63,21 @@ function placesAfter(
   return rows.map((row) => ({ key: integer(row.key), seq: integer(row.seq) }))
 }
 
-/** The jobs that the filter lets through, each with the bytes that were looked at since the one before. */
-function matchingOf({ statements }: Context, places: readonly Place[], filter: JobFilter): Map<number, number> {
+interface Look {
+  matches: boolean
+  /** How much data was looked at. */
+  bytes: number
+}
+
+/** By the jobs' places, whether the filter lets them through. */
+function looksAt({ statements }: Context, places: readonly Place[], filter: JobFilter): Map<number, Look> {
   const { group = null, key = null, errorCode = null, errorText = null, text: part = null } = filter
   const rows = statements.all('list/matching', {
     ...{ seqs: JSON.stringify(places.map(({ seq }) => seq)), group, key, text: part },
     ...{ error_code: errorCode, error_text: errorText },
     ...{ pushed_from: filter.pushedFrom ?? null, pushed_before: filter.pushedBefore ?? null },
   })
-  return new Map(rows.filter((row) => flag(row.matches)).map((row) => [integer(row.seq), integer(row.bytes)]))
+  return new Map(rows.map((row) => [integer(row.seq), { matches: flag(row.matches), bytes: integer(row.bytes) }]))
 }
 
 export function groups({ statements, now }: Context, request: GroupsRequest): GroupRecord[] {

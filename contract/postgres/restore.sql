@@ -1,0 +1,123 @@
+-- restore: jobs come back as they were.
+-- In:  records: JSON list of records, as from find:
+--      select millpond.restore((select json_agg(r) from millpond.find('{019b0000-...}') as r))
+-- Out: a text per record: restored; or existing: the id is known, or a live job has the key.
+-- Invariant: their places are behind those of all other jobs, in the order of the input. Each first takes its id in `waiting`, as a push
+--      does. So of a push and a restore of one id at the same time, the later one finds the other's.
+
+create or replace function millpond.restore(records json, now bigint default null) returns text[]
+language plpgsql security definer
+set search_path = millpond, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_now      bigint  := time_of(restore.now);
+  v_outcomes text[]  := '{}';
+  v_ring     text[]  := '{}';
+  v_keep     bigint;
+  v_slot     smallint;
+  v_slots    smallint[] := '{}';
+  v_finished bigint;
+  v_id       integer;
+  v_queue    queues%rowtype;
+  job        waiting%rowtype;
+  given      record;
+begin
+  perform read_committed();
+  perform enter(true);
+  -- Jobs that were due long ago lie before the marks of the sweeps. So the next sweep begins at the beginning, and none moves marks before.
+  if exists (select from json_to_recordset(restore.records) as each(state text, "dueAt" bigint) where state = 'scheduled'
+    and "dueAt" <= v_now + 1000) then
+    perform pg_advisory_xact_lock(hashtext('millpond sweep'), 0);
+    perform setval('swept_whole', 0);
+  else perform hold_time('due', restore.now);
+  end if;
+  for given in
+    select * from json_to_recordset(restore.records) as each(
+      id uuid, queue text, state text, priority smallint, attempt integer, attempts integer, fence bigint, key text, "group" text,
+        cost integer,
+      timeout bigint, trace text, "pushedAt" bigint, "dueAt" bigint, "startedAt" bigint, "finishedAt" bigint, worker text,
+      data text, progress text, result text, error text)
+  loop
+    if given.state is null or given.state = 'running' or given.state <> all (states()) then
+      raise exception 'InvalidOption: a job that is restored is in any state but running' using errcode = '22023';
+    end if;
+    if given.fence not between 0 and 9007199254740000 or given.attempt not between 0 and 1000000000
+      or least(given."pushedAt", given."startedAt", given."finishedAt") < 0
+      or greatest(given."pushedAt", given."startedAt", given."finishedAt") > 8640000000000000 then
+      raise exception 'InvalidOption: fence, attempt or a time of a restored job is out of range' using errcode = '22023';
+    end if;
+    perform check_job(given.priority, given."dueAt", given.attempts, given.timeout, given.key, given."group", coalesce(given.cost, 1),
+      given.trace);
+    v_id := queue_of(given.queue);
+    select * into v_queue from queues where id = v_id;
+    job := null;
+    job.seq := nextval('place');
+    job.pushed_at := coalesce(given."pushedAt", v_now);
+    job.due_at := given."dueAt";
+    job.timeout := given.timeout;
+    job.started_at := given."startedAt";
+    job.id := given.id;
+    job.queue := v_queue.id;
+    job.fence := coalesce(given.fence, 0);
+    job.attempt := coalesce(given.attempt, 0);
+    job.attempts := given.attempts;
+    job.priority := given.priority;
+    job.cost := coalesce(given.cost, 1);
+    job.line := case when v_queue.limits = 'groups' and given.state = 'waiting' then -1 else 0 end;
+    job.state := given.state;
+    job.key := given.key;
+    job."group" := given."group";
+    job.trace := given.trace;
+    job.worker := given.worker;
+    job.encoding := encoding_of(given.data);
+    job.data := text_of(given.data);
+    job.data_bytes := bytes_of(given.data);
+    job.progress_encoding := encoding_of(given.progress);
+    job.progress := text_of(given.progress);
+    job.progress_bytes := bytes_of(given.progress);
+    job.error := given.error;
+    if job.key is not null and job.state in ('scheduled', 'waiting') then
+      insert into keys (queue, key, id) values (job.queue, job.key, job.id) on conflict do nothing;
+      if not found then
+        v_outcomes := v_outcomes || 'existing'::text;
+        continue;
+      end if;
+    end if;
+    insert into waiting select job.* on conflict do nothing;
+    -- Only now, in a statement of its own: what others commit before they let go of an id is seen from here.
+    if not found or known_ids(array[job.id]) is not null then
+      delete from waiting where id = job.id and seq = job.seq;
+      delete from keys where queue = job.queue and key = job.key and id = job.id;
+      v_outcomes := v_outcomes || 'existing'::text;
+      continue;
+    end if;
+    job.fence := greatest(coalesce(given.fence, 0), removed_fence());
+    update waiting set fence = job.fence where id = job.id and fence <> job.fence;
+    v_slot := -1;
+    v_keep := case job.state when 'done' then v_queue.keep_done when 'dead' then v_queue.keep_dead when 'cancelled'
+      then v_queue.keep_dead end;
+    if v_keep is null then
+      if job.line = -1 then insert into arrivals (queue, groups) values (job.queue, array[coalesce(job."group", '')]); end if;
+      if job.due_at < v_now + 1000 then v_ring := v_ring || ('work:' || given.queue); end if;
+    else
+      delete from waiting where id = job.id;
+      v_finished := coalesce(given."finishedAt", v_now);
+      if v_keep > 0 and job.state = 'done' then
+        v_slot := current_slot();
+        insert into done
+        select job.*, v_finished, v_slot, encoding_of(given.result), text_of(given.result), bytes_of(given.result);
+      elsif v_keep > 0 then insert into retired select job.*, v_finished;
+      else job.state := 'gone';
+      end if;
+      v_slots := v_slots || v_slot;
+    end if;
+    insert into moves (queue, slot, was, becomes, cause, count) values (job.queue, v_slot, 'new', job.state, 'restore', 1);
+    v_outcomes := v_outcomes || 'restored'::text;
+  end loop;
+  -- What is kept in them may be due sooner now.
+  update slots set look_at = null where slot = any (v_slots) and look_at is not null;
+  perform ring_all(v_ring);
+  return v_outcomes;
+end $$;

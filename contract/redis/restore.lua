@@ -1,0 +1,60 @@
+-- @include common.lua
+-- @include jobs.lua
+-- @include waiting.lua
+-- @include run.lua
+-- restore: jobs are put back as they were.
+-- KEYS: queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched @due @ends
+-- Head: floor, partitions: as of `push`.
+-- In:  six items per job: id; MessagePack of [state, fence, attempt, due, started, finished, worker, pushedAt, priority, attempts, group,
+--      timeout, key, trace, cost], absent values false, times 0; the encoded data; result, progress and error, each nothing where there is
+--      none.
+-- Out: [listed, outcome…], as `push`. outcome: 0: restored, 1: existing.
+-- Invariant: places are behind all that were given. A job that finished is kept as long as if it had finished here.
+
+local K = keys_of(
+  'queue jobs states keys scheduled pages waiting done dead cancelled results progress errors lines touched @due @ends')
+local floor, partitions = HEAD[6], HEAD[7]
+local settings = redis.call('HMGET', K.queue, 'listed', 'run', 'limits', 'keepDone', 'keepDead', 'places')
+GROUPED = settings[3] == 'groups'
+local listed = tonumber(settings[1]) == partitions
+if not listed and not floor then return {} end
+if not settings[2] then new_run(K, floor) end
+local keep = { done = tonumber(settings[4]) or DEFAULT.keepDone, dead = tonumber(settings[5]) or DEFAULT.keepDead }
+keep.cancelled = keep.dead
+local place, soon, outcomes = tonumber(settings[6]) or 0, false, { listed and 1 or 0 }
+
+local function restore(id, list, data, ...)
+  if redis.call('HEXISTS', K.jobs, id) == 1 then return AGAIN and 0 or 1 end
+  local state, due, finished, key, kept = list[1], list[4], list[6], list[13], keep[list[1]]
+  if not kept and key and redis.call('HEXISTS', K.keys, key) == 1 then return 1 end
+  -- Behind all values there is when it got its place, since pages are searched by that.
+  local record = { place, list[8], list[9], list[10], list[11], list[12], key, list[14], list[15], NOW }
+  redis.call('HSET', K.jobs, id, cmsgpack.pack(record) .. data)
+  redis.call('HSET', K.states, id, cmsgpack.pack({ state, list[2], list[3], due, list[5], finished, list[7] }))
+  for i, name in ipairs({ 'results', 'progress', 'errors' }) do
+    local value = select(i, ...)
+    if value ~= '' then redis.call('HSET', K[name], id, value) end
+  end
+  if kept then
+    redis.call('ZADD', K[state], text(finished), id)
+    note_end(K, finished + kept)
+  else
+    if key then redis.call('HSET', K.keys, key, id) end
+    if state == 'scheduled' then
+      redis.call('ZADD', K.scheduled, text(due), id)
+      soon = soon or due < NOW + SOON
+    else enter(list[9], place, id, list[11] or nil, list[15]) end
+  end
+  place = place + 1
+  return 0
+end
+
+for i = 3, #ARGV, 6 do
+  local at = #outcomes + 1
+  outcomes[at] = restore(ARGV[i], cmsgpack.unpack(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])
+end
+redis.call('HSET', K.queue, 'places', text(place))
+local came = entered(K)
+note_due(K)
+if came or soon then wake(K) end
+return outcomes

@@ -1,0 +1,29 @@
+export interface Summary {
+  median: number
+  min: number
+  max: number
+}
+
+/** Of what was not measured. */
+export const MISSING: Summary = { median: Number.NaN, min: Number.NaN, max: Number.NaN }
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5)
+}
+
+/** By linear interpolation between the two nearest; NaN of nothing. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const at = (sorted.length - 1) * share
+  const low = sorted[Math.floor(at)] ?? Number.NaN
+  const high = sorted[Math.ceil(at)] ?? Number.NaN
+  return low + (high - low) * (at - Math.floor(at))
+}
+
+export function summary(values: readonly number[]): Summary {
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
+}

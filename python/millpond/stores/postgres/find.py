@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from millpond.jobs import Record
+from millpond.stores.postgres.calls import Calls
+from millpond.stores.postgres.wire import record_of
+
+
+def find(calls: Calls, ids: Sequence[str]) -> Sequence[Record | None]:
+    found = {row[0]["id"]: record_of(row[0]) for row in calls.rows("find", ids=list(ids), listener=calls.listener)}
+    for record in found.values():
+        calls.ask("finished", record.queue)
+    return [found.get(id) for id in ids]
+
+
+def ahead(calls: Calls, id: str) -> int | None:
+    ahead: int | None = calls.answer("ahead", id=id)
+    return ahead

@@ -1,0 +1,55 @@
+"""Forms on the wire: see contract/postgres/README.md."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from millpond.encoding import Body, Encoding
+from millpond.jobs import Held, JobError, Outcome, Record
+from millpond.stores.wire import camel, read
+
+BODIES: Final = ("data", "progress", "result")
+_MOST_FENCE: Final = 2**53 - 1
+_TAGS: Final[dict[str, Encoding]] = {"j": "json", "m": "msgpack", "b": "bytes"}
+
+
+def tagged(body: Body | None) -> str | None:
+    if body is None:
+        return None
+    return body.encoding[0] + (body.body if isinstance(body.body, str) else base64.b64encode(body.body).decode())
+
+
+def all_tagged(bodies: Iterable[Body | None]) -> list[str | None] | None:
+    texts = [tagged(body) for body in bodies]
+    return texts if any(texts) else None
+
+
+def body_of(encoding: Encoding, text: str) -> Body:
+    return Body(encoding, text if encoding == "json" else base64.b64decode(text))
+
+
+def fence_of(item: Held) -> int:
+    # 0 is nobody's.
+    return item.fence if item.fence <= _MOST_FENCE else 0
+
+
+def holds(items: Sequence[Held]) -> dict[str, Any]:
+    return {"ids": [item.id for item in items], "fences": [fence_of(item) for item in items]}
+
+
+def outcomes(valid: Sequence[int] | None, items: Sequence[Held]) -> list[Outcome]:
+    """`valid`: positions from 1; None: all."""
+    return ["ok" if valid is None or at in valid else "stale" for at in range(1, len(items) + 1)]
+
+
+def record_of(told: Mapping[str, Any]) -> Record:
+    bodies = {name: told[name] and body_of(_TAGS[told[name][0]], told[name][1:]) for name in BODIES}
+    return read(Record, told, **bodies, error=None if told["error"] is None else JobError.from_json(told["error"]))
+
+
+def fields_of(record: Record) -> dict[str, Any]:
+    fields = {camel(name): value for name, value in vars(record).items()}
+    bodies = {name: tagged(fields[name]) for name in BODIES}
+    return fields | bodies | {"error": record.error and record.error.to_json()}

@@ -1,0 +1,132 @@
+/**
+ * The one way of pushes to the store: single ones, those of `pushMany`, and those that waited for capacity. They are stored in the order in
+ * which they came here, and those that come together share a call.
+ *
+ * A large `pushMany` takes several calls. Each keeps its place in the order, but is only made once the one before has stored all its jobs. A
+ * store that leaves a call unanswered for longer than PATIENCE gives up the order across them.
+ *
+ * Pushes inside a transaction are the exception: they go out at once, because the caller may hold a lock that other pushes wait for.
+ */
+
+import type { BatcherLimits } from '../batch/batcher.ts'
+import { KeyedBatcher } from '../batch/keyed-batcher.ts'
+import type { NewJob, PushOutcome, Store } from '../store.ts'
+import { MillpondError } from '../values/errors.ts'
+import { batches, bytesOf, MAX_PUSH } from './push.ts'
+
+/** Milliseconds that a push waits behind an unanswered one, where the store takes several calls at once; then it is sent. */
+const PATIENCE = 100
+
+/** Jobs that go in one call, of one part of the store. */
+interface Push {
+  jobs: readonly NewJob[]
+  /** Whether the jobs before these, of the same `pushMany`, were all stored; unset: there are none. */
+  after?: Promise<boolean>
+}
+
+export class Pusher {
+  readonly #store: Store
+  readonly #onSend: (jobs: readonly NewJob[]) => void
+  readonly #batcher: KeyedBatcher<Push, PushOutcome[]>
+
+  /** @param onSend called when jobs are on their way to the store */
+  constructor(store: Store, onSend: (jobs: readonly NewJob[]) => void) {
+    this.#store = store
+    this.#onSend = onSend
+    const limits: BatcherLimits = {
+      ...MAX_PUSH,
+      regroup: true,
+      ...(store.capabilities.pipelined && { overlap: true, patience: PATIENCE }),
+    }
+    this.#batcher = new KeyedBatcher(
+      (pushes) => this.#send(pushes),
+      limits,
+      ({ jobs }) => this.#partOf(jobs[0]),
+    )
+  }
+
+  /** Rejects as `push` of a store does. */
+  push(job: NewJob): Promise<PushOutcome[]> {
+    return this.#batcher.add({ jobs: [job] }, bytesOf(job))
+  }
+
+  /**
+   * Pushes many jobs, in calls of at most 500 jobs or 1 MiB. After the first call that did not store all of its jobs, no further one is made.
+   * @returns per call a promise of its outcomes; one that was not made has none
+   */
+  pushMany(jobs: readonly NewJob[]): Promise<PushOutcome[]>[] {
+    const made: Promise<PushOutcome[]>[] = []
+    let after: Promise<boolean> | undefined
+    for (const batch of batches(jobs)) {
+      const answer = this.#addBatch(batch, after)
+      after = answer.then(
+        (outcomes) => outcomes.length > 0 && outcomes.every(isStored),
+        () => false,
+      )
+      made.push(answer)
+    }
+    return made
+  }
+
+  /** Resolves when everything pushed so far is settled. */
+  flushed(): Promise<void> {
+    return this.#batcher.flushed()
+  }
+
+  #addBatch(batch: readonly NewJob[], after: Promise<boolean> | undefined): Promise<PushOutcome[]> {
+    if (this.#store.parts === undefined) return this.#add(batch, after)
+    // Parts know no common order, and one that is slow must not hold up the others.
+    return after === undefined
+      ? this.#addToParts(batch)
+      : after.then((stored) => (stored ? this.#addToParts(batch) : []))
+  }
+
+  #add(jobs: readonly NewJob[], after?: Promise<boolean>): Promise<PushOutcome[]> {
+    const bytes = jobs.reduce((sum, job) => sum + bytesOf(job), 0)
+    return this.#batcher.add({ jobs, ...(after !== undefined && { after }) }, bytes, jobs.length)
+  }
+
+  async #addToParts(batch: readonly NewJob[]): Promise<PushOutcome[]> {
+    const parts = [...Map.groupBy(batch, (job) => this.#partOf(job)).values()]
+    if (parts.length === 1) return this.#add(batch)
+    const answers = await Promise.allSettled(parts.map((jobs) => this.#add(jobs)))
+    const outcomes = new Map<NewJob, PushOutcome>()
+    for (const [index, jobs] of parts.entries()) {
+      const answer = answers[index]
+      for (const [at, job] of jobs.entries()) {
+        const outcome = answer?.status === 'fulfilled' ? answer.value[at] : failed(job, answer?.reason)
+        if (outcome !== undefined) outcomes.set(job, outcome)
+      }
+    }
+    return batch.flatMap((job) => outcomes.get(job) ?? [])
+  }
+
+  async #send(pushes: readonly Push[]): Promise<PushOutcome[][]> {
+    const isGated = pushes.some(({ after }) => after !== undefined)
+    const gates = isGated ? await Promise.all(pushes.map(({ after = true }) => after)) : []
+    const jobs = pushes.flatMap((push, index) => (gates[index] === false ? [] : push.jobs))
+    if (jobs.length === 0) return pushes.map(() => [])
+    const answer = this.#store.operations.push({ jobs })
+    this.#onSend(jobs)
+    const outcomes = await answer
+    let from = 0
+    return pushes.map((push, index) => {
+      if (gates[index] === false) return []
+      const own = outcomes.slice(from, from + push.jobs.length)
+      from += push.jobs.length
+      return own
+    })
+  }
+
+  #partOf(job: NewJob | undefined): string {
+    return job === undefined ? '' : (this.#store.parts?.ofJob(job) ?? '')
+  }
+}
+
+const isStored = ({ status }: PushOutcome): boolean => status === 'pushed' || status === 'existing'
+
+/** @throws what is no error of Millpond */
+function failed({ id }: NewJob, error: unknown): PushOutcome {
+  if (error instanceof MillpondError) return { status: 'failed', id, error }
+  throw error
+}

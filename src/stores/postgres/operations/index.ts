@@ -1,0 +1,48 @@
+/** The operations, as contract/postgres/ has them. Each is refused once the store is closed, and waited for when it closes. */
+import type { Operations } from '../../../store.ts'
+import type { Context } from '../context.ts'
+import { cancel } from './cancel.ts'
+import { claim } from './claim.ts'
+import { configure, limitGroup, settings } from './configure.ts'
+import { complete, fail, release } from './end.ts'
+import { extend } from './extend.ts'
+import { ahead, find } from './find.ts'
+import { groups, list } from './list.ts'
+import { push } from './push.ts'
+import { remove } from './remove.ts'
+import { requeue } from './requeue.ts'
+import { restore } from './restore.ts'
+import { record, stats } from './stats.ts'
+import { sweep } from './sweep.ts'
+import { update } from './update.ts'
+import { heartbeat, workers } from './workers.ts'
+
+export function operationsOf(context: Context): Operations {
+  const operation = <In, Out>(run: (context: Context, input: In) => Promise<Out>) =>
+    context.calls.operation((input: In) => run(context, input))
+  return {
+    configure: operation(configure),
+    limitGroup: operation(limitGroup),
+    settings: operation(settings),
+    push: operation(push),
+    claim: operation(claim),
+    complete: operation(complete),
+    fail: operation(fail),
+    release: operation(release),
+    extend: operation(extend),
+    sweep: operation(sweep),
+    cancel: operation(cancel),
+    update: operation(update),
+    requeue: operation(requeue),
+    remove: operation(remove),
+    restore: operation(restore),
+    find: operation(find),
+    list: operation(list),
+    groups: operation(groups),
+    ahead: operation(ahead),
+    stats: operation(stats),
+    record: operation(record),
+    heartbeat: operation(heartbeat),
+    workers: operation(workers),
+  }
+}

@@ -1,0 +1,9 @@
+import type { Input, UpdateOutcome } from '../../../store.ts'
+import type { Context } from '../context.ts'
+import { orNull, tagged } from '../wire.ts'
+
+export async function update({ calls, notifier }: Context, { items }: Input<'update'>): Promise<UpdateOutcome[]> {
+  notifier.stir()
+  const sent = items.map((item) => ({ ...item, data: orNull(item.data, tagged) }))
+  return calls.answer('update($1, $2)', [JSON.stringify(sent), calls.now()])
+}

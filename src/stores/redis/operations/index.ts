@@ -1,0 +1,50 @@
+/** The operations: a line for each, as contract/operations.md has them. */
+import type { Input, OperationName, Operations, Output } from '../../../store.ts'
+import type { Context } from '../context.ts'
+import { cancel } from './cancel.ts'
+import { claim } from './claim.ts'
+import { configure, limitGroup, settings } from './configure.ts'
+import { complete, fail, release } from './end.ts'
+import { extend } from './extend.ts'
+import { ahead, find } from './find.ts'
+import { groups, list } from './list.ts'
+import { push } from './push.ts'
+import { remove } from './remove.ts'
+import { requeue } from './requeue.ts'
+import { restore } from './restore.ts'
+import { record, stats } from './stats.ts'
+import { sweep } from './sweep.ts'
+import { update } from './update.ts'
+import { heartbeat, workers } from './workers.ts'
+
+export function operationsOf(context: Context): Operations {
+  const of =
+    <Name extends OperationName>(operation: (context: Context, input: Input<Name>) => Promise<Output<Name>>) =>
+    (input: Input<Name>): Promise<Output<Name>> =>
+      operation(context, input)
+  return {
+    configure: of<'configure'>(configure),
+    limitGroup: of<'limitGroup'>(limitGroup),
+    settings: of<'settings'>(settings),
+    push: of<'push'>(push),
+    claim: of<'claim'>(claim),
+    complete: of<'complete'>(complete),
+    fail: of<'fail'>(fail),
+    release: of<'release'>(release),
+    extend: of<'extend'>(extend),
+    sweep: of<'sweep'>(sweep),
+    cancel: of<'cancel'>(cancel),
+    update: of<'update'>(update),
+    requeue: of<'requeue'>(requeue),
+    remove: of<'remove'>(remove),
+    restore: of<'restore'>(restore),
+    find: of<'find'>(find),
+    list: of<'list'>(list),
+    groups: of<'groups'>(groups),
+    ahead: of<'ahead'>(ahead),
+    stats: of<'stats'>(stats),
+    record: of<'record'>(record),
+    heartbeat: of<'heartbeat'>(heartbeat),
+    workers: of<'workers'>(workers),
+  }
+}

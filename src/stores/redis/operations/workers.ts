@@ -1,0 +1,55 @@
+/** Who works: kept under keys of the whole store, as contract/redis/heartbeat.lua tells. */
+import type { Heartbeat, Input, WorkerRecord } from '../../../store.ts'
+import type { Context } from '../context.ts'
+import { chunks } from '../per-partition.ts'
+import { bytesIn, numberIn, pack, textIn, unexpected, unpack } from '../wire.ts'
+
+export async function heartbeat(context: Context, { workers: told, gone }: Heartbeat): Promise<boolean[]> {
+  const beats = told.map(({ id, queue, host, pid, slots, busy }) => [id, queue, host, pid, slots, busy])
+  const known = await registry(context, 'heartbeat', [pack([context.now(), gone, beats])])
+  return known.map((answer) => answer === 1)
+}
+
+export async function workers(context: Context, { queue }: Input<'workers'>): Promise<WorkerRecord[]> {
+  const [, ...items] = await registry(context, 'workers', [context.now() ?? '', 0])
+  const all = chunks(items, 2).flatMap(([id, places]) => workersIn(textIn(id), unpack(bytesIn(places))))
+  const order = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+  return all
+    .filter((worker) => queue === undefined || worker.queue === queue)
+    .sort((a, b) => a.since - b.since || order(a.id, b.id) || order(a.queue, b.queue))
+}
+
+/** Forgets workers that are not heard of any more. @returns how many queues there are */
+export async function forgetWorkers(context: Context): Promise<number> {
+  const [queues] = await registry(context, 'workers', [context.now() ?? '', 1])
+  return numberIn(queues)
+}
+
+/** Per queue the ms since a worker was last heard of; none, where none was. */
+export async function lastClaims(context: Context, names: readonly string[]): Promise<Map<string, number>> {
+  if (names.length === 0) return new Map()
+  const [now, ...times] = await registry(context, 'last-claims', [context.now() ?? '', ...names])
+  return new Map(
+    times.flatMap((time, at) =>
+      time === null ? [] : [[names[at] ?? '', Math.max(0, numberIn(now) - Number(textIn(time)))]],
+    ),
+  )
+}
+
+function registry(
+  { calls, queues }: Context,
+  script: string,
+  args: readonly (string | number | Buffer)[],
+): Promise<readonly unknown[]> {
+  return calls.script(script, queues.registryOf(script), args)
+}
+
+/** A worker as `heartbeat.lua` keeps it, per queue. */
+function workersIn(id: string, places: unknown): WorkerRecord[] {
+  if (!Array.isArray(places)) throw unexpected(places, 'a list')
+  return places.map((place: readonly unknown[]) => {
+    const [queue, host, ...numbers] = place
+    const [pid = 0, slots = 0, busy = 0, since = 0, seen = 0] = numbers.map(numberIn)
+    return { id, queue: String(queue), host: String(host), pid, slots, busy, since, seen }
+  })
+}

@@ -1,0 +1,63 @@
+/**
+ * Publishes each operation of a store on the channel `millpond:operation` of `node:diagnostics_channel`, once it has ended. Transactions are no
+ * operations. With no subscriber, nothing is measured.
+ */
+import { channel } from 'node:diagnostics_channel'
+import type { OperationName, Store } from '../store.ts'
+import { isMillpondError } from '../values/errors.ts'
+import { around } from './around.ts'
+
+/** What subscribers get. It holds no ids, payloads or messages. */
+export interface StoreOperation {
+  /** The kind of the store: `memory`, `sqlite`, `redis` or `postgres`. */
+  store: string
+  name: OperationName
+  /** null: the input names no queue, or several. */
+  queue: string | null
+  /** How many items the input has; of `claim` and `list`, how many jobs came back. null: neither, or it failed. */
+  items: number | null
+  /** Milliseconds until the answer, with fractions. */
+  ms: number
+  /** Of the error; `StoreFailed` for one that has no code. null: it succeeded. */
+  code: string | null
+}
+
+const operations = channel('millpond:operation')
+
+export function observed(store: Store): Store {
+  return around(store, (name, input, next) =>
+    operations.hasSubscribers ? publish(store.name, name, input, () => next(input)) : next(input),
+  )
+}
+
+async function publish<Out>(store: string, name: OperationName, input: object, run: () => Promise<Out>): Promise<Out> {
+  const began = performance.now()
+  const told = (items: number | null, code: string | null): StoreOperation => {
+    return { store, name, queue: queueOf(input), items, ms: performance.now() - began, code }
+  }
+  try {
+    const output = await run()
+    operations.publish(told((batchOf(input) ?? batchOf(output))?.length ?? null, null))
+    return output
+  } catch (error) {
+    operations.publish(told(batchOf(input)?.length ?? null, isMillpondError(error) ? error.code : 'StoreFailed'))
+    throw error
+  }
+}
+
+/** Under which of these names an input has its batch. */
+const BATCHES = ['jobs', 'items', 'ids', 'records', 'slices', 'workers']
+
+function batchOf(input: unknown): readonly unknown[] | null {
+  if (!isObject(input)) return null
+  return BATCHES.map((name) => input[name]).find(Array.isArray) ?? null
+}
+
+function queueOf(input: unknown): string | null {
+  if (isObject(input) && typeof input.queue === 'string') return input.queue
+  const queues = new Set(batchOf(input)?.map((item) => (isObject(item) ? item.queue : undefined)))
+  const [queue] = queues
+  return queues.size === 1 && typeof queue === 'string' ? queue : null
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

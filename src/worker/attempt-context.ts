@@ -1,0 +1,93 @@
+/** What a handler of single jobs is given beside its job. */
+
+import type { ReplicaQuery, StoreTransaction, TransactionQuery } from '../store.ts'
+import { inThisContext } from '../values/async-context.ts'
+import type { Duration } from '../values/duration.ts'
+import { encode } from '../values/encoding.ts'
+import { MillpondError } from '../values/errors.ts'
+import type { Attempt } from './attempt.ts'
+import type { Context } from './context.ts'
+import { Outcome } from './outcome.ts'
+
+/** What the contexts of one worker have in common. */
+export interface ContextTerms {
+  /** Bytes of an encoded progress report. */
+  readonly maxPayload: number
+  /** A handler has something to report. */
+  reportSoon(): void
+  /** @throws NotSupported: the store has no rates */
+  assertRates(): void
+}
+
+export class AttemptContext implements Context {
+  readonly #attempt: Attempt
+  readonly #terms: ContextTerms
+  readonly #transaction: StoreTransaction | undefined
+  readonly #reads: ReplicaQuery | undefined
+  #signal: AbortSignal | undefined
+
+  constructor(attempt: Attempt, terms: ContextTerms, transaction?: StoreTransaction, reads?: ReplicaQuery) {
+    this.#attempt = attempt
+    this.#terms = terms
+    this.#transaction = transaction
+    this.#reads = reads
+    attempt.context = this
+  }
+
+  // Made when first asked for: most handlers never look, and a controller costs more than the rest of an attempt.
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#attempt)
+    return this.#signal
+  }
+
+  progress(value: unknown): void {
+    this.#attempt.unreported = encode(value, 'progress', this.#terms.maxPayload)
+    this.#terms.reportSoon()
+  }
+
+  retry(delay: Duration, reason?: unknown): Outcome {
+    return Outcome.retry(delay, reason)
+  }
+
+  giveUp(reason?: unknown): Outcome {
+    return Outcome.giveUp(reason)
+  }
+
+  rateLimited(pause: Duration): Outcome {
+    this.#terms.assertRates()
+    return Outcome.rateLimited(pause)
+  }
+
+  get tx(): TransactionQuery {
+    return queryOf(this.#transaction, this.#attempt.stopped)
+  }
+
+  get replica(): ReplicaQuery {
+    if (this.#reads !== undefined) return this.#reads
+    throw new MillpondError('InvalidOption', 'ctx.replica needs a worker opened with replica')
+  }
+}
+
+/** An attempt or a batch. */
+export interface Stoppable {
+  whenStopped(listener: (reason: MillpondError) => void): void
+}
+
+/** Aborted when it is stopped. Listeners run in the handler's asynchronous context, not in that of a caller who cancels a job. */
+export function signalOf(run: Stoppable): AbortSignal {
+  const controller = new AbortController()
+  run.whenStopped(inThisContext((reason: MillpondError) => controller.abort(reason)))
+  return controller.signal
+}
+
+/** @param stopped why the transaction takes no further statement */
+export function queryOf(
+  transaction: StoreTransaction | undefined,
+  stopped: MillpondError | undefined,
+): TransactionQuery {
+  if (transaction === undefined) {
+    throw new MillpondError('InvalidOption', 'ctx.tx needs a worker opened with transaction: true')
+  }
+  if (stopped !== undefined) throw stopped
+  return transaction.query
+}
