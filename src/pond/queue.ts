@@ -1,5 +1,4 @@
 import {
-  JOB_STATES,
   type JobState,
   type NewJob,
   type PushOutcome,
@@ -9,8 +8,7 @@ import {
 } from '../store.ts'
 import { computedDelay } from '../values/backoff.ts'
 import { lacking, needs } from '../values/capabilities.ts'
-import { checkCursor } from '../values/cursor.ts'
-import { kindOf, milliseconds, shown } from '../values/duration.ts'
+import { kindOf, milliseconds } from '../values/duration.ts'
 import { MillpondError } from '../values/errors.ts'
 import { checkId } from '../values/ids.ts'
 import { jobInfo, type ListedJob } from '../values/job.ts'
@@ -24,6 +22,7 @@ import type { Handler } from '../worker/single-runner.ts'
 import { Worker } from '../worker/worker.ts'
 import type { JobReader, PondInternals } from './internals.ts'
 import { type GroupLimitOptions, limitGroup, limitSettings, needsLimits } from './limits.ts'
+import { type JobsOptions, jobsQuery, listJobs, PAGE_RULES, type PageOptions } from './listing.ts'
 import { batches, Preparer, type Pushed, type PushManyOptions, type PushOptions } from './push.ts'
 import {
   checkQueueOptions,
@@ -37,14 +36,11 @@ import {
   shownSettings,
 } from './queue-options.ts'
 import { type QueueReport, queueReport, type StatsOptions } from './stats.ts'
+import { jobUpdate, type UpdateOptions } from './update.ts'
 import { type BatchWorkOptions, type WorkOptions, workSettings } from './work-options.ts'
 
-export interface PageOptions {
-  /** Most entries of a page; 1 to 1,000, 100 unless given. */
-  limit?: number | undefined
-  /** Where the page before ended; see the method. Unset: the first page. */
-  after?: string | undefined
-}
+/** Most jobs that a call of the store removes. */
+const MAX_IDS = 1000
 
 /**
  * One queue of a pond. Cheap: make it wherever it is needed. `Data` is what is pushed, `Result` what handlers return, `Handled` the data that
@@ -206,11 +202,16 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
     await operations.configure({ queue: this.name, by: 'operator', clear })
   }
 
-  /** Each setting that is not the default: its value in effect, and who has set it. @throws Closed, `Store…` */
+  /**
+   * Every setting: its value in effect, and who has set it, an operator, code or nobody. A queue that the store does not know has the defaults.
+   * @throws Closed, `Store…`
+   */
   async settings(): Promise<QueueSetting[]> {
     this.#pond.assertOpen()
     await this.#ready()
-    return shownSettings(await this.#pond.store.operations.settings({ queue: this.name }))
+    const { store } = this.#pond
+    const report = store.capabilities.settings ? await store.operations.settings({ queue: this.name }) : null
+    return shownSettings(store, report)
   }
 
   /**
@@ -232,8 +233,7 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
    */
   async groups(options: PageOptions = {}): Promise<GroupRecord[]> {
     this.#pond.assertOpen()
-    const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a name' }
-    const { limit = 100, after } = checkOptions(options, rules, 'groups')
+    const { limit = 100, after } = checkOptions(options, PAGE_RULES, 'groups')
     await this.#ready()
     needs(this.#pond.store, 'groups', 'groups')
     return this.#pond.store.operations.groups({ queue: this.name, limit, ...defined({ after }) })
@@ -242,22 +242,58 @@ export class Queue<Data = unknown, Result = unknown, Handled = Stored<Data>> {
   /**
    * Jobs in one state, a page at a time: waiting jobs by priority, then oldest first, scheduled jobs by due time, running jobs by the end of their
    * lease, finished jobs newest first. Jobs that move while you page may be missed or seen twice; all others are listed once.
-   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the `cursor` of the last job of the page before.
-   * @throws InvalidOption, Closed, `Store…`
+   * @param options `limit`: 1 to 1,000, 100 unless given. `after`: the `cursor` of the last job of the page before. The others are filters, which
+   * have no index: a rare match may take a look at every job of the state.
+   * @returns fewer than `limit` only at the end of the list
+   * @throws InvalidOption, InvalidName, NotSupported (a store without lists, `text` on a store without it), Closed, `Store…`
    */
-  async jobs(state: JobState, options: PageOptions = {}): Promise<ListedJob<Stored<Data>, Stored<Result>>[]> {
-    const rules = { limit: isInteger(1, 1000), after: (value: unknown) => typeof value === 'string' || 'a cursor' }
-    const { limit = 100, after } = checkOptions(options, rules, 'jobs')
-    if (!JOB_STATES.includes(state)) {
-      throw new MillpondError('InvalidOption', `state is one of ${JOB_STATES.join(', ')}; got ${shown(state)}`)
-    }
-    if (after !== undefined) checkCursor(state, after)
-    const { jobs } = await this.#pond.store.operations.list({ queue: this.name, state, limit, ...defined({ after }) })
+  async jobs(state: JobState, options: JobsOptions = {}): Promise<ListedJob<Stored<Data>, Stored<Result>>[]> {
+    const { store } = this.#pond
+    const jobs = await listJobs(store, jobsQuery(store, this.name, state, options))
     // As with handlers, the caller has said what the data and results are.
     return jobs.map((record) => ({ ...jobInfo(record), cursor: record.cursor })) as ListedJob<
       Stored<Data>,
       Stored<Result>
     >[]
+  }
+
+  /**
+   * Changes a scheduled or waiting job. It keeps its id, key, group and attempts, and its place among jobs of its priority.
+   * @returns `updated`; else nothing was changed: the state that the job has instead, or undefined if the store does not know it
+   * @throws SchemaMismatch, PayloadNotEncodable, PayloadTooLarge, InvalidOption, InvalidName, NotSupported (a store without `update`), Closed, `Store…`
+   */
+  async update(id: string, options: UpdateOptions<Data>): Promise<'updated' | JobState | undefined> {
+    this.#pond.assertOpen()
+    const { store, maxPayload } = this.#pond
+    const { schema } = this.#options
+    const change = await jobUpdate(id, options, { queue: this.name, store, maxPayload, schema })
+    const [outcome] = await store.operations.update({ items: [change] })
+    const { delay, runAt } = change
+    if (runAt !== undefined) this.#pond.due(Math.max(0, runAt - Date.now()))
+    else if (delay !== undefined && delay > 0) this.#pond.due(delay)
+    return outcome ?? undefined
+  }
+
+  /**
+   * Removes jobs of any state, as if they had never been pushed. The claim of a running one is stale: its handler's `signal` is aborted, and its
+   * completion refused. A call that waits for the result rejects with `JobUnknown`.
+   * @param ids the jobs, as an array: `remove([id])` for one
+   * @returns how many the store had
+   * @throws InvalidOption, InvalidName, NotSupported (a store without `remove`), Closed, `Store…`
+   */
+  async remove(ids: readonly string[]): Promise<number> {
+    this.#pond.assertOpen()
+    const { store } = this.#pond
+    if (!Array.isArray(ids)) {
+      throw new MillpondError('InvalidOption', `remove takes an array of ids, as in remove([id]); got ${kindOf(ids)}`)
+    }
+    needs(store, 'remove', 'remove')
+    const known = ids.map(checkId)
+    let total = 0
+    for (let from = 0; from < known.length; from += MAX_IDS) {
+      total += (await store.operations.remove({ ids: known.slice(from, from + MAX_IDS) })).removed
+    }
+    return total
   }
 
   /**

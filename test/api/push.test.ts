@@ -32,6 +32,7 @@ onEachStore('push', {
       priority: 4,
       attempt: 0,
       attempts: 10,
+      fence: 0,
       key: null,
       group: null,
       cost: 1,
