@@ -92,6 +92,11 @@ const CALLS: Record<
   followJob: { state: 'done' },
   explainJob: { state: 'waiting' },
   cancelJob: { state: 'waiting' },
+  updateJob: { state: 'waiting', bodies: [{ data: [1], priority: 7, delay: 5 }, { runAt: 1 }, {}, { priority: 10 }] },
+  removeJob: { state: 'done' },
+  removeQueue: { state: 'waiting' },
+  getSettings: {},
+  listWorkers: { queries: ['', '?queue=q', '?queue=%20'] },
   requeueJob: { state: 'dead', bodies: [undefined, {}, { all: true }] },
   claimJobs: {
     state: 'waiting',
@@ -123,7 +128,15 @@ const CALLS: Record<
   },
   listJobs: {
     state: 'dead',
-    queries: ['?state=dead', '?state=done&limit=1', '?state=running', `?state=dead&after=${UNKNOWN}`, '?limit=x', ''],
+    queries: [
+      '?state=dead',
+      '?state=done&limit=1',
+      '?state=running',
+      `?state=dead&after=${UNKNOWN}`,
+      '?limit=x',
+      '',
+      '?state=dead&key=k&pushedFrom=1',
+    ],
   },
   requeueDead: { state: 'dead', bodies: [undefined, {}, null] },
   getHealth: {},

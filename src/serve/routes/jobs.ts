@@ -126,10 +126,11 @@ export function jobRoutes({ store, pond, sweeper, limits, queueLimit, onError, s
       answers: { 200: { description: 'It is gone.', schema: schemas.removedJob } },
       problems: [404, 501, 503],
       handle: async ({ params }) => {
+        const queue = pond.queue(params.queue)
         const job = await findJob(pond, params.id)
-        if (job === undefined || job.queue !== params.queue) return refuseUnknownJob()
-        const { id, queue } = job
-        return (await pond.queue(queue).remove([id])) === 0 ? refuseUnknownJob() : { id, outcome: 'removed' }
+        if (job === undefined || job.queue !== queue.name) return refuseUnknownJob()
+        const { id } = job
+        return (await queue.remove([id])) === 0 ? refuseUnknownJob() : { id, outcome: 'removed' }
       },
     }),
     route('POST /v1/jobs/{id}/requeue', 'requeueJob', 'Send a dead or cancelled job back to waiting', {
